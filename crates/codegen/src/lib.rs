@@ -1,0 +1,1 @@
+//! Placeholder root; see ARCHITECTURE.md.

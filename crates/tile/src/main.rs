@@ -1,0 +1,2 @@
+//! The `tile` command.
+fn main() {}

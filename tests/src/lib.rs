@@ -1,0 +1,1 @@
+//! Test engine.
