@@ -1,1 +1,12 @@
-//! Placeholder root; see ARCHITECTURE.md.
+//! Tile kernels from text to GPU IR.
+//!
+//! Data flows one way: [`source`] text, syntax tree, AST, HIR, inference and its [`diagnostic`]s
+//! on every keystroke; with a specialization also tile [`ir`], passes, analyses, layouts. Nothing
+//! here reads files, speaks the editor's protocol, links LLVM or touches a device.
+
+pub mod diagnostic;
+pub mod hir;
+pub mod ir;
+pub mod layout;
+pub mod source;
+pub mod specialization;

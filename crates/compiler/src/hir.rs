@@ -1,0 +1,520 @@
+//! HIR: a module as kernels need it, free of positions.
+//!
+//! A [`Module`] lists what a file defines. Function bodies are arenas of expressions and
+//! statements ([`Body`]); a parallel [`SourceMap`] says where each one stands, so that an edit of
+//! white space or of another function changes no body. Lowering is total: what is missing or not
+//! understood becomes [`Expr::Missing`] or [`Stmt::Unsupported`].
+
+use std::sync::Arc;
+
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+
+use crate::source::TextRange;
+
+/// An expression of a body.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(u32);
+entity_impl!(ExprId, "expr");
+
+/// A statement of a body.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StmtId(u32);
+entity_impl!(StmtId, "stmt");
+
+/// A name in the source.
+pub type Name = Arc<str>;
+
+/// Everything a file defines, in source order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Module {
+    /// Bindings at module level, and inside module-level `if`, `try`, `with` and function bodies
+    /// that define kernels; later ones shadow earlier ones.
+    pub items: Vec<Item>,
+    /// Places in host code, or in scenarios, that launch a kernel.
+    pub launches: Vec<Launch>,
+    /// Scenarios, in source order.
+    pub scenarios: Vec<Scenario>,
+    /// `# tile: allow CODE` comments.
+    pub allows: Vec<Allow>,
+}
+
+/// One binding of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The name bound.
+    pub name: Name,
+    /// Range of the name in the source.
+    pub name_range: TextRange,
+    /// Range of the whole statement, decorators included.
+    pub range: TextRange,
+    /// Names of enclosing host functions or classes, outermost first.
+    pub scope: Vec<Name>,
+    /// What it is bound to.
+    pub kind: ItemKind,
+}
+
+/// What a module-level name is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ItemKind {
+    /// `import a.b as name` (`import a.b` binds `a` with path `["a"]`).
+    Import {
+        /// Dotted path of the module.
+        path: Vec<Name>,
+    },
+    /// `from a.b import c as name`.
+    ImportFrom {
+        /// Leading dots: 0 for absolute imports.
+        level: u32,
+        /// Dotted path after the dots; may be empty.
+        path: Vec<Name>,
+        /// The name imported; `*` binds everything.
+        member: Name,
+    },
+    /// A function, jit-compiled or not.
+    Function(Arc<Function>),
+    /// A class.
+    Class(Arc<Class>),
+    /// `name = value`, `name: annotation = value`.
+    Assign {
+        /// Holds the expressions.
+        body: Arc<Body>,
+        /// Where they stand.
+        map: Arc<SourceMap>,
+        /// The value.
+        value: ExprId,
+        /// The annotation, if there is one.
+        annotation: Option<ExprId>,
+    },
+    /// Bound in a way that is not followed.
+    Unknown,
+}
+
+/// A function definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: Name,
+    /// Decorators as expressions of `body`, outermost first.
+    pub decorators: Vec<ExprId>,
+    /// Parameters.
+    pub params: Vec<Param>,
+    /// Return annotation.
+    pub returns: Option<ExprId>,
+    /// Docstring.
+    pub doc: Option<Arc<str>>,
+    /// The statements, and every expression of decorators, annotations and defaults.
+    pub body: Body,
+    /// Where the parts of the body stand.
+    pub map: SourceMap,
+}
+
+/// A parameter of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Param {
+    /// Its name.
+    pub name: Name,
+    /// Where the name stands.
+    pub range: TextRange,
+    /// Annotation.
+    pub annotation: Option<ExprId>,
+    /// Default value.
+    pub default: Option<ExprId>,
+    /// How arguments reach it.
+    pub kind: ParamKind,
+}
+
+/// How arguments reach a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamKind {
+    /// By position or keyword.
+    Normal,
+    /// By keyword only.
+    KeywordOnly,
+    /// `*args`.
+    VarArgs,
+    /// `**kwargs`.
+    KwArgs,
+}
+
+/// A class definition: for aggregates and named tuples.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Class {
+    /// Its name.
+    pub name: Name,
+    /// Holds decorators, bases, annotations and defaults.
+    pub body: Body,
+    /// Where they stand.
+    pub map: SourceMap,
+    /// Decorators, outermost first.
+    pub decorators: Vec<ExprId>,
+    /// Base classes.
+    pub bases: Vec<ExprId>,
+    /// `field: annotation = default`.
+    pub fields: Vec<(Name, Option<ExprId>, Option<ExprId>)>,
+    /// Methods.
+    pub methods: Vec<Arc<Function>>,
+}
+
+/// Expressions and statements of one function, class head or module-level value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Body {
+    /// Expressions.
+    pub exprs: PrimaryMap<ExprId, Expr>,
+    /// Statements.
+    pub stmts: PrimaryMap<StmtId, Stmt>,
+    /// The outermost statements in order.
+    pub root: Vec<StmtId>,
+}
+
+/// Where the parts of a body stand. Kept apart so that bodies compare equal across moves.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceMap {
+    /// Ranges of expressions.
+    pub exprs: SecondaryMap<ExprId, TextRange>,
+    /// Ranges of statements.
+    pub stmts: SecondaryMap<StmtId, TextRange>,
+}
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expr {
+    /// Nothing usable stands there; absorbs silently.
+    Missing,
+    /// A name.
+    Name(Name),
+    /// A literal.
+    Literal(Literal),
+    /// `(a, b)`.
+    Tuple(Vec<ExprId>),
+    /// `[a, b]`.
+    List(Vec<ExprId>),
+    /// `[element for target in iterable if condition]`, one `for` only.
+    ListComp {
+        /// The element.
+        element: ExprId,
+        /// The loop target.
+        target: ExprId,
+        /// What is iterated.
+        iterable: ExprId,
+        /// Conditions.
+        conditions: Vec<ExprId>,
+    },
+    /// Binary operator.
+    Binary {
+        /// The operator.
+        op: BinaryOp,
+        /// Left operand.
+        lhs: ExprId,
+        /// Right operand.
+        rhs: ExprId,
+    },
+    /// Unary operator.
+    Unary {
+        /// The operator.
+        op: UnaryOp,
+        /// The operand.
+        operand: ExprId,
+    },
+    /// `a and b and c`, `a or b`.
+    Bool {
+        /// True for `and`.
+        and: bool,
+        /// Operands, at least two.
+        values: Vec<ExprId>,
+    },
+    /// `first op second op third ...`.
+    Compare {
+        /// Leftmost operand.
+        first: ExprId,
+        /// Operators with their right operands; at least one.
+        rest: Vec<(CompareOp, ExprId)>,
+    },
+    /// A call.
+    Call {
+        /// What is called.
+        callee: ExprId,
+        /// Arguments in order.
+        args: Vec<Arg>,
+    },
+    /// `value.attr`.
+    Attribute {
+        /// The object.
+        value: ExprId,
+        /// The attribute.
+        attr: Name,
+    },
+    /// `value[index]`; several indices are a tuple.
+    Subscript {
+        /// The object.
+        value: ExprId,
+        /// The index.
+        index: ExprId,
+    },
+    /// `lower:upper:step` inside a subscript.
+    Slice {
+        /// Lower bound.
+        lower: Option<ExprId>,
+        /// Upper bound.
+        upper: Option<ExprId>,
+        /// Step.
+        step: Option<ExprId>,
+    },
+    /// `on_true if condition else on_false`.
+    IfElse {
+        /// The condition.
+        condition: ExprId,
+        /// Value when true.
+        on_true: ExprId,
+        /// Value when false.
+        on_false: ExprId,
+    },
+    /// An f-string.
+    FString(Vec<FStringPart>),
+    /// `lambda params: body`.
+    Lambda {
+        /// Parameter names.
+        params: Vec<Name>,
+        /// The body.
+        body: ExprId,
+    },
+    /// `(target := value)`.
+    Walrus {
+        /// The name bound.
+        target: Name,
+        /// The value.
+        value: ExprId,
+    },
+    /// `{key: value}`; `None` keys are `**value`.
+    Dict(Vec<(Option<ExprId>, ExprId)>),
+    /// `{a, b}`.
+    Set(Vec<ExprId>),
+    /// `*value`.
+    Starred(ExprId),
+    /// Python that kernels may not use, by the name of its syntax tree node in Python's `ast`
+    /// (`Await`, `GeneratorExp`, `DictComp`, ...).
+    Unsupported(&'static str),
+}
+
+/// A part of an f-string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FStringPart {
+    /// Text between holes.
+    Text(Arc<str>),
+    /// `{value}`.
+    Hole(ExprId),
+}
+
+/// A literal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Literal {
+    /// An integer of any size, as decimal digits when it exceeds 128 bits.
+    Int(i128),
+    /// An integer beyond 128 bits.
+    BigInt(Arc<str>),
+    /// A float, by its bits.
+    Float(u64),
+    /// `True`, `False`.
+    Bool(bool),
+    /// `None`.
+    None,
+    /// A string.
+    Str(Arc<str>),
+    /// A bytes literal.
+    Bytes,
+    /// `...`.
+    Ellipsis,
+    /// A complex number.
+    Imaginary,
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arg {
+    /// How it is passed.
+    pub kind: ArgKind,
+    /// The value.
+    pub value: ExprId,
+}
+
+/// How an argument is passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgKind {
+    /// By position.
+    Positional,
+    /// `name=value`.
+    Keyword(Name),
+    /// `*value`.
+    Star,
+    /// `**value`.
+    DoubleStar,
+}
+
+/// Binary operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are Python's")]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    FloorDiv,
+    Mod,
+    Pow,
+    MatMul,
+    Shl,
+    Shr,
+    And,
+    Or,
+    Xor,
+}
+
+/// Unary operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are Python's")]
+pub enum UnaryOp {
+    Plus,
+    Minus,
+    Invert,
+    Not,
+}
+
+/// Comparison operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are Python's")]
+pub enum CompareOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Is,
+    IsNot,
+    In,
+    NotIn,
+}
+
+/// A statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stmt {
+    /// An expression for its effect.
+    Expr(ExprId),
+    /// `a = b = value`.
+    Assign {
+        /// Targets, leftmost first.
+        targets: Vec<ExprId>,
+        /// The value.
+        value: ExprId,
+    },
+    /// `target op= value`.
+    AugAssign {
+        /// The target.
+        target: ExprId,
+        /// The operator.
+        op: BinaryOp,
+        /// The value.
+        value: ExprId,
+    },
+    /// `target: annotation = value`.
+    AnnAssign {
+        /// The target.
+        target: ExprId,
+        /// The annotation.
+        annotation: ExprId,
+        /// The value, if there is one.
+        value: Option<ExprId>,
+    },
+    /// `if`; `elif` is an `if` in `orelse`.
+    If {
+        /// The condition.
+        test: ExprId,
+        /// When true.
+        body: Vec<StmtId>,
+        /// When false.
+        orelse: Vec<StmtId>,
+    },
+    /// `for`.
+    For {
+        /// The target.
+        target: ExprId,
+        /// What is iterated.
+        iter: ExprId,
+        /// The body.
+        body: Vec<StmtId>,
+        /// `else`.
+        orelse: Vec<StmtId>,
+    },
+    /// `while`.
+    While {
+        /// The condition.
+        test: ExprId,
+        /// The body.
+        body: Vec<StmtId>,
+        /// `else`.
+        orelse: Vec<StmtId>,
+    },
+    /// `with`.
+    With {
+        /// Context managers with their targets.
+        items: Vec<(ExprId, Option<ExprId>)>,
+        /// The body.
+        body: Vec<StmtId>,
+    },
+    /// `return`.
+    Return(Option<ExprId>),
+    /// `assert`.
+    Assert {
+        /// The condition.
+        test: ExprId,
+        /// The message.
+        message: Option<ExprId>,
+    },
+    /// `pass`, or a docstring.
+    Pass,
+    /// Python that kernels may not use, by the name of its syntax tree node in Python's `ast`
+    /// (`Break`, `Try`, `FunctionDef`, ...).
+    Unsupported(&'static str),
+    /// Text that did not parse; absorbs silently (the syntax error is reported elsewhere).
+    Error,
+}
+
+/// A launch `kernel[grid](args)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// Range of the whole call.
+    pub range: TextRange,
+    /// Holds the expressions.
+    pub body: Arc<Body>,
+    /// Where they stand.
+    pub map: Arc<SourceMap>,
+    /// The expression before the brackets.
+    pub kernel: ExprId,
+    /// The grid.
+    pub grid: ExprId,
+    /// The arguments.
+    pub args: Vec<Arg>,
+    /// The host function around it, to follow simple local assignments; `None` at module level.
+    pub host: Option<Name>,
+}
+
+/// Consecutive scenario lines: a small host program that launches one kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// Range of all its lines.
+    pub range: TextRange,
+    /// The statements.
+    pub body: Arc<Body>,
+    /// Where they stand.
+    pub map: Arc<SourceMap>,
+}
+
+/// `# tile: allow CODE`: switches a diagnostic off for the line it ends, or the next line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allow {
+    /// Where the comment stands.
+    pub range: TextRange,
+    /// `family/name` or `family`.
+    pub code: Arc<str>,
+    /// True when code stands before it on its line.
+    pub trailing: bool,
+}

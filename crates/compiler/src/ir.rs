@@ -1,0 +1,22 @@
+//! Tile IR: SSA over tiles and scalars with structured control flow.
+//!
+//! One [`Function`] is one kernel under one specialization, every helper inlined. It is held as
+//! three separate things: what is computed ([`InstData`] in an arena), in which order
+//! ([`RegionData`]), and side tables (locations, layouts). [`ops`] is the one table of operations;
+//! builder, printer, parser, verifier and documentation are derived from it.
+//!
+//! The same structure carries both levels. At [`Level::Tile`] tile types have no layout. At
+//! [`Level::Gpu`] every tile type names one of the function's layouts and operations of the GPU
+//! group (conversions, shared buffers, asynchronous copies, barriers, matrix units) may occur.
+
+mod attrs;
+mod builder;
+mod function;
+pub mod ops;
+mod types;
+
+pub use attrs::*;
+pub use builder::Builder;
+pub use function::*;
+pub use ops::{Arity, Effects, OpInfo, Opcode, ResultRule};
+pub use types::*;

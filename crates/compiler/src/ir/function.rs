@@ -1,0 +1,308 @@
+//! A kernel as data: arenas of instructions, values and regions, and side tables.
+
+use std::sync::Arc;
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::SmallVec;
+
+use super::{Attrs, Opcode, Type};
+use crate::layout::LinearLayout;
+use crate::source::FileRange;
+
+/// An SSA value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(u32);
+entity_impl!(Value, "%");
+
+/// An instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Inst(u32);
+entity_impl!(Inst, "inst");
+
+/// A region: one block of instructions with arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Region(u32);
+entity_impl!(Region, "region");
+
+/// A layout of the function's layout table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LayoutId(u32);
+entity_impl!(LayoutId, "#");
+
+/// A location of the function's location table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Loc(u32);
+entity_impl!(Loc, "loc");
+
+/// Operands in slot order; an absent optional operand is `None`.
+pub type Operands = SmallVec<[Option<Value>; 4]>;
+
+/// One instruction.
+#[derive(Debug, Clone)]
+pub struct InstData {
+    /// What it does.
+    pub opcode: Opcode,
+    /// Operands, one entry per slot, the last slot's values spread out when it takes many.
+    pub operands: Operands,
+    /// Attributes, of the kind that the table names.
+    pub attrs: Attrs,
+    /// Results, in order.
+    pub results: SmallVec<[Value; 1]>,
+    /// Regions, as many as the table says.
+    pub regions: SmallVec<[Region; 2]>,
+    /// Where in the source it comes from.
+    pub loc: Loc,
+}
+
+impl InstData {
+    /// The operand in `slot`, which the table says is always there.
+    ///
+    /// # Panics
+    /// If the instruction was not verified and lacks it.
+    pub fn operand(&self, slot: usize) -> Value {
+        self.operand_opt(slot).expect("invariant: verified instructions have this operand")
+    }
+
+    /// The operand in `slot`, unless it is optional and absent.
+    pub fn operand_opt(&self, slot: usize) -> Option<Value> {
+        self.operands.get(slot).copied().flatten()
+    }
+
+    /// All operands that are present.
+    pub fn uses(&self) -> impl Iterator<Item = Value> + '_ {
+        self.operands.iter().copied().flatten()
+    }
+
+    /// The one result.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn result(&self) -> Value {
+        self.results[0]
+    }
+}
+
+/// What defines a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ValueDef {
+    /// The `n`-th result of an instruction.
+    Result(Inst, u32),
+    /// The `n`-th argument of a region; arguments of the body are the kernel's parameters.
+    Argument(Region, u32),
+}
+
+/// One value.
+#[derive(Debug, Clone)]
+pub struct ValueData {
+    /// Its type.
+    pub ty: Type,
+    /// What defines it.
+    pub def: ValueDef,
+    /// Name of the source variable first bound to it, for people who read the IR.
+    pub name: Option<Arc<str>>,
+}
+
+/// One region.
+#[derive(Debug, Clone, Default)]
+pub struct RegionData {
+    /// Arguments.
+    pub args: SmallVec<[Value; 4]>,
+    /// Instructions in order; the last one is a terminator.
+    pub insts: Vec<Inst>,
+}
+
+/// A runtime parameter of the kernel, in launch order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Param {
+    /// Name in the source; parts of tuples are `name.0`, `name.1`.
+    pub name: Arc<str>,
+    /// Triton's signature spelling, such as `*fp16`, `i32`, `u64`.
+    pub signature: Arc<str>,
+    /// The address or number is a multiple of this; 1 when nothing is known.
+    pub divisibility: u32,
+}
+
+/// A place in the source, with the calls through which it was inlined.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LocData {
+    /// The text.
+    pub at: FileRange,
+    /// Line, from 1; 0 when there is none.
+    pub line: u32,
+    /// Column in characters, from 1; 0 when there is none.
+    pub col: u32,
+    /// The function whose text this is.
+    pub function: Arc<str>,
+    /// The call that was replaced by this function's body; the user's own line is at the end of
+    /// the chain.
+    pub inlined_at: Option<Loc>,
+}
+
+/// Launch options that shape the code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LaunchOptions {
+    /// Warps per CTA, a power of two.
+    pub num_warps: u32,
+    /// Pipeline depth of loops that do not say otherwise.
+    pub num_stages: u32,
+    /// CTAs per cluster.
+    pub num_ctas: u32,
+    /// Register limit per thread, if one is set.
+    pub max_registers: Option<u32>,
+    /// Whether products and sums may be fused.
+    pub fp_fusion: bool,
+}
+
+impl Default for LaunchOptions {
+    fn default() -> LaunchOptions {
+        LaunchOptions {
+            num_warps: 4,
+            num_stages: 3,
+            num_ctas: 1,
+            max_registers: None,
+            fp_fusion: true,
+        }
+    }
+}
+
+/// Which operations and types may occur.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Tiles without layouts.
+    Tile,
+    /// Tiles with layouts, shared memory, asynchrony.
+    Gpu,
+}
+
+/// One kernel under one specialization.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// The kernel's name.
+    pub name: Arc<str>,
+    /// Level of the operations.
+    pub level: Level,
+    /// Launch options.
+    pub options: LaunchOptions,
+    /// Runtime parameters; the body's arguments correspond one to one.
+    pub params: Vec<Param>,
+    /// Instructions.
+    pub insts: PrimaryMap<Inst, InstData>,
+    /// Values.
+    pub values: PrimaryMap<Value, ValueData>,
+    /// Regions.
+    pub regions: PrimaryMap<Region, RegionData>,
+    /// Layouts; equal layouts have equal ids.
+    pub layouts: PrimaryMap<LayoutId, LinearLayout>,
+    /// Locations.
+    pub locs: PrimaryMap<Loc, LocData>,
+    /// The outermost region.
+    pub body: Region,
+}
+
+impl Function {
+    /// A kernel with an empty body and one unknown location, `loc0`.
+    pub fn new(name: impl Into<Arc<str>>, level: Level, options: LaunchOptions) -> Function {
+        let mut regions = PrimaryMap::new();
+        let body = regions.push(RegionData::default());
+        let mut locs = PrimaryMap::new();
+        let name = name.into();
+        locs.push(LocData {
+            at: FileRange::default(),
+            line: 0,
+            col: 0,
+            function: name.clone(),
+            inlined_at: None,
+        });
+        Function {
+            name,
+            level,
+            options,
+            params: Vec::new(),
+            insts: PrimaryMap::new(),
+            values: PrimaryMap::new(),
+            regions,
+            layouts: PrimaryMap::new(),
+            locs,
+            body,
+        }
+    }
+
+    /// Adds a parameter and the body argument for it.
+    pub fn add_param(&mut self, param: Param, ty: Type) -> Value {
+        let name = param.name.clone();
+        self.params.push(param);
+        let value = self.add_argument(self.body, ty);
+        self.values[value].name = Some(name);
+        value
+    }
+
+    /// Adds an argument to a region.
+    pub fn add_argument(&mut self, region: Region, ty: Type) -> Value {
+        let index = self.regions[region].args.len() as u32;
+        let def = ValueDef::Argument(region, index);
+        let value = self.values.push(ValueData { ty, def, name: None });
+        self.regions[region].args.push(value);
+        value
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Value) -> &Type {
+        &self.values[value].ty
+    }
+
+    /// The instruction that defines a value, unless it is an argument.
+    pub fn def(&self, value: Value) -> Option<&InstData> {
+        match self.values[value].def {
+            ValueDef::Result(inst, _) => Some(&self.insts[inst]),
+            ValueDef::Argument(..) => None,
+        }
+    }
+
+    /// The id of `layout` in this function's table.
+    pub fn intern_layout(&mut self, layout: LinearLayout) -> LayoutId {
+        let known = self.layouts.iter().find(|(_, known)| **known == layout).map(|(id, _)| id);
+        known.unwrap_or_else(|| self.layouts.push(layout))
+    }
+
+    /// The terminator of a region, if it has one.
+    pub fn terminator(&self, region: Region) -> Option<&InstData> {
+        let last = *self.regions[region].insts.last()?;
+        Some(&self.insts[last]).filter(|inst| inst.opcode.is_terminator())
+    }
+
+    /// Every instruction in program order, outer before inner.
+    pub fn walk(&self) -> Vec<Inst> {
+        let mut order = Vec::new();
+        self.walk_region(self.body, &mut order);
+        order
+    }
+
+    fn walk_region(&self, region: Region, order: &mut Vec<Inst>) {
+        for &inst in &self.regions[region].insts {
+            order.push(inst);
+            for &inner in &self.insts[inst].regions {
+                self.walk_region(inner, order);
+            }
+        }
+    }
+
+    /// The bits of a constant value, scalar or splat over a tile.
+    pub fn constant_bits(&self, value: Value) -> Option<u64> {
+        let inst = self.def(value)?;
+        match (&inst.attrs, inst.opcode) {
+            (Attrs::Constant(constant), Opcode::Constant) => Some(constant.bits),
+            (_, Opcode::Splat | Opcode::Broadcast | Opcode::Reshape | Opcode::ExpandDims) => {
+                self.constant_bits(inst.operand(0))
+            }
+            _ => None,
+        }
+    }
+
+    /// The user's own line for `loc`: the outermost call of the inlining chain.
+    pub fn user_loc(&self, loc: Loc) -> Loc {
+        match self.locs[loc].inlined_at {
+            Some(call) => self.user_loc(call),
+            None => loc,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Specializations: what a kernel is compiled for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::hir::Name;
+use crate::ir::LaunchOptions;
+
+/// A version of Triton whose rules apply.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+pub enum TritonVersion {
+    /// Triton 3.6.
+    #[serde(rename = "3.6")]
+    V3_6,
+    /// Triton 3.9.
+    #[default]
+    #[serde(rename = "3.9")]
+    V3_9,
+}
+
+/// Where a specialization comes from. Guesses are always labelled and never yield a diagnostic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Command-line flags or the user's pin in the editor.
+    Flags,
+    /// A scenario.
+    Scenario,
+    /// A launch in host code.
+    Launch,
+    /// An autotune configuration.
+    Autotune,
+    /// The documented guess.
+    Guess,
+}
+
+/// What is known of one parameter at a launch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ArgSpec {
+    /// A runtime argument.
+    Runtime {
+        /// Triton's signature spelling: `*fp16`, `*ki64`, `i32`, `u1`, `fp32`,
+        /// `tensordesc<fp16[128, 64]>`, ...
+        signature: Arc<str>,
+        /// The address or number is known to be a multiple of 16.
+        divisible_by_16: bool,
+    },
+    /// A compile-time value: constexpr parameters, `None`, and integers equal to 1.
+    Constexpr(ConstArg),
+    /// A tuple of arguments.
+    Tuple(Vec<ArgSpec>),
+}
+
+/// A compile-time argument.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ConstArg {
+    /// `None`.
+    None,
+    /// A bool.
+    Bool(bool),
+    /// An integer.
+    Int(i128),
+    /// A float, by its bits.
+    Float(u64),
+    /// A string.
+    Str(Arc<str>),
+    /// A dtype by its signature spelling (`fp16`).
+    DType(Arc<str>),
+    /// A jit function, by module-level name visible where the kernel is defined.
+    Function(Arc<str>),
+    /// A tuple.
+    Tuple(Vec<ConstArg>),
+}
+
+/// Everything that a kernel is compiled for, apart from the architecture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Specialization {
+    /// One entry per parameter, by name, in parameter order.
+    pub args: IndexMap<Name, ArgSpec>,
+    /// Launch options.
+    pub options: LaunchOptions,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl fmt::Display for Specialization {
+    /// The label that users see, such as `x_ptr=*fp32:16 n=i32 BLOCK=1024 num_warps=4`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, arg) in &self.args {
+            write!(f, "{name}={arg} ")?;
+        }
+        write!(f, "num_warps={}", self.options.num_warps)?;
+        write!(f, " num_stages={}", self.options.num_stages)
+    }
+}
+
+impl fmt::Display for ArgSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArgSpec::Runtime { signature, divisible_by_16 } => {
+                write!(f, "{signature}{}", if *divisible_by_16 { ":16" } else { "" })
+            }
+            ArgSpec::Constexpr(value) => write!(f, "{value}"),
+            ArgSpec::Tuple(items) => write_tuple(f, items),
+        }
+    }
+}
+
+impl fmt::Display for ConstArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConstArg::None => f.write_str("None"),
+            ConstArg::Bool(true) => f.write_str("True"),
+            ConstArg::Bool(false) => f.write_str("False"),
+            ConstArg::Int(value) => write!(f, "{value}"),
+            ConstArg::Float(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
+            ConstArg::Str(text) => write!(f, "{text:?}"),
+            ConstArg::DType(name) | ConstArg::Function(name) => f.write_str(name),
+            ConstArg::Tuple(items) => write_tuple(f, items),
+        }
+    }
+}
+
+fn write_tuple<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
+    f.write_str("(")?;
+    for (at, item) in items.iter().enumerate() {
+        write!(f, "{}{item}", if at == 0 { "" } else { ", " })?;
+    }
+    f.write_str(")")
+}
+
+impl TritonVersion {
+    /// The version spelled `3.6` or `3.9`.
+    pub fn from_name(name: &str) -> Option<TritonVersion> {
+        match name {
+            "3.6" => Some(TritonVersion::V3_6),
+            "3.9" => Some(TritonVersion::V3_9),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for TritonVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TritonVersion::V3_6 => "3.6",
+            TritonVersion::V3_9 => "3.9",
+        })
+    }
+}
