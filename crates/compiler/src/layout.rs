@@ -3,8 +3,8 @@
 //! A program holds a tensor in the registers of its threads, and shares it through memory. Every
 //! way of doing so is one type, [`LinearLayout`]: a map from the bits of a hardware location
 //! (register, lane, warp, CTA; or the offset in shared memory) to the bits of a tensor index, in
-//! which every output bit is an XOR of input bits. [Blocked](BlockedLayout) layouts are a
-//! constructor into it, and everything the compiler wants to know is computed from it.
+//! which every output bit is an XOR of input bits. [Blocked](BlockedLayout),
+//! [matrix](MmaLayout) and [shared memory](SharedLayout) layouts are constructors into it, and everything the compiler wants to know is computed from it.
 //!
 //! # A worked table
 //!
@@ -40,11 +40,17 @@ mod blocked;
 mod error;
 mod f2;
 mod linear;
+mod mma;
+mod shared;
+mod slice;
 mod tensor;
 
 pub use blocked::BlockedLayout;
 pub use error::LayoutError;
 pub use linear::{Coordinates, Dim, DimBits, HardwarePoint, LinearLayout};
+pub use mma::{DotOperandLayout, MmaLayout, MmaVersion};
+pub use shared::{NvmmaSharedLayout, SharedLayout, SwizzledSharedLayout};
+pub use slice::{DistributedLayout, SliceLayout};
 
 #[cfg(test)]
 mod tests;

@@ -107,12 +107,12 @@ impl BlockedLayout {
             }
             tile = tile.product(&box_layout(what, dim, sizes, &self.order)?)?;
         }
-        fit_to_shape(&tile, shape, &self.order)
+        fit_to_shape(&tile, shape, Dim::Register, &self.order)
     }
 }
 
 /// `input` counting through a box of `sizes` elements, the axes taken in `order`.
-pub(crate) fn box_layout(
+fn box_layout(
     what: &str,
     input: Dim,
     sizes: &[usize],

@@ -229,12 +229,14 @@ pub(crate) fn check_permutation(perm: &[usize], rank: usize) -> Result<(), Layou
 
 /// Fits a tile of some shape to a tensor of `shape`, the last step of every constructor.
 ///
-/// Along an axis where the tensor is larger, the tile repeats in further registers, the axes
-/// taken in `order` (fastest first). Where it is smaller, lanes and warps that would lie outside
-/// repeat those inside, and registers that would are left out. The result is a tensor layout.
+/// Along an axis where the tensor is larger, the tile repeats in further bits of `repeat` (the
+/// register, or the offset in memory), the axes taken in `order`, fastest first. Where it is
+/// smaller, lanes and warps that would lie outside repeat those inside, and bits of `repeat` that
+/// would are left out. The result is a tensor layout.
 pub(crate) fn fit_to_shape(
     tile: &LinearLayout,
     shape: &[usize],
+    repeat: Dim,
     order: &[usize],
 ) -> Result<LinearLayout, LayoutError> {
     let bits = axis_bits(shape)?;
@@ -244,10 +246,10 @@ pub(crate) fn fit_to_shape(
         let dim = axis_dim(axis)?;
         let wanted = bits.iter().find(|entry| entry.0 == dim).map_or(0, |&(_, bits)| bits);
         let missing = wanted.saturating_sub(fitted.output_bits(dim));
-        fitted = fitted.product(&LinearLayout::identity1d(1 << missing, Dim::Register, dim)?)?;
+        fitted = fitted.product(&LinearLayout::identity1d(1 << missing, repeat, dim)?)?;
     }
     let cropped = fitted.crop_outputs(&bits)?;
-    let outside = cropped.bases(Dim::Register).iter().enumerate();
-    let keep = outside.filter(|&(_, &basis)| basis != 0).fold(0, |mask, (bit, _)| mask | 1 << bit);
-    Ok(cropped.retain_input_bits(Dim::Register, keep))
+    let inside = cropped.bases(repeat).iter().enumerate().filter(|&(_, &basis)| basis != 0);
+    let keep = inside.fold(0, |mask, (bit, _)| mask | 1 << bit);
+    Ok(cropped.retain_input_bits(repeat, keep))
 }
