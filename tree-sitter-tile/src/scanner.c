@@ -1,0 +1,673 @@
+// The external scanner: everything in Python's lexical structure that depends on context.
+//
+// It keeps two stacks, as Python's own tokenizer does: the widths of the open indentation
+// levels, and the open contexts (brackets, strings, replacement fields, a scenario line).
+// Because it alone produces brackets and string delimiters, the context is known from the
+// text and does not have to be guessed from what the parser expects.
+//
+// Line ends are zero-width tokens placed before the line break:
+//
+// - NEWLINE ends a statement. It is also produced where the parser does not expect it, as
+//   in `x =`, so that a broken statement ends with its line.
+// - INDENT and DEDENT follow the indentation of the next line of code. Comments do not
+//   count, except that a comment as deep as the block it follows stays in the block.
+//
+// A scenario line, `# tile: STATEMENT`, lies between SCENARIO_START and SCENARIO_END.
+// SCENARIO_END is produced at the end of the line whatever the parser expects, so a
+// malformed statement never reaches into the next line.
+
+#include "tree_sitter/parser.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// In the order of `externals` in grammar.js.
+enum TokenType {
+    NEWLINE,
+    INDENT,
+    DEDENT,
+    STRING_START,
+    STRING_CONTENT,
+    ESCAPE_INTERPOLATION,
+    STRING_END,
+    FORMAT_TEXT,
+    COMMENT,
+    SCENARIO_START,
+    SCENARIO_END,
+    ALLOW,
+    DIAGNOSTIC_CODE,
+    OPEN_PAREN,
+    CLOSE_PAREN,
+    OPEN_BRACKET,
+    CLOSE_BRACKET,
+    OPEN_BRACE,
+    CLOSE_BRACE,
+    STATEMENT_START,
+    ERROR_SENTINEL,
+};
+
+// A context is one byte: its kind in the low bits, a string's properties above.
+typedef uint8_t Context;
+
+enum {
+    PAREN,
+    BRACKET,
+    BRACE,
+    FIELD,          // the braces of a replacement field in a format string
+    STRING,
+    SCENARIO,
+    SCENARIO_CODES, // a scenario line after `allow`
+    KIND_MASK = 7,
+
+    DOUBLE_QUOTED = 1 << 3,
+    TRIPLE = 1 << 4,
+    RAW = 1 << 5,
+    BYTES = 1 << 6,
+    FORMAT = 1 << 7,
+};
+
+// Python allows 200 open brackets and 100 levels of indentation. What is deeper is not
+// recorded, which bounds the serialized state.
+enum { MAX_CONTEXTS = 200, MAX_INDENTS = 200, TAB_WIDTH = 8, MAX_WORD = 12 };
+
+typedef struct {
+    // Indentation of the next line of code plus one, known from the last line end until
+    // that line; 0 when unknown. It saves looking past a run of comments at each of them.
+    uint16_t code_indent;
+    // Column plus one of the last NEWLINE that the parser had not asked for, so that it is
+    // not produced again and again at the same place; 0 when there is none.
+    uint16_t forced_column;
+    uint8_t context_count;
+    uint8_t indent_count;
+    Context contexts[MAX_CONTEXTS];
+    uint16_t indents[MAX_INDENTS];
+} Scanner;
+
+_Static_assert(
+    6 + MAX_CONTEXTS + 2 * MAX_INDENTS <= TREE_SITTER_SERIALIZATION_BUFFER_SIZE,
+    "the serialized state fits"
+);
+
+static void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
+
+static void skip(TSLexer *lexer) { lexer->advance(lexer, true); }
+
+static bool at_eof(TSLexer *lexer) { return lexer->eof(lexer); }
+
+static bool at_line_break(TSLexer *lexer) {
+    return lexer->lookahead == '\n' || lexer->lookahead == '\r';
+}
+
+static bool at_line_end(TSLexer *lexer) { return at_line_break(lexer) || at_eof(lexer); }
+
+static bool is_letter(int32_t c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(int32_t c) { return c >= '0' && c <= '9'; }
+
+static bool is_code_char(int32_t c) {
+    return is_letter(c) || is_digit(c) || c == '/' || c == '-' || c == '*';
+}
+
+static uint16_t saturate(uint32_t value) {
+    return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX - 1;
+}
+
+static bool emit(TSLexer *lexer, enum TokenType token) {
+    lexer->result_symbol = token;
+    return true;
+}
+
+// Contexts
+
+static unsigned kind(Context context) { return context & KIND_MASK; }
+
+static bool top_is(const Scanner *scanner, unsigned wanted) {
+    return scanner->context_count > 0 &&
+        kind(scanner->contexts[scanner->context_count - 1]) == wanted;
+}
+
+static bool push(Scanner *scanner, Context context) {
+    if (scanner->context_count == MAX_CONTEXTS) return false;
+    scanner->contexts[scanner->context_count++] = context;
+    return true;
+}
+
+// The innermost context of a scenario line, or -1 outside of one.
+static int scenario_index(const Scanner *scanner) {
+    for (int i = scanner->context_count - 1; i >= 0; i--) {
+        unsigned k = kind(scanner->contexts[i]);
+        if (k == SCENARIO || k == SCENARIO_CODES) return i;
+    }
+    return -1;
+}
+
+// Closes the innermost bracket of the kind and what is open inside it. A bracket that
+// closes nothing leaves the contexts alone.
+static void close_bracket(Scanner *scanner, unsigned closed) {
+    for (int i = scanner->context_count - 1; i >= 0; i--) {
+        unsigned k = kind(scanner->contexts[i]);
+        if (k == closed || (k == FIELD && closed == BRACE)) {
+            scanner->context_count = (uint8_t)i;
+            return;
+        }
+        if (k >= FIELD) return;
+    }
+}
+
+// Closes contexts until no string that must end on its line is left open.
+static void close_line_strings(Scanner *scanner) {
+    for (int i = 0; i < scanner->context_count; i++) {
+        Context context = scanner->contexts[i];
+        if (kind(context) == STRING && !(context & TRIPLE)) {
+            scanner->context_count = (uint8_t)i;
+            return;
+        }
+    }
+}
+
+static bool in_string(const Scanner *scanner) {
+    for (int i = 0; i < scanner->context_count; i++) {
+        if (kind(scanner->contexts[i]) == STRING) return true;
+    }
+    return false;
+}
+
+static uint16_t current_indent(const Scanner *scanner) {
+    return scanner->indent_count > 0 ? scanner->indents[scanner->indent_count - 1] : 0;
+}
+
+// Line structure
+
+static bool emit_newline(Scanner *scanner, TSLexer *lexer, uint16_t indent) {
+    scanner->context_count = 0;
+    scanner->forced_column = 0;
+    scanner->code_indent = indent + 1;
+    return emit(lexer, NEWLINE);
+}
+
+static bool emit_forced_newline(
+    Scanner *scanner, TSLexer *lexer, uint16_t indent, uint16_t column
+) {
+    emit_newline(scanner, lexer, indent);
+    scanner->forced_column = column + 1;
+    return true;
+}
+
+static bool emit_indent(Scanner *scanner, TSLexer *lexer, uint16_t indent) {
+    if (scanner->indent_count == MAX_INDENTS) return emit_newline(scanner, lexer, indent);
+    scanner->context_count = 0;
+    scanner->forced_column = 0;
+    scanner->code_indent = indent + 1;
+    scanner->indents[scanner->indent_count++] = indent;
+    return emit(lexer, INDENT);
+}
+
+static bool emit_dedent(Scanner *scanner, TSLexer *lexer, uint16_t indent) {
+    scanner->context_count = 0;
+    scanner->forced_column = 0;
+    scanner->code_indent = indent + 1;
+    if (scanner->indent_count > 0) scanner->indent_count--;
+    return emit(lexer, DEDENT);
+}
+
+static bool close_scenario(Scanner *scanner, TSLexer *lexer, int index) {
+    scanner->context_count = (uint8_t)index;
+    return emit(lexer, SCENARIO_END);
+}
+
+// Skips white space within a line and returns the column that Python's rules give.
+static uint32_t skip_blanks(TSLexer *lexer, uint32_t column) {
+    for (;;) {
+        switch (lexer->lookahead) {
+            case ' ':
+                column++;
+                break;
+            case '\t':
+                column += TAB_WIDTH - column % TAB_WIDTH;
+                break;
+            case '\f':
+                column = 0;
+                break;
+            case 0xFEFF:
+            case 0x2060:
+            case 0x200B:
+                break;
+            default:
+                return column;
+        }
+        skip(lexer);
+    }
+}
+
+// Skips the rest of the line, the line break and all blank lines that follow.
+static uint32_t skip_to_text(TSLexer *lexer) {
+    uint32_t column = 0;
+    while (at_line_break(lexer)) {
+        skip(lexer);
+        column = skip_blanks(lexer, 0);
+    }
+    return at_eof(lexer) ? 0 : column;
+}
+
+// Skips blank lines and comments, and returns the indentation of the next line of code.
+static uint32_t skip_to_code(TSLexer *lexer, uint32_t column) {
+    while (lexer->lookahead == '#') {
+        while (!at_line_end(lexer)) skip(lexer);
+        column = skip_to_text(lexer);
+    }
+    return at_eof(lexer) ? 0 : column;
+}
+
+// Decides which token, if any, the end of a line outside of brackets is. The lexer is at
+// the next line with any text, `indent` is where that text begins.
+static bool scan_line_end(
+    Scanner *scanner, TSLexer *lexer, const bool *valid, uint16_t indent, uint16_t column
+) {
+    bool recovering = valid[ERROR_SENTINEL];
+    bool at_comment = lexer->lookahead == '#';
+    bool asked = !recovering && (valid[NEWLINE] || valid[INDENT]);
+    bool between = !recovering && !asked && (valid[STATEMENT_START] || valid[DEDENT]);
+    bool known = at_comment && scanner->code_indent > 0;
+    bool again = recovering && scanner->forced_column == column + 1;
+
+    uint16_t current = current_indent(scanner);
+    bool comment_stays = at_comment && indent >= current;
+    uint16_t code_indent = indent;
+    if (between || again) {
+        if (comment_stays) return false;
+        if (known) code_indent = scanner->code_indent - 1;
+        else if (current > 0) code_indent = saturate(skip_to_code(lexer, indent));
+    } else {
+        code_indent = saturate(skip_to_code(lexer, indent));
+    }
+
+    if (asked) {
+        if (valid[INDENT] && code_indent > current) {
+            return emit_indent(scanner, lexer, code_indent);
+        }
+        return emit_newline(scanner, lexer, code_indent);
+    }
+    if (between) {
+        // The parser can be left in a block that the scanner has closed.
+        bool orphan = valid[DEDENT] && scanner->indent_count == 0 && code_indent == 0;
+        if (code_indent < current || orphan) return emit_dedent(scanner, lexer, code_indent);
+        return false;
+    }
+    if (recovering && code_indent < current) return emit_dedent(scanner, lexer, code_indent);
+    if (again || (recovering && at_eof(lexer))) return false;
+    return emit_forced_newline(scanner, lexer, code_indent, column);
+}
+
+// Strings
+
+// The properties of a string with this prefix, or -1 if there is no such prefix.
+static int string_prefix(const char *word, unsigned length) {
+    static const struct {
+        const char *prefix;
+        int flags;
+    } table[] = {
+        {"", 0},
+        {"u", 0},
+        {"r", RAW},
+        {"b", BYTES},
+        {"br", BYTES | RAW},
+        {"rb", BYTES | RAW},
+        {"f", FORMAT},
+        {"fr", FORMAT | RAW},
+        {"rf", FORMAT | RAW},
+        {"t", FORMAT},
+        {"tr", FORMAT | RAW},
+        {"rt", FORMAT | RAW},
+    };
+    if (length > 2) return -1;
+    char lower[3] = {0};
+    for (unsigned i = 0; i < length; i++) lower[i] = (char)(word[i] | 0x20);
+    for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(lower, table[i].prefix) == 0) return table[i].flags;
+    }
+    return -1;
+}
+
+static bool scan_string_start(Scanner *scanner, TSLexer *lexer, int flags) {
+    int32_t quote = lexer->lookahead;
+    Context context = (Context)(STRING | flags | (quote == '"' ? DOUBLE_QUOTED : 0));
+    advance(lexer);
+    lexer->mark_end(lexer);
+    if (lexer->lookahead == quote) {
+        advance(lexer);
+        if (lexer->lookahead == quote) {
+            advance(lexer);
+            lexer->mark_end(lexer);
+            context |= TRIPLE;
+        }
+    }
+    return push(scanner, context) && emit(lexer, STRING_START);
+}
+
+// Ends a string that its line or the file leaves open. The lexer is at that end.
+static bool scan_unterminated(Scanner *scanner, TSLexer *lexer) {
+    int scenario = scenario_index(scanner);
+    if (scenario >= 0) return close_scenario(scanner, lexer, scenario);
+    if (at_eof(lexer)) return emit_newline(scanner, lexer, 0);
+    close_line_strings(scanner);
+    uint16_t indent = saturate(skip_to_text(lexer));
+    indent = saturate(skip_to_code(lexer, indent));
+    // Inside brackets or a longer string, deeper lines belong to the same statement.
+    bool goes_on = in_string(scanner) ||
+        (scanner->context_count > 0 && indent > current_indent(scanner));
+    if (goes_on) return emit(lexer, ERROR_SENTINEL);
+    return emit_newline(scanner, lexer, indent);
+}
+
+// Advances over the closing delimiter if the lexer is at one. Without one it may have
+// advanced over quotes that belong to the string.
+static bool advance_delimiter(TSLexer *lexer, Context string, bool *moved) {
+    int32_t quote = string & DOUBLE_QUOTED ? '"' : '\'';
+    *moved = false;
+    for (int i = 0; i < (string & TRIPLE ? 3 : 1); i++) {
+        if (lexer->lookahead != quote) return false;
+        advance(lexer);
+        *moved = true;
+    }
+    return true;
+}
+
+// A brace in a format string: doubled it is text, single it delimits a field.
+static bool scan_string_brace(Scanner *scanner, TSLexer *lexer) {
+    int32_t brace = lexer->lookahead;
+    advance(lexer);
+    if (lexer->lookahead == brace) {
+        advance(lexer);
+        lexer->mark_end(lexer);
+        return emit(lexer, ESCAPE_INTERPOLATION);
+    }
+    lexer->mark_end(lexer);
+    if (brace == '}') return emit(lexer, CLOSE_BRACE);
+    return push(scanner, FIELD) && emit(lexer, OPEN_BRACE);
+}
+
+// The next part of the string that is open. Returns false at an escape sequence, which is
+// an internal token.
+static bool scan_string(Scanner *scanner, TSLexer *lexer) {
+    Context string = scanner->contexts[scanner->context_count - 1];
+    bool in_scenario = scenario_index(scanner) >= 0;
+    bool content = false;
+    for (;;) {
+        lexer->mark_end(lexer);
+        bool breaks = at_line_break(lexer) && (in_scenario || !(string & TRIPLE));
+        if (breaks || at_eof(lexer)) {
+            return content ? emit(lexer, STRING_CONTENT) : scan_unterminated(scanner, lexer);
+        }
+        int32_t c = lexer->lookahead;
+        if ((c == '{' || c == '}') && string & FORMAT) {
+            return content ? emit(lexer, STRING_CONTENT) : scan_string_brace(scanner, lexer);
+        }
+        if (c == '\\') {
+            advance(lexer);
+            bool line_break = at_line_break(lexer);
+            if (in_scenario && line_break) {
+                content = true;
+                continue;
+            }
+            bool text = string & RAW ||
+                (string & BYTES && (lexer->lookahead == 'N' || lexer->lookahead == 'u' ||
+                                    lexer->lookahead == 'U'));
+            if (!text) return content && emit(lexer, STRING_CONTENT);
+            bool escaped = lexer->lookahead == '\\' || lexer->lookahead == '\'' ||
+                lexer->lookahead == '"' || line_break;
+            if (escaped && !at_eof(lexer)) {
+                bool carriage_return = lexer->lookahead == '\r';
+                advance(lexer);
+                if (carriage_return && lexer->lookahead == '\n') advance(lexer);
+            }
+            content = true;
+            continue;
+        }
+        bool moved;
+        if (advance_delimiter(lexer, string, &moved)) {
+            if (content) return emit(lexer, STRING_CONTENT);
+            lexer->mark_end(lexer);
+            scanner->context_count--;
+            return emit(lexer, STRING_END);
+        }
+        if (!moved) advance(lexer);
+        content = true;
+    }
+}
+
+// The text of a format specifier, up to a brace, the end of the string or of the line.
+static bool scan_format_text(Scanner *scanner, TSLexer *lexer, bool *done) {
+    int index = scanner->context_count - 1;
+    while (index >= 0 && kind(scanner->contexts[index]) != STRING) index--;
+    if (index < 0) return false;
+    Context string = scanner->contexts[index];
+    bool in_scenario = scenario_index(scanner) >= 0;
+    bool content = false;
+    *done = true;
+    for (;;) {
+        lexer->mark_end(lexer);
+        bool breaks = at_line_break(lexer) && (in_scenario || !(string & TRIPLE));
+        if (breaks || at_eof(lexer) || lexer->lookahead == '{' || lexer->lookahead == '}') {
+            *done = content;
+            return content && emit(lexer, FORMAT_TEXT);
+        }
+        bool moved;
+        if (advance_delimiter(lexer, string, &moved)) {
+            if (content) return emit(lexer, FORMAT_TEXT);
+            lexer->mark_end(lexer);
+            scanner->context_count = (uint8_t)index;
+            return emit(lexer, STRING_END);
+        }
+        if (!moved) advance(lexer);
+        content = true;
+    }
+}
+
+// Comments, brackets and words
+
+static bool scan_comment(Scanner *scanner, TSLexer *lexer) {
+    advance(lexer);
+    if (scenario_index(scanner) < 0) {
+        while (lexer->lookahead == ' ' || lexer->lookahead == '\t') advance(lexer);
+        const char *marker = "tile:";
+        while (*marker != '\0' && lexer->lookahead == *marker) {
+            advance(lexer);
+            marker++;
+        }
+        if (*marker == '\0' && push(scanner, SCENARIO)) {
+            lexer->mark_end(lexer);
+            return emit(lexer, SCENARIO_START);
+        }
+    }
+    while (!at_line_end(lexer)) advance(lexer);
+    lexer->mark_end(lexer);
+    return emit(lexer, COMMENT);
+}
+
+static bool scan_bracket(Scanner *scanner, TSLexer *lexer) {
+    enum TokenType token;
+    switch (lexer->lookahead) {
+        case '(':
+            push(scanner, PAREN);
+            token = OPEN_PAREN;
+            break;
+        case '[':
+            push(scanner, BRACKET);
+            token = OPEN_BRACKET;
+            break;
+        case '{':
+            push(scanner, BRACE);
+            token = OPEN_BRACE;
+            break;
+        case ')':
+            close_bracket(scanner, PAREN);
+            token = CLOSE_PAREN;
+            break;
+        case ']':
+            close_bracket(scanner, BRACKET);
+            token = CLOSE_BRACKET;
+            break;
+        case '}':
+            close_bracket(scanner, BRACE);
+            token = CLOSE_BRACE;
+            break;
+        default:
+            return false;
+    }
+    advance(lexer);
+    lexer->mark_end(lexer);
+    return emit(lexer, token);
+}
+
+// Whether a line that begins with this word begins a statement, even if a bracket before
+// it is still open.
+static bool is_statement_keyword(const char *word) {
+    static const char *const table[] = {
+        "assert", "break",  "class",    "continue", "def",   "del", "global",
+        "import", "nonlocal", "pass", "raise", "return", "try", "while", "with",
+    };
+    for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(word, table[i]) == 0) return true;
+    }
+    return false;
+}
+
+static bool scan_diagnostic_code(TSLexer *lexer) {
+    while (is_code_char(lexer->lookahead)) advance(lexer);
+    lexer->mark_end(lexer);
+    return emit(lexer, DIAGNOSTIC_CODE);
+}
+
+// Tokens that begin with a letter: prefixed strings, `allow`, and keywords that show that
+// brackets were left open.
+static bool scan_word(
+    Scanner *scanner, TSLexer *lexer, const bool *valid, bool after_line_end, uint16_t indent
+) {
+    char word[MAX_WORD + 1] = {0};
+    unsigned length = 0;
+    while (is_letter(lexer->lookahead) || is_digit(lexer->lookahead)) {
+        if (length == MAX_WORD) return false;
+        word[length++] = (char)lexer->lookahead;
+        advance(lexer);
+    }
+    if (lexer->lookahead == '"' || lexer->lookahead == '\'') {
+        int flags = string_prefix(word, length);
+        return flags >= 0 && scan_string_start(scanner, lexer, flags);
+    }
+    if (lexer->lookahead >= 0x80) return false;
+    if (after_line_end && is_statement_keyword(word)) {
+        return emit_newline(scanner, lexer, indent);
+    }
+    if (valid[ALLOW] && top_is(scanner, SCENARIO) && strcmp(word, "allow") == 0) {
+        lexer->mark_end(lexer);
+        while (lexer->lookahead == ' ' || lexer->lookahead == '\t') advance(lexer);
+        if (!is_letter(lexer->lookahead) && !at_line_end(lexer)) return false;
+        scanner->contexts[scanner->context_count - 1] = SCENARIO_CODES;
+        return emit(lexer, ALLOW);
+    }
+    return false;
+}
+
+// A decorator that follows brackets left open. Python would read a matrix product, which
+// nobody writes at the left edge of a statement and without a space.
+static bool scan_decorator(Scanner *scanner, TSLexer *lexer, uint16_t indent) {
+    advance(lexer);
+    if (indent > current_indent(scanner) || !is_letter(lexer->lookahead)) return false;
+    return emit_newline(scanner, lexer, indent);
+}
+
+static bool scan(Scanner *scanner, TSLexer *lexer, const bool *valid) {
+    bool recovering = valid[ERROR_SENTINEL];
+    if (top_is(scanner, STRING)) return scan_string(scanner, lexer);
+    if (valid[FORMAT_TEXT] && !recovering) {
+        bool done = false;
+        bool found = scan_format_text(scanner, lexer, &done);
+        if (done) return found;
+    }
+
+    lexer->mark_end(lexer);
+    skip_blanks(lexer, 0);
+    int scenario = scenario_index(scanner);
+    bool line_end = at_line_end(lexer);
+    bool in_brackets = false;
+    uint16_t indent = 0;
+    if (line_end && scenario >= 0) {
+        lexer->mark_end(lexer);
+        return close_scenario(scanner, lexer, scenario);
+    }
+    if (line_end) {
+        bool outside = scanner->context_count == 0 ||
+            (!recovering && (valid[NEWLINE] || valid[INDENT] || valid[STATEMENT_START]));
+        uint16_t column = 0;
+        bool may_force = !valid[NEWLINE] && !valid[INDENT] && !valid[STATEMENT_START];
+        if (outside && (recovering || may_force)) column = saturate(lexer->get_column(lexer));
+        indent = saturate(skip_to_text(lexer));
+        if (outside) {
+            bool at_comment = lexer->lookahead == '#';
+            if (scan_line_end(scanner, lexer, valid, indent, column)) return true;
+            if (at_comment && lexer->lookahead != '#') return false;
+        }
+        in_brackets = !outside && !in_string(scanner);
+    }
+
+    int32_t c = lexer->lookahead;
+    if (c == '#') return scan_comment(scanner, lexer);
+    if (c == '"' || c == '\'') return scan_string_start(scanner, lexer, 0);
+    if (c == '\\' && scenario >= 0) {
+        advance(lexer);
+        lexer->mark_end(lexer);
+        return at_line_end(lexer) && emit(lexer, ERROR_SENTINEL);
+    }
+    if (c == '@' && in_brackets) return scan_decorator(scanner, lexer, indent);
+    if (is_code_char(c) && top_is(scanner, SCENARIO_CODES)) return scan_diagnostic_code(lexer);
+    if (is_letter(c)) return scan_word(scanner, lexer, valid, in_brackets, indent);
+    return scan_bracket(scanner, lexer);
+}
+
+void *tree_sitter_tile_external_scanner_create(void) { return calloc(1, sizeof(Scanner)); }
+
+void tree_sitter_tile_external_scanner_destroy(void *payload) { free(payload); }
+
+unsigned tree_sitter_tile_external_scanner_serialize(void *payload, char *buffer) {
+    const Scanner *scanner = payload;
+    unsigned size = 0;
+    memcpy(buffer + size, &scanner->code_indent, 2);
+    size += 2;
+    memcpy(buffer + size, &scanner->forced_column, 2);
+    size += 2;
+    buffer[size++] = (char)scanner->context_count;
+    buffer[size++] = (char)scanner->indent_count;
+    memcpy(buffer + size, scanner->contexts, scanner->context_count);
+    size += scanner->context_count;
+    memcpy(buffer + size, scanner->indents, 2 * (unsigned)scanner->indent_count);
+    size += 2 * (unsigned)scanner->indent_count;
+    return size;
+}
+
+void tree_sitter_tile_external_scanner_deserialize(
+    void *payload, const char *buffer, unsigned length
+) {
+    Scanner *scanner = payload;
+    memset(scanner, 0, sizeof *scanner);
+    if (length < 6) return;
+    unsigned contexts = (uint8_t)buffer[4];
+    unsigned indents = (uint8_t)buffer[5];
+    bool fits = contexts <= MAX_CONTEXTS && indents <= MAX_INDENTS;
+    if (!fits || length != 6 + contexts + 2 * indents) return;
+    memcpy(&scanner->code_indent, buffer, 2);
+    memcpy(&scanner->forced_column, buffer + 2, 2);
+    scanner->context_count = (uint8_t)contexts;
+    scanner->indent_count = (uint8_t)indents;
+    memcpy(scanner->contexts, buffer + 6, contexts);
+    memcpy(scanner->indents, buffer + 6 + contexts, 2 * indents);
+}
+
+bool tree_sitter_tile_external_scanner_scan(
+    void *payload, TSLexer *lexer, const bool *valid_symbols
+) {
+    return scan(payload, lexer, valid_symbols);
+}
