@@ -4,6 +4,7 @@
 //! on every keystroke; with a specialization also tile [`ir`], passes, analyses, layouts. Nothing
 //! here reads files, speaks the editor's protocol, links LLVM or touches a device.
 
+pub mod artifact;
 pub mod diagnostic;
 pub mod hir;
 pub mod ir;
