@@ -1,0 +1,246 @@
+// The extension in a real workbench, in a browser, against a real server.
+//
+//   node tests/vscode/e2e.mjs --tile PATH [--screenshots DIR]
+//
+// Ends with "N passed, N failed"; exit status 0 when none failed, 1 when some did, 2 when the test could not start.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import * as codeServer from "./code_server.mjs";
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const ROOT = path.resolve(HERE, "../..");
+const EXTENSION = path.join(ROOT, "editors/vscode");
+const FILE = "vector_add.py";
+
+const { values: options } = parseArgs({
+  options: {
+    tile: { type: "string" },
+    examples: { type: "string", default: path.join(ROOT, "examples") },
+    screenshots: { type: "string" },
+  },
+});
+
+/** The steps of one session, in order: each finds the workbench as the one before it left it. */
+function steps({ workbench, text, kernel, picture }) {
+  const { page } = workbench;
+  const def = `def ${kernel}`;
+  const squiggles = workbench.editor().locator(".squiggly-error");
+  const gone = () => workbench.until("the squiggle goes", async () => (await squiggles.count()) === 0);
+  return {
+    async "lenses show Run, PTX and what the kernel takes"() {
+      await workbench.lens("▶ Run").waitFor();
+      await workbench.lens("PTX").waitFor();
+      await workbench.lens(/\d+ regs · \d+ B shared · .* spills · occupancy \d\.\d\d/).waitFor();
+      assert.equal(await squiggles.count(), 0, "the example has no errors");
+    },
+    async "the status bar names the kernel and its specialization"() {
+      const item = page.locator(".statusbar-item", { hasText: kernel });
+      await workbench.goTo(lineOf(text, def), 6);
+      await item.waitFor();
+      assert.match(await item.innerText(), /BLOCK_SIZE=\d+/);
+    },
+    async "hovering over the kernel's name tells its registers"() {
+      const hover = await workbench.hover(def, kernel, /registers/);
+      assert.match(hover, /\b\d+ registers\b/);
+      await picture("hover");
+      await page.keyboard.press("Escape");
+    },
+    async "a mask of the wrong shape is underlined while typing"() {
+      await workbench.retype(text, "mask = offsets < ", "mask = tl.arange(0, 2 * BLOCK_SIZE) < ");
+      await squiggles.first().waitFor();
+      await page.keyboard.press("F8");
+      const message = page.locator(".peekview-widget .marker-widget, .marker-widget").first();
+      await message.waitFor();
+      assert.match(await message.innerText(), /BLOCK_SIZE/);
+      await picture("shape");
+      await page.keyboard.press("Escape");
+      await workbench.retype(
+        text.replace("mask = offsets < ", "mask = tl.arange(0, 2 * BLOCK_SIZE) < "),
+        "mask = tl.arange(0, 2 * BLOCK_SIZE) < ",
+        "mask = offsets < ",
+      );
+      await gone();
+    },
+    async "a misspelled name is mended by its quick fix"() {
+      const line = await workbench.retype(text, "tl.arange(", "tl.arrange(");
+      await squiggles.first().waitFor();
+      await workbench.goTo(line, text.split("\n")[line - 1].indexOf("tl.arange(") + 5);
+      await page.keyboard.press("Control+.");
+      // The preferred fix comes first and is selected.
+      const fix = page.locator(".action-widget .monaco-list-row.focused", { hasText: /\barange\b/ });
+      await fix.waitFor();
+      await picture("quickfix");
+      await page.keyboard.press("Enter");
+      await workbench.lines("tl.arange(").first().waitFor();
+      await gone();
+    },
+    async "PTX opens beside and the lines are linked"() {
+      await workbench.lens("PTX").click();
+      const ptx = workbench.editor(`${kernel}.ptx`);
+      await ptx.locator(".view-line", { hasText: `.entry ${kernel}` }).first().waitFor();
+      await workbench.goTo(lineOf(text, "tl.load("), 9);
+      const marked = () => linkedLines(page, `${kernel}.ptx`);
+      const loads = await workbench.until("linked PTX lines", async () => nonEmpty(await marked()));
+      assert.match(loads.join("\n"), /ld\.global/);
+      assert.equal((await linkedLines(page, FILE)).length, 1, "the source line is marked as well");
+      await picture("ptx");
+    },
+    async "the link follows the cursor"() {
+      const before = await linkedLines(page, `${kernel}.ptx`);
+      await workbench.goTo(lineOf(text, "tl.store("), 9);
+      const stores = await workbench.until("other linked lines", async () => {
+        const now = await linkedLines(page, `${kernel}.ptx`);
+        return now.join() !== before.join() && nonEmpty(now);
+      });
+      assert.match(stores.join("\n"), /st\.global/);
+    },
+    async "Run tells the outcome beside the kernel and in the panel"() {
+      await workbench.lens("▶ Run").click();
+      const note = await workbench.until("the note after def", () => workbench.noteAfter(def));
+      assert.match(note, /✓ \d+ asserts?/);
+      await workbench.command("Tile: Show Results");
+      await page.locator(".panel .view-line", { hasText: `✓ ${kernel}` }).first().waitFor();
+      await picture("run");
+    },
+  };
+}
+
+/** Texts of the drawn lines of an editor that carry the link's background. */
+function linkedLines(page, name) {
+  return page.evaluate((wanted) => {
+    const editor = document.querySelector(`.editor-instance .monaco-editor[data-uri*="${wanted}"]`);
+    const tops = new Set();
+    for (const mark of editor?.querySelectorAll(".view-overlays [class*='ced-'].cdr") ?? []) {
+      if (getComputedStyle(mark).backgroundColor !== "rgba(0, 0, 0, 0)") {
+        tops.add(mark.parentElement.style.top);
+      }
+    }
+    return [...(editor?.querySelectorAll(".view-line") ?? [])]
+      .filter((line) => tops.has(line.style.top))
+      .map((line) => line.textContent.replaceAll("\u00a0", " "));
+  }, name);
+}
+
+function nonEmpty(list) {
+  return list.length > 0 && list;
+}
+
+/** From 1. */
+function lineOf(text, wanted) {
+  const index = text.split("\n").findIndex((line) => line.includes(wanted));
+  assert.ok(index >= 0, `${FILE} has a line with ${wanted}`);
+  return index + 1;
+}
+
+function npm(folder, ...args) {
+  const { status, stdout, stderr } = spawnSync("npm", args, { cwd: folder, encoding: "utf8" });
+  if (status !== 0) {
+    throw new Error(`npm ${args.join(" ")} failed in ${folder}\n${stdout}${stderr}`);
+  }
+}
+
+/** Packages the extension as it is released and returns the package's path. */
+function packageExtension() {
+  if (!existsSync(path.join(EXTENSION, "node_modules"))) {
+    npm(EXTENSION, "ci");
+  }
+  npm(EXTENSION, "run", "package");
+  return path.join(EXTENSION, "tile.vsix");
+}
+
+async function prepare(state, tile) {
+  if (!existsSync(path.join(HERE, "node_modules"))) {
+    npm(HERE, "ci");
+  }
+  const folder = path.join(ROOT, ".tile", `code-server-${codeServer.VERSION}`);
+  codeServer.install(folder);
+  const workspace = path.join(state, "kernels");
+  cpSync(options.examples, workspace, { recursive: true });
+  const settings = {
+    "tile.server.path": tile,
+    "tile.device": "cpu",
+    "workbench.startupEditor": "none",
+    "workbench.tips.enabled": false,
+    "workbench.colorTheme": "Default Dark Modern",
+    "security.workspace.trust.enabled": false,
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "extensions.autoUpdate": false,
+    "git.enabled": false,
+    "editor.minimap.enabled": false,
+    "editor.fontSize": 15,
+    "workbench.layoutControl.enabled": false,
+    "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
+    "editor.suggestOnTriggerCharacters": false,
+    "editor.parameterHints.enabled": false,
+    "editor.autoClosingBrackets": "never",
+    "files.autoSave": "off",
+  };
+  const server = await codeServer.start({ folder, state, vsix: packageExtension(), settings });
+  return { server, workspace };
+}
+
+async function main() {
+  if (options.tile === undefined) {
+    throw new Error("usage: node tests/vscode/e2e.mjs --tile PATH [--examples DIR] [--screenshots DIR]");
+  }
+  const state = mkdtempSync(path.join(tmpdir(), "tile-vscode-"));
+  const { server, workspace } = await prepare(state, path.resolve(options.tile));
+  const { Workbench } = await import("./workbench.mjs");
+  try {
+    const workbench = await Workbench.open({ url: server.url, workspace, file: FILE });
+    try {
+      return await run(workbench, readFileSync(path.join(workspace, FILE), "utf8"));
+    } finally {
+      await workbench.close();
+    }
+  } finally {
+    server.stop();
+    rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+
+/** Runs the steps; the first failure ends the session, and the steps after it count as failed. */
+async function run(workbench, text) {
+  const kernel = /def (\w+)\(/.exec(text.slice(text.indexOf("@triton.jit")))[1];
+  const all = Object.entries(steps({ workbench, text, kernel, picture: picturesOf(workbench) }));
+  let passed = 0;
+  for (const [name, step] of all) {
+    const begin = Date.now();
+    try {
+      await step();
+    } catch (error) {
+      console.error(`FAIL ${name}\n${error.stack ?? error}`);
+      await workbench.page.screenshot({ path: path.join(tmpdir(), "tile-vscode-failure.png") });
+      console.error(`the workbench at that moment: ${path.join(tmpdir(), "tile-vscode-failure.png")}`);
+      break;
+    }
+    passed++;
+    console.log(`ok   ${name} (${Date.now() - begin} ms)`);
+  }
+  console.log(`${passed} passed, ${all.length - passed} failed`);
+  return passed === all.length ? 0 : 1;
+}
+
+function picturesOf(workbench) {
+  const folder = options.screenshots;
+  if (folder === undefined) {
+    return async () => {};
+  }
+  mkdirSync(folder, { recursive: true });
+  return async (name) => {
+    await workbench.page.waitForTimeout(400); // let scroll bars and fades come to rest
+    await workbench.page.screenshot({ path: path.join(folder, `${name}.png`) });
+  };
+}
+
+process.exitCode = await main().catch((error) => {
+  console.error(error.stack ?? String(error));
+  return 2;
+});
