@@ -12,11 +12,17 @@
 mod attrs;
 mod builder;
 mod function;
+mod layout_text;
 pub mod ops;
+mod parse;
+mod print;
 mod types;
+mod verify;
 
 pub use attrs::*;
 pub use builder::Builder;
 pub use function::*;
 pub use ops::{Arity, Effects, OpInfo, Opcode, ResultRule};
+pub use parse::{ParseError, parse};
 pub use types::*;
+pub use verify::{Verified, VerifyError, verify};

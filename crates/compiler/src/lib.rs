@@ -9,5 +9,6 @@ pub mod diagnostic;
 pub mod hir;
 pub mod ir;
 pub mod layout;
+pub mod passes;
 pub mod source;
 pub mod specialization;

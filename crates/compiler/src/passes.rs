@@ -1,0 +1,37 @@
+//! Passes over tile IR, one per file, and their order.
+
+mod canonicalize;
+mod cse;
+mod dce;
+mod licm;
+
+pub use canonicalize::canonicalize;
+pub use cse::eliminate_common_subexpressions;
+pub use dce::eliminate_dead_code;
+pub use licm::hoist_loop_invariants;
+
+use crate::ir::{Function, VerifyError, verify};
+
+/// A pass by name, as filetests and dumps call it.
+pub type Pass = (&'static str, fn(&mut Function));
+
+/// Every pass, in the order in which [`optimize`] runs them.
+pub const PIPELINE: &[Pass] = &[
+    ("canonicalize", canonicalize),
+    ("cse", eliminate_common_subexpressions),
+    ("licm", hoist_loop_invariants),
+    ("cse", eliminate_common_subexpressions),
+    ("dce", eliminate_dead_code),
+];
+
+/// Runs the whole pipeline and checks the function after each pass.
+///
+/// # Errors
+/// The name of the pass that broke an invariant, and which ones.
+pub fn optimize(func: &mut Function) -> Result<(), (&'static str, Vec<VerifyError>)> {
+    for (name, pass) in PIPELINE {
+        pass(func);
+        verify(func).map_err(|errors| (*name, errors))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Folds integer constants and drops operations that change nothing.
+//!
+//! In: a verified function. Out: the same function with simpler instructions: integer arithmetic,
+//! comparisons and conversions of constants become constants, `x + 0`, `x * 1`, `x & true`,
+//! `select` of a constant, splats of constants and shape operations that keep the shape go away.
+//! Floats are left alone, so that every rounding happens where the program runs. Cost: linear.
+
+use rustc_hash::FxHashMap;
+
+use crate::ir::{
+    Attrs, Constant, Function, Inst, IntCompare, IntPredicate, Opcode, Region, Scalar, Type, Value,
+};
+
+/// Simplifies every instruction once, operands before users.
+pub fn canonicalize(func: &mut Function) {
+    let mut replaced = FxHashMap::default();
+    visit(func, func.body, &mut replaced);
+}
+
+fn visit(func: &mut Function, region: Region, replaced: &mut FxHashMap<Value, Value>) {
+    let insts = std::mem::take(&mut func.regions[region].insts);
+    let mut kept = Vec::with_capacity(insts.len());
+    for inst in insts {
+        for operand in func.insts[inst].operands.iter_mut().flatten() {
+            *operand = *replaced.get(operand).unwrap_or(operand);
+        }
+        match simplify(func, inst) {
+            Simpler::Value(value) => {
+                replaced.insert(func.insts[inst].result(), value);
+                continue;
+            }
+            Simpler::Constant(bits) => {
+                let data = &mut func.insts[inst];
+                data.opcode = Opcode::Constant;
+                data.operands.clear();
+                data.attrs = Attrs::Constant(Constant { bits });
+            }
+            Simpler::No => {}
+        }
+        for inner in func.insts[inst].regions.clone() {
+            visit(func, inner, replaced);
+        }
+        kept.push(inst);
+    }
+    func.regions[region].insts = kept;
+}
+
+enum Simpler {
+    /// Use this value instead.
+    Value(Value),
+    /// It is the constant with these bits.
+    Constant(u64),
+    /// As simple as it gets.
+    No,
+}
+
+fn simplify(func: &Function, inst: Inst) -> Simpler {
+    let data = &func.insts[inst];
+    let &[result] = data.results.as_slice() else { return Simpler::No };
+    let ty = func.ty(result);
+    let constant = |slot: usize| data.operand_opt(slot).and_then(|value| func.constant_bits(value));
+    match data.opcode {
+        Opcode::Splat | Opcode::Broadcast | Opcode::Reshape | Opcode::ExpandDims => {
+            match constant(0) {
+                Some(bits) => Simpler::Constant(bits),
+                None if func.ty(data.operand(0)) == ty => Simpler::Value(data.operand(0)),
+                None => Simpler::No,
+            }
+        }
+        Opcode::Select => match constant(0) {
+            Some(bits) => Simpler::Value(data.operand(if bits & 1 == 1 { 1 } else { 2 })),
+            None if data.operand(1) == data.operand(2) => Simpler::Value(data.operand(1)),
+            None => Simpler::No,
+        },
+        Opcode::ExtS | Opcode::ExtU | Opcode::Trunc => match constant(0) {
+            Some(bits) => fold_cast(data.opcode, func.ty(data.operand(0)), ty, bits),
+            None => Simpler::No,
+        },
+        Opcode::Cmp => match (&data.attrs, constant(0), constant(1)) {
+            (Attrs::IntCompare(compare), Some(lhs), Some(rhs)) => {
+                fold_compare(compare, func.ty(data.operand(0)), lhs, rhs)
+            }
+            _ => Simpler::No,
+        },
+        opcode => fold_binary(opcode, ty, [constant(0), constant(1)], |slot| data.operand(slot)),
+    }
+}
+
+fn fold_cast(opcode: Opcode, from: &Type, to: &Type, bits: u64) -> Simpler {
+    let (Some(from), Some(to)) = (from.number(), to.number()) else { return Simpler::No };
+    let value = if opcode == Opcode::ExtS { signed(from, bits) } else { i128::from(bits) };
+    Simpler::Constant(Constant::int(to, value).bits)
+}
+
+fn fold_compare(compare: &IntCompare, ty: &Type, lhs: u64, rhs: u64) -> Simpler {
+    let Some(scalar) = ty.number() else { return Simpler::No };
+    let (left, right) = (signed(scalar, lhs), signed(scalar, rhs));
+    let holds = match compare.predicate {
+        IntPredicate::Eq => lhs == rhs,
+        IntPredicate::Ne => lhs != rhs,
+        IntPredicate::Slt => left < right,
+        IntPredicate::Sle => left <= right,
+        IntPredicate::Sgt => left > right,
+        IntPredicate::Sge => left >= right,
+        IntPredicate::Ult => lhs < rhs,
+        IntPredicate::Ule => lhs <= rhs,
+        IntPredicate::Ugt => lhs > rhs,
+        IntPredicate::Uge => lhs >= rhs,
+    };
+    Simpler::Constant(holds.into())
+}
+
+fn fold_binary(
+    opcode: Opcode,
+    ty: &Type,
+    constants: [Option<u64>; 2],
+    operand: impl Fn(usize) -> Value,
+) -> Simpler {
+    let Some(scalar) = ty.number().filter(|scalar| scalar.is_int()) else { return Simpler::No };
+    let ones = Constant::int(scalar, -1).bits;
+    match (opcode, constants) {
+        (_, [Some(lhs), Some(rhs)]) => match fold_int(opcode, scalar, lhs, rhs) {
+            Some(value) => Simpler::Constant(Constant::int(scalar, value).bits),
+            None => Simpler::No,
+        },
+        (Opcode::Add | Opcode::Or | Opcode::Xor, [Some(0), None]) => Simpler::Value(operand(1)),
+        (
+            Opcode::Add
+            | Opcode::Sub
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Shl
+            | Opcode::ShrS
+            | Opcode::ShrU,
+            [None, Some(0)],
+        ) => Simpler::Value(operand(0)),
+        (Opcode::Mul, [Some(1), None]) => Simpler::Value(operand(1)),
+        (Opcode::Mul | Opcode::DivS | Opcode::DivU, [None, Some(1)]) => Simpler::Value(operand(0)),
+        (Opcode::Mul | Opcode::And, [Some(0), None] | [None, Some(0)]) => Simpler::Constant(0),
+        (Opcode::And, [Some(mask), None]) if mask == ones => Simpler::Value(operand(1)),
+        (Opcode::And, [None, Some(mask)]) if mask == ones => Simpler::Value(operand(0)),
+        _ => Simpler::No,
+    }
+}
+
+/// The exact result, which the caller wraps to the type; `None` when it is not an integer
+/// operation or is undefined.
+fn fold_int(opcode: Opcode, scalar: Scalar, lhs: u64, rhs: u64) -> Option<i128> {
+    let (left, right) = (signed(scalar, lhs), signed(scalar, rhs));
+    let (low, high) = (i128::from(lhs), i128::from(rhs));
+    let amount = || u32::try_from(rhs).ok().filter(|&amount| amount < scalar.bits());
+    Some(match opcode {
+        Opcode::Add => left + right,
+        Opcode::Sub => left - right,
+        Opcode::Mul => left.wrapping_mul(right),
+        Opcode::DivS => left.checked_div(right)?,
+        Opcode::RemS => left.checked_rem(right)?,
+        Opcode::DivU => low.checked_div(high)?,
+        Opcode::RemU => low.checked_rem(high)?,
+        Opcode::And => low & high,
+        Opcode::Or => low | high,
+        Opcode::Xor => low ^ high,
+        Opcode::Shl => low << amount()?,
+        Opcode::ShrS => left >> amount()?,
+        Opcode::ShrU => low >> amount()?,
+        Opcode::MinS => left.min(right),
+        Opcode::MaxS => left.max(right),
+        Opcode::MinU => low.min(high),
+        Opcode::MaxU => low.max(high),
+        _ => return None,
+    })
+}
+
+/// The bits of an integer type as a signed number; `i1` counts as unsigned.
+fn signed(scalar: Scalar, bits: u64) -> i128 {
+    let width = scalar.bits();
+    if width == 1 {
+        return i128::from(bits & 1);
+    }
+    let unused = 64 - width;
+    i128::from(((bits << unused) as i64) >> unused)
+}

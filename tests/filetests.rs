@@ -1,0 +1,69 @@
+//! Runs the text suites that need neither LLVM nor a device.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tile_compiler::ir::{self, Function};
+use tile_compiler::passes;
+use tile_tests::Command;
+
+const COMMANDS: &[(&str, Command)] =
+    &[("print", print), ("verify", verify), ("pass", run_passes), ("optimize", optimize)];
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    tile_tests::run(&root, "tir", COMMANDS).exit_code()
+}
+
+/// Reads and prints; printing what was read back must give the same text.
+fn print(_args: &[&str], program: &str) -> String {
+    with_function(program, |func| {
+        let text = func.to_string();
+        match ir::parse(&text) {
+            Ok(again) => assert_eq!(again.to_string(), text, "the text form does not round-trip"),
+            Err(error) => panic!("the printed text does not parse: {error}\n{text}"),
+        }
+        text
+    })
+}
+
+fn verify(_args: &[&str], program: &str) -> String {
+    with_function(program, |func| verified(func).unwrap_or_else(|()| "well formed".to_owned()))
+}
+
+/// Runs the passes named by the arguments.
+fn run_passes(args: &[&str], program: &str) -> String {
+    with_function(program, |mut func| {
+        for name in args {
+            let pass = passes::PIPELINE.iter().find(|(known, _)| known == name);
+            let Some((_, pass)) = pass else { return format!("no pass `{name}`") };
+            pass(&mut func);
+            if let Ok(errors) = verified(func.clone()) {
+                return errors;
+            }
+        }
+        func.to_string()
+    })
+}
+
+fn optimize(_args: &[&str], program: &str) -> String {
+    with_function(program, |mut func| match passes::optimize(&mut func) {
+        Ok(()) => func.to_string(),
+        Err((pass, errors)) => format!("{pass} broke the function: {errors:?}"),
+    })
+}
+
+fn with_function(program: &str, run: impl FnOnce(Function) -> String) -> String {
+    match ir::parse(program) {
+        Ok(func) => run(func),
+        Err(error) => format!("parse error: {error}"),
+    }
+}
+
+/// The verifier's errors as text, or `Err` when there are none.
+fn verified(func: Function) -> Result<String, ()> {
+    match ir::verify(&func) {
+        Ok(_) => Err(()),
+        Err(errors) => Ok(errors.iter().map(|error| format!("{error}\n")).collect::<String>()),
+    }
+}
