@@ -37,18 +37,25 @@
 //! nothing but the cuts between them.
 
 mod blocked;
+mod convert;
 mod error;
 mod f2;
 mod linear;
 mod mma;
+mod report;
 mod shared;
 mod slice;
 mod tensor;
 
 pub use blocked::BlockedLayout;
+pub use convert::{
+    Conversion, RoundBits, SharedConversion, ShufflePlan, ShuffleStep, ThreadIndex, VectorAccess,
+    plan_conversion, plan_shared_conversion,
+};
 pub use error::LayoutError;
 pub use linear::{Coordinates, Dim, DimBits, HardwarePoint, LinearLayout};
 pub use mma::{DotOperandLayout, MmaLayout, MmaVersion};
+pub use report::{GlobalAccess, PlaceMasks, SharedAccess};
 pub use shared::{NvmmaSharedLayout, SharedLayout, SwizzledSharedLayout};
 pub use slice::{DistributedLayout, SliceLayout};
 

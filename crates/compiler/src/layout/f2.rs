@@ -41,6 +41,13 @@ impl Span {
         true
     }
 
+    /// Adds vectors that no solution needs to name.
+    pub(crate) fn extend(&mut self, vectors: &[u64]) {
+        for &vector in vectors {
+            self.insert(vector, 0);
+        }
+    }
+
     /// The combination of members whose sum is `target`, if `target` is in the span.
     pub(crate) fn solve(&self, target: u64) -> Option<u64> {
         let rest = self.reduce(Row { vector: target, members: 0 });

@@ -1,0 +1,212 @@
+//! What a layout costs: vector widths, memory sectors, bank conflicts, and which parts of the
+//! machine a reduction crosses. All are ranks of a few columns.
+
+use smallvec::SmallVec;
+
+use super::f2;
+use super::linear::{Dim, HardwarePoint, LinearLayout};
+use super::tensor::axis_dim;
+
+/// The unit in which global memory is read and written.
+const SECTOR_BYTES: usize = 32;
+/// The bytes of one bank of shared memory.
+const WORD_BYTES: usize = 4;
+/// The number of banks.
+const BANKS: usize = 32;
+
+/// One load or store instruction of a warp on global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobalAccess {
+    /// The bytes that each thread moves.
+    pub vector_bytes: usize,
+    /// The different bytes that the warp moves.
+    pub bytes: usize,
+    /// The 32-byte sectors that these bytes lie in, the rows being aligned to sectors.
+    pub sectors: usize,
+}
+
+impl GlobalAccess {
+    /// The share of the transferred bytes that is used, at most 1.
+    pub fn efficiency(&self) -> f64 {
+        self.bytes as f64 / (self.sectors * SECTOR_BYTES) as f64
+    }
+}
+
+/// One load or store instruction of a warp on shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedAccess {
+    /// The passes over the banks that the instruction takes.
+    pub wavefronts: usize,
+    /// The passes that it would take without conflicts: one per 128 bytes that 32 threads with
+    /// vectors of this size move.
+    pub least_wavefronts: usize,
+}
+
+impl SharedAccess {
+    /// The cost of moving vectors of `vector_elements` elements of `element_bytes`.
+    ///
+    /// `offsets` maps (register, lane, warp) to the element offset ([`Dim::Offset`]); the vector's
+    /// offsets are consecutive and aligned. Vectors of 8 or 16 bytes take a half or a quarter of
+    /// the warp at a time. Within a pass, lanes that access the same word do not conflict.
+    pub fn of(offsets: &LinearLayout, element_bytes: usize, vector_elements: usize) -> Self {
+        let vector_words = (element_bytes * vector_elements / WORD_BYTES).max(1);
+        let lane_bits = (BANKS / vector_words).max(1).trailing_zeros() as usize;
+        let word = |offset: u64| offset * element_bytes as u64 / WORD_BYTES as u64;
+        let words: SmallVec<[u64; 8]> = offsets
+            .bases(Dim::Lane)
+            .iter()
+            .take(lane_bits)
+            .map(|&offset| word(offset))
+            .chain((0..vector_words.trailing_zeros()).map(|bit| 1 << bit))
+            .collect();
+        let distinct = f2::rank(words.iter().copied());
+        let banks = f2::rank(words.iter().map(|word| word & (BANKS as u64 - 1)));
+        Self { wavefronts: vector_words << (distinct - banks), least_wavefronts: vector_words }
+    }
+
+    /// How many times longer the instruction takes than without bank conflicts.
+    pub fn conflict_degree(&self) -> usize {
+        self.wavefronts / self.least_wavefronts
+    }
+}
+
+/// The bits of a hardware place over which the elements of one axis are spread, as masks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PlaceMasks {
+    /// Bits of the register number.
+    pub register: u32,
+    /// Bits of the lane.
+    pub lane: u32,
+    /// Bits of the warp.
+    pub warp: u32,
+    /// Bits of the CTA.
+    pub cta: u32,
+}
+
+impl PlaceMasks {
+    /// Whether a place has none of the bits set. For [`LinearLayout::duplicates`]: whether it owns
+    /// its element.
+    pub fn excludes(&self, point: HardwarePoint) -> bool {
+        let masked = (self.register & point.register)
+            | (self.lane & point.lane)
+            | (self.warp & point.warp)
+            | (self.cta & point.cta);
+        masked == 0
+    }
+}
+
+impl LinearLayout {
+    /// The [free bits](Self::free_bits) of every part of a hardware place. A store or an atomic
+    /// must be done only where none of them is set.
+    pub fn duplicates(&self) -> PlaceMasks {
+        self.place_masks(|dim| self.free_bits(dim))
+    }
+
+    /// The bits that a reduction along `axis` must combine over, each once: registers within the
+    /// thread, lanes by butterfly shuffles (`shfl.sync.bfly` by each single bit), warps through
+    /// shared memory. Bits that only repeat elements are not among them. Afterwards every place
+    /// holds the result as [`remove_axis`](Self::remove_axis) says.
+    ///
+    /// `None` when there is no such axis or some bit moves along it and another axis at once, as in
+    /// a swizzled layout; the tensor must then be converted first.
+    pub fn reduction_bits(&self, axis: usize) -> Option<PlaceMasks> {
+        let along = self.axis_mask(axis)?;
+        let separate =
+            self.packed_bases().iter().all(|basis| basis & along == 0 || basis & !along == 0);
+        separate.then(|| {
+            self.place_masks(|dim| {
+                let moves = self.bases(dim).iter().enumerate();
+                let moving = moves.filter(|(_, basis)| *basis & along != 0);
+                moving.fold(0, |mask, (bit, _)| mask | 1 << bit) & !self.free_bits(dim)
+            })
+        })
+    }
+
+    fn place_masks(&self, mask: impl Fn(Dim) -> u32) -> PlaceMasks {
+        PlaceMasks {
+            register: mask(Dim::Register),
+            lane: mask(Dim::Lane),
+            warp: mask(Dim::Warp),
+            cta: mask(Dim::Cta),
+        }
+    }
+
+    /// The bits of the packed index that belong to `axis`.
+    fn axis_mask(&self, axis: usize) -> Option<u64> {
+        let dim = axis_dim(axis).ok()?;
+        let at = self.outputs().iter().position(|output| output.dim == dim)?;
+        let shift: u32 = self.outputs()[..at].iter().map(|output| output.bits).sum();
+        Some(f2::low_mask(self.outputs()[at].bits) << shift)
+    }
+
+    /// The register bits that count, lowest first, through neighbors along `axis` which each
+    /// thread holds: `k` bits mean vectors of `2^k` elements, aligned to their size.
+    pub fn vector_bits(&self, axis: usize) -> SmallVec<[u32; 4]> {
+        let mut bits = SmallVec::new();
+        let Some(mask) = self.axis_mask(axis) else { return bits };
+        let unit = mask & mask.wrapping_neg();
+        let registers = self.bases(Dim::Register);
+        for at in 0..mask.count_ones() {
+            let step = unit << at;
+            let users = self.packed_bases().iter().filter(|&basis| basis & step != 0).count();
+            match registers.iter().position(|&basis| basis == step) {
+                Some(bit) if users == 1 => bits.push(bit as u32),
+                _ => break,
+            }
+        }
+        bits
+    }
+
+    /// The neighbors along `axis` that each thread holds; see [`vector_bits`](Self::vector_bits).
+    pub fn contiguous_per_thread(&self, axis: usize) -> usize {
+        1 << self.vector_bits(axis).len()
+    }
+
+    /// The traffic of one access of a warp to a tensor in global memory that is contiguous along
+    /// `axis` only, with vectors of at most `max_vector_bytes`.
+    pub fn global_access(
+        &self,
+        axis: usize,
+        element_bytes: usize,
+        max_vector_bytes: usize,
+    ) -> GlobalAccess {
+        let element_bytes = element_bytes.max(1);
+        let limit = (max_vector_bytes / element_bytes).max(1).ilog2() as usize;
+        let vector = self.vector_bits(axis);
+        let vector = &vector[..vector.len().min(limit)];
+        let registers = self.bases(Dim::Register);
+        let moved: SmallVec<[u64; 16]> = self
+            .bases(Dim::Lane)
+            .iter()
+            .copied()
+            .chain(vector.iter().map(|&bit| registers[bit as usize]))
+            .collect();
+        let mask = self.axis_mask(axis).unwrap_or(0);
+        let unit = mask & mask.wrapping_neg();
+        let in_sector = (SECTOR_BYTES / element_bytes).max(1) as u64;
+        let sector_mask = !(unit.wrapping_mul(in_sector - 1) & mask);
+        let sectors = f2::rank(moved.iter().map(|basis| basis & sector_mask));
+        GlobalAccess {
+            vector_bytes: element_bytes << vector.len(),
+            bytes: element_bytes << f2::rank(moved.iter().copied()),
+            sectors: (1 << sectors) * element_bytes.div_ceil(SECTOR_BYTES),
+        }
+    }
+
+    /// The cost of accessing a tensor in this layout in a buffer of shared memory whose elements
+    /// are laid out by `buffer` ([`Dim::Offset`] to axes), with the widest vectors, up to 16
+    /// bytes, that the two allow. `None` when the buffer does not hold the tensor.
+    pub fn shared_access(
+        &self,
+        buffer: &LinearLayout,
+        element_bytes: usize,
+    ) -> Option<(SmallVec<[u32; 4]>, SharedAccess)> {
+        let element_bytes = element_bytes.max(1);
+        let offsets = self.invert_and_compose(buffer).ok()?;
+        let flat = offsets.reshape_outputs(&[(Dim::Axis(0), offsets.total_output_bits())]).ok()?;
+        let mut vector = flat.vector_bits(0);
+        vector.truncate((16 / element_bytes).max(1).ilog2() as usize);
+        let access = SharedAccess::of(&offsets, element_bytes, 1 << vector.len());
+        Some((vector, access))
+    }
+}
