@@ -27,10 +27,15 @@ const { values: options } = parseArgs({
 });
 
 /** The steps of one session, in order: each finds the workbench as the one before it left it. */
-function steps({ workbench, text, kernel, picture }) {
+function steps({ workbench, tile, text, kernel, picture }) {
   const { page } = workbench;
   const def = `def ${kernel}`;
   const squiggles = workbench.editor().locator(".squiggly-error");
+  const ptx = workbench.editor(`${kernel}.ptx`);
+  const linked = (wanted) =>
+    workbench.until(`linked PTX with ${wanted}`, async () =>
+      (await linkedLines(page, `${kernel}.ptx`)).some((line) => wanted.test(line)),
+    );
   const gone = () => workbench.until("the squiggle goes", async () => (await squiggles.count()) === 0);
   return {
     async "lenses show Run, PTX and what the kernel takes"() {
@@ -82,23 +87,52 @@ function steps({ workbench, text, kernel, picture }) {
     },
     async "PTX opens beside and the lines are linked"() {
       await workbench.lens("PTX").click();
-      const ptx = workbench.editor(`${kernel}.ptx`);
       await ptx.locator(".view-line", { hasText: `.entry ${kernel}` }).first().waitFor();
       await workbench.goTo(lineOf(text, "tl.load("), 9);
-      const marked = () => linkedLines(page, `${kernel}.ptx`);
-      const loads = await workbench.until("linked PTX lines", async () => nonEmpty(await marked()));
-      assert.match(loads.join("\n"), /ld\.global/);
+      await linked(/ld\.global/);
       assert.equal((await linkedLines(page, FILE)).length, 1, "the source line is marked as well");
       await picture("ptx");
     },
     async "the link follows the cursor"() {
-      const before = await linkedLines(page, `${kernel}.ptx`);
       await workbench.goTo(lineOf(text, "tl.store("), 9);
-      const stores = await workbench.until("other linked lines", async () => {
-        const now = await linkedLines(page, `${kernel}.ptx`);
-        return now.join() !== before.join() && nonEmpty(now);
-      });
-      assert.match(stores.join("\n"), /st\.global/);
+      await linked(/st\.global/);
+    },
+    async "the PTX follows an edit, through an error as well"() {
+      const kernelAt = text.indexOf(def);
+      await workbench.retype(text, "x + y", "x * y", kernelAt);
+      await linked(/mul\.(rn\.)?f32/);
+      await page.keyboard.type(" *");
+      await page.locator(".codelens-decoration", { hasText: "older text" }).waitFor();
+      await linked(/mul\.(rn\.)?f32/);
+      for (let n = 0; n < " *".length; n++) {
+        await page.keyboard.press("Backspace");
+      }
+      const product = text.slice(0, kernelAt) + text.slice(kernelAt).replace("x + y", "x * y");
+      await workbench.retype(product, "x * y", "x + y", kernelAt);
+      await linked(/add\.(rn\.)?f32/);
+    },
+    async "the cursor in the PTX marks the source line"() {
+      await ptx.locator(".view-line", { hasText: "st.global" }).first().click();
+      const marked = await workbench.until("a linked source line", async () =>
+        nonEmpty(await linkedLines(page, FILE)),
+      );
+      assert.equal(marked.length, 1);
+      assert.match(marked[0], /tl\.store\(/);
+    },
+    async "debug directives can be shown"() {
+      assert.equal(await ptx.locator(".view-line", { hasText: ".loc" }).count(), 0);
+      await workbench.command("Tile: Show or Hide Debug Directives");
+      await workbench.editor(`${kernel}.raw.ptx`).locator(".view-line", { hasText: /\.(loc|file)/ }).first().waitFor();
+      await workbench.command("Tile: Show or Hide Debug Directives");
+      await ptx.locator(".view-line").first().waitFor();
+    },
+    async "another stage opens in the same column"() {
+      await workbench.goTo(lineOf(text, def), 6);
+      await workbench.command("Tile: Show IR Stage");
+      await workbench.quickInput("tile IR");
+      await workbench.editor(`${kernel}.tile`).locator(".view-line", { hasText: kernel }).first().waitFor();
+      await page.locator(".codelens-decoration", { hasText: "(scenario)" }).first().waitFor();
+      await picture("tile_ir");
     },
     async "Run tells the outcome beside the kernel and in the panel"() {
       await workbench.lens("▶ Run").click();
@@ -108,7 +142,23 @@ function steps({ workbench, text, kernel, picture }) {
       await page.locator(".panel .view-line", { hasText: `✓ ${kernel}` }).first().waitFor();
       await picture("run");
     },
+    async "the server can be restarted"() {
+      const before = servers(tile);
+      assert.equal(before.length, 1);
+      await workbench.command("Tile: Restart Server");
+      await workbench.until("another server", () => {
+        const now = servers(tile);
+        return now.length === 1 && now[0] !== before[0];
+      });
+      await workbench.hover(def, kernel, /registers/);
+    },
   };
+}
+
+/** Process ids of the servers that run. */
+function servers(tile) {
+  const { stdout } = spawnSync("pgrep", ["-f", `${tile} lsp`], { encoding: "utf8" });
+  return stdout.split("\n").filter((id) => id !== "");
 }
 
 /** Texts of the drawn lines of an editor that carry the link's background. */
@@ -191,12 +241,13 @@ async function main() {
     throw new Error("usage: node tests/vscode/e2e.mjs --tile PATH [--examples DIR] [--screenshots DIR]");
   }
   const state = mkdtempSync(path.join(tmpdir(), "tile-vscode-"));
-  const { server, workspace } = await prepare(state, path.resolve(options.tile));
+  const tile = path.resolve(options.tile);
+  const { server, workspace } = await prepare(state, tile);
   const { Workbench } = await import("./workbench.mjs");
   try {
     const workbench = await Workbench.open({ url: server.url, workspace, file: FILE });
     try {
-      return await run(workbench, readFileSync(path.join(workspace, FILE), "utf8"));
+      return await run(workbench, tile, readFileSync(path.join(workspace, FILE), "utf8"));
     } finally {
       await workbench.close();
     }
@@ -207,9 +258,9 @@ async function main() {
 }
 
 /** Runs the steps; the first failure ends the session, and the steps after it count as failed. */
-async function run(workbench, text) {
+async function run(workbench, tile, text) {
   const kernel = /def (\w+)\(/.exec(text.slice(text.indexOf("@triton.jit")))[1];
-  const all = Object.entries(steps({ workbench, text, kernel, picture: picturesOf(workbench) }));
+  const all = Object.entries(steps({ workbench, tile, text, kernel, picture: picturesOf(workbench) }));
   let passed = 0;
   for (const [name, step] of all) {
     const begin = Date.now();

@@ -26,6 +26,7 @@ export class Workbench {
     const payload = encodeURIComponent(JSON.stringify([["openFile", remote], ["skipWelcome", "true"]]));
     await page.goto(`${url}/?folder=${encodeURIComponent(workspace)}&payload=${payload}`);
     await page.waitForSelector(".monaco-editor .view-line", { timeout: 2 * PATIENCE });
+    await page.keyboard.press("Control+b"); // the side bar makes room
     return new Workbench(browser, page, file);
   }
 
@@ -77,9 +78,9 @@ export class Workbench {
     await box.waitFor({ state: "hidden" });
   }
 
-  /** Replaces `from` on the line (from 1) that holds it in `text` by typing `to`. Returns the line. */
-  async retype(text, from, to) {
-    const offset = text.indexOf(from);
+  /** Replaces the first `from` behind `after` in the buffer, which is `text`, by typing `to`. Returns its line, from 1. */
+  async retype(text, from, to, after = 0) {
+    const offset = text.indexOf(from, after);
     if (offset < 0) {
       throw new Error(`the example no longer has “${from}”`);
     }

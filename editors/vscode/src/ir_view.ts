@@ -20,6 +20,9 @@ interface View {
   result: ViewIrResult | undefined;
 }
 
+/** Milliseconds that a view may be closed before its text is forgotten. */
+const FORGET_MS = 1000;
+
 const STAGE_TITLES: Record<Stage, string> = {
   ast: "Syntax tree of the kernel",
   tile: "Tile IR: operations on whole tiles",
@@ -53,7 +56,7 @@ export class IrViews implements vscode.TextDocumentContentProvider, vscode.CodeL
       vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
       session.onIrChanged(({ uri, kernel }) => this.refresh(vscode.Uri.parse(uri), kernel)),
       session.onDidStart(() => this.refreshAll()),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.views.delete(uri.toString())),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => setTimeout(() => this.forget(uri), FORGET_MS)),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.afterContent(document)),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => this.link(textEditor, kind !== undefined)),
       vscode.window.onDidChangeVisibleTextEditors(() => this.linkFromActive()),
@@ -118,16 +121,17 @@ export class IrViews implements vscode.TextDocumentContentProvider, vscode.CodeL
     const top = new vscode.Range(0, 0, 0, 0);
     const note = (title: string, command = "", ...args: unknown[]): vscode.CodeLens =>
       new vscode.CodeLens(top, { title, command, arguments: args });
-    const lenses = [note(`${result.specialization} (${result.origin})`)];
+    const lenses: vscode.CodeLens[] = [];
+    if (isBelowGpu(result.stage)) {
+      lenses.push(note(view.subject.raw ? "Hide Directives" : "Show Directives", "tile.toggleRawIr"));
+    }
     if (result.error !== undefined) {
       lenses.push(note(`$(warning) ${result.stale ? "older text: " : ""}${result.error}`));
     }
     if (result.resources !== undefined) {
       lenses.push(note(resourcesLine(result.resources)));
     }
-    if (isBelowGpu(result.stage)) {
-      lenses.push(note(view.subject.raw ? "Hide Directives" : "Show Directives", "tile.toggleRawIr"));
-    }
+    lenses.push(note(`${result.specialization} (${result.origin})`));
     return lenses;
   }
 
@@ -187,6 +191,14 @@ export class IrViews implements vscode.TextDocumentContentProvider, vscode.CodeL
     if (document.uri.scheme === SCHEME) {
       void this.setLanguage(document);
       this.linkFromActive();
+    }
+  }
+
+  /** A change of language closes a document and opens it again at once; only one that stays closed is forgotten. */
+  private forget(uri: vscode.Uri): void {
+    const address = uri.toString();
+    if (!vscode.workspace.textDocuments.some((document) => document.uri.toString() === address)) {
+      this.views.delete(address);
     }
   }
 

@@ -122,8 +122,11 @@ function runHeadline(runs: RunResult[]): { text: string; ok: boolean } {
 }
 
 function runNotes(run: RunResult): Note[] {
-  const failed = run.asserts.filter(({ ok }) => !ok);
-  const asserts = failed.map((assert) => ({ line: assert.line - 1, text: `✗ ${errors(assert)}`, ok: false }));
+  const asserts = run.asserts.map((assert) => ({
+    line: assert.line - 1,
+    text: `${assert.ok ? "✓" : "✗"} ${errors(assert)}`,
+    ok: assert.ok,
+  }));
   const findings = run.findings.flatMap(({ line, message, code }) =>
     line === undefined ? [] : [{ line: line - 1, text: `✗ ${message ?? code ?? "finding"}`, ok: false }],
   );
@@ -191,12 +194,12 @@ function rates({ gbps, tflops }: { gbps?: number | null; tflops?: number | null 
   ];
 }
 
-function errors({ max_abs, max_rel }: AssertResult): string {
+function errors({ ok, max_abs, max_rel }: AssertResult): string {
   const known = [
-    ...(max_abs == null ? [] : [`max abs error ${figure(max_abs)}`]),
-    ...(max_rel == null ? [] : [`max rel error ${figure(max_rel)}`]),
+    ...(max_abs == null ? [] : [`max abs ${figure(max_abs)}`]),
+    ...(max_rel == null ? [] : [`max rel ${figure(max_rel)}`]),
   ];
-  return known.length > 0 ? known.join(", ") : "does not hold";
+  return known.length > 0 ? known.join(", ") : ok ? "holds" : "does not hold";
 }
 
 function milliseconds(value: number): string {

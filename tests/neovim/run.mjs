@@ -1,0 +1,55 @@
+// The server as an editor without any plugin of ours sees it: headless Neovim.
+//
+//   node tests/neovim/run.mjs --tile PATH
+//
+// Ends with "N passed, N failed"; exit status 0 when none failed, 1 when some did, 2 when the test could not start.
+
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const ROOT = path.resolve(HERE, "../..");
+const FILE = "vector_add.py";
+const LONGEST_MS = 120_000;
+
+const { values: options } = parseArgs({
+  options: { tile: { type: "string" }, examples: { type: "string", default: path.join(ROOT, "examples") } },
+});
+
+function main() {
+  if (options.tile === undefined) {
+    console.error("usage: node tests/neovim/run.mjs --tile PATH [--examples DIR]");
+    return 2;
+  }
+  const state = mkdtempSync(path.join(tmpdir(), "tile-neovim-"));
+  try {
+    const workspace = path.join(state, "kernels");
+    cpSync(options.examples, workspace, { recursive: true });
+    return edit(state, path.join(workspace, FILE));
+  } finally {
+    rmSync(state, { recursive: true, force: true });
+  }
+}
+
+function edit(state, file) {
+  const script = path.join(HERE, "check.lua");
+  const { status, error } = spawnSync("nvim", ["--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", script], {
+    env: {
+      ...process.env, TILE: path.resolve(options.tile), TILE_FILE: file,
+      XDG_CACHE_HOME: state, XDG_STATE_HOME: state, XDG_DATA_HOME: state, XDG_CONFIG_HOME: state,
+    },
+    stdio: ["ignore", "inherit", "inherit"],
+    timeout: LONGEST_MS,
+  });
+  if (error !== undefined) {
+    console.error(`nvim: ${error.message}`);
+    return 2;
+  }
+  return status === 0 ? 0 : 1;
+}
+
+process.exitCode = main();
