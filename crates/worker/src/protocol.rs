@@ -1,0 +1,196 @@
+//! Messages between a client and a `tile worker` child.
+//!
+//! One JSON object a line: [`Request`]s on the child's standard input, [`Response`]s on its
+//! standard output. A worker answers one request at a time, in order. Any number of
+//! [`Body::Progress`] lines may precede the final one.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tile_compiler::artifact::{Artifact, Keep};
+
+/// One request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    /// Echoed in every response to it.
+    pub id: u64,
+    /// What to do.
+    pub task: Task,
+}
+
+/// What a worker can do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// Compile tile IR.
+    Compile(CompileRequest),
+    /// Run or time kernels of a file.
+    Run(Box<RunRequest>),
+}
+
+/// Compile one kernel under one specialization.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CompileRequest {
+    /// Tile IR text, locations included; it holds the launch options.
+    pub ir: String,
+    /// For what machine, and what to keep.
+    pub options: CompileOptions,
+}
+
+/// Everything besides the IR that an artifact depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CompileOptions {
+    /// Target architecture, such as `sm_90a`.
+    pub arch: String,
+    /// The assembler; without one the artifact ends at PTX.
+    pub ptxas: Option<PathBuf>,
+    /// Which texts to keep.
+    pub keep: Keep,
+}
+
+/// Run kernels of one file. The worker reads, analyses, compiles and launches.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// The file; `load(...)` in its scenarios is relative to its folder.
+    pub path: PathBuf,
+    /// Its text where it differs from the disk, as in an editor's unsaved buffer.
+    pub text: Option<String>,
+    /// The kernel; `None` runs every scenario of the file.
+    pub kernel: Option<String>,
+    /// Which of the kernel's scenarios, from 0 in source order; `None` runs them all.
+    pub scenario: Option<usize>,
+    /// Where.
+    pub device: Device,
+    /// Time each launch as well.
+    pub bench: bool,
+    /// Check every lane's address, overlapping stores and uninitialized reads; CPU only.
+    pub sanitize: bool,
+    /// `NAME=EXPR` pairs: arguments of a kernel without a scenario, or values that replace the
+    /// scenario's own assignments to `NAME`.
+    pub args: Vec<(String, String)>,
+    /// The grid of a kernel without a scenario, as an expression.
+    pub grid: Option<String>,
+    /// `NAME=FILE` pairs: tensors to write as `.npy` files after the run.
+    pub save: Vec<(String, PathBuf)>,
+    /// Changes to the specialization that the scenario implies.
+    pub spec: SpecFlags,
+    /// The assembler.
+    pub ptxas: Option<PathBuf>,
+    /// Site-packages directory for imports outside the workspace.
+    pub site_packages: Option<PathBuf>,
+}
+
+/// Where a kernel runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Device {
+    /// The first CUDA device, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU executor.
+    Cpu,
+    /// The CUDA device of this number.
+    Cuda(u32),
+}
+
+impl std::str::FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Device, String> {
+        match text {
+            "auto" => Ok(Device::Auto),
+            "cpu" => Ok(Device::Cpu),
+            "cuda" => Ok(Device::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|number| number.parse().ok())
+                .map(Device::Cuda)
+                .ok_or_else(|| format!("`{text}` is not a device; use auto, cpu or cuda:N")),
+        }
+    }
+}
+
+/// Flags and pins that change a specialization.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct SpecFlags {
+    /// Version of Triton whose rules hold, `3.6` or `3.9`; `None` for the newest.
+    pub triton: Option<String>,
+    /// Target architecture; `None` asks the device, else `sm_90a`.
+    pub arch: Option<String>,
+    /// `NAME=TYPE` pairs in Triton's signature spelling, `:16` and `:1` suffixes included.
+    pub types: Vec<(String, String)>,
+    /// `NAME=VALUE` pairs for constexpr parameters.
+    pub values: Vec<(String, String)>,
+    /// Warps per CTA.
+    pub num_warps: Option<u32>,
+    /// Pipeline depth.
+    pub num_stages: Option<u32>,
+}
+
+impl SpecFlags {
+    /// True when nothing about the specialization is asked for; version and architecture do not
+    /// count, since they hold for any specialization.
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty()
+            && self.values.is_empty()
+            && self.num_warps.is_none()
+            && self.num_stages.is_none()
+    }
+}
+
+/// One line from a worker.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Response {
+    /// The request's.
+    pub id: u64,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What a line from a worker says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Body {
+    /// Work goes on; one line for people.
+    Progress(String),
+    /// The end of a [`Task::Compile`].
+    Compiled(Box<Artifact>),
+    /// One scenario of a [`Task::Run`] is done: the object that `tile run --format json` or
+    /// `tile bench --format json` prints.
+    Result(serde_json::Value),
+    /// The end of a [`Task::Run`].
+    Done,
+    /// The end of a task that failed.
+    Failed(Failure),
+}
+
+/// Why a task failed, in words for the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What kind.
+    pub kind: FailureKind,
+    /// What went wrong and what to do.
+    pub message: String,
+}
+
+/// Kinds of failure, as the command line's exit codes tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureKind {
+    /// The request itself is wrong: no such kernel, a bad expression, a file that cannot be read.
+    Usage,
+    /// The kernel does not compile.
+    Compile,
+    /// The device, the driver, or a tool that the worker calls failed.
+    Device,
+    /// The compiler is at fault.
+    Internal,
+}
+
+impl Failure {
+    /// A failure of `kind`.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into() }
+    }
+}
