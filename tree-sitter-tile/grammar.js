@@ -16,12 +16,65 @@
 
 const python = require('tree-sitter-python/grammar');
 
+/**
+ * The rule without the choices that are, or wrap, one of the named symbols or strings.
+ *
+ * @param {any} rule
+ * @param {string[]} dropped
+ */
+function without(rule, dropped) {
+  const isDropped = member => dropped.includes(member.name ?? member.value);
+  return {
+    ...rule,
+    ...(rule.members && {
+      members: rule.members.filter(member => !isDropped(member)).map(member => without(member, dropped)),
+    }),
+    ...(rule.content && {content: without(rule.content, dropped)}),
+  };
+}
+
+/** One or more, separated by commas, with an optional comma at the end. */
+function commaSeparated(rule) {
+  return seq(rule, repeat(seq(',', rule)), optional(','));
+}
+
+/**
+ * The rules of all statements with a suite, with a rule for the colon in front of it. The
+ * parser inserts a missing token only where a rule ends, so this lets it go on after a
+ * header without its colon.
+ */
+const statementsWithSuite = Object.fromEntries([
+  'if_statement',
+  'elif_clause',
+  'else_clause',
+  'match_statement',
+  'case_clause',
+  'for_statement',
+  'while_statement',
+  'try_statement',
+  'except_clause',
+  'finally_clause',
+  'with_statement',
+  'function_definition',
+  'class_definition',
+].map(name => [name, ($, inherited) => ({
+  ...inherited,
+  members: inherited.members.map(member => member.value === ':' ? $._suite_colon : member),
+})]));
+
+/** Rules of Python 2, which their words and conflicts leave together with. */
+const PYTHON_2 = ['print_statement', 'exec_statement'];
+
 module.exports = grammar(python, {
   name: 'tile',
 
   extras: ($, inherited) => [...inherited, $.scenario_line],
 
-  conflicts: ($, inherited) => [...inherited, [$.launch, $.subscript]],
+  conflicts: ($, inherited) => [
+    ...inherited.filter(set => !set.some(symbol => PYTHON_2.includes(symbol.name))),
+    [$.launch, $.subscript],
+    [$.constrained_type, $._suite_colon],
+  ],
 
   externals: $ => [
     $._newline,
@@ -46,9 +99,11 @@ module.exports = grammar(python, {
     '{',
     '}',
 
-    // Never produced: valid exactly where a statement may begin, which tells the scanner
-    // that an end of line there does not end anything.
+    // Never produced. That they are valid tells the scanner where it is: 'class' where a
+    // statement may begin, ':' where a header lacks its suite, ',' after an element.
     'class',
+    ':',
+    ',',
 
     // In no rule, so valid only during error recovery. Produced for text that cannot
     // continue a scenario line, to start a recovery.
@@ -56,6 +111,56 @@ module.exports = grammar(python, {
   ],
 
   rules: {
+    ...statementsWithSuite,
+
+    _suite_colon: _ => ':',
+
+    // A suite without statements is an empty block; the scanner indents it all the same.
+    _suite: $ => choice(
+      alias($._simple_statements, $.block),
+      seq($._indent, $.block),
+    ),
+
+    _match_block: $ => seq(
+      $._indent,
+      repeat(field('alternative', $.case_clause)),
+      $._dedent,
+    ),
+
+    _simple_statement: (_, inherited) => without(inherited, PYTHON_2),
+
+    comparison_operator: (_, inherited) => without(inherited, ['<>']),
+
+    // A comma needs an argument before it.
+    argument_list: $ => seq(
+      '(',
+      optional(commaSeparated(choice(
+        $.expression,
+        $.list_splat,
+        $.dictionary_splat,
+        alias($.parenthesized_list_splat, $.parenthesized_expression),
+        $.keyword_argument,
+      ))),
+      ')',
+    ),
+
+    dictionary: $ => seq(
+      '{',
+      optional(commaSeparated(choice($.pair, $.dictionary_splat))),
+      '}',
+    ),
+
+    // Words that are keywords in some places only.
+    keyword_identifier: $ => alias(choice('type', 'match'), $.identifier),
+
+    integer: _ => token(choice(
+      /0[xX](_?[0-9a-fA-F])+/,
+      /0[oO](_?[0-7])+/,
+      /0[bB](_?[01])+/,
+      /[0-9](_?[0-9])*[jJ]?/,
+    )),
+
+    // The parser of Python, though not its compiler, takes `from __future__ import *`.
     future_import_statement: $ => seq(
       'from',
       '__future__',
@@ -102,9 +207,7 @@ module.exports = grammar(python, {
     launch: $ => prec.dynamic(1, prec(python.PREC.call, seq(
       field('kernel', $.primary_expression),
       '[',
-      field('grid', $.expression),
-      repeat(seq(',', field('grid', $.expression))),
-      optional(','),
+      commaSeparated(field('grid', $.expression)),
       ']',
       field('arguments', $.argument_list),
     ))),
@@ -120,8 +223,7 @@ module.exports = grammar(python, {
 
     allow: $ => seq(
       alias($._allow, 'allow'),
-      field('code', $.diagnostic_code),
-      repeat(seq(',', field('code', $.diagnostic_code))),
+      commaSeparated(field('code', $.diagnostic_code)),
     ),
   },
 });

@@ -45,6 +45,8 @@ enum TokenType {
     OPEN_BRACE,
     CLOSE_BRACE,
     STATEMENT_START,
+    COLON,
+    COMMA,
     ERROR_SENTINEL,
 };
 
@@ -70,7 +72,9 @@ enum {
 
 // Python allows 200 open brackets and 100 levels of indentation. What is deeper is not
 // recorded, which bounds the serialized state.
-enum { MAX_CONTEXTS = 200, MAX_INDENTS = 200, TAB_WIDTH = 8, MAX_WORD = 12 };
+enum { MAX_CONTEXTS = 200, MAX_INDENTS = 200 };
+
+enum { TAB_WIDTH = 8, MAX_WORD = 64, MAX_FIELD_LOOKAHEAD = 1000 };
 
 typedef struct {
     // Indentation of the next line of code plus one, known from the last line end until
@@ -169,11 +173,29 @@ static void close_line_strings(Scanner *scanner) {
     }
 }
 
-static bool in_string(const Scanner *scanner) {
+static bool in_triple_string(const Scanner *scanner) {
     for (int i = 0; i < scanner->context_count; i++) {
-        if (kind(scanner->contexts[i]) == STRING) return true;
+        Context context = scanner->contexts[i];
+        if (kind(context) == STRING && context & TRIPLE) return true;
     }
     return false;
+}
+
+// The token that closes a context.
+static enum TokenType closer(Context context) {
+    switch (kind(context)) {
+        case PAREN:
+            return CLOSE_PAREN;
+        case BRACKET:
+            return CLOSE_BRACKET;
+        case BRACE:
+        case FIELD:
+            return CLOSE_BRACE;
+        case STRING:
+            return STRING_END;
+        default:
+            return SCENARIO_END;
+    }
 }
 
 static uint16_t current_indent(const Scanner *scanner) {
@@ -199,10 +221,13 @@ static bool emit_forced_newline(
 
 static bool emit_indent(Scanner *scanner, TSLexer *lexer, uint16_t indent) {
     if (scanner->indent_count == MAX_INDENTS) return emit_newline(scanner, lexer, indent);
+    // Code that is not deeper leaves the suite empty: the level ends where it begins.
+    uint16_t current = current_indent(scanner);
+    uint16_t level = indent > current ? indent : saturate((uint32_t)current + 1);
     scanner->context_count = 0;
     scanner->forced_column = 0;
     scanner->code_indent = indent + 1;
-    scanner->indents[scanner->indent_count++] = indent;
+    scanner->indents[scanner->indent_count++] = level;
     return emit(lexer, INDENT);
 }
 
@@ -286,9 +311,7 @@ static bool scan_line_end(
     }
 
     if (asked) {
-        if (valid[INDENT] && code_indent > current) {
-            return emit_indent(scanner, lexer, code_indent);
-        }
+        if (valid[INDENT]) return emit_indent(scanner, lexer, code_indent);
         return emit_newline(scanner, lexer, code_indent);
     }
     if (between) {
@@ -299,7 +322,33 @@ static bool scan_line_end(
     }
     if (recovering && code_indent < current) return emit_dedent(scanner, lexer, code_indent);
     if (again || (recovering && at_eof(lexer))) return false;
+    // A header without its colon still has a suite.
+    bool header = !recovering && valid[COLON] && !valid[COMMA];
+    if (header && code_indent > current) return emit_indent(scanner, lexer, code_indent);
     return emit_forced_newline(scanner, lexer, code_indent, column);
+}
+
+// Ends a statement whose brackets were left open, at a line that begins the next one. Each
+// call closes one bracket with an empty token. The outermost one is left to the parser,
+// which then reports it as missing, if the parser could go on with it.
+static bool scan_unclosed(
+    Scanner *scanner, TSLexer *lexer, const bool *valid, uint16_t indent
+) {
+    enum TokenType token = closer(scanner->contexts[scanner->context_count - 1]);
+    bool outermost = scanner->context_count == 1;
+    if (valid[ERROR_SENTINEL] || (outermost && valid[token])) {
+        return emit_newline(scanner, lexer, saturate(skip_to_code(lexer, indent)));
+    }
+    scanner->context_count--;
+    return emit(lexer, token);
+}
+
+// The innermost string around the lexer, or 0 if it is in none.
+static Context innermost_string(const Scanner *scanner) {
+    for (int i = scanner->context_count - 1; i >= 0; i--) {
+        if (kind(scanner->contexts[i]) == STRING) return scanner->contexts[i];
+    }
+    return 0;
 }
 
 // Strings
@@ -357,7 +406,7 @@ static bool scan_unterminated(Scanner *scanner, TSLexer *lexer) {
     uint16_t indent = saturate(skip_to_text(lexer));
     indent = saturate(skip_to_code(lexer, indent));
     // Inside brackets or a longer string, deeper lines belong to the same statement.
-    bool goes_on = in_string(scanner) ||
+    bool goes_on = in_triple_string(scanner) ||
         (scanner->context_count > 0 && indent > current_indent(scanner));
     if (goes_on) return emit(lexer, ERROR_SENTINEL);
     return emit_newline(scanner, lexer, indent);
@@ -441,10 +490,8 @@ static bool scan_string(Scanner *scanner, TSLexer *lexer) {
 
 // The text of a format specifier, up to a brace, the end of the string or of the line.
 static bool scan_format_text(Scanner *scanner, TSLexer *lexer, bool *done) {
-    int index = scanner->context_count - 1;
-    while (index >= 0 && kind(scanner->contexts[index]) != STRING) index--;
-    if (index < 0) return false;
-    Context string = scanner->contexts[index];
+    Context string = innermost_string(scanner);
+    if (string == 0) return false;
     bool in_scenario = scenario_index(scanner) >= 0;
     bool content = false;
     *done = true;
@@ -458,13 +505,34 @@ static bool scan_format_text(Scanner *scanner, TSLexer *lexer, bool *done) {
         bool moved;
         if (advance_delimiter(lexer, string, &moved)) {
             if (content) return emit(lexer, FORMAT_TEXT);
-            lexer->mark_end(lexer);
-            scanner->context_count = (uint8_t)index;
-            return emit(lexer, STRING_END);
+            // The field was left open: an empty brace closes it in front of the quote.
+            scanner->context_count--;
+            return emit(lexer, CLOSE_BRACE);
         }
         if (!moved) advance(lexer);
         content = true;
     }
+}
+
+// Whether a replacement field that reaches the left edge of its statement was left open.
+// Python allows line breaks in it, but a field that meets its string's quote before its
+// brace is broken. Looks ahead only where an internal token or a comment may follow.
+static bool field_left_open(TSLexer *lexer, Context string) {
+    int32_t quote = string & DOUBLE_QUOTED ? '"' : '\'';
+    if (lexer->lookahead == '#') return true;
+    int depth = 0;
+    for (int i = 0; i < MAX_FIELD_LOOKAHEAD && !at_eof(lexer); i++) {
+        if (lexer->lookahead == quote) return true;
+        if (lexer->lookahead == '{') depth++;
+        if (lexer->lookahead == '}' && depth-- == 0) return false;
+        advance(lexer);
+    }
+    return true;
+}
+
+static bool at_bracket_or_quote(TSLexer *lexer) {
+    return lexer->lookahead != 0 && lexer->lookahead < 0x80 &&
+        strchr("()[]{}'\"", (char)lexer->lookahead) != NULL;
 }
 
 // Comments, brackets and words
@@ -542,10 +610,23 @@ static bool scan_diagnostic_code(TSLexer *lexer) {
     return emit(lexer, DIAGNOSTIC_CODE);
 }
 
+// Whether the lexer, after a word that begins a line inside brackets, is at the operator of
+// an assignment, where neither a keyword argument nor a default value can stand.
+static bool at_assignment(TSLexer *lexer, const bool *valid) {
+    bool after_element = valid[COMMA];
+    bool in_arguments = !after_element && valid[CLOSE_PAREN];
+    bool in_lambda = !after_element && valid[COLON];
+    if (valid[ERROR_SENTINEL] || in_arguments || in_lambda) return false;
+    while (lexer->lookahead == ' ' || lexer->lookahead == '\t') advance(lexer);
+    if (lexer->lookahead != '=') return false;
+    advance(lexer);
+    return lexer->lookahead != '=';
+}
+
 // Tokens that begin with a letter: prefixed strings, `allow`, and keywords that show that
 // brackets were left open.
 static bool scan_word(
-    Scanner *scanner, TSLexer *lexer, const bool *valid, bool after_line_end, uint16_t indent
+    Scanner *scanner, TSLexer *lexer, const bool *valid, bool may_close, uint16_t indent
 ) {
     char word[MAX_WORD + 1] = {0};
     unsigned length = 0;
@@ -559,8 +640,8 @@ static bool scan_word(
         return flags >= 0 && scan_string_start(scanner, lexer, flags);
     }
     if (lexer->lookahead >= 0x80) return false;
-    if (after_line_end && is_statement_keyword(word)) {
-        return emit_newline(scanner, lexer, indent);
+    if (may_close && (is_statement_keyword(word) || at_assignment(lexer, valid))) {
+        return scan_unclosed(scanner, lexer, valid, indent);
     }
     if (valid[ALLOW] && top_is(scanner, SCENARIO) && strcmp(word, "allow") == 0) {
         lexer->mark_end(lexer);
@@ -574,58 +655,87 @@ static bool scan_word(
 
 // A decorator that follows brackets left open. Python would read a matrix product, which
 // nobody writes at the left edge of a statement and without a space.
-static bool scan_decorator(Scanner *scanner, TSLexer *lexer, uint16_t indent) {
+static bool scan_decorator(
+    Scanner *scanner, TSLexer *lexer, const bool *valid, uint16_t indent
+) {
     advance(lexer);
     if (indent > current_indent(scanner) || !is_letter(lexer->lookahead)) return false;
-    return emit_newline(scanner, lexer, indent);
+    return scan_unclosed(scanner, lexer, valid, indent);
 }
 
-static bool scan(Scanner *scanner, TSLexer *lexer, const bool *valid) {
-    bool recovering = valid[ERROR_SENTINEL];
-    if (top_is(scanner, STRING)) return scan_string(scanner, lexer);
-    if (valid[FORMAT_TEXT] && !recovering) {
-        bool done = false;
-        bool found = scan_format_text(scanner, lexer, &done);
-        if (done) return found;
+// The end of a line inside a replacement field. Returns whether `found` holds the answer;
+// if not, the token after the line break follows.
+static bool scan_line_end_in_field(
+    Scanner *scanner, TSLexer *lexer, Context string, uint16_t indent, bool *found
+) {
+    *found = false;
+    bool inside = string & TRIPLE || indent > current_indent(scanner);
+    if (!at_eof(lexer) && (inside || at_bracket_or_quote(lexer))) return false;
+    if (at_eof(lexer) || field_left_open(lexer, string)) {
+        Context open = scanner->contexts[--scanner->context_count];
+        *found = emit(lexer, closer(open));
     }
+    return true;
+}
 
-    lexer->mark_end(lexer);
-    skip_blanks(lexer, 0);
-    int scenario = scenario_index(scanner);
-    bool line_end = at_line_end(lexer);
-    bool in_brackets = false;
-    uint16_t indent = 0;
-    if (line_end && scenario >= 0) {
-        lexer->mark_end(lexer);
-        return close_scenario(scanner, lexer, scenario);
-    }
-    if (line_end) {
-        bool outside = scanner->context_count == 0 ||
-            (!recovering && (valid[NEWLINE] || valid[INDENT] || valid[STATEMENT_START]));
-        uint16_t column = 0;
-        bool may_force = !valid[NEWLINE] && !valid[INDENT] && !valid[STATEMENT_START];
-        if (outside && (recovering || may_force)) column = saturate(lexer->get_column(lexer));
-        indent = saturate(skip_to_text(lexer));
-        if (outside) {
-            bool at_comment = lexer->lookahead == '#';
-            if (scan_line_end(scanner, lexer, valid, indent, column)) return true;
-            if (at_comment && lexer->lookahead != '#') return false;
-        }
-        in_brackets = !outside && !in_string(scanner);
-    }
-
+// The token at the lexer, where white space is already skipped. After the end of a line,
+// `may_close` tells whether open brackets can turn out to have been left open.
+static bool scan_token(
+    Scanner *scanner, TSLexer *lexer, const bool *valid, bool may_close, uint16_t indent
+) {
     int32_t c = lexer->lookahead;
     if (c == '#') return scan_comment(scanner, lexer);
     if (c == '"' || c == '\'') return scan_string_start(scanner, lexer, 0);
-    if (c == '\\' && scenario >= 0) {
+    if (c == '\\' && scenario_index(scanner) >= 0) {
         advance(lexer);
         lexer->mark_end(lexer);
         return at_line_end(lexer) && emit(lexer, ERROR_SENTINEL);
     }
-    if (c == '@' && in_brackets) return scan_decorator(scanner, lexer, indent);
+    if (c == '@' && may_close) return scan_decorator(scanner, lexer, valid, indent);
     if (is_code_char(c) && top_is(scanner, SCENARIO_CODES)) return scan_diagnostic_code(lexer);
-    if (is_letter(c)) return scan_word(scanner, lexer, valid, in_brackets, indent);
+    if (is_letter(c)) return scan_word(scanner, lexer, valid, may_close, indent);
     return scan_bracket(scanner, lexer);
+}
+
+static bool scan_after_line_end(Scanner *scanner, TSLexer *lexer, const bool *valid) {
+    bool recovering = valid[ERROR_SENTINEL];
+    bool asked = valid[NEWLINE] || valid[INDENT] || valid[STATEMENT_START];
+    // The parser is right when it is not inside the brackets that the scanner has open.
+    bool outside = scanner->context_count == 0 || (!recovering && asked);
+    uint16_t column = 0;
+    if (outside && (recovering || !asked)) column = saturate(lexer->get_column(lexer));
+    uint16_t indent = saturate(skip_to_text(lexer));
+    if (outside) {
+        bool at_comment = lexer->lookahead == '#';
+        if (scan_line_end(scanner, lexer, valid, indent, column)) return true;
+        if (at_comment && lexer->lookahead != '#') return false;
+        return scan_token(scanner, lexer, valid, false, indent);
+    }
+    Context string = innermost_string(scanner);
+    if (string != 0) {
+        bool found;
+        if (scan_line_end_in_field(scanner, lexer, string, indent, &found)) return found;
+        return scan_token(scanner, lexer, valid, false, indent);
+    }
+    bool outdented = recovering && indent <= current_indent(scanner);
+    if (at_eof(lexer) || outdented) return scan_unclosed(scanner, lexer, valid, indent);
+    return scan_token(scanner, lexer, valid, true, indent);
+}
+
+static bool scan(Scanner *scanner, TSLexer *lexer, const bool *valid) {
+    if (top_is(scanner, STRING)) return scan_string(scanner, lexer);
+    if (valid[FORMAT_TEXT] && !valid[ERROR_SENTINEL]) {
+        bool done = false;
+        bool found = scan_format_text(scanner, lexer, &done);
+        if (done) return found;
+    }
+    lexer->mark_end(lexer);
+    skip_blanks(lexer, 0);
+    if (!at_line_end(lexer)) return scan_token(scanner, lexer, valid, false, 0);
+    int scenario = scenario_index(scanner);
+    if (scenario < 0) return scan_after_line_end(scanner, lexer, valid);
+    lexer->mark_end(lexer);
+    return close_scenario(scanner, lexer, scenario);
 }
 
 void *tree_sitter_tile_external_scanner_create(void) { return calloc(1, sizeof(Scanner)); }
