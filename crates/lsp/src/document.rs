@@ -1,0 +1,86 @@
+//! An open document: its text as a rope, and the edits that an editor sends.
+
+use ropey::Rope;
+use tile_compiler::source::TextRange;
+use tower_lsp::ls_types::TextDocumentContentChangeEvent;
+
+use crate::encoding::Encoding;
+
+/// A text that an editor has open.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The text.
+    pub text: Rope,
+    /// The editor's version of it.
+    pub version: i32,
+}
+
+/// A replacement of bytes, in offsets of the text before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes replaced.
+    pub replaced: TextRange,
+    /// How many bytes stand there afterwards.
+    pub inserted: usize,
+}
+
+impl Document {
+    /// A document as it is opened.
+    pub fn new(text: &str, version: i32) -> Document {
+        Document { text: Rope::from_str(text), version }
+    }
+
+    /// Applies one change. `None` when the whole text was replaced, so that no part of what was
+    /// known of the old text can be kept.
+    pub fn apply(
+        &mut self,
+        change: &TextDocumentContentChangeEvent,
+        encoding: Encoding,
+    ) -> Option<Edit> {
+        let Some(range) = change.range else {
+            self.text = Rope::from_str(&change.text);
+            return None;
+        };
+        let replaced = encoding.text_range(&self.text, range);
+        let start = self.text.byte_to_char(replaced.start as usize);
+        let end = self.text.byte_to_char(replaced.end as usize);
+        self.text.remove(start..end);
+        self.text.insert(start, &change.text);
+        Some(Edit { replaced, inserted: change.text.len() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tower_lsp::ls_types::{Position, Range};
+
+    fn change(start: (u32, u32), end: (u32, u32), text: &str) -> TextDocumentContentChangeEvent {
+        TextDocumentContentChangeEvent {
+            range: Some(Range {
+                start: Position { line: start.0, character: start.1 },
+                end: Position { line: end.0, character: end.1 },
+            }),
+            range_length: None,
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn edits_replace_what_they_cover() {
+        let mut document = Document::new("日本 = 1\nb = 2\n", 1);
+        let edit = document.apply(&change((0, 0), (0, 2), "x"), Encoding::Utf16);
+        assert_eq!(edit, Some(Edit { replaced: TextRange::new(0, 6), inserted: 1 }));
+        document.apply(&change((1, 0), (2, 0), ""), Encoding::Utf16);
+        assert_eq!(document.text.to_string(), "x = 1\n");
+    }
+
+    #[test]
+    fn edits_out_of_range_touch_the_end() {
+        let mut document = Document::new("a\n", 1);
+        document.apply(&change((9, 9), (12, 0), "b"), Encoding::Utf8);
+        assert_eq!(document.text.to_string(), "a\nb");
+        document.apply(&change((1, 5), (0, 0), "c"), Encoding::Utf8);
+        assert_eq!(document.text.to_string(), "a\nbc", "an inverted range is empty");
+    }
+}

@@ -1,0 +1,3 @@
+//! The protocol.
+
+mod ordered;
