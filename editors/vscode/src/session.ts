@@ -22,6 +22,8 @@ const DOCUMENTS: DocumentSelector = ["file", "untitled"].flatMap((scheme) =>
 
 export class Session implements vscode.Disposable {
   private client: LanguageClient | undefined;
+  private readonly settings: vscode.Disposable;
+  private waiting: vscode.Disposable | undefined;
   private readonly log: vscode.LogOutputChannel;
   private readonly handlers = new Map<string, CommandHandler>();
   private readonly started = new vscode.EventEmitter<void>();
@@ -35,6 +37,11 @@ export class Session implements vscode.Disposable {
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.log = vscode.window.createOutputChannel("Tile Language Server", { log: true });
+    this.settings = vscode.workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration("tile.server")) {
+        void this.restart();
+      }
+    });
   }
 
   /** Whether the server answers about this document. */
@@ -56,7 +63,7 @@ export class Session implements vscode.Disposable {
     const located = locateServer(this.context);
     if ("problem" in located) {
       this.log.error(located.problem);
-      void reportMissingServer(located.problem);
+      this.reportOnceNeeded(located.problem);
       return;
     }
     this.log.info(`starting ${located.path} lsp`);
@@ -80,6 +87,8 @@ export class Session implements vscode.Disposable {
   }
 
   async stop(): Promise<void> {
+    this.waiting?.dispose();
+    this.waiting = undefined;
     const client = this.client;
     this.client = undefined;
     await client?.dispose(2000).catch((error: unknown) => this.log.warn(String(error)));
@@ -91,10 +100,32 @@ export class Session implements vscode.Disposable {
 
   dispose(): void {
     void this.stop();
+    this.settings.dispose();
     this.log.dispose();
     this.started.dispose();
     this.irChange.dispose();
     this.statusChange.dispose();
+  }
+
+  /** Python files without kernels are none of Tile's business: the report waits for one that has some. */
+  private reportOnceNeeded(problem: string): void {
+    this.waiting?.dispose();
+    this.waiting = undefined;
+    if (vscode.workspace.textDocuments.some((document) => this.mayHaveKernels(document))) {
+      void reportMissingServer(problem);
+      return;
+    }
+    this.waiting = vscode.workspace.onDidOpenTextDocument((document) => {
+      if (this.mayHaveKernels(document)) {
+        this.waiting?.dispose();
+        this.waiting = undefined;
+        void reportMissingServer(problem);
+      }
+    });
+  }
+
+  private mayHaveKernels(document: vscode.TextDocument): boolean {
+    return this.covers(document) && (document.languageId === "tile" || /\btriton\b/.test(document.getText()));
   }
 
   private executable(command: string): { command: string; args: string[]; options: { env: NodeJS.ProcessEnv } } {
