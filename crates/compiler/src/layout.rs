@@ -41,6 +41,7 @@ mod convert;
 mod error;
 mod f2;
 mod linear;
+mod matrix_access;
 mod mma;
 mod report;
 mod shared;
@@ -54,6 +55,7 @@ pub use convert::{
 };
 pub use error::LayoutError;
 pub use linear::{Coordinates, Dim, DimBits, HardwarePoint, LinearLayout};
+pub use matrix_access::MatrixAccess;
 pub use mma::{DotOperandLayout, MmaLayout, MmaVersion};
 pub use report::{GlobalAccess, PlaceMasks, SharedAccess};
 pub use shared::{NvmmaSharedLayout, SharedLayout, SwizzledSharedLayout};

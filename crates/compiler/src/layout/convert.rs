@@ -163,18 +163,22 @@ impl VectorAccess {
 
     /// The registers of each instruction, in the order of their offsets.
     pub fn instructions(&self) -> Vec<SmallVec<[u32; 16]>> {
-        let mask = self.vector_bits.iter().fold(0, |mask, bit| mask | 1u32 << bit);
-        let spread = |member: u32| {
-            let bits = self.vector_bits.iter().enumerate();
-            bits.fold(0, |register, (at, bit)| register | (member >> at & 1) << bit)
-        };
-        (0..1u32 << self.offsets.input_bits(Dim::Register))
-            .filter(|register| register & mask == 0)
-            .map(|first| {
-                (0..self.vector_elements() as u32).map(|member| first | spread(member)).collect()
-            })
-            .collect()
+        register_groups(self.offsets.input_bits(Dim::Register), &self.vector_bits)
     }
+}
+
+/// All registers in groups whose members differ in the bits `members` only, counted through from
+/// the first of these bits.
+pub(super) fn register_groups(register_bits: u32, members: &[u32]) -> Vec<SmallVec<[u32; 16]>> {
+    let mask = members.iter().fold(0, |mask, bit| mask | 1u32 << bit);
+    let spread = |member: u32| {
+        let bits = members.iter().enumerate();
+        bits.fold(0, |register, (at, bit)| register | (member >> at & 1) << bit)
+    };
+    (0..1u32 << register_bits)
+        .filter(|register| register & mask == 0)
+        .map(|first| (0..1 << members.len()).map(|member| first | spread(member)).collect())
+        .collect()
 }
 
 /// The selects per register above which shuffling loses against shared memory, in bits of choice
@@ -185,9 +189,7 @@ const MAX_LOCAL_CHOICE_BITS: usize = 2;
 /// The widest access of one thread.
 const MAX_VECTOR_BYTES: usize = 16;
 /// The bytes that all banks hold side by side.
-const BANK_LINE_BYTES: usize = 128;
-/// The bytes of one bank.
-const WORD_BYTES: usize = 4;
+const BANK_LINE_BYTES: usize = SharedAccess::BANKS * SharedAccess::WORD_BYTES;
 
 /// The cheapest conversion of a tensor of elements of `element_bits` bits from `source` to
 /// `destination`. Elements narrower than a byte are moved as bytes.
@@ -564,7 +566,7 @@ impl BufferPlan {
         let units = (0..index_bits).map(|bit| 1u64 << bit);
         let candidates: Columns = rest.chain(units).collect();
         // Elements narrower than a bank's word share one; any of them may.
-        while low.len() < stored_bits && element_bytes << low.len() < WORD_BYTES {
+        while low.len() < stored_bits && element_bytes << low.len() < SharedAccess::WORD_BYTES {
             let next = candidates.iter().find(|&&column| span.insert(column, 0));
             low.extend(next.copied());
         }

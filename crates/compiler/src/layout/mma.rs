@@ -80,16 +80,21 @@ impl MmaLayout {
     /// When a size is not a power of two, or `num_warps` is not a multiple of four.
     pub fn v3_for(shape: [usize; 2], num_warps: usize) -> Result<Self, LayoutError> {
         let [rows, columns] = check_matrix(shape, num_warps)?;
+        if !num_warps.is_multiple_of(WARPS_PER_GROUP) {
+            return Err(LayoutError::Unsupported {
+                what: "num_warps",
+                value: num_warps,
+                allowed: "wgmma needs a multiple of 4",
+            });
+        }
         let groups = num_warps / WARPS_PER_GROUP;
         let row_groups = groups.min((rows / (ROWS_PER_WARP * WARPS_PER_GROUP)).max(1));
-        let column_warps = groups / row_groups.max(1);
-        let own_columns = (columns / column_warps.max(1)).clamp(MMA_COLUMNS, MAX_WGMMA_COLUMNS);
-        let layout = Self {
+        let column_warps = groups / row_groups;
+        let own_columns = (columns / column_warps).clamp(MMA_COLUMNS, MAX_WGMMA_COLUMNS);
+        Ok(Self {
             version: MmaVersion::V3 { columns: own_columns },
             warps_per_cta: smallvec![row_groups * WARPS_PER_GROUP, column_warps],
-        };
-        layout.check()?;
-        Ok(layout)
+        })
     }
 
     /// The layout of a result of `shape`.

@@ -9,10 +9,6 @@ use super::tensor::axis_dim;
 
 /// The unit in which global memory is read and written.
 const SECTOR_BYTES: usize = 32;
-/// The bytes of one bank of shared memory.
-const WORD_BYTES: usize = 4;
-/// The number of banks.
-const BANKS: usize = 32;
 
 /// One load or store instruction of a warp on global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +39,20 @@ pub struct SharedAccess {
 }
 
 impl SharedAccess {
+    /// The bytes of one bank of shared memory.
+    pub(super) const WORD_BYTES: usize = 4;
+    /// The number of banks.
+    pub(super) const BANKS: usize = 32;
+
     /// The cost of moving vectors of `vector_elements` elements of `element_bytes`.
     ///
     /// `offsets` maps (register, lane, warp) to the element offset ([`Dim::Offset`]); the vector's
     /// offsets are consecutive and aligned. Vectors of 8 or 16 bytes take a half or a quarter of
     /// the warp at a time. Within a pass, lanes that access the same word do not conflict.
     pub fn of(offsets: &LinearLayout, element_bytes: usize, vector_elements: usize) -> Self {
-        let vector_words = (element_bytes * vector_elements / WORD_BYTES).max(1);
-        let lane_bits = (BANKS / vector_words).max(1).trailing_zeros() as usize;
-        let word = |offset: u64| offset * element_bytes as u64 / WORD_BYTES as u64;
+        let vector_words = (element_bytes * vector_elements / Self::WORD_BYTES).max(1);
+        let lane_bits = (Self::BANKS / vector_words).max(1).trailing_zeros() as usize;
+        let word = |offset: u64| offset * element_bytes as u64 / Self::WORD_BYTES as u64;
         let words: SmallVec<[u64; 8]> = offsets
             .bases(Dim::Lane)
             .iter()
@@ -59,9 +60,8 @@ impl SharedAccess {
             .map(|&offset| word(offset))
             .chain((0..vector_words.trailing_zeros()).map(|bit| 1 << bit))
             .collect();
-        let distinct = f2::rank(words.iter().copied());
-        let banks = f2::rank(words.iter().map(|word| word & (BANKS as u64 - 1)));
-        Self { wavefronts: vector_words << (distinct - banks), least_wavefronts: vector_words }
+        let wavefronts = vector_words * Self::words_per_bank(&words);
+        Self { wavefronts, least_wavefronts: vector_words }
     }
 
     /// How many times longer the instruction takes than without bank conflicts.

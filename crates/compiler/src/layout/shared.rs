@@ -34,7 +34,7 @@ impl SharedLayout {
             Self::Linear(layout) => Err(LayoutError::SizeMismatch {
                 operation: "give a buffer a layout made for another shape",
                 expected: 1 << layout.total_output_bits(),
-                actual: shape.iter().map(|&size| size as u64).product(),
+                actual: shape.iter().fold(1, |product, &size| product.saturating_mul(size as u64)),
             }),
         }
     }
@@ -69,7 +69,7 @@ impl SwizzledSharedLayout {
         log2(self.vec, || "vec".into())?;
         log2(self.per_phase, || "per_phase".into())?;
         log2(self.max_phase, || "max_phase".into())?;
-        let phase = |row: usize| self.vec * (row / self.per_phase % self.max_phase);
+        let phase = |row: usize| (row / self.per_phase % self.max_phase).wrapping_mul(self.vec);
         rows_with_phase(shape, &self.order, phase)
     }
 }
@@ -103,6 +103,18 @@ impl NvmmaSharedLayout {
         let fits = [128, 64, 32].into_iter().find(|&bytes| row_bytes.is_multiple_of(bytes));
         let swizzle_bytes = if row_bytes == 0 { 0 } else { fits.unwrap_or(0) };
         Self { swizzle_bytes, transposed, element_bits }
+    }
+
+    /// The distance in bytes from a block to the next one along the rows: the *stride byte offset*
+    /// of a `wgmma` descriptor whose operand has k along the contiguous axis.
+    pub fn row_block_stride(&self) -> usize {
+        BLOCK_ROWS * self.swizzle_bytes.max(CHUNK_BYTES)
+    }
+
+    /// The distance in bytes from a block to the next one along the contiguous axis, for a matrix
+    /// of `rows` rows.
+    pub fn column_block_stride(&self, rows: usize) -> usize {
+        rows.saturating_mul(self.swizzle_bytes.max(CHUNK_BYTES))
     }
 
     /// The map from element offset to tensor index for a tensor of `shape`, whose last two axes
@@ -178,6 +190,9 @@ fn rows_with_phase(
         outputs.push((axis_dim(axis)?, log2(shape[axis], || format!("the size of axis {axis}"))?));
     }
     let total = outputs.iter().map(|&(_, bits)| bits).sum();
+    if total > 63 {
+        return Err(LayoutError::TooLarge(total));
+    }
     let column_bits = outputs.first().map_or(0, |&(_, bits)| bits);
     let row_bits = outputs.get(1).map_or(0, |&(_, bits)| bits);
     let bases = (0..total).map(|bit| {

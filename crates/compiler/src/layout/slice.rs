@@ -35,7 +35,7 @@ impl DistributedLayout {
             Self::Linear(layout) => Err(LayoutError::SizeMismatch {
                 operation: "give a tensor a layout made for another shape",
                 expected: 1 << layout.total_output_bits(),
-                actual: shape.iter().map(|&size| size as u64).product(),
+                actual: shape.iter().fold(1, |product, &size| product.saturating_mul(size as u64)),
             }),
         }
     }

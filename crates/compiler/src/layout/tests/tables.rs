@@ -208,6 +208,19 @@ fn tensor_core_storage_xors_the_address_bits_that_the_hardware_does() {
 }
 
 #[test]
+fn descriptor_strides_are_the_offsets_of_neighboring_blocks() {
+    for swizzle_bytes in [0, 32, 64, 128] {
+        let shared = NvmmaSharedLayout { swizzle_bytes, transposed: false, element_bits: 16 };
+        let offsets = shared.to_linear(&[64, 128]).unwrap().invert().unwrap();
+        let byte =
+            |row: usize, column: usize| 2 * offsets.apply_packed((row * 128 + column) as u64);
+        assert_eq!(byte(8, 0), shared.row_block_stride() as u64);
+        let columns = swizzle_bytes.max(16) / 2;
+        assert_eq!(byte(0, columns), shared.column_block_stride(64) as u64);
+    }
+}
+
+#[test]
 fn transposed_tensor_core_storage_is_the_storage_of_the_transpose() {
     let shared = |transposed, shape: &[usize]| {
         assert_eq!(NvmmaSharedLayout::widest_for(shape, transposed, 16).swizzle_bytes, 128);
@@ -293,6 +306,71 @@ fn errors_say_what_to_change() {
         the layout reaches an element twice, so it has no two-sided inverse
         an index of 40 bits is too large: at most 31 per dimension and 63 in total"#]]
     .assert_eq(&messages.map(|error| error.to_string()).join("\n"));
+}
+
+/// Executes every matrix load of `access` as the PTX manual defines it and compares each received
+/// element with the offset at which the fragment has it.
+fn check_matrix_loads(offsets: &LinearLayout, access: &MatrixAccess) {
+    let packed = 1 << access.packed_bits.len();
+    let xor_bases = |lane: u32| {
+        let bases = access.row_bases.iter().enumerate();
+        bases.filter(|(bit, _)| lane >> bit & 1 != 0).fold(0, |sum, (_, &basis)| sum ^ basis)
+    };
+    let mut moved = 0;
+    for registers in access.instructions() {
+        for warp in 0..offsets.warps_per_cta() as u32 {
+            let first = offsets.element(at(registers[0], 0, warp));
+            let row = |lane: u32| first ^ u64::from(xor_bases(lane));
+            for (member, &register) in registers.iter().enumerate() {
+                let (matrix, element) = (member as u32 / packed, member as u32 % packed);
+                for lane in 0..32 {
+                    let received = if access.transposed {
+                        row(8 * matrix + lane % 4 * 2 + element) + u64::from(lane / 4)
+                    } else {
+                        row(8 * matrix + lane / 4) + u64::from(lane % 4 * packed + element)
+                    };
+                    assert_eq!(received, offsets.element(at(register, lane, warp)));
+                    moved += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(moved, 1 << offsets.total_input_bits());
+}
+
+#[test]
+fn operands_are_loaded_as_matrices_whichever_axis_is_contiguous() {
+    let parent = MmaLayout::v2_for([64, 64], 4, false).unwrap();
+    let cases = [
+        (0, 2, [64, 64], false, 16, Some(false)),
+        (0, 2, [64, 64], true, 16, Some(true)),
+        (1, 2, [64, 64], false, 16, Some(true)),
+        (1, 2, [64, 64], true, 16, Some(false)),
+        (0, 4, [64, 128], false, 8, Some(false)),
+        (0, 4, [64, 128], true, 8, None),
+        (0, 1, [64, 32], false, 32, Some(false)),
+    ];
+    for (operand, k_width, shape, shared_transposed, element_bits, expected) in cases {
+        let layout = DotOperandLayout { operand, parent: parent.clone(), k_width };
+        let storage = NvmmaSharedLayout::widest_for(&shape, shared_transposed, element_bits);
+        let storage = storage.to_linear(&shape).unwrap();
+        let offsets = layout.to_linear(&shape).unwrap().invert_and_compose(&storage).unwrap();
+        let access = MatrixAccess::of(&offsets, element_bits / 8);
+        assert_eq!(access.as_ref().map(|access| access.transposed), expected);
+        if let Some(access) = access {
+            assert_eq!((access.matrix_bits.len(), access.cost.conflict_degree()), (2, 1));
+            check_matrix_loads(&offsets, &access);
+        }
+    }
+}
+
+#[test]
+fn matrix_loads_from_plain_storage_conflict() {
+    let parent = MmaLayout::v2_for([64, 64], 4, false).unwrap();
+    let layout = DotOperandLayout { operand: 0, parent, k_width: 2 }.to_linear(&[64, 64]).unwrap();
+    let storage = SwizzledSharedLayout::plain(&[1, 0]).to_linear(&[64, 64]).unwrap();
+    let access = MatrixAccess::of(&layout.invert_and_compose(&storage).unwrap(), 2).unwrap();
+    assert_eq!(access.cost, SharedAccess { wavefronts: 32, least_wavefronts: 4 });
 }
 
 fn points(registers: u32, lanes: u32, warps: u32) -> impl Iterator<Item = (u32, u32, u32)> {
