@@ -36,6 +36,15 @@ function steps({ workbench, tile, text, kernel, picture }) {
     workbench.until(`linked PTX with ${wanted}`, async () =>
       (await linkedLines(page, `${kernel}.ptx`)).some((line) => wanted.test(line)),
     );
+  const another = async (act) => {
+    const before = servers(tile);
+    assert.equal(before.length, 1);
+    await act();
+    await workbench.until("another server", () => {
+      const now = servers(tile);
+      return now.length === 1 && now[0] !== before[0];
+    });
+  };
   const gone = () => workbench.until("the squiggle goes", async () => (await squiggles.count()) === 0);
   return {
     async "lenses show Run, PTX and what the kernel takes"() {
@@ -143,13 +152,11 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await picture("run");
     },
     async "the server can be restarted"() {
-      const before = servers(tile);
-      assert.equal(before.length, 1);
-      await workbench.command("Tile: Restart Server");
-      await workbench.until("another server", () => {
-        const now = servers(tile);
-        return now.length === 1 && now[0] !== before[0];
-      });
+      await another(() => workbench.command("Tile: Restart Server"));
+      await workbench.hover(def, kernel, /registers/);
+    },
+    async "a server that dies is started again"() {
+      await another(() => process.kill(servers(tile)[0], "SIGKILL"));
       await workbench.hover(def, kernel, /registers/);
     },
   };
@@ -158,7 +165,7 @@ function steps({ workbench, tile, text, kernel, picture }) {
 /** Process ids of the servers that run. */
 function servers(tile) {
   const { stdout } = spawnSync("pgrep", ["-f", `${tile} lsp`], { encoding: "utf8" });
-  return stdout.split("\n").filter((id) => id !== "");
+  return stdout.split("\n").filter((id) => id !== "").map(Number);
 }
 
 /** Texts of the drawn lines of an editor that carry the link's background. */

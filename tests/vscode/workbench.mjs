@@ -102,6 +102,9 @@ export class Workbench {
   async hover(text, word, expected) {
     const box = await this.wordBox(text, word);
     const hover = this.page.locator(".monaco-hover", { hasText: expected });
+    await this.page.mouse.move(10, 400);
+    await this.page.keyboard.press("Escape");
+    await hover.first().waitFor({ state: "hidden" });
     for (let tries = 0; tries < 5 && !(await hover.first().isVisible()); tries++) {
       await this.page.mouse.move(10, 400);
       await this.page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 4 });

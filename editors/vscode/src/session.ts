@@ -7,6 +7,7 @@ import {
   LanguageClient,
   type LanguageClientOptions,
   RevealOutputChannelOn,
+  State,
   type StaticFeature,
 } from "vscode-languageclient/node";
 import { irChanged, type KernelStatus, kernelStatus } from "./protocol";
@@ -71,10 +72,15 @@ export class Session implements vscode.Disposable {
     client.registerFeature(displayCapabilities);
     client.onNotification(irChanged, (change) => this.irChange.fire(change));
     client.onNotification(kernelStatus, (status) => this.statusChange.fire(status));
+    // Also after a crash, when the client starts the server again by itself.
+    client.onDidChangeState(({ newState }) => {
+      if (newState === State.Running) {
+        this.started.fire();
+      }
+    });
     this.client = client;
     try {
       await client.start();
-      this.started.fire();
     } catch (error) {
       this.log.error(`the server did not start: ${String(error)}`);
       void reportMissingServer(`The server ${located.path} did not start; see its log.`);
