@@ -36,6 +36,19 @@
 //! erases that axis from every image; a transpose renames the axes; a row-major reshape changes
 //! nothing but the cuts between them.
 
+//!
+//! # What generated code asks
+//!
+//! | question | answer |
+//! |---|---|
+//! | registers per thread | [`elements_per_thread`](LinearLayout::elements_per_thread) |
+//! | index of register `r` along an axis | [`offset_for_register`](LinearLayout::offset_for_register) XOR the [`lane_bases`](LinearLayout::lane_bases) and [`warp_bases`](LinearLayout::warp_bases) at the set bits of lane and warp |
+//! | who stores when threads repeat elements | [`duplicates`](LinearLayout::duplicates): where none of these bits is set |
+//! | vectors for global memory | [`vector_bits`](LinearLayout::vector_bits), [`global_access`](LinearLayout::global_access) |
+//! | offsets in a shared buffer | [`invert_and_compose`](LinearLayout::invert_and_compose) with its layout, [`shared_access`](LinearLayout::shared_access), [`MatrixAccess`] |
+//! | a reduction along an axis | [`reduction_bits`](LinearLayout::reduction_bits), then [`remove_axis`](LinearLayout::remove_axis) |
+//! | a layout conversion | [`plan_conversion`] |
+
 mod blocked;
 mod convert;
 mod error;
@@ -51,7 +64,7 @@ mod tensor;
 pub use blocked::BlockedLayout;
 pub use convert::{
     Conversion, RoundBits, SharedConversion, ShufflePlan, ShuffleStep, ThreadIndex, VectorAccess,
-    plan_conversion, plan_shared_conversion,
+    plan_conversion, plan_shared_conversion, plan_shuffle_conversion,
 };
 pub use error::LayoutError;
 pub use linear::{Coordinates, Dim, DimBits, HardwarePoint, LinearLayout};

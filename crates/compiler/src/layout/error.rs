@@ -50,6 +50,14 @@ pub enum LayoutError {
         /// The number of elements given.
         actual: u64,
     },
+    /// A layout of one shape is used for a tensor of another.
+    #[error("a layout of shape {expected:?} does not fit a tensor of shape {actual:?}")]
+    ShapeMismatch {
+        /// The shape of the layout.
+        expected: Vec<usize>,
+        /// The shape of the tensor.
+        actual: Vec<usize>,
+    },
     /// Some output is reached by no input.
     #[error("the layout does not reach every element, so it has no right inverse")]
     NotSurjective,

@@ -31,10 +31,9 @@ impl SharedLayout {
             Self::Swizzled(layout) => layout.to_linear(shape),
             Self::Nvmma(layout) => layout.to_linear(shape),
             Self::Linear(layout) if layout.shape().as_slice() == shape => Ok(layout.clone()),
-            Self::Linear(layout) => Err(LayoutError::SizeMismatch {
-                operation: "give a buffer a layout made for another shape",
-                expected: 1 << layout.total_output_bits(),
-                actual: shape.iter().fold(1, |product, &size| product.saturating_mul(size as u64)),
+            Self::Linear(layout) => Err(LayoutError::ShapeMismatch {
+                expected: layout.shape().to_vec(),
+                actual: shape.to_vec(),
             }),
         }
     }

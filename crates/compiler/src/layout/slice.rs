@@ -32,10 +32,9 @@ impl DistributedLayout {
             Self::Mma(layout) => layout.to_linear(shape),
             Self::DotOperand(layout) => layout.to_linear(shape),
             Self::Linear(layout) if layout.shape().as_slice() == shape => Ok(layout.clone()),
-            Self::Linear(layout) => Err(LayoutError::SizeMismatch {
-                operation: "give a tensor a layout made for another shape",
-                expected: 1 << layout.total_output_bits(),
-                actual: shape.iter().fold(1, |product, &size| product.saturating_mul(size as u64)),
+            Self::Linear(layout) => Err(LayoutError::ShapeMismatch {
+                expected: layout.shape().to_vec(),
+                actual: shape.to_vec(),
             }),
         }
     }

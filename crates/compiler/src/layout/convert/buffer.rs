@@ -1,0 +1,286 @@
+//! Conversions through shared memory, and the choice of the buffer's layout.
+//!
+//! The swizzle follows section 5 of arXiv 2505.23819: among the bits of the tensor index that
+//! select the row of a 128-byte line, none may be the difference of two lanes that access memory
+//! together, on either side.
+
+use smallvec::SmallVec;
+
+use super::{Columns, Routing, SideColumns, Sides, between_ctas};
+use crate::layout::f2::{self, Span};
+use crate::layout::report::SharedAccess;
+use crate::layout::{Dim, LayoutError, LinearLayout};
+
+/// The widest access of one thread.
+const MAX_VECTOR_BYTES: usize = 16;
+/// The bytes that all banks hold side by side.
+const BANK_LINE_BYTES: usize = SharedAccess::BANKS * SharedAccess::WORD_BYTES;
+
+/// A conversion through shared memory: every thread stores its elements, a barrier, every thread
+/// loads its elements.
+///
+/// In the buffer, the lowest offset bits are the vector that both sides can access whole, then
+/// come the bits that select the bank, then the rest. The choice is free of bank conflicts on both
+/// sides whatever the layouts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedConversion {
+    /// From element offset ([`Dim::Offset`]) to tensor index. Offset bits above the buffer's size
+    /// count the rounds.
+    pub layout: LinearLayout,
+    /// How the source is written.
+    pub store: VectorAccess,
+    /// How the destination is read.
+    pub load: VectorAccess,
+    /// The size of the buffer.
+    pub bytes: usize,
+    /// The registers that take turns in the buffer, lowest round bit first. Round `q` stores the
+    /// source registers, and loads the destination registers, whose bits at these positions spell
+    /// `q`; a barrier separates a round's loads from the next one's stores.
+    pub round_bits: SmallVec<[RoundBits; 4]>,
+}
+
+impl SharedConversion {
+    /// The number of times that the buffer is filled.
+    pub fn rounds(&self) -> usize {
+        1 << self.round_bits.len()
+    }
+}
+
+/// A register bit of the source and the one of the destination that carries the same index bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundBits {
+    /// The bit of the source's register number.
+    pub source: u32,
+    /// The bit of the destination's register number.
+    pub destination: u32,
+}
+
+/// How a distributed tensor's registers are moved to or from a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorAccess {
+    /// From (register, lane, warp) to the element offset in the buffer ([`Dim::Offset`]).
+    pub offsets: LinearLayout,
+    /// The register bits that count through one vector, lowest offset first.
+    pub vector_bits: SmallVec<[u32; 4]>,
+    /// The cost of one such instruction of one warp.
+    pub cost: SharedAccess,
+}
+
+impl VectorAccess {
+    /// The elements that one instruction of one thread moves.
+    pub fn vector_elements(&self) -> usize {
+        1 << self.vector_bits.len()
+    }
+
+    /// Whether all but the vector's own register bits move whole vectors.
+    fn is_aligned(&self) -> bool {
+        let within = f2::low_mask(self.vector_bits.len() as u32);
+        let others = self.offsets.packed_bases().iter().filter(|&offset| offset & within != 0);
+        others.count() == self.vector_bits.len()
+    }
+
+    /// The registers of each instruction, in the order of their offsets.
+    pub fn instructions(&self) -> Vec<SmallVec<[u32; 16]>> {
+        register_groups(self.offsets.input_bits(Dim::Register), &self.vector_bits)
+    }
+}
+
+/// The conversion through a buffer in shared memory of at most `max_bytes`, in as few rounds as
+/// that allows. Only registers that both layouts hold alike can take turns; when they do not
+/// suffice, the buffer is as small as they allow and larger than `max_bytes`.
+///
+/// # Errors
+/// As [`plan_conversion`].
+pub fn plan_shared_conversion(
+    source: &LinearLayout,
+    destination: &LinearLayout,
+    element_bits: usize,
+    max_bytes: usize,
+) -> Result<SharedConversion, LayoutError> {
+    let sides = Sides::new(source, destination)?;
+    Routing::closest(&sides)?;
+    let element_bytes = element_bytes(element_bits)?;
+    if source.input_bits(Dim::Cta) + destination.input_bits(Dim::Cta) > 0 {
+        return Err(between_ctas());
+    }
+    let mut vector_bits = (MAX_VECTOR_BYTES / element_bytes).trailing_zeros() as usize;
+    loop {
+        let plan = BufferPlan::new(&sides, element_bytes, max_bytes, vector_bits);
+        vector_bits = plan.vector.len();
+        let conversion = plan.into_conversion(source, destination, element_bytes)?;
+        if conversion.store.is_aligned() && conversion.load.is_aligned() {
+            return Ok(conversion);
+        }
+        // Something else moves within a vector's elements; a single element is always aligned.
+        vector_bits = vector_bits.saturating_sub(1);
+    }
+}
+
+/// The bytes that an element of `element_bits` takes in shared memory.
+fn element_bytes(element_bits: usize) -> Result<usize, LayoutError> {
+    if element_bits.is_power_of_two() && element_bits <= 64 {
+        return Ok(element_bits.div_ceil(8));
+    }
+    Err(LayoutError::Unsupported {
+        what: "the size of an element in bits",
+        value: element_bits,
+        allowed: "elements have 1 to 64 bits, a power of two",
+    })
+}
+
+/// All registers in groups whose members differ in the bits `members` only, counted through from
+/// the first of these bits.
+pub(in crate::layout) fn register_groups(
+    register_bits: u32,
+    members: &[u32],
+) -> Vec<SmallVec<[u32; 16]>> {
+    let mask = members.iter().fold(0, |mask, bit| mask | 1u32 << bit);
+    let spread = |member: u32| {
+        let bits = members.iter().enumerate();
+        bits.fold(0, |register, (at, bit)| register | (member >> at & 1) << bit)
+    };
+    (0..1u32 << register_bits)
+        .filter(|register| register & mask == 0)
+        .map(|first| (0..1 << members.len()).map(|member| first | spread(member)).collect())
+        .collect()
+}
+
+/// The buffer's columns, as images of the offset bits from the lowest.
+struct BufferPlan {
+    columns: Columns,
+    vector: Columns,
+    rounds: Columns,
+}
+
+impl BufferPlan {
+    fn new(sides: &Sides, element_bytes: usize, max_bytes: usize, vector_bits: usize) -> Self {
+        let (source, destination) = (&sides.source, &sides.destination);
+        let mut span = Span::default();
+        let alike =
+            |column: &&u64| destination.register.contains(column) && span.insert(**column, 0);
+        let shared: Columns = source.register.iter().filter(alike).copied().collect();
+        let rounds = Self::rounds(sides, &shared, element_bytes, max_bytes);
+        let at_once = shared.iter().filter(|column| !rounds.contains(column));
+        let vector: Columns = at_once.take(vector_bits).copied().collect();
+
+        let mut low = vector.clone();
+        let mut span = Span::of(&low);
+        span.extend(&rounds);
+        let index_bits = sides.index_bits as usize;
+        let stored_bits = index_bits - rounds.len();
+        let candidates = source.lane.iter().chain(&destination.lane).chain(&source.register);
+        let rest = candidates.chain(&destination.register).chain(&source.warp).copied();
+        let units = (0..index_bits).map(|bit| 1u64 << bit);
+        let candidates: Columns = rest.chain(units).collect();
+        // Elements narrower than a bank's word share one; any of them may.
+        while low.len() < stored_bits && element_bytes << low.len() < SharedAccess::WORD_BYTES {
+            let next = candidates.iter().find(|&&column| span.insert(column, 0));
+            low.extend(next.copied());
+        }
+        let line = BANK_LINE_BYTES / (element_bytes << low.len());
+        let bank_bits = (line.trailing_zeros() as usize).min(stored_bits - low.len());
+        let line_rows = stored_bits - low.len() - bank_bits;
+
+        let together = (bank_bits as u32, &low, &rounds);
+        let rows = apart_from(&source.lane, &destination.lane, together, &candidates, line_rows);
+        span.extend(&rows);
+        let banks = candidates.iter().filter(|&&column| span.insert(column, 0)).copied();
+        let mut columns = low;
+        columns.extend(banks);
+        columns.extend(rows);
+        columns.extend(rounds.iter().copied());
+        Self { columns, vector, rounds }
+    }
+
+    /// The registers to take turns: as many of `shared` as `max_bytes` asks for, each an index bit
+    /// on which nothing else depends.
+    fn rounds(sides: &Sides, shared: &[u64], element_bytes: usize, max_bytes: usize) -> Columns {
+        let bytes = (element_bytes as u64) << sides.index_bits;
+        let excess = bytes.div_ceil(max_bytes.max(1) as u64);
+        let wanted = excess.next_power_of_two().trailing_zeros() as usize;
+        let users = |side: &SideColumns, bit: u64| {
+            let all = side.register.iter().chain(&side.lane).chain(&side.warp);
+            all.filter(|&&column| column & bit != 0).count()
+        };
+        let alone = |column: &&u64| {
+            column.is_power_of_two()
+                && users(&sides.source, **column) == 1
+                && users(&sides.destination, **column) == 1
+        };
+        shared.iter().rev().filter(alone).take(wanted).copied().collect()
+    }
+
+    fn into_conversion(
+        self,
+        source: &LinearLayout,
+        destination: &LinearLayout,
+        element_bytes: usize,
+    ) -> Result<SharedConversion, LayoutError> {
+        let outputs: SmallVec<[(Dim, u32); 4]> =
+            source.outputs().iter().map(|output| (output.dim, output.bits)).collect();
+        let index_bits = source.total_output_bits();
+        let layout = LinearLayout::new(&[(Dim::Offset, index_bits)], &outputs, self.columns)?;
+        let stored_bits = index_bits - self.rounds.len() as u32;
+        let access = |side: &LinearLayout| {
+            let whole = side.invert_and_compose(&layout)?;
+            let offsets = whole.crop_outputs(&[(Dim::Offset, stored_bits)])?;
+            let vector_bits = self.vector.iter().map(|&column| register_bit(side, column));
+            let vector_bits = vector_bits.collect::<SmallVec<[u32; 4]>>();
+            let cost = SharedAccess::of(&offsets, element_bytes, 1 << vector_bits.len());
+            Ok::<_, LayoutError>(VectorAccess { offsets, vector_bits, cost })
+        };
+        let round_bits = self.rounds.iter().map(|&column| RoundBits {
+            source: register_bit(source, column),
+            destination: register_bit(destination, column),
+        });
+        Ok(SharedConversion {
+            store: access(source)?,
+            load: access(destination)?,
+            bytes: element_bytes << stored_bits,
+            round_bits: round_bits.collect(),
+            layout,
+        })
+    }
+}
+
+/// The register bit whose column is `column`, which both sides have by construction.
+fn register_bit(layout: &LinearLayout, column: u64) -> u32 {
+    let registers = layout.bases(Dim::Register);
+    registers.iter().position(|&basis| basis == column).map_or(0, |bit| bit as u32)
+}
+
+/// `count` directions, independent of each other and of `low`, whose span no two lanes that access
+/// memory together differ by, on either side.
+///
+/// Lanes access memory together when they differ in the lowest `bank_bits` bits, for wider vectors
+/// take more than one pass. With `A` and `B` the spans of these lanes modulo `low`, a common
+/// complement of both is: a complement of `A + B`, and the sums `a_i + b_i` of vectors that extend
+/// `A ∩ B` to `A` and to `B`. It has at least `count` dimensions, as neither side has more lanes
+/// together than there are banks.
+fn apart_from(
+    source_lanes: &[u64],
+    destination_lanes: &[u64],
+    (bank_bits, low, rounds): (u32, &Columns, &Columns),
+    candidates: &[u64],
+    count: usize,
+) -> Columns {
+    let mut base = Span::of(low);
+    base.extend(rounds);
+    let independent = |lanes: &[u64]| {
+        let mut span = base.clone();
+        let together = lanes.iter().take(bank_bits as usize);
+        together.filter(|&&lane| span.insert(lane, 0)).copied().collect::<Columns>()
+    };
+    let (a, b) = (independent(source_lanes), independent(destination_lanes));
+    let mut both = base.clone();
+    both.extend(&a);
+    let only_b: Columns = b.iter().filter(|&&lane| both.insert(lane, 0)).copied().collect();
+    let mut from_b = base;
+    from_b.extend(&b);
+    let only_a: Columns = a.iter().filter(|&&lane| from_b.insert(lane, 0)).copied().collect();
+
+    let outside = candidates.iter().filter(|&&column| both.insert(column, 0)).copied();
+    let outside: Columns = outside.collect();
+    let paired = only_a.iter().zip(&only_b).map(|(a, b)| a ^ b);
+    outside.into_iter().chain(paired).take(count).collect()
+}
