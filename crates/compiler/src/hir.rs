@@ -11,6 +11,13 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
 use crate::source::TextRange;
 
+mod lower;
+pub mod pretty;
+#[cfg(test)]
+mod tests;
+
+pub use lower::{MAX_DEPTH, lower, lower_expression};
+
 /// An expression of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(u32);
@@ -188,7 +195,9 @@ pub enum Expr {
     Tuple(Vec<ExprId>),
     /// `[a, b]`.
     List(Vec<ExprId>),
-    /// `[element for target in iterable if condition]`, one `for` only.
+    /// `[element for target in iterable if condition]`. With several `for`s, the element of all
+    /// but the innermost is a [`Expr::Starred`] comprehension, which no source can spell:
+    /// `[e for a in A for b in B]` is `[*[e for b in B] for a in A]`.
     ListComp {
         /// The element.
         element: ExprId,

@@ -12,3 +12,4 @@ pub mod layout;
 pub mod passes;
 pub mod source;
 pub mod specialization;
+pub mod syntax;

@@ -1,0 +1,114 @@
+//! Syntax tree to HIR. Total: any tree yields a module, and what is broken in one place leaves
+//! the rest whole.
+
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::{Body, Expr, ExprId, Module, Name, SourceMap, Stmt, StmtId};
+use crate::source::TextRange;
+use crate::syntax::kind::{Field, Kind};
+use crate::syntax::{Parse, range};
+
+mod expr;
+mod function;
+mod literal;
+mod module;
+mod scenario;
+mod stmt;
+
+/// Nesting of expressions and statements beyond which the rest is [`Expr::Missing`] or
+/// [`Stmt::Error`]; far beyond code that people write, and within any thread's stack.
+pub const MAX_DEPTH: u32 = 200;
+
+/// Lowers a whole file.
+pub fn lower(parse: &Parse) -> Module {
+    let mut module = module::lower(parse);
+    scenario::lower(parse, &mut module);
+    module
+}
+
+/// Lowers the text of one expression, as given on a command line; `None` when it does not parse
+/// as exactly one expression.
+pub fn lower_expression(text: &str) -> Option<(Body, SourceMap, ExprId)> {
+    let parse = Parse::new(text.trim());
+    let root = parse.root();
+    if root.has_error() || root.named_child_count() != 1 {
+        return None;
+    }
+    let statement = root.named_child(0)?;
+    if Kind::of(statement) != Kind::ExpressionStatement {
+        return None;
+    }
+    let first = statement.named_child(0)?;
+    if matches!(Kind::of(first), Kind::Assignment | Kind::AugmentedAssignment | Kind::Yield) {
+        return None;
+    }
+    let mut lowering = Lowering::new(parse.text());
+    let value = lowering.expression_statement_value(statement);
+    Some((lowering.body, lowering.map, value))
+}
+
+/// Lowers expressions and statements into one body.
+struct Lowering<'a> {
+    text: &'a str,
+    body: Body,
+    map: SourceMap,
+    depth: u32,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(text: &'a str) -> Lowering<'a> {
+        Lowering { text, body: Body::default(), map: SourceMap::default(), depth: 0 }
+    }
+
+    fn text(&self, node: Node<'_>) -> &'a str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn name(&self, node: Node<'_>) -> Name {
+        Arc::from(self.text(node))
+    }
+
+    fn add_expr(&mut self, at: TextRange, expr: Expr) -> ExprId {
+        let id = self.body.exprs.push(expr);
+        self.map.exprs[id] = at;
+        id
+    }
+
+    fn add_stmt(&mut self, at: TextRange, stmt: Stmt) -> StmtId {
+        let id = self.body.stmts.push(stmt);
+        self.map.stmts[id] = at;
+        id
+    }
+
+    /// An expression that should stand in `node` and does not.
+    fn missing(&mut self, node: Node<'_>) -> ExprId {
+        self.add_expr(TextRange::empty(node.end_byte()), Expr::Missing)
+    }
+
+    /// The child in `field` as an expression; missing when there is none.
+    fn field_expr(&mut self, node: Node<'_>, field: Field) -> ExprId {
+        match field.of(node) {
+            Some(child) => self.expr(child),
+            None => self.missing(node),
+        }
+    }
+}
+
+/// Named children that are part of the structure: no comments, scenario lines or errors.
+fn parts<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    let is_part = |child: &Node<'t>| {
+        let kind = Kind::of(*child);
+        !kind.is_extra() && kind != Kind::Error
+    };
+    node.named_children(&mut cursor).filter(is_part).collect()
+}
+
+/// Children in `field`, named ones only.
+fn field_parts<'t>(node: Node<'t>, field: Field) -> Vec<Node<'t>> {
+    let Some(id) = field.id() else { return Vec::new() };
+    let mut cursor = node.walk();
+    node.children_by_field_id(id, &mut cursor).filter(|child| child.is_named()).collect()
+}

@@ -1,0 +1,423 @@
+//! Expressions.
+
+use tree_sitter::Node;
+
+use super::{Lowering, MAX_DEPTH, field_parts, parts};
+use crate::hir::{Arg, ArgKind, BinaryOp, CompareOp, Expr, ExprId, Literal, Name, UnaryOp};
+use crate::source::TextRange;
+use crate::syntax::kind::{Field, Kind};
+use crate::syntax::range;
+
+impl Lowering<'_> {
+    pub(super) fn expr(&mut self, node: Node<'_>) -> ExprId {
+        if self.depth >= MAX_DEPTH {
+            return self.missing(node);
+        }
+        self.depth += 1;
+        let id = self.nested_expr(node);
+        self.depth -= 1;
+        id
+    }
+
+    fn nested_expr(&mut self, node: Node<'_>) -> ExprId {
+        if node.is_missing() {
+            return self.missing(node);
+        }
+        let kind = Kind::of(node);
+        if matches!(kind, Kind::ParenthesizedExpression | Kind::Type | Kind::AsPatternTarget) {
+            return self.only_child(node);
+        }
+        let expr = match kind {
+            Kind::Identifier => Expr::Name(self.name(node)),
+            Kind::Integer | Kind::Float => Expr::Literal(self.number(node)),
+            Kind::True => Expr::Literal(Literal::Bool(true)),
+            Kind::False => Expr::Literal(Literal::Bool(false)),
+            Kind::None => Expr::Literal(Literal::None),
+            Kind::Ellipsis => Expr::Literal(Literal::Ellipsis),
+            Kind::String => self.string(&[node]),
+            Kind::ConcatenatedString => self.string(&parts(node)),
+            Kind::Tuple | Kind::ExpressionList | Kind::PatternList | Kind::TuplePattern => {
+                Expr::Tuple(self.exprs(&parts(node)))
+            }
+            Kind::List | Kind::ListPattern => Expr::List(self.exprs(&parts(node))),
+            Kind::Set => Expr::Set(self.exprs(&parts(node))),
+            Kind::Dictionary => self.dictionary(node),
+            Kind::ListComprehension => self.list_comprehension(node),
+            Kind::BinaryOperator => self.binary(node),
+            Kind::UnaryOperator => self.unary(node),
+            Kind::NotOperator => {
+                Expr::Unary { op: UnaryOp::Not, operand: self.field_expr(node, Field::Argument) }
+            }
+            Kind::BooleanOperator => self.boolean(node),
+            Kind::ComparisonOperator => self.comparison(node),
+            Kind::Call => self.call(node),
+            Kind::Launch => self.launch_call(node),
+            Kind::Attribute => self.attribute(node),
+            Kind::DottedName => return self.dotted_name(node),
+            Kind::Subscript => self.subscript(node),
+            Kind::GenericType => self.generic_type(node),
+            Kind::UnionType => self.union_type(node),
+            Kind::MemberType => self.member_type(node),
+            Kind::Slice => self.slice(node),
+            Kind::ConditionalExpression => self.conditional(node),
+            Kind::Lambda => self.lambda(node),
+            Kind::NamedExpression => self.walrus(node),
+            Kind::ListSplat
+            | Kind::ListSplatPattern
+            | Kind::ParenthesizedListSplat
+            | Kind::SplatType => Expr::Starred(self.only_child(node)),
+            Kind::Await => Expr::Unsupported("Await"),
+            Kind::Yield => Expr::Unsupported("Yield"),
+            Kind::GeneratorExpression => Expr::Unsupported("GeneratorExp"),
+            Kind::DictionaryComprehension => Expr::Unsupported("DictComp"),
+            Kind::SetComprehension => Expr::Unsupported("SetComp"),
+            Kind::DictionarySplat => Expr::Unsupported("Dict"),
+            Kind::AsPattern => return self.only_child(node),
+            _ => Expr::Missing,
+        };
+        self.add_expr(range(node), expr)
+    }
+
+    pub(super) fn exprs(&mut self, nodes: &[Node<'_>]) -> Vec<ExprId> {
+        nodes.iter().map(|node| self.expr(*node)).collect()
+    }
+
+    fn only_child(&mut self, node: Node<'_>) -> ExprId {
+        match parts(node).first() {
+            Some(child) => self.expr(*child),
+            None => self.missing(node),
+        }
+    }
+
+    fn dictionary(&mut self, node: Node<'_>) -> Expr {
+        let mut entries = Vec::new();
+        for entry in parts(node) {
+            if Kind::of(entry) == Kind::Pair {
+                let key = self.field_expr(entry, Field::Key);
+                entries.push((Some(key), self.field_expr(entry, Field::Value)));
+            } else {
+                entries.push((None, self.only_child(entry)));
+            }
+        }
+        Expr::Dict(entries)
+    }
+
+    /// Comprehensions with several `for` clauses nest from the right: each inner one is a starred
+    /// element of the one around it.
+    fn list_comprehension(&mut self, node: Node<'_>) -> Expr {
+        let mut clauses: Vec<(Node<'_>, Vec<Node<'_>>)> = Vec::new();
+        for part in parts(node) {
+            match (Kind::of(part), clauses.last_mut()) {
+                (Kind::ForInClause, _) => clauses.push((part, Vec::new())),
+                (Kind::IfClause, Some((_, conditions))) => conditions.push(part),
+                _ => {}
+            }
+        }
+        let Some(body) = Field::Body.of(node) else { return Expr::Missing };
+        let mut element = self.expr(body);
+        let mut comprehension = Expr::Missing;
+        for (index, (clause, conditions)) in clauses.iter().enumerate().rev() {
+            let target = self.field_expr(*clause, Field::Left);
+            let iterable = self.clause_iterable(*clause);
+            let conditions = conditions.iter().map(|node| self.only_child(*node)).collect();
+            comprehension = Expr::ListComp { element, target, iterable, conditions };
+            if index > 0 {
+                let inner = self.add_expr(range(node), comprehension);
+                element = self.add_expr(range(node), Expr::Starred(inner));
+                comprehension = Expr::Missing;
+            }
+        }
+        comprehension
+    }
+
+    fn clause_iterable(&mut self, clause: Node<'_>) -> ExprId {
+        let values = field_parts(clause, Field::Right);
+        match values.as_slice() {
+            [] => self.missing(clause),
+            [value] => self.expr(*value),
+            [first, .., last] => {
+                let at = range(*first).cover(range(*last));
+                let items = self.exprs(&values);
+                self.add_expr(at, Expr::Tuple(items))
+            }
+        }
+    }
+
+    fn binary(&mut self, node: Node<'_>) -> Expr {
+        let lhs = self.field_expr(node, Field::Left);
+        let rhs = self.field_expr(node, Field::Right);
+        match Field::Operator.of(node).and_then(|op| binary_op(op.kind())) {
+            Some(op) => Expr::Binary { op, lhs, rhs },
+            None => Expr::Missing,
+        }
+    }
+
+    fn unary(&mut self, node: Node<'_>) -> Expr {
+        let operand = self.field_expr(node, Field::Argument);
+        match Field::Operator.of(node).map(|op| op.kind()) {
+            Some("-") => Expr::Unary { op: UnaryOp::Minus, operand },
+            Some("+") => Expr::Unary { op: UnaryOp::Plus, operand },
+            Some("~") => Expr::Unary { op: UnaryOp::Invert, operand },
+            _ => Expr::Missing,
+        }
+    }
+
+    /// `a and b and c` nests to the left in the tree and is one list here.
+    fn boolean(&mut self, node: Node<'_>) -> Expr {
+        let operator = |node| Field::Operator.of(node).map(|op| op.kind());
+        let wanted = operator(node);
+        let mut right_to_left = Vec::new();
+        let mut current = node;
+        loop {
+            right_to_left.push(Field::Right.of(current));
+            match Field::Left.of(current) {
+                Some(left)
+                    if Kind::of(left) == Kind::BooleanOperator && operator(left) == wanted =>
+                {
+                    current = left;
+                }
+                left => {
+                    right_to_left.push(left);
+                    break;
+                }
+            }
+        }
+        let values = right_to_left
+            .into_iter()
+            .rev()
+            .map(|value| match value {
+                Some(value) => self.expr(value),
+                None => self.missing(node),
+            })
+            .collect();
+        Expr::Bool { and: wanted == Some("and"), values }
+    }
+
+    fn comparison(&mut self, node: Node<'_>) -> Expr {
+        let mut first = None;
+        let mut rest = Vec::new();
+        let mut op = None;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            if !child.is_named() {
+                op = compare_op(child.kind()).or(op);
+            } else if Kind::of(child).is_extra() {
+                continue;
+            } else if first.is_none() {
+                first = Some(self.expr(child));
+            } else if let Some(op) = op.take() {
+                rest.push((op, self.expr(child)));
+            }
+        }
+        match first {
+            Some(first) if !rest.is_empty() => Expr::Compare { first, rest },
+            _ => Expr::Missing,
+        }
+    }
+
+    fn call(&mut self, node: Node<'_>) -> Expr {
+        let callee = self.field_expr(node, Field::Function);
+        let args = Field::Arguments.of(node).map(|list| self.args(list)).unwrap_or_default();
+        Expr::Call { callee, args }
+    }
+
+    /// `kernel[grid](args)` of a scenario, in the shape that host code has.
+    fn launch_call(&mut self, node: Node<'_>) -> Expr {
+        let value = self.field_expr(node, Field::Kernel);
+        let grid = field_parts(node, Field::Grid);
+        let index = self.index(node, &grid, has_trailing_comma(node));
+        let end = Field::Arguments.of(node).map_or(node.end_byte(), |list| list.start_byte());
+        let at = TextRange::new(node.start_byte(), end);
+        let callee = self.add_expr(at, Expr::Subscript { value, index });
+        let args = Field::Arguments.of(node).map(|list| self.args(list)).unwrap_or_default();
+        Expr::Call { callee, args }
+    }
+
+    pub(super) fn args(&mut self, list: Node<'_>) -> Vec<Arg> {
+        if Kind::of(list) == Kind::GeneratorExpression {
+            return vec![Arg { kind: ArgKind::Positional, value: self.expr(list) }];
+        }
+        parts(list).into_iter().map(|node| self.arg(node)).collect()
+    }
+
+    fn arg(&mut self, node: Node<'_>) -> Arg {
+        match Kind::of(node) {
+            Kind::KeywordArgument => {
+                let name = Field::Name.of(node).map_or_else(|| Name::from(""), |n| self.name(n));
+                let value = self.field_expr(node, Field::Value);
+                Arg { kind: ArgKind::Keyword(name), value }
+            }
+            Kind::ListSplat => Arg { kind: ArgKind::Star, value: self.only_child(node) },
+            Kind::DictionarySplat => {
+                Arg { kind: ArgKind::DoubleStar, value: self.only_child(node) }
+            }
+            _ => Arg { kind: ArgKind::Positional, value: self.expr(node) },
+        }
+    }
+
+    fn attribute(&mut self, node: Node<'_>) -> Expr {
+        let value = self.field_expr(node, Field::Object);
+        let attr = Field::Attribute.of(node).map_or_else(|| Name::from(""), |n| self.name(n));
+        Expr::Attribute { value, attr }
+    }
+
+    /// `a.b.c` where the grammar has a dotted name (decorators of old, patterns).
+    fn dotted_name(&mut self, node: Node<'_>) -> ExprId {
+        let mut value = None;
+        for part in parts(node) {
+            let name = self.name(part);
+            let at = TextRange::new(node.start_byte(), part.end_byte());
+            let expr = match value {
+                None => Expr::Name(name),
+                Some(value) => Expr::Attribute { value, attr: name },
+            };
+            value = Some(self.add_expr(at, expr));
+        }
+        value.unwrap_or_else(|| self.missing(node))
+    }
+
+    fn subscript(&mut self, node: Node<'_>) -> Expr {
+        let value = self.field_expr(node, Field::Value);
+        let indices = field_parts(node, Field::Subscript);
+        let index = self.index(node, &indices, has_trailing_comma(node));
+        Expr::Subscript { value, index }
+    }
+
+    /// One index stands for itself; several, or one before a comma, are a tuple.
+    fn index(&mut self, node: Node<'_>, indices: &[Node<'_>], comma: bool) -> ExprId {
+        match indices {
+            [] => self.missing(node),
+            [index] if !comma => self.expr(*index),
+            [first, ..] => {
+                let last = indices.last().unwrap_or(first);
+                let at = range(*first).cover(range(*last));
+                let items = self.exprs(indices);
+                self.add_expr(at, Expr::Tuple(items))
+            }
+        }
+    }
+
+    fn generic_type(&mut self, node: Node<'_>) -> Expr {
+        let children = parts(node);
+        let (Some(value), Some(parameters)) = (children.first(), children.get(1)) else {
+            return Expr::Missing;
+        };
+        let value = self.expr(*value);
+        let index = self.index(*parameters, &parts(*parameters), false);
+        Expr::Subscript { value, index }
+    }
+
+    fn union_type(&mut self, node: Node<'_>) -> Expr {
+        match parts(node).as_slice() {
+            [lhs, rhs] => {
+                Expr::Binary { op: BinaryOp::Or, lhs: self.expr(*lhs), rhs: self.expr(*rhs) }
+            }
+            _ => Expr::Missing,
+        }
+    }
+
+    fn member_type(&mut self, node: Node<'_>) -> Expr {
+        match parts(node).as_slice() {
+            [value, attr] => Expr::Attribute { value: self.expr(*value), attr: self.name(*attr) },
+            _ => Expr::Missing,
+        }
+    }
+
+    fn slice(&mut self, node: Node<'_>) -> Expr {
+        let mut bounds = [None, None, None];
+        let mut at = 0;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            if child.kind() == ":" {
+                at += 1;
+            } else if child.is_named()
+                && !Kind::of(child).is_extra()
+                && let Some(bound) = bounds.get_mut(at)
+            {
+                *bound = Some(self.expr(child));
+            }
+        }
+        let [lower, upper, step] = bounds;
+        Expr::Slice { lower, upper, step }
+    }
+
+    fn conditional(&mut self, node: Node<'_>) -> Expr {
+        match parts(node).as_slice() {
+            [on_true, condition, on_false] => Expr::IfElse {
+                condition: self.expr(*condition),
+                on_true: self.expr(*on_true),
+                on_false: self.expr(*on_false),
+            },
+            _ => Expr::Missing,
+        }
+    }
+
+    fn lambda(&mut self, node: Node<'_>) -> Expr {
+        let mut params = Vec::new();
+        for param in Field::Parameters.of(node).map(parts).unwrap_or_default() {
+            let name = match Kind::of(param) {
+                Kind::Identifier => Some(param),
+                Kind::DefaultParameter => Field::Name.of(param),
+                Kind::ListSplatPattern | Kind::DictionarySplatPattern => param.named_child(0),
+                _ => None,
+            };
+            params.extend(name.map(|name| self.name(name)));
+        }
+        Expr::Lambda { params, body: self.field_expr(node, Field::Body) }
+    }
+
+    fn walrus(&mut self, node: Node<'_>) -> Expr {
+        let target = Field::Name.of(node).map_or_else(|| Name::from(""), |n| self.name(n));
+        Expr::Walrus { target, value: self.field_expr(node, Field::Value) }
+    }
+}
+
+/// True when a comma stands right before the closing bracket of a subscript or launch.
+fn has_trailing_comma(node: Node<'_>) -> bool {
+    let mut cursor = node.walk();
+    let mut last = "";
+    for child in node.children(&mut cursor) {
+        match child.kind() {
+            "]" => return last == ",",
+            _ if Kind::of(child).is_extra() => {}
+            kind => last = kind,
+        }
+    }
+    false
+}
+
+/// The operator spelled `text`, or `text` followed by `=`.
+pub(super) fn binary_op(text: &str) -> Option<BinaryOp> {
+    Some(match text {
+        "+" => BinaryOp::Add,
+        "-" => BinaryOp::Sub,
+        "*" => BinaryOp::Mul,
+        "/" => BinaryOp::Div,
+        "//" => BinaryOp::FloorDiv,
+        "%" => BinaryOp::Mod,
+        "**" => BinaryOp::Pow,
+        "@" => BinaryOp::MatMul,
+        "<<" => BinaryOp::Shl,
+        ">>" => BinaryOp::Shr,
+        "&" => BinaryOp::And,
+        "|" => BinaryOp::Or,
+        "^" => BinaryOp::Xor,
+        _ => return None,
+    })
+}
+
+fn compare_op(text: &str) -> Option<CompareOp> {
+    Some(match text {
+        "==" => CompareOp::Eq,
+        "!=" | "<>" => CompareOp::Ne,
+        "<" => CompareOp::Lt,
+        "<=" => CompareOp::Le,
+        ">" => CompareOp::Gt,
+        ">=" => CompareOp::Ge,
+        "is" => CompareOp::Is,
+        "is not" => CompareOp::IsNot,
+        "in" => CompareOp::In,
+        "not in" => CompareOp::NotIn,
+        _ => return None,
+    })
+}

@@ -1,0 +1,165 @@
+//! Functions and classes.
+
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::{Lowering, parts};
+use crate::hir::{Class, Expr, Function, Literal, Name, Param, ParamKind, Stmt};
+use crate::syntax::kind::{Field, Kind};
+use crate::syntax::range;
+
+/// Lowers a `def` with its decorators.
+pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]) -> Function {
+    let mut lowering = Lowering::new(text);
+    let decorators = lowering.decorators(decorators);
+    let params = Field::Parameters.of(definition).map(|list| lowering.params(list));
+    let returns = Field::ReturnType.of(definition).map(|node| lowering.expr(node));
+    let root = lowering.field_block(definition, Field::Body);
+    let doc = lowering.take_docstring(&root);
+    lowering.body.root = root;
+    Function {
+        name: Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n)),
+        decorators,
+        params: params.unwrap_or_default(),
+        returns,
+        doc,
+        body: lowering.body,
+        map: lowering.map,
+    }
+}
+
+/// Lowers a `class` with its decorators; `methods` were lowered by the caller.
+pub(super) fn class(
+    text: &str,
+    definition: Node<'_>,
+    decorators: &[Node<'_>],
+    methods: Vec<Arc<Function>>,
+) -> Class {
+    let mut lowering = Lowering::new(text);
+    let decorators = lowering.decorators(decorators);
+    let mut bases = Vec::new();
+    for base in Field::Superclasses.of(definition).map(parts).unwrap_or_default() {
+        if Kind::of(base) != Kind::KeywordArgument {
+            bases.push(lowering.expr(base));
+        }
+    }
+    let fields = Field::Body.of(definition).map(|body| lowering.fields(body)).unwrap_or_default();
+    Class {
+        name: Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n)),
+        body: lowering.body,
+        map: lowering.map,
+        decorators,
+        bases,
+        fields,
+        methods,
+    }
+}
+
+impl Lowering<'_> {
+    fn decorators(&mut self, nodes: &[Node<'_>]) -> Vec<super::ExprId> {
+        nodes
+            .iter()
+            .map(|node| match parts(*node).first() {
+                Some(value) => self.expr(*value),
+                None => self.missing(*node),
+            })
+            .collect()
+    }
+
+    fn params(&mut self, list: Node<'_>) -> Vec<Param> {
+        let mut params = Vec::new();
+        let mut kind = ParamKind::Normal;
+        for node in parts(list) {
+            match Kind::of(node) {
+                Kind::KeywordSeparator => kind = ParamKind::KeywordOnly,
+                Kind::PositionalSeparator => {}
+                _ => {
+                    let Some(param) = self.param(node, kind) else { continue };
+                    if param.kind == ParamKind::VarArgs {
+                        kind = ParamKind::KeywordOnly;
+                    }
+                    params.push(param);
+                }
+            }
+        }
+        params
+    }
+
+    fn param(&mut self, node: Node<'_>, kind: ParamKind) -> Option<Param> {
+        let (pattern, annotation, default) = match Kind::of(node) {
+            Kind::Identifier | Kind::ListSplatPattern | Kind::DictionarySplatPattern => {
+                (node, None, None)
+            }
+            Kind::TypedParameter => (node.named_child(0)?, Field::Type.of(node), None),
+            Kind::DefaultParameter => (Field::Name.of(node)?, None, Field::Value.of(node)),
+            Kind::TypedDefaultParameter => {
+                (Field::Name.of(node)?, Field::Type.of(node), Field::Value.of(node))
+            }
+            _ => return None,
+        };
+        let (name, kind) = match Kind::of(pattern) {
+            Kind::Identifier => (pattern, kind),
+            Kind::ListSplatPattern => (pattern.named_child(0)?, ParamKind::VarArgs),
+            Kind::DictionarySplatPattern => (pattern.named_child(0)?, ParamKind::KwArgs),
+            _ => return None,
+        };
+        Some(Param {
+            name: self.name(name),
+            range: range(name),
+            annotation: annotation.map(|node| self.expr(node)),
+            default: default.map(|node| self.expr(node)),
+            kind,
+        })
+    }
+
+    /// The docstring that opens `stmts`, whose statement becomes a `pass`.
+    fn take_docstring(&mut self, stmts: &[super::StmtId]) -> Option<Arc<str>> {
+        let first = *stmts.first()?;
+        let Stmt::Expr(value) = self.body.stmts[first] else { return None };
+        let Expr::Literal(Literal::Str(text)) = &self.body.exprs[value] else { return None };
+        let doc = clean_docstring(text);
+        self.body.stmts[first] = Stmt::Pass;
+        Some(Arc::from(doc))
+    }
+
+    /// `name: annotation = default` and `name = default` of a class body.
+    fn fields(
+        &mut self,
+        body: Node<'_>,
+    ) -> Vec<(Name, Option<super::ExprId>, Option<super::ExprId>)> {
+        let mut fields = Vec::new();
+        for statement in parts(body) {
+            let Some(assignment) = parts(statement).first().copied() else { continue };
+            if Kind::of(assignment) != Kind::Assignment {
+                continue;
+            }
+            let left =
+                Field::Left.of(assignment).filter(|left| Kind::of(*left) == Kind::Identifier);
+            let Some(left) = left else { continue };
+            let annotation = Field::Type.of(assignment).map(|node| self.expr(node));
+            let value = Field::Right.of(assignment).map(|node| self.expr(node));
+            fields.push((self.name(left), annotation, value));
+        }
+        fields
+    }
+}
+
+/// A docstring without the indentation of the code around it, as `inspect.cleandoc` does.
+fn clean_docstring(text: &str) -> String {
+    let indent = text
+        .lines()
+        .skip(1)
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    let mut lines: Vec<&str> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        lines.push(match index {
+            0 => line.trim(),
+            _ => line.get(indent..).unwrap_or_default().trim_end(),
+        });
+    }
+    lines.join("\n").trim().to_owned()
+}

@@ -1,0 +1,383 @@
+//! Items and launches of a whole file.
+
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::{Lowering, function, parts, range};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
+use crate::source::TextRange;
+use crate::syntax::Parse;
+use crate::syntax::kind::{Field, Kind};
+
+/// Statements may nest this deep before the rest is not looked at.
+const MAX_BLOCKS: usize = 100;
+
+/// Collects the items and the launches in host code.
+pub(super) fn lower(parse: &Parse) -> Module {
+    let mut collector = Collector {
+        text: parse.text(),
+        module: Module::default(),
+        scope: Vec::new(),
+        host: None,
+        blocks: 0,
+        binds: true,
+    };
+    collector.statements(parse.root());
+    collector.module
+}
+
+struct Collector<'a> {
+    text: &'a str,
+    module: Module,
+    scope: Vec<Name>,
+    /// The innermost function around the statement.
+    host: Option<Name>,
+    blocks: usize,
+    /// Whether assignments here are items: at module level, and in functions that define others.
+    binds: bool,
+}
+
+impl Collector<'_> {
+    /// Statements of a module, a block, or an error in which recovery kept statements.
+    fn statements(&mut self, node: Node<'_>) {
+        if self.blocks >= MAX_BLOCKS {
+            return;
+        }
+        self.blocks += 1;
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            self.statement(child);
+        }
+        self.blocks -= 1;
+    }
+
+    fn statement(&mut self, node: Node<'_>) {
+        match Kind::of(node) {
+            Kind::ImportStatement => self.import(node),
+            Kind::ImportFromStatement => self.import_from(node),
+            Kind::FunctionDefinition => {
+                self.function(node, node, &[]);
+            }
+            Kind::ClassDefinition => self.class(node, node, &[]),
+            Kind::DecoratedDefinition => self.decorated(node),
+            Kind::ExpressionStatement => {
+                if self.binds {
+                    self.bindings(node);
+                }
+                self.launches(node);
+            }
+            Kind::Error
+            | Kind::Block
+            | Kind::ElifClause
+            | Kind::ElseClause
+            | Kind::ExceptClause
+            | Kind::FinallyClause
+            | Kind::CaseClause => self.statements(node),
+            Kind::IfStatement
+            | Kind::TryStatement
+            | Kind::WhileStatement
+            | Kind::WithStatement
+            | Kind::MatchStatement => {
+                self.compound(node);
+            }
+            Kind::ForStatement => {
+                if self.binds
+                    && let Some(target) = Field::Left.of(node)
+                {
+                    self.unknown_targets(node, target);
+                }
+                self.compound(node);
+            }
+            Kind::ReturnStatement
+            | Kind::AssertStatement
+            | Kind::RaiseStatement
+            | Kind::DeleteStatement => self.launches(node),
+            _ => {}
+        }
+    }
+
+    /// Launches of a compound statement's head, and its blocks.
+    fn compound(&mut self, node: Node<'_>) {
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            match Kind::of(child) {
+                Kind::Block
+                | Kind::ElifClause
+                | Kind::ElseClause
+                | Kind::ExceptClause
+                | Kind::FinallyClause
+                | Kind::CaseClause
+                | Kind::Error => self.statements(child),
+                _ => self.launches(child),
+            }
+        }
+    }
+
+    fn text(&self, node: Node<'_>) -> &str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn name(&self, node: Node<'_>) -> Name {
+        Arc::from(self.text(node))
+    }
+
+    fn item(&mut self, name: Name, name_range: TextRange, range: TextRange, kind: ItemKind) {
+        let scope = self.scope.clone();
+        self.module.items.push(Item { name, name_range, range, scope, kind });
+    }
+
+    fn dotted(&self, node: Node<'_>) -> Vec<Name> {
+        parts(node).into_iter().map(|part| self.name(part)).collect()
+    }
+
+    fn import(&mut self, node: Node<'_>) {
+        for part in parts(node) {
+            if Kind::of(part) == Kind::AliasedImport {
+                let (Some(path), Some(alias)) = (Field::Name.of(part), Field::Alias.of(part))
+                else {
+                    continue;
+                };
+                let kind = ItemKind::Import { path: self.dotted(path) };
+                self.item(self.name(alias), range(alias), range(node), kind);
+            } else if let Some(first) = parts(part).first() {
+                // `import a.b` binds `a`; that `a.b` exists follows from resolving attributes.
+                let name = self.name(*first);
+                let kind = ItemKind::Import { path: vec![name.clone()] };
+                self.item(name, range(*first), range(node), kind);
+            }
+        }
+    }
+
+    fn import_from(&mut self, node: Node<'_>) {
+        let Some(source) = Field::ModuleName.of(node) else { return };
+        let (level, path) = self.import_source(source);
+        for part in parts(node) {
+            if part == source {
+                continue;
+            }
+            let (member, alias) = match Kind::of(part) {
+                Kind::WildcardImport => (Name::from("*"), part),
+                Kind::AliasedImport => match (Field::Name.of(part), Field::Alias.of(part)) {
+                    (Some(name), Some(alias)) => (self.name(name), alias),
+                    _ => continue,
+                },
+                _ => (self.name(part), part),
+            };
+            let name = self.name(alias);
+            let kind = ItemKind::ImportFrom { level, path: path.clone(), member };
+            self.item(name, range(alias), range(node), kind);
+        }
+    }
+
+    fn import_source(&self, node: Node<'_>) -> (u32, Vec<Name>) {
+        if Kind::of(node) != Kind::RelativeImport {
+            return (0, self.dotted(node));
+        }
+        let mut level = 0;
+        let mut path = Vec::new();
+        for part in parts(node) {
+            if Kind::of(part) == Kind::ImportPrefix {
+                level = self.text(part).bytes().filter(|&byte| byte == b'.').count() as u32;
+            } else {
+                path = self.dotted(part);
+            }
+        }
+        (level, path)
+    }
+
+    fn decorated(&mut self, node: Node<'_>) {
+        let Some(definition) = Field::Definition.of(node) else { return };
+        let decorators: Vec<_> =
+            parts(node).into_iter().filter(|n| Kind::of(*n) == Kind::Decorator).collect();
+        match Kind::of(definition) {
+            Kind::FunctionDefinition => {
+                self.function(node, definition, &decorators);
+            }
+            Kind::ClassDefinition => self.class(node, definition, &decorators),
+            _ => {}
+        }
+    }
+
+    fn function(
+        &mut self,
+        whole: Node<'_>,
+        definition: Node<'_>,
+        decorators: &[Node<'_>],
+    ) -> Option<Arc<Function>> {
+        let name = Field::Name.of(definition)?;
+        let function = Arc::new(function::function(self.text, definition, decorators));
+        let kind = ItemKind::Function(function.clone());
+        self.item(self.name(name), range(name), range(whole), kind);
+        let body = Field::Body.of(definition)?;
+        let outer_host = self.host.replace(self.name(name));
+        let outer_binds = std::mem::replace(&mut self.binds, defines_functions(&function.body));
+        self.scope.push(self.name(name));
+        self.statements(body);
+        self.scope.pop();
+        self.binds = outer_binds;
+        self.host = outer_host;
+        Some(function)
+    }
+
+    fn class(&mut self, whole: Node<'_>, definition: Node<'_>, decorators: &[Node<'_>]) {
+        let Some(name) = Field::Name.of(definition) else { return };
+        let index = self.module.items.len();
+        self.item(self.name(name), range(name), range(whole), ItemKind::Unknown);
+        self.scope.push(self.name(name));
+        let mut methods = Vec::new();
+        for statement in Field::Body.of(definition).map(parts).unwrap_or_default() {
+            methods.extend(self.method(statement));
+        }
+        self.scope.pop();
+        let class = function::class(self.text, definition, decorators, methods);
+        self.module.items[index].kind = ItemKind::Class(Arc::new(class));
+    }
+
+    /// A statement of a class body; the method, if it is one.
+    fn method(&mut self, statement: Node<'_>) -> Option<Arc<Function>> {
+        let definition = match Kind::of(statement) {
+            Kind::DecoratedDefinition => Field::Definition.of(statement)?,
+            _ => statement,
+        };
+        if Kind::of(definition) != Kind::FunctionDefinition {
+            self.statement(statement);
+            return None;
+        }
+        let decorators: Vec<_> =
+            parts(statement).into_iter().filter(|n| Kind::of(*n) == Kind::Decorator).collect();
+        self.function(statement, definition, &decorators)
+    }
+
+    /// Names bound by an assignment statement.
+    fn bindings(&mut self, node: Node<'_>) {
+        let Some(assignment) = parts(node).first().copied() else { return };
+        if !matches!(Kind::of(assignment), Kind::Assignment | Kind::AugmentedAssignment) {
+            return;
+        }
+        let mut lowering = Lowering::new(self.text);
+        let stmt = lowering.stmt(node);
+        let (targets, value, annotation) = match lowering.body.stmts[stmt].clone() {
+            Stmt::Assign { targets, value } => (targets, Some(value), None),
+            Stmt::AnnAssign { target, annotation, value } => {
+                (vec![target], value, Some(annotation))
+            }
+            Stmt::AugAssign { target, .. } => (vec![target], None, None),
+            _ => return,
+        };
+        let mut names = Vec::new();
+        for target in targets {
+            bound_names(&lowering.body, target, value, &mut names);
+        }
+        let ranges = names.iter().map(|(target, ..)| lowering.map.exprs[*target]);
+        let ranges: Vec<_> = ranges.collect();
+        let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
+        for ((_, name, value), name_range) in names.into_iter().zip(ranges) {
+            let kind = match value {
+                Some(value) => {
+                    ItemKind::Assign { body: body.clone(), map: map.clone(), value, annotation }
+                }
+                None => ItemKind::Unknown,
+            };
+            self.item(name, name_range, range(node), kind);
+        }
+    }
+
+    /// Names bound in ways that are not followed.
+    fn unknown_targets(&mut self, statement: Node<'_>, target: Node<'_>) {
+        let mut lowering = Lowering::new(self.text);
+        let target = lowering.expr(target);
+        let mut names = Vec::new();
+        bound_names(&lowering.body, target, None, &mut names);
+        for (target, name, _) in names {
+            self.item(name, lowering.map.exprs[target], range(statement), ItemKind::Unknown);
+        }
+    }
+
+    /// Launches `kernel[grid](...)` anywhere inside a host expression.
+    fn launches(&mut self, node: Node<'_>) {
+        let mut cursor = node.walk();
+        loop {
+            let current = cursor.node();
+            if Kind::of(current) == Kind::Call && is_launch(current) {
+                self.launch(current);
+            }
+            if cursor.goto_first_child() {
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn launch(&mut self, call: Node<'_>) {
+        let mut lowering = Lowering::new(self.text);
+        let call_id = lowering.expr(call);
+        let launch = launch_of(lowering, call_id, range(call), self.host.clone());
+        self.module.launches.extend(launch);
+    }
+}
+
+/// A call of a subscript whose callee can name a kernel.
+fn is_launch(call: Node<'_>) -> bool {
+    let callee = Field::Function.of(call).filter(|node| Kind::of(*node) == Kind::Subscript);
+    callee.and_then(|callee| Field::Value.of(callee)).is_some_and(|value| {
+        matches!(Kind::of(value), Kind::Identifier | Kind::Attribute | Kind::Call)
+    })
+}
+
+/// The launch that the lowered call `call` is.
+fn launch_of(
+    lowering: Lowering<'_>,
+    call: ExprId,
+    range: TextRange,
+    host: Option<Name>,
+) -> Option<Launch> {
+    let Expr::Call { callee, args } = &lowering.body.exprs[call] else { return None };
+    let Expr::Subscript { value, index } = lowering.body.exprs[*callee] else { return None };
+    let args = args.clone();
+    Some(Launch {
+        range,
+        body: Arc::new(lowering.body),
+        map: Arc::new(lowering.map),
+        kernel: value,
+        grid: index,
+        args,
+        host,
+    })
+}
+
+/// The names in an assignment target, each with its value where the value's shape shows it.
+fn bound_names(
+    body: &Body,
+    target: ExprId,
+    value: Option<ExprId>,
+    names: &mut Vec<(ExprId, Name, Option<ExprId>)>,
+) {
+    match &body.exprs[target] {
+        Expr::Name(name) => names.push((target, name.clone(), value)),
+        Expr::Tuple(targets) | Expr::List(targets) => {
+            let values = match value.map(|value| &body.exprs[value]) {
+                Some(Expr::Tuple(values) | Expr::List(values)) if values.len() == targets.len() => {
+                    Some(values)
+                }
+                _ => None,
+            };
+            for (index, target) in targets.iter().enumerate() {
+                bound_names(body, *target, values.map(|values| values[index]), names);
+            }
+        }
+        Expr::Starred(target) => bound_names(body, *target, None, names),
+        _ => {}
+    }
+}
+
+/// True when a body defines functions or classes, whose names may refer to its bindings.
+fn defines_functions(body: &Body) -> bool {
+    body.stmts.values().any(|stmt| {
+        matches!(stmt, Stmt::Unsupported("FunctionDef" | "AsyncFunctionDef" | "ClassDef"))
+    })
+}

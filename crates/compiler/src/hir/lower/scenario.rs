@@ -1,0 +1,119 @@
+//! Scenario lines and `allow` comments.
+
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::{Lowering, field_parts, range};
+use crate::hir::{Allow, Expr, Launch, Module, Scenario, Stmt, StmtId};
+use crate::source::TextRange;
+use crate::syntax::Parse;
+use crate::syntax::kind::{Field, Kind};
+
+/// Adds the scenarios, their launches, and the `allow` comments to `module`.
+pub(super) fn lower(parse: &Parse, module: &mut Module) {
+    let mut run: Vec<Node<'_>> = Vec::new();
+    for line in scenario_lines(parse) {
+        let statement = Field::Statement.of(line);
+        if let Some(allow) = statement.filter(|node| Kind::of(*node) == Kind::Allow) {
+            add_allow(parse, line, allow, module);
+            continue;
+        }
+        let next_row = run.last().map(|last| last.start_position().row + 1);
+        if next_row.is_some_and(|row| row != line.start_position().row) {
+            finish(parse, &mut run, module);
+        }
+        run.push(line);
+    }
+    finish(parse, &mut run, module);
+    module.launches.sort_by_key(|launch| launch.range);
+}
+
+/// Every scenario line in source order. They are extras, which may stand anywhere in the tree, so
+/// they are found by their text.
+fn scenario_lines(parse: &Parse) -> Vec<Node<'_>> {
+    let text = parse.text();
+    let mut lines: Vec<Node<'_>> = Vec::new();
+    for (at, marker) in text.match_indices("tile:") {
+        let before = text[..at].trim_end_matches([' ', '\t']);
+        if !before.ends_with('#') {
+            continue;
+        }
+        let start = before.len() - 1;
+        let node = parse.root().descendant_for_byte_range(start, at + marker.len());
+        if let Some(line) = node.and_then(enclosing_line)
+            && lines.last() != Some(&line)
+        {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn enclosing_line(node: Node<'_>) -> Option<Node<'_>> {
+    let mut current = Some(node);
+    while let Some(node) = current {
+        if Kind::of(node) == Kind::ScenarioLine {
+            return current;
+        }
+        current = node.parent();
+    }
+    None
+}
+
+fn add_allow(parse: &Parse, line: Node<'_>, allow: Node<'_>, module: &mut Module) {
+    let text = parse.text();
+    let line_start = text[..line.start_byte()].rfind('\n').map_or(0, |at| at + 1);
+    let trailing = !text[line_start..line.start_byte()].trim().is_empty();
+    for code in field_parts(allow, Field::Code) {
+        let code = Arc::from(text.get(code.byte_range()).unwrap_or_default());
+        module.allows.push(Allow { range: range(line), code, trailing });
+    }
+}
+
+/// Turns a run of lines into a scenario.
+fn finish(parse: &Parse, run: &mut Vec<Node<'_>>, module: &mut Module) {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
+    let at = range(*first).cover(range(*last));
+    let mut lowering = Lowering::new(parse.text());
+    for line in run.iter() {
+        let stmt = match Field::Statement.of(*line) {
+            _ if line.has_error() => Some(lowering.add_stmt(range(*line), Stmt::Error)),
+            Some(statement) => Some(lowering.stmt(statement)),
+            None => None,
+        };
+        lowering.body.root.extend(stmt);
+    }
+    run.clear();
+    let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
+    let scenario = Scenario { range: at, body, map };
+    for stmt in &scenario.body.root {
+        module.launches.extend(launch(&scenario, *stmt));
+    }
+    module.scenarios.push(scenario);
+}
+
+/// The launch that a statement of a scenario is, or repeats.
+fn launch(scenario: &Scenario, stmt: StmtId) -> Option<Launch> {
+    let body = &scenario.body;
+    let call = match &body.stmts[stmt] {
+        Stmt::Expr(call) => *call,
+        Stmt::For { body: inner, .. } => return launch(scenario, *inner.first()?),
+        _ => return None,
+    };
+    let Expr::Call { callee, args } = &body.exprs[call] else { return None };
+    let Expr::Subscript { value, index } = body.exprs[*callee] else { return None };
+    Some(Launch {
+        range: launch_range(scenario, stmt),
+        body: scenario.body.clone(),
+        map: scenario.map.clone(),
+        kernel: value,
+        grid: index,
+        args: args.clone(),
+        host: None,
+    })
+}
+
+fn launch_range(scenario: &Scenario, stmt: StmtId) -> TextRange {
+    scenario.map.stmts[stmt]
+}

@@ -1,0 +1,273 @@
+//! Statements.
+
+use tree_sitter::Node;
+
+use super::expr::binary_op;
+use super::{Lowering, MAX_DEPTH, field_parts, parts};
+use crate::hir::{Expr, ExprId, Stmt, StmtId};
+use crate::syntax::kind::{Field, Kind};
+use crate::syntax::range;
+
+impl Lowering<'_> {
+    /// Statements of a block, or of an error that holds statements.
+    pub(super) fn block(&mut self, node: Node<'_>) -> Vec<StmtId> {
+        if self.depth >= MAX_DEPTH {
+            return vec![self.add_stmt(range(node), Stmt::Error)];
+        }
+        self.depth += 1;
+        let mut stmts = Vec::new();
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            match Kind::of(child) {
+                kind if kind.is_extra() => {}
+                Kind::Error => {
+                    stmts.push(self.add_stmt(range(child), Stmt::Error));
+                    stmts.extend(self.statements_in_error(child));
+                }
+                _ => stmts.push(self.stmt(child)),
+            }
+        }
+        self.depth -= 1;
+        stmts
+    }
+
+    /// Whole statements that error recovery kept inside an error.
+    fn statements_in_error(&mut self, error: Node<'_>) -> Vec<StmtId> {
+        parts(error)
+            .into_iter()
+            .filter(|child| is_statement(Kind::of(*child)))
+            .map(|child| self.stmt(child))
+            .collect()
+    }
+
+    /// The block in `field`; empty when it is missing.
+    pub(super) fn field_block(&mut self, node: Node<'_>, field: Field) -> Vec<StmtId> {
+        field.of(node).map(|block| self.block(block)).unwrap_or_default()
+    }
+
+    pub(super) fn stmt(&mut self, node: Node<'_>) -> StmtId {
+        let stmt = match Kind::of(node) {
+            Kind::ExpressionStatement => self.expression_statement(node),
+            Kind::Assignment => self.assignment(node),
+            Kind::AugmentedAssignment => self.augmented_assignment(node),
+            Kind::IfStatement => self.if_statement(node),
+            Kind::ForStatement if is_async(node) => Stmt::Unsupported("AsyncFor"),
+            Kind::ForStatement => self.for_statement(node),
+            Kind::WhileStatement => Stmt::While {
+                test: self.field_expr(node, Field::Condition),
+                body: self.field_block(node, Field::Body),
+                orelse: self.else_block(node),
+            },
+            Kind::WithStatement if is_async(node) => Stmt::Unsupported("AsyncWith"),
+            Kind::WithStatement => self.with_statement(node),
+            Kind::ReturnStatement => {
+                Stmt::Return(parts(node).first().map(|value| self.expr(*value)))
+            }
+            Kind::AssertStatement => self.assert_statement(node),
+            Kind::PassStatement => Stmt::Pass,
+            Kind::ScenarioFor => self.scenario_for(node),
+            Kind::Error => Stmt::Error,
+            kind => match unsupported(kind, node) {
+                Some(name) => Stmt::Unsupported(name),
+                None => Stmt::Expr(self.expr(node)),
+            },
+        };
+        self.add_stmt(range(node), stmt)
+    }
+
+    fn expression_statement(&mut self, node: Node<'_>) -> Stmt {
+        match parts(node).as_slice() {
+            [only] if Kind::of(*only) == Kind::Assignment => self.assignment(*only),
+            [only] if Kind::of(*only) == Kind::AugmentedAssignment => {
+                self.augmented_assignment(*only)
+            }
+            _ => Stmt::Expr(self.expression_statement_value(node)),
+        }
+    }
+
+    /// The value of an expression statement; `a, b` is a tuple.
+    pub(super) fn expression_statement_value(&mut self, node: Node<'_>) -> ExprId {
+        let children = parts(node);
+        let mut cursor = node.walk();
+        let comma = node.children(&mut cursor).any(|child| child.kind() == ",");
+        match children.as_slice() {
+            [] => self.missing(node),
+            [only] if !comma => self.expr(*only),
+            _ => {
+                let items = self.exprs(&children);
+                self.add_expr(range(node), Expr::Tuple(items))
+            }
+        }
+    }
+
+    fn assignment(&mut self, node: Node<'_>) -> Stmt {
+        if let Some(annotation) = Field::Type.of(node) {
+            let target = self.field_expr(node, Field::Left);
+            let annotation = self.expr(annotation);
+            let value = Field::Right.of(node).map(|value| self.expr(value));
+            return Stmt::AnnAssign { target, annotation, value };
+        }
+        let mut targets = vec![self.field_expr(node, Field::Left)];
+        let mut value = Field::Right.of(node);
+        while let Some(next) = value.filter(|value| Kind::of(*value) == Kind::Assignment) {
+            targets.push(self.field_expr(next, Field::Left));
+            value = Field::Right.of(next);
+        }
+        let value = match value {
+            Some(value) => self.expr(value),
+            None => self.missing(node),
+        };
+        Stmt::Assign { targets, value }
+    }
+
+    fn augmented_assignment(&mut self, node: Node<'_>) -> Stmt {
+        let target = self.field_expr(node, Field::Left);
+        let value = self.field_expr(node, Field::Right);
+        let operator = Field::Operator.of(node).map_or("", |operator| operator.kind());
+        match binary_op(operator.trim_end_matches('=')) {
+            Some(op) => Stmt::AugAssign { target, op, value },
+            None => Stmt::Error,
+        }
+    }
+
+    /// `elif` and `else` clauses nest from the last one outwards.
+    fn if_statement(&mut self, node: Node<'_>) -> Stmt {
+        let test = self.field_expr(node, Field::Condition);
+        let body = self.field_block(node, Field::Consequence);
+        let mut clauses = Vec::new();
+        for clause in field_parts(node, Field::Alternative) {
+            if Kind::of(clause) == Kind::ElifClause {
+                let test = self.field_expr(clause, Field::Condition);
+                clauses.push((clause, Some(test), self.field_block(clause, Field::Consequence)));
+            } else {
+                clauses.push((clause, None, self.field_block(clause, Field::Body)));
+            }
+        }
+        let mut orelse = Vec::new();
+        for (clause, test, body) in clauses.into_iter().rev() {
+            orelse = match test {
+                None => body,
+                Some(test) => vec![self.add_stmt(range(clause), Stmt::If { test, body, orelse })],
+            };
+        }
+        Stmt::If { test, body, orelse }
+    }
+
+    fn else_block(&mut self, node: Node<'_>) -> Vec<StmtId> {
+        match Field::Alternative.of(node) {
+            Some(clause) => self.field_block(clause, Field::Body),
+            None => Vec::new(),
+        }
+    }
+
+    fn for_statement(&mut self, node: Node<'_>) -> Stmt {
+        Stmt::For {
+            target: self.field_expr(node, Field::Left),
+            iter: self.field_expr(node, Field::Right),
+            body: self.field_block(node, Field::Body),
+            orelse: self.else_block(node),
+        }
+    }
+
+    fn scenario_for(&mut self, node: Node<'_>) -> Stmt {
+        let target = self.field_expr(node, Field::Left);
+        let iter = self.field_expr(node, Field::Right);
+        let body = Field::Body.of(node).map(|body| self.stmt(body)).into_iter().collect();
+        Stmt::For { target, iter, body, orelse: Vec::new() }
+    }
+
+    fn with_statement(&mut self, node: Node<'_>) -> Stmt {
+        let mut items = Vec::new();
+        for clause in parts(node) {
+            if Kind::of(clause) != Kind::WithClause {
+                continue;
+            }
+            for item in parts(clause) {
+                if let Some(value) = Field::Value.of(item) {
+                    items.push(self.with_item(value));
+                }
+            }
+        }
+        Stmt::With { items, body: self.field_block(node, Field::Body) }
+    }
+
+    fn with_item(&mut self, value: Node<'_>) -> (ExprId, Option<ExprId>) {
+        if Kind::of(value) != Kind::AsPattern {
+            return (self.expr(value), None);
+        }
+        let manager = match parts(value).first() {
+            Some(manager) => self.expr(*manager),
+            None => self.missing(value),
+        };
+        (manager, Field::Alias.of(value).map(|alias| self.expr(alias)))
+    }
+
+    fn assert_statement(&mut self, node: Node<'_>) -> Stmt {
+        let children = parts(node);
+        let test = match children.first() {
+            Some(test) => self.expr(*test),
+            None => self.missing(node),
+        };
+        Stmt::Assert { test, message: children.get(1).map(|message| self.expr(*message)) }
+    }
+}
+
+fn is_async(node: Node<'_>) -> bool {
+    node.child(0).is_some_and(|first| first.kind() == "async")
+}
+
+/// Python's name of a statement that kernels may not use.
+fn unsupported(kind: Kind, node: Node<'_>) -> Option<&'static str> {
+    Some(match kind {
+        Kind::BreakStatement => "Break",
+        Kind::ContinueStatement => "Continue",
+        Kind::TryStatement => "Try",
+        Kind::RaiseStatement => "Raise",
+        Kind::DeleteStatement => "Delete",
+        Kind::GlobalStatement => "Global",
+        Kind::NonlocalStatement => "Nonlocal",
+        Kind::ImportStatement => "Import",
+        Kind::ImportFromStatement | Kind::FutureImportStatement => "ImportFrom",
+        Kind::FunctionDefinition if is_async(node) => "AsyncFunctionDef",
+        Kind::FunctionDefinition => "FunctionDef",
+        Kind::ClassDefinition => "ClassDef",
+        Kind::DecoratedDefinition => {
+            let definition = Field::Definition.of(node);
+            return definition.and_then(|inner| unsupported(Kind::of(inner), inner));
+        }
+        Kind::MatchStatement => "Match",
+        Kind::TypeAliasStatement => "TypeAlias",
+        Kind::ExecStatement => "Exec",
+        Kind::PrintStatement => "Print",
+        _ => return None,
+    })
+}
+
+/// True for nodes that are statements wherever they stand.
+pub(super) fn is_statement(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::ExpressionStatement
+            | Kind::IfStatement
+            | Kind::ForStatement
+            | Kind::WhileStatement
+            | Kind::WithStatement
+            | Kind::ReturnStatement
+            | Kind::AssertStatement
+            | Kind::PassStatement
+            | Kind::BreakStatement
+            | Kind::ContinueStatement
+            | Kind::TryStatement
+            | Kind::RaiseStatement
+            | Kind::DeleteStatement
+            | Kind::GlobalStatement
+            | Kind::NonlocalStatement
+            | Kind::ImportStatement
+            | Kind::ImportFromStatement
+            | Kind::FutureImportStatement
+            | Kind::FunctionDefinition
+            | Kind::ClassDefinition
+            | Kind::DecoratedDefinition
+            | Kind::MatchStatement
+    )
+}

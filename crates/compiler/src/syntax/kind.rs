@@ -1,0 +1,231 @@
+//! Node kinds and fields of the grammar as small integers, looked up once per process.
+
+use std::num::NonZeroU16;
+use std::sync::LazyLock;
+
+use tree_sitter::{Language, Node};
+
+macro_rules! kinds {
+    ($($variant:ident = $name:literal,)*) => {
+        /// Kind of a named syntax node.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Kind {
+            /// Text that did not parse.
+            Error,
+            /// A keyword or punctuation, or a named node that no stage asks for.
+            Other,
+            $( $variant, )*
+        }
+
+        impl Kind {
+            fn from_name(name: &str) -> Kind {
+                match name {
+                    $( $name => Kind::$variant, )*
+                    _ => Kind::Other,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    AliasedImport = "aliased_import",
+    Allow = "allow",
+    ArgumentList = "argument_list",
+    AsPattern = "as_pattern",
+    AsPatternTarget = "as_pattern_target",
+    AssertStatement = "assert_statement",
+    Assignment = "assignment",
+    Attribute = "attribute",
+    AugmentedAssignment = "augmented_assignment",
+    Await = "await",
+    BinaryOperator = "binary_operator",
+    Block = "block",
+    BooleanOperator = "boolean_operator",
+    BreakStatement = "break_statement",
+    Call = "call",
+    ClassDefinition = "class_definition",
+    Comment = "comment",
+    ComparisonOperator = "comparison_operator",
+    ConcatenatedString = "concatenated_string",
+    ConditionalExpression = "conditional_expression",
+    ContinueStatement = "continue_statement",
+    DecoratedDefinition = "decorated_definition",
+    Decorator = "decorator",
+    DefaultParameter = "default_parameter",
+    DeleteStatement = "delete_statement",
+    DiagnosticCode = "diagnostic_code",
+    Dictionary = "dictionary",
+    DictionaryComprehension = "dictionary_comprehension",
+    DictionarySplat = "dictionary_splat",
+    DictionarySplatPattern = "dictionary_splat_pattern",
+    DottedName = "dotted_name",
+    ElifClause = "elif_clause",
+    Ellipsis = "ellipsis",
+    ElseClause = "else_clause",
+    ExceptClause = "except_clause",
+    ExecStatement = "exec_statement",
+    ExpressionList = "expression_list",
+    ExpressionStatement = "expression_statement",
+    False = "false",
+    FinallyClause = "finally_clause",
+    Float = "float",
+    ForInClause = "for_in_clause",
+    ForStatement = "for_statement",
+    FunctionDefinition = "function_definition",
+    FutureImportStatement = "future_import_statement",
+    GeneratorExpression = "generator_expression",
+    GenericType = "generic_type",
+    GlobalStatement = "global_statement",
+    Identifier = "identifier",
+    IfClause = "if_clause",
+    IfStatement = "if_statement",
+    ImportFromStatement = "import_from_statement",
+    ImportPrefix = "import_prefix",
+    ImportStatement = "import_statement",
+    Integer = "integer",
+    Interpolation = "interpolation",
+    FormatExpression = "format_expression",
+    KeywordArgument = "keyword_argument",
+    KeywordSeparator = "keyword_separator",
+    Lambda = "lambda",
+    LambdaParameters = "lambda_parameters",
+    Launch = "launch",
+    LineContinuation = "line_continuation",
+    List = "list",
+    ListComprehension = "list_comprehension",
+    ListPattern = "list_pattern",
+    ListSplat = "list_splat",
+    ListSplatPattern = "list_splat_pattern",
+    MatchStatement = "match_statement",
+    CaseClause = "case_clause",
+    MemberType = "member_type",
+    Module = "module",
+    NamedExpression = "named_expression",
+    None = "none",
+    NonlocalStatement = "nonlocal_statement",
+    NotOperator = "not_operator",
+    Pair = "pair",
+    Parameters = "parameters",
+    ParenthesizedExpression = "parenthesized_expression",
+    ParenthesizedListSplat = "parenthesized_list_splat",
+    PassStatement = "pass_statement",
+    PatternList = "pattern_list",
+    PositionalSeparator = "positional_separator",
+    PrintStatement = "print_statement",
+    RaiseStatement = "raise_statement",
+    RelativeImport = "relative_import",
+    ReturnStatement = "return_statement",
+    ScenarioFor = "scenario_for",
+    ScenarioLine = "scenario_line",
+    Set = "set",
+    SetComprehension = "set_comprehension",
+    Slice = "slice",
+    SplatType = "splat_type",
+    String = "string",
+    StringContent = "string_content",
+    StringEnd = "string_end",
+    StringStart = "string_start",
+    Subscript = "subscript",
+    True = "true",
+    TryStatement = "try_statement",
+    Tuple = "tuple",
+    TuplePattern = "tuple_pattern",
+    Type = "type",
+    TypeAliasStatement = "type_alias_statement",
+    TypeParameter = "type_parameter",
+    TypedDefaultParameter = "typed_default_parameter",
+    TypedParameter = "typed_parameter",
+    UnaryOperator = "unary_operator",
+    UnionType = "union_type",
+    ConstrainedType = "constrained_type",
+    WhileStatement = "while_statement",
+    WildcardImport = "wildcard_import",
+    WithClause = "with_clause",
+    WithItem = "with_item",
+    WithStatement = "with_statement",
+    Yield = "yield",
+}
+
+static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let language = Language::from(tree_sitter_tile::LANGUAGE);
+    let count = u16::try_from(language.node_kind_count()).unwrap_or(u16::MAX);
+    let kind = |id| match (language.node_kind_is_named(id), language.node_kind_for_id(id)) {
+        (true, Some(name)) => Kind::from_name(name),
+        _ => Kind::Other,
+    };
+    (0..count).map(kind).collect()
+});
+
+impl Kind {
+    /// The kind of `node`.
+    pub(crate) fn of(node: Node<'_>) -> Kind {
+        let absent = if node.is_error() { Kind::Error } else { Kind::Other };
+        KINDS.get(usize::from(node.kind_id())).copied().unwrap_or(absent)
+    }
+
+    /// True for comments, scenario lines and line continuations, which stand anywhere.
+    pub(crate) fn is_extra(self) -> bool {
+        matches!(self, Kind::Comment | Kind::ScenarioLine | Kind::LineContinuation)
+    }
+}
+
+macro_rules! fields {
+    ($($variant:ident = $name:literal,)*) => {
+        /// Field of a syntax node.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Field {
+            $( $variant, )*
+        }
+
+        const FIELD_NAMES: &[&str] = &[ $( $name, )* ];
+    };
+}
+
+fields! {
+    Alias = "alias",
+    Alternative = "alternative",
+    Argument = "argument",
+    Arguments = "arguments",
+    Attribute = "attribute",
+    Body = "body",
+    Code = "code",
+    Condition = "condition",
+    Consequence = "consequence",
+    Definition = "definition",
+    Expression = "expression",
+    Function = "function",
+    Grid = "grid",
+    Kernel = "kernel",
+    Key = "key",
+    Left = "left",
+    ModuleName = "module_name",
+    Name = "name",
+    Object = "object",
+    Operator = "operator",
+    Parameters = "parameters",
+    ReturnType = "return_type",
+    Right = "right",
+    Statement = "statement",
+    Subscript = "subscript",
+    Superclasses = "superclasses",
+    Type = "type",
+    Value = "value",
+}
+
+static FIELDS: LazyLock<Vec<Option<NonZeroU16>>> = LazyLock::new(|| {
+    let language = Language::from(tree_sitter_tile::LANGUAGE);
+    FIELD_NAMES.iter().map(|name| language.field_id_for_name(name)).collect()
+});
+
+impl Field {
+    /// The grammar's number of the field.
+    pub(crate) fn id(self) -> Option<NonZeroU16> {
+        FIELDS[self as usize]
+    }
+
+    /// The first child of `node` in this field.
+    pub(crate) fn of(self, node: Node<'_>) -> Option<Node<'_>> {
+        node.child_by_field_id(self.id()?.get())
+    }
+}
