@@ -1,29 +1,90 @@
-//! Project automation.
+//! Project automation: `cargo xtask demo`, `cargo xtask test` and the steps that they are made of.
 
-mod grammar;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use xshell::Shell;
 
-/// Project automation: `cargo xtask COMMAND`.
+mod bench;
+mod demo;
+mod package;
+mod setup;
+mod suite;
+mod test;
+
+/// Automation of the Tile project.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    task: Task,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    /// Generate the parser's tables from tree-sitter-tile/grammar.js
-    Grammar {
-        /// Fail when the committed files are stale instead of writing them
-        #[arg(long)]
-        check: bool,
+enum Task {
+    /// Set up, build, and show what Tile does on the example kernels.
+    Demo,
+    /// Set up and run every check; the last line is `N passed, N failed`.
+    Test {
+        /// Run only the checks whose name contains this.
+        only: Option<String>,
     },
+    /// Install what is missing on a bare Debian or Ubuntu machine.
+    Setup {
+        /// Only what building and the demo need.
+        #[arg(long)]
+        build_only: bool,
+    },
+    /// Time the example kernels at the sizes of the published figures; needs a CUDA device.
+    Bench,
+    /// Build the release binary and the VS Code extension into `target/package`.
+    Package,
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().command {
-        Command::Grammar { check } => grammar::generate(check),
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    let sh = Shell::new()?;
+    sh.change_dir(root());
+    match task {
+        Task::Demo => demo::run(&sh)?,
+        Task::Test { only } => return test::run(&sh, only.as_deref()),
+        Task::Setup { build_only: true } => setup::for_build(&sh)?,
+        Task::Setup { build_only: false } => setup::for_tests(&sh)?,
+        Task::Bench => bench::run(&sh)?,
+        Task::Package => package::run(&sh)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The repository's root folder.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// Cargo's output folder.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// Builds the development binary of `tile` and returns its path.
+fn build_tile(sh: &Shell) -> Result<PathBuf> {
+    xshell::cmd!(sh, "cargo build --quiet --package tile").run().context("tile does not build")?;
+    Ok(target().join("debug/tile"))
+}
+
+/// The example kernels, sorted.
+fn examples(sh: &Shell) -> Result<Vec<PathBuf>> {
+    let mut files = sh.read_dir(root().join("examples"))?;
+    files.retain(|file| file.extension().is_some_and(|ext| ext == "py" || ext == "tile"));
+    Ok(files)
 }

@@ -1,0 +1,188 @@
+//! Every check of the project, from formatting to editors.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use xshell::{Cmd, Shell, cmd};
+
+use crate::suite::{Counts, Suite};
+use crate::{build_tile, examples, root, setup, target};
+
+/// Packages that must not reach what stands beside them: the editor's half links no LLVM and no
+/// driver, the compiler speaks no protocol.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("tile-compiler", &["lsp-types", "tower-lsp-server", "cudarc", "llvm-sys", "tokio"]),
+    ("tile-codegen", &["lsp-types", "tower-lsp-server", "cudarc"]),
+    ("tile-runner", &["lsp-types", "tower-lsp-server", "llvm-sys"]),
+    ("tile-worker", &["lsp-types", "tower-lsp-server", "cudarc", "llvm-sys"]),
+    ("tile-lsp", &["cudarc", "llvm-sys"]),
+];
+
+/// Published wheels full of kernels; `tile check` must find no error in them.
+const CORPORA: &[&str] = &["liger-kernel==0.6.2", "fla-core==0.3.2"];
+
+/// Runs the checks whose name contains `only`, or all.
+pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<ExitCode> {
+    setup::for_tests(sh)?;
+    let mut suite = Suite::new(only);
+    suite.check("format", || Ok(cmd!(sh, "cargo fmt --all --check").quiet().run()?));
+    suite.check("clippy", || clippy(sh));
+    suite.counted("layers", || layers(sh));
+    suite.counted("rust tests", || rust_tests(sh));
+    suite.counted("extension", || extension(sh));
+    let tile = build_tile(sh)?;
+    suite.check("assembler", || Ok(cmd!(sh, "{tile} doctor --fix").quiet().run()?));
+    suite.counted("examples", || run_examples(sh, &tile));
+    suite.counted("corpora", || corpora(sh, &tile));
+    suite.counted("neovim", || node_suite(sh, "tests/neovim/run.mjs", &tile));
+    suite.counted("vscode", || node_suite(sh, "tests/vscode/e2e.mjs", &tile));
+    Ok(suite.finish())
+}
+
+fn clippy(sh: &Shell) -> Result<()> {
+    Ok(cmd!(sh, "cargo clippy --quiet --workspace --all-targets -- -D warnings").quiet().run()?)
+}
+
+/// One test for each edge that must not exist.
+fn layers(sh: &Shell) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for (package, forbidden) in FORBIDDEN {
+        let tree =
+            cmd!(sh, "cargo tree --quiet --package {package} --edges normal,build --prefix none")
+                .quiet()
+                .read()?;
+        for name in *forbidden {
+            let found = tree.lines().any(|line| line.split(' ').next() == Some(name));
+            if found {
+                println!("{package} must not depend on {name}");
+            }
+            counts.failed += usize::from(found);
+            counts.passed += usize::from(!found);
+        }
+    }
+    Ok(counts)
+}
+
+fn rust_tests(sh: &Shell) -> Result<Counts> {
+    let nextest = cmd!(sh, "cargo nextest --version").quiet().ignore_stdout().ignore_stderr().run();
+    if nextest.is_ok() {
+        let text = tee(cmd!(
+            sh,
+            "cargo nextest run --workspace --no-fail-fast --status-level fail --final-status-level fail --color never"
+        ))?;
+        return nextest_counts(&text).context("cargo nextest gave no summary; do the tests build?");
+    }
+    let text = tee(cmd!(sh, "cargo test --workspace --no-fail-fast"))?;
+    cargo_test_counts(&text).context("cargo test gave no summary; do the tests build?")
+}
+
+/// Reads `Summary [ 1.2s] 123 tests run: 120 passed (1 slow), 3 failed, 2 skipped`.
+fn nextest_counts(text: &str) -> Option<Counts> {
+    let summary = text.lines().rev().find(|line| line.contains("tests run:"))?;
+    let (_, outcomes) = summary.split_once("tests run:")?;
+    let count = |what: &str| {
+        let part = outcomes.split(',').find(|part| part.contains(what))?;
+        part.split_whitespace().next()?.parse().ok()
+    };
+    let passed = count("passed").unwrap_or(0);
+    let failed = ["failed", "timed out", "exec failed"].iter().filter_map(|what| count(what)).sum();
+    Some(Counts { passed, failed })
+}
+
+/// Adds up `test result: ok. 6 passed; 0 failed; ...` lines.
+fn cargo_test_counts(text: &str) -> Option<Counts> {
+    let mut counts = Counts::default();
+    for line in text.lines().filter(|line| line.starts_with("test result:")) {
+        let count = |what: &str| {
+            let (before, _) = line.split_once(what)?;
+            before.split_whitespace().last()?.parse::<usize>().ok()
+        };
+        counts.passed += count(" passed")?;
+        counts.failed += count(" failed")?;
+    }
+    (counts.passed + counts.failed > 0).then_some(counts)
+}
+
+/// Runs a command whose output is shown and kept; its status is left to the reader of the output.
+fn tee(command: Cmd<'_>) -> Result<String> {
+    let output = command.quiet().ignore_status().output()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    println!("{}", text.trim_end());
+    Ok(text)
+}
+
+/// Type check and package of the VS Code extension.
+fn extension(sh: &Shell) -> Result<Counts> {
+    let _dir = sh.push_dir(root().join("editors/vscode"));
+    cmd!(sh, "npm run --silent check").quiet().run().context("the extension has type errors")?;
+    cmd!(sh, "npm run --silent package").quiet().ignore_stdout().run()?;
+    Ok(Counts { passed: 2, failed: 0 })
+}
+
+/// Every example has no errors and every scenario's asserts hold on the CPU.
+fn run_examples(sh: &Shell, tile: &Path) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for file in examples(sh)? {
+        for command in [
+            cmd!(sh, "{tile} check --deny warning {file}"),
+            cmd!(sh, "{tile} run --device cpu --sanitize {file}"),
+        ] {
+            let ok = command.ignore_stdout().run().is_ok();
+            counts.failed += usize::from(!ok);
+            counts.passed += usize::from(ok);
+        }
+    }
+    ensure!(counts.passed + counts.failed > 0, "there are no examples");
+    Ok(counts)
+}
+
+/// Fetches each corpus once and checks all its files.
+fn corpora(sh: &Shell, tile: &Path) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for wheel in CORPORA {
+        let folder = target().join("corpora").join(wheel);
+        if !folder.exists() {
+            cmd!(
+                sh,
+                "python3 -m pip install --quiet --no-deps --no-compile --target {folder} {wheel}"
+            )
+            .quiet()
+            .run()?;
+        }
+        let output =
+            cmd!(sh, "{tile} check --format json {folder}").quiet().ignore_status().read()?;
+        let last = output.lines().last().unwrap_or_default();
+        let last: serde_json::Value =
+            serde_json::from_str(last).context("tile check gave no JSON")?;
+        let summary = &last["summary"];
+        println!("{wheel}: {summary}");
+        if summary["kernels"].as_u64().unwrap_or(0) == 0 {
+            bail!("{wheel} has no kernels; did the wheel change?");
+        }
+        let clean = summary["errors"] == 0;
+        if !clean {
+            for line in
+                output.lines().filter(|line| line.contains(r#""severity":"error""#)).take(20)
+            {
+                println!("{line}");
+            }
+        }
+        counts.failed += usize::from(!clean);
+        counts.passed += usize::from(clean);
+    }
+    Ok(counts)
+}
+
+/// A test program of the editors, which ends with `N passed, N failed`.
+fn node_suite(sh: &Shell, script: &str, tile: &Path) -> Result<Counts> {
+    let text = tee(cmd!(sh, "node {script} --tile {tile}"))?;
+    let line = text.lines().rev().find(|line| line.contains(" passed, ")).unwrap_or_default();
+    let numbers: Vec<usize> =
+        line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [passed, failed, ..] => Ok(Counts { passed, failed }),
+        _ => bail!("{script} could not start"),
+    }
+}
