@@ -86,7 +86,9 @@ pub struct HardwarePoint {
 
 /// A linear map over F2 from named input dimensions to named output dimensions.
 ///
-/// Every size is a power of two. See the [module documentation](self) for the packing order.
+/// Every size is a power of two. Dimensions are listed and packed
+/// minor first; tensor layouts list their axes from the last to the first, so a packed output is a
+/// row-major index.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LinearLayout {
     inputs: Dims,

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::{Columns, Routing, SideColumns, Sides, between_ctas};
-use crate::layout::f2::{self, Span};
+use crate::layout::f2::Span;
 use crate::layout::report::SharedAccess;
 use crate::layout::{Dim, LayoutError, LinearLayout};
 
@@ -21,7 +21,11 @@ const BANK_LINE_BYTES: usize = SharedAccess::BANKS * SharedAccess::WORD_BYTES;
 ///
 /// In the buffer, the lowest offset bits are the vector that both sides can access whole, then
 /// come the bits that select the bank, then the rest. The choice is free of bank conflicts on both
-/// sides whatever the layouts.
+/// sides whatever the layouts. Fragments may also be moved by matrix instructions: ask
+/// [`MatrixAccess`](crate::layout::MatrixAccess) about the offsets of either side.
+///
+/// Threads that repeat elements store the same value to the same offset; they may be left out (see
+/// [`LinearLayout::duplicates`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedConversion {
     /// From element offset ([`Dim::Offset`]) to tensor index. Offset bits above the buffer's size
@@ -67,16 +71,28 @@ pub struct VectorAccess {
 }
 
 impl VectorAccess {
+    /// The access with the widest vectors that cause no bank conflicts, or with `2^planned_bits`
+    /// elements at most.
+    fn widest(
+        offsets: LinearLayout,
+        element_bytes: usize,
+        planned_bits: usize,
+    ) -> Result<Self, LayoutError> {
+        let flat = offsets.reshape_outputs(&[(Dim::Axis(0), offsets.total_output_bits())])?;
+        let mut vector_bits = flat.vector_bits(0);
+        vector_bits.truncate((MAX_VECTOR_BYTES / element_bytes).trailing_zeros() as usize);
+        loop {
+            let cost = SharedAccess::of(&offsets, element_bytes, 1 << vector_bits.len());
+            if vector_bits.len() <= planned_bits || cost.conflict_degree() == 1 {
+                return Ok(Self { offsets, vector_bits, cost });
+            }
+            vector_bits.pop();
+        }
+    }
+
     /// The elements that one instruction of one thread moves.
     pub fn vector_elements(&self) -> usize {
         1 << self.vector_bits.len()
-    }
-
-    /// Whether all but the vector's own register bits move whole vectors.
-    fn is_aligned(&self) -> bool {
-        let within = f2::low_mask(self.vector_bits.len() as u32);
-        let others = self.offsets.packed_bases().iter().filter(|&offset| offset & within != 0);
-        others.count() == self.vector_bits.len()
     }
 
     /// The registers of each instruction, in the order of their offsets.
@@ -90,7 +106,7 @@ impl VectorAccess {
 /// suffice, the buffer is as small as they allow and larger than `max_bytes`.
 ///
 /// # Errors
-/// As [`plan_conversion`].
+/// As [`plan_conversion`](super::plan_conversion).
 pub fn plan_shared_conversion(
     source: &LinearLayout,
     destination: &LinearLayout,
@@ -108,11 +124,12 @@ pub fn plan_shared_conversion(
         let plan = BufferPlan::new(&sides, element_bytes, max_bytes, vector_bits);
         vector_bits = plan.vector.len();
         let conversion = plan.into_conversion(source, destination, element_bytes)?;
-        if conversion.store.is_aligned() && conversion.load.is_aligned() {
+        let narrower = conversion.store.vector_bits.len().min(conversion.load.vector_bits.len());
+        if narrower >= vector_bits {
             return Ok(conversion);
         }
-        // Something else moves within a vector's elements; a single element is always aligned.
-        vector_bits = vector_bits.saturating_sub(1);
+        // Something else moves within a vector's elements; a single element is always whole.
+        vector_bits -= 1;
     }
 }
 
@@ -224,10 +241,7 @@ impl BufferPlan {
         let access = |side: &LinearLayout| {
             let whole = side.invert_and_compose(&layout)?;
             let offsets = whole.crop_outputs(&[(Dim::Offset, stored_bits)])?;
-            let vector_bits = self.vector.iter().map(|&column| register_bit(side, column));
-            let vector_bits = vector_bits.collect::<SmallVec<[u32; 4]>>();
-            let cost = SharedAccess::of(&offsets, element_bytes, 1 << vector_bits.len());
-            Ok::<_, LayoutError>(VectorAccess { offsets, vector_bits, cost })
+            VectorAccess::widest(offsets, element_bytes, self.vector.len())
         };
         let round_bits = self.rounds.iter().map(|&column| RoundBits {
             source: register_bit(source, column),
