@@ -20,8 +20,8 @@ const BANK_LINE_BYTES: usize = SharedAccess::BANKS * SharedAccess::WORD_BYTES;
 /// loads its elements.
 ///
 /// In the buffer, the lowest offset bits are the vector that both sides can access whole, then
-/// come the bits that select the bank, then the rest. The choice is free of bank conflicts on both
-/// sides whatever the layouts. Fragments may also be moved by matrix instructions: ask
+/// come the bits that select the bank, then the rest. Elements of four bytes or more never cause
+/// bank conflicts, whatever the layouts; for smaller ones the fewest passes over the banks count. Fragments may also be moved by matrix instructions: ask
 /// [`MatrixAccess`](crate::layout::MatrixAccess) about the offsets of either side.
 ///
 /// Threads that repeat elements store the same value to the same offset; they may be left out (see
@@ -47,6 +47,14 @@ impl SharedConversion {
     /// The number of times that the buffer is filled.
     pub fn rounds(&self) -> usize {
         1 << self.round_bits.len()
+    }
+
+    /// The passes over the banks per warp on both sides together, then the instructions.
+    fn cost(&self) -> (usize, usize) {
+        let sides = [&self.store, &self.load];
+        let instructions = sides.map(VectorAccess::instruction_count);
+        let passes = sides.map(|side| side.cost.wavefronts * side.instruction_count());
+        (passes.iter().sum(), instructions.iter().sum())
     }
 }
 
@@ -95,6 +103,10 @@ impl VectorAccess {
         1 << self.vector_bits.len()
     }
 
+    fn instruction_count(&self) -> usize {
+        self.offsets.elements_per_thread() >> self.vector_bits.len()
+    }
+
     /// The registers of each instruction, in the order of their offsets.
     pub fn instructions(&self) -> Vec<SmallVec<[u32; 16]>> {
         register_groups(self.offsets.input_bits(Dim::Register), &self.vector_bits)
@@ -119,18 +131,14 @@ pub fn plan_shared_conversion(
     if source.input_bits(Dim::Cta) + destination.input_bits(Dim::Cta) > 0 {
         return Err(between_ctas());
     }
-    let mut vector_bits = (MAX_VECTOR_BYTES / element_bytes).trailing_zeros() as usize;
-    loop {
-        let plan = BufferPlan::new(&sides, element_bytes, max_bytes, vector_bits);
-        vector_bits = plan.vector.len();
-        let conversion = plan.into_conversion(source, destination, element_bytes)?;
-        let narrower = conversion.store.vector_bits.len().min(conversion.load.vector_bits.len());
-        if narrower >= vector_bits {
-            return Ok(conversion);
-        }
-        // Something else moves within a vector's elements; a single element is always whole.
-        vector_bits -= 1;
-    }
+    BufferPlan::candidates(&sides, element_bytes, max_bytes)
+        .into_iter()
+        .map(|plan| plan.into_conversion(source, destination, element_bytes))
+        .reduce(|best, next| {
+            let (best, next) = (best?, next?);
+            Ok(if next.cost() < best.cost() { next } else { best })
+        })
+        .unwrap_or(Err(LayoutError::NotCovered))
 }
 
 /// The bytes that an element of `element_bits` takes in shared memory.
@@ -170,16 +178,35 @@ struct BufferPlan {
 }
 
 impl BufferPlan {
-    fn new(sides: &Sides, element_bytes: usize, max_bytes: usize, vector_bits: usize) -> Self {
+    /// Buffers with each prefix of the registers that both sides hold as the vector, and with the
+    /// longest extended by registers of one side: the other side's lanes may fill such a vector
+    /// together, as those of a matrix fragment do.
+    fn candidates(sides: &Sides, element_bytes: usize, max_bytes: usize) -> Vec<Self> {
         let (source, destination) = (&sides.source, &sides.destination);
         let mut span = Span::default();
         let alike =
             |column: &&u64| destination.register.contains(column) && span.insert(**column, 0);
         let shared: Columns = source.register.iter().filter(alike).copied().collect();
         let rounds = Self::rounds(sides, &shared, element_bytes, max_bytes);
-        let at_once = shared.iter().filter(|column| !rounds.contains(column));
-        let vector: Columns = at_once.take(vector_bits).copied().collect();
+        let widest = (MAX_VECTOR_BYTES / element_bytes).trailing_zeros() as usize;
+        let at_once = shared.iter().filter(|column| !rounds.contains(column)).take(widest);
+        let common: Columns = at_once.copied().collect();
+        let extended = |registers: &[u64]| {
+            let mut span = Span::of(&common);
+            span.extend(&rounds);
+            let more = registers.iter().filter(|&&column| span.insert(column, 0));
+            common.iter().chain(more).take(widest).copied().collect::<Columns>()
+        };
+        let mut vectors: Vec<Columns> =
+            (0..=common.len()).rev().map(|length| common[..length].into()).collect();
+        vectors.push(extended(&destination.register));
+        vectors.push(extended(&source.register));
+        let plan = |vector| Self::new(sides, element_bytes, vector, rounds.clone());
+        vectors.into_iter().map(plan).collect()
+    }
 
+    fn new(sides: &Sides, element_bytes: usize, vector: Columns, rounds: Columns) -> Self {
+        let (source, destination) = (&sides.source, &sides.destination);
         let mut low = vector.clone();
         let mut span = Span::of(&low);
         span.extend(&rounds);
@@ -198,8 +225,16 @@ impl BufferPlan {
         let bank_bits = (line.trailing_zeros() as usize).min(stored_bits - low.len());
         let line_rows = stored_bits - low.len() - bank_bits;
 
-        let together = (bank_bits as u32, &low, &rounds);
-        let rows = apart_from(&source.lane, &destination.lane, together, &candidates, line_rows);
+        let together = |side: &SideColumns| {
+            let own = vector.iter().take_while(|&column| side.register.contains(column)).count();
+            let words = ((element_bytes << own) / SharedAccess::WORD_BYTES).max(1);
+            let lanes = (SharedAccess::BANKS / words).trailing_zeros() as usize;
+            side.lane.iter().take(lanes).copied().collect::<Columns>()
+        };
+        let mut fixed = low.clone();
+        fixed.extend(rounds.iter().copied());
+        let lanes = [together(source), together(destination)];
+        let rows = apart_from(&lanes, &fixed, &candidates, line_rows);
         span.extend(&rows);
         let banks = candidates.iter().filter(|&&column| span.insert(column, 0)).copied();
         let mut columns = low;
@@ -263,35 +298,22 @@ fn register_bit(layout: &LinearLayout, column: u64) -> u32 {
     registers.iter().position(|&basis| basis == column).map_or(0, |bit| bit as u32)
 }
 
-/// `count` directions, independent of each other and of `low`, whose span no two lanes that access
-/// memory together differ by, on either side.
+/// Up to `count` directions, independent of each other and of `fixed`, whose span no two lanes that
+/// access memory together differ by, on either side.
 ///
-/// Lanes access memory together when they differ in the lowest `bank_bits` bits, for wider vectors
-/// take more than one pass. With `A` and `B` the spans of these lanes modulo `low`, a common
-/// complement of both is: a complement of `A + B`, and the sums `a_i + b_i` of vectors that extend
-/// `A ∩ B` to `A` and to `B`. It has at least `count` dimensions, as neither side has more lanes
-/// together than there are banks.
-fn apart_from(
-    source_lanes: &[u64],
-    destination_lanes: &[u64],
-    (bank_bits, low, rounds): (u32, &Columns, &Columns),
-    candidates: &[u64],
-    count: usize,
-) -> Columns {
-    let mut base = Span::of(low);
-    base.extend(rounds);
-    let independent = |lanes: &[u64]| {
-        let mut span = base.clone();
-        let together = lanes.iter().take(bank_bits as usize);
-        together.filter(|&&lane| span.insert(lane, 0)).copied().collect::<Columns>()
-    };
-    let (a, b) = (independent(source_lanes), independent(destination_lanes));
+/// With `A` and `B` the spans of the two sides' lanes modulo `fixed`, a common complement of both
+/// is: a complement of `A + B`, and the sums `a_i + b_i` of vectors that extend `A ∩ B` to `A` and
+/// to `B`. There are `count` of them unless a side has more lanes together than there are banks.
+fn apart_from(lanes: &[Columns; 2], fixed: &[u64], candidates: &[u64], count: usize) -> Columns {
+    let base = Span::of(fixed);
     let mut both = base.clone();
-    both.extend(&a);
-    let only_b: Columns = b.iter().filter(|&&lane| both.insert(lane, 0)).copied().collect();
+    both.extend(&lanes[0]);
+    let fresh = lanes[1].iter().filter(|&&lane| both.insert(lane, 0)).copied();
+    let only_b: Columns = fresh.collect();
     let mut from_b = base;
-    from_b.extend(&b);
-    let only_a: Columns = a.iter().filter(|&&lane| from_b.insert(lane, 0)).copied().collect();
+    from_b.extend(&lanes[1]);
+    let fresh = lanes[0].iter().filter(|&&lane| from_b.insert(lane, 0)).copied();
+    let only_a: Columns = fresh.collect();
 
     let outside = candidates.iter().filter(|&&column| both.insert(column, 0)).copied();
     let outside: Columns = outside.collect();
