@@ -1,5 +1,6 @@
 //! A kernel as data: arenas of instructions, values and regions, and side tables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -7,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::{Attrs, Opcode, Type};
 use crate::layout::LinearLayout;
-use crate::source::FileRange;
+use crate::source::{FileId, FileRange};
 
 /// An SSA value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -195,6 +196,8 @@ pub struct Function {
     pub layouts: PrimaryMap<LayoutId, LinearLayout>,
     /// Locations.
     pub locs: PrimaryMap<Loc, LocData>,
+    /// Paths of the files that locations name, as debuggers and profilers are to see them.
+    pub files: BTreeMap<FileId, Arc<str>>,
     /// The outermost region.
     pub body: Region,
 }
@@ -223,6 +226,7 @@ impl Function {
             regions,
             layouts: PrimaryMap::new(),
             locs,
+            files: BTreeMap::new(),
             body,
         }
     }
@@ -296,6 +300,21 @@ impl Function {
             }
             _ => None,
         }
+    }
+
+    /// The calls through which `loc` was inlined and itself: the kernel's own line first. Empty
+    /// for the unknown location.
+    pub fn frames(&self, loc: Loc) -> Vec<Loc> {
+        let mut frames = Vec::new();
+        let mut next = Some(loc);
+        while let Some(loc) = next {
+            if self.locs[loc].line != 0 {
+                frames.push(loc);
+            }
+            next = self.locs[loc].inlined_at;
+        }
+        frames.reverse();
+        frames
     }
 
     /// The user's own line for `loc`: the outermost call of the inlining chain.

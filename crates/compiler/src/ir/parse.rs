@@ -84,6 +84,8 @@ impl<'t> Parser<'t> {
                 self.layout_entry(rest)?;
             } else if let Some(rest) = line.strip_prefix("loc @") {
                 self.loc_entry(rest)?;
+            } else if let Some(rest) = line.strip_prefix("file ") {
+                self.file_entry(rest)?;
             }
         }
         self.at = 0;
@@ -125,6 +127,13 @@ impl<'t> Parser<'t> {
             inlined_at: call.map(number).transpose()?.map(Loc::from_u32),
         };
         self.func.locs.push(data);
+        Ok(())
+    }
+
+    fn file_entry(&mut self, entry: &str) -> Parsed<()> {
+        let (number, path) = entry.split_once('=').ok_or("expected `=`")?;
+        let number = number.trim().parse().map_err(|_| "expected the file's number".to_owned())?;
+        self.func.files.insert(FileId(number), Text::read(path.trim())?.0);
         Ok(())
     }
 

@@ -15,6 +15,7 @@
 //! layout #0 = ...
 //! loc @1 = 0:12..20 2:5 "add"
 //! loc @2 = 0:12..20 3:5 "helper" inlined @1
+//! file 0 = "kernels/add.py"
 //! ```
 //!
 //! Values are numbered in the order in which they are printed, so that text is independent of how
@@ -189,6 +190,11 @@ impl<'a, 'f> Printer<'a, 'f> {
             }
             self.out.write_char('\n')?;
             number += 1;
+        }
+        for (file, path) in &self.func.files {
+            write!(self.out, "file {} = ", file.0)?;
+            Text(path.clone()).write(self.out)?;
+            self.out.write_char('\n')?;
         }
         Ok(())
     }
