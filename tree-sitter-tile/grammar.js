@@ -88,6 +88,7 @@ module.exports = grammar(python, {
     $.comment,
     $._scenario_start,
     $._scenario_end,
+    $.unfinished,
     $._allow,
     $.diagnostic_code,
 
@@ -185,7 +186,11 @@ module.exports = grammar(python, {
     scenario_line: $ => seq(
       $._scenario_start,
       field('statement', optional($._scenario_statement)),
-      $._scenario_end,
+      choice(
+        $._scenario_end,
+        // An empty node: the line ended inside brackets or a string.
+        $.unfinished,
+      ),
     ),
 
     _scenario_statement: $ => choice(

@@ -12,9 +12,9 @@
 // - INDENT and DEDENT follow the indentation of the next line of code. Comments do not
 //   count, except that a comment as deep as the block it follows stays in the block.
 //
-// A scenario line, `# tile: STATEMENT`, lies between SCENARIO_START and SCENARIO_END.
-// SCENARIO_END is produced at the end of the line whatever the parser expects, so a
-// malformed statement never reaches into the next line.
+// A scenario line, `# tile: STATEMENT`, lies between SCENARIO_START and SCENARIO_END, or
+// UNFINISHED. The latter are produced at the end of the line whatever the parser expects,
+// so a malformed statement never reaches into the next line.
 
 #include "tree_sitter/parser.h"
 
@@ -36,6 +36,7 @@ enum TokenType {
     COMMENT,
     SCENARIO_START,
     SCENARIO_END,
+    UNFINISHED,
     ALLOW,
     DIAGNOSTIC_CODE,
     OPEN_PAREN,
@@ -57,10 +58,11 @@ enum {
     PAREN,
     BRACKET,
     BRACE,
-    FIELD,          // the braces of a replacement field in a format string
+    FIELD, // the braces of a replacement field in a format string
     STRING,
     SCENARIO,
-    SCENARIO_CODES, // a scenario line after `allow`
+    SCENARIO_CODES,      // a scenario line after `allow`
+    SCENARIO_UNFINISHED, // a scenario line that ended inside brackets or a string
     KIND_MASK = 7,
 
     DOUBLE_QUOTED = 1 << 3,
@@ -143,8 +145,7 @@ static bool push(Scanner *scanner, Context context) {
 // The innermost context of a scenario line, or -1 outside of one.
 static int scenario_index(const Scanner *scanner) {
     for (int i = scanner->context_count - 1; i >= 0; i--) {
-        unsigned k = kind(scanner->contexts[i]);
-        if (k == SCENARIO || k == SCENARIO_CODES) return i;
+        if (kind(scanner->contexts[i]) >= SCENARIO) return i;
     }
     return -1;
 }
@@ -239,9 +240,17 @@ static bool emit_dedent(Scanner *scanner, TSLexer *lexer, uint16_t indent) {
     return emit(lexer, DEDENT);
 }
 
-static bool close_scenario(Scanner *scanner, TSLexer *lexer, int index) {
-    scanner->context_count = (uint8_t)index;
-    return emit(lexer, SCENARIO_END);
+// The end of a scenario line. What is open inside it is closed first, each with an empty
+// token, so that the statement has its nodes; the last token tells that this happened.
+static bool scan_scenario_end(Scanner *scanner, TSLexer *lexer, int scenario) {
+    Context *line = &scanner->contexts[scenario];
+    if (scanner->context_count > scenario + 1) {
+        *line = SCENARIO_UNFINISHED;
+        return emit(lexer, closer(scanner->contexts[--scanner->context_count]));
+    }
+    bool unfinished = kind(*line) == SCENARIO_UNFINISHED;
+    scanner->context_count--;
+    return emit(lexer, unfinished ? UNFINISHED : SCENARIO_END);
 }
 
 // Skips white space within a line and returns the column that Python's rules give.
@@ -330,13 +339,15 @@ static bool scan_line_end(
 
 // Ends a statement whose brackets were left open, at a line that begins the next one. Each
 // call closes one bracket with an empty token. The outermost one is left to the parser,
-// which then reports it as missing, if the parser could go on with it.
+// which then reports it as missing. That works where nothing else is missing: where the
+// bracket is one of several things that could follow, not the only one or none of them.
 static bool scan_unclosed(
     Scanner *scanner, TSLexer *lexer, const bool *valid, uint16_t indent
 ) {
     enum TokenType token = closer(scanner->contexts[scanner->context_count - 1]);
     bool outermost = scanner->context_count == 1;
-    if (valid[ERROR_SENTINEL] || (outermost && valid[token])) {
+    bool only_missing = valid[token] && (valid[COMMA] || valid[STRING_START]);
+    if (valid[ERROR_SENTINEL] || (outermost && only_missing)) {
         return emit_newline(scanner, lexer, saturate(skip_to_code(lexer, indent)));
     }
     scanner->context_count--;
@@ -400,7 +411,7 @@ static bool scan_string_start(Scanner *scanner, TSLexer *lexer, int flags) {
 // Ends a string that its line or the file leaves open. The lexer is at that end.
 static bool scan_unterminated(Scanner *scanner, TSLexer *lexer) {
     int scenario = scenario_index(scanner);
-    if (scenario >= 0) return close_scenario(scanner, lexer, scenario);
+    if (scenario >= 0) return scan_scenario_end(scanner, lexer, scenario);
     if (at_eof(lexer)) return emit_newline(scanner, lexer, 0);
     close_line_strings(scanner);
     uint16_t indent = saturate(skip_to_text(lexer));
@@ -537,8 +548,11 @@ static bool at_bracket_or_quote(TSLexer *lexer) {
 
 // Comments, brackets and words
 
-static bool scan_comment(Scanner *scanner, TSLexer *lexer) {
+// A comment, or the marker of a scenario line. During error recovery the whole line is a
+// token to skip: as an extra it would cost nothing, and recovery would prefer to go on.
+static bool scan_comment(Scanner *scanner, TSLexer *lexer, bool recovering) {
     advance(lexer);
+    enum TokenType token = COMMENT;
     if (scenario_index(scanner) < 0) {
         while (lexer->lookahead == ' ' || lexer->lookahead == '\t') advance(lexer);
         const char *marker = "tile:";
@@ -546,14 +560,16 @@ static bool scan_comment(Scanner *scanner, TSLexer *lexer) {
             advance(lexer);
             marker++;
         }
-        if (*marker == '\0' && push(scanner, SCENARIO)) {
+        bool is_scenario = *marker == '\0';
+        if (is_scenario && recovering) token = ERROR_SENTINEL;
+        if (is_scenario && !recovering && push(scanner, SCENARIO)) {
             lexer->mark_end(lexer);
             return emit(lexer, SCENARIO_START);
         }
     }
     while (!at_line_end(lexer)) advance(lexer);
     lexer->mark_end(lexer);
-    return emit(lexer, COMMENT);
+    return emit(lexer, token);
 }
 
 static bool scan_bracket(Scanner *scanner, TSLexer *lexer) {
@@ -684,7 +700,7 @@ static bool scan_token(
     Scanner *scanner, TSLexer *lexer, const bool *valid, bool may_close, uint16_t indent
 ) {
     int32_t c = lexer->lookahead;
-    if (c == '#') return scan_comment(scanner, lexer);
+    if (c == '#') return scan_comment(scanner, lexer, valid[ERROR_SENTINEL]);
     if (c == '"' || c == '\'') return scan_string_start(scanner, lexer, 0);
     if (c == '\\' && scenario_index(scanner) >= 0) {
         advance(lexer);
@@ -735,7 +751,7 @@ static bool scan(Scanner *scanner, TSLexer *lexer, const bool *valid) {
     int scenario = scenario_index(scanner);
     if (scenario < 0) return scan_after_line_end(scanner, lexer, valid);
     lexer->mark_end(lexer);
-    return close_scenario(scanner, lexer, scenario);
+    return scan_scenario_end(scanner, lexer, scenario);
 }
 
 void *tree_sitter_tile_external_scanner_create(void) { return calloc(1, sizeof(Scanner)); }
