@@ -8,6 +8,8 @@
 use std::sync::Arc;
 
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::source::TextRange;
 
@@ -43,6 +45,35 @@ pub struct Module {
     pub scenarios: Vec<Scenario>,
     /// `# tile: allow CODE` comments.
     pub allows: Vec<Allow>,
+    /// Finds items by name.
+    pub index: ItemIndex,
+}
+
+/// Positions in [`Module::items`] by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ItemIndex(FxHashMap<Name, SmallVec<[u32; 1]>>);
+
+impl Module {
+    /// Indices of the items that bind `name`, in source order.
+    pub fn items_named(&self, name: &str) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        self.index.0.get(name).into_iter().flatten().copied()
+    }
+
+    /// Fills [`Module::index`].
+    fn index_items(&mut self) {
+        for (at, item) in self.items.iter().enumerate() {
+            self.index.0.entry(item.name.clone()).or_default().push(at as u32);
+        }
+    }
+}
+
+impl Item {
+    /// The scope of what stands inside the item, if it is a function or class.
+    pub fn body_scope(&self) -> Vec<Name> {
+        let mut scope = self.scope.clone();
+        scope.push(self.name.clone());
+        scope
+    }
 }
 
 /// One binding of a name.

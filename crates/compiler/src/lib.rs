@@ -10,6 +10,7 @@ pub mod hir;
 pub mod ir;
 pub mod layout;
 pub mod passes;
+pub mod project;
 pub mod source;
 pub mod specialization;
 pub mod syntax;

@@ -86,6 +86,9 @@ pub struct Specialization {
     pub options: LaunchOptions,
     /// Where it comes from.
     pub origin: Origin,
+    /// Parameters whose type or value nothing in the source shows and a guess stands in for, in
+    /// parameter order. What is wrong only because of a guess is not the author's mistake.
+    pub assumed: Vec<Name>,
 }
 
 impl fmt::Display for Specialization {

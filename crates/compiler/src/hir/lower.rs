@@ -25,6 +25,7 @@ pub const MAX_DEPTH: u32 = 200;
 pub fn lower(parse: &Parse) -> Module {
     let mut module = module::lower(parse);
     scenario::lower(parse, &mut module);
+    module.index_items();
     module
 }
 

@@ -1,0 +1,149 @@
+//! The view across files: what a name means, what is a kernel. No file is read here; whoever owns
+//! the files answers through [`Sources`].
+//!
+//! Nothing is executed. A name is followed through imports, re-exports, aliases and star imports
+//! to the item that binds it; where a binding depends on run time (`try`/`except` imports, `if`
+//! at module level) the last one that can be followed counts.
+
+use std::sync::Arc;
+
+use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Module, Name, SourceMap};
+use crate::source::FileId;
+
+mod decorators;
+mod kernels;
+mod memory;
+pub mod paths;
+mod resolve;
+#[cfg(test)]
+mod tests;
+pub mod triton;
+
+pub use decorators::{Decorator, decorators, is_jit};
+pub use kernels::{Kernel, called_from_jit, is_entry, jit_functions, kernel, kernels};
+pub use memory::MemorySources;
+pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
+
+/// The files that analysis may look at.
+pub trait Sources {
+    /// The lowered module of `file`; `None` when the file is gone or is not text.
+    fn module(&self, file: FileId) -> Option<Arc<Module>>;
+
+    /// The text of `file`.
+    fn text(&self, file: FileId) -> Option<Arc<str>>;
+
+    /// The path of `file` as users see it.
+    fn path(&self, file: FileId) -> String;
+
+    /// The file that `from` means by the module `path` after `level` leading dots. A package is
+    /// its `__init__.py`. `None` when no such file is known; [`paths::candidates`] lists where to
+    /// look.
+    fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId>;
+}
+
+/// An item of a file: the file and the index into [`Module::items`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ItemRef {
+    /// The file.
+    pub file: FileId,
+    /// Index into the items of the file's module.
+    pub index: u32,
+}
+
+/// A place from which names are looked up.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    /// The file.
+    pub file: FileId,
+    /// Names of the functions and classes around the place, outermost first; empty at module
+    /// level. The body of a function lies in [`Item::body_scope`].
+    pub path: &'a [Name],
+}
+
+/// What a name or a dotted path means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// A module of the `triton` package by its canonical path inside it: empty for `triton`
+    /// itself, `language`, `language.math`, `language.extra.libdevice`.
+    TritonModule(Arc<str>),
+    /// A member of such a module: `jit`, `cdiv`, `language.load`,
+    /// `language.extra.libdevice.rsqrt`. The table of builtins says whether it exists.
+    Triton(Arc<str>),
+    /// A function marked `@triton.jit`.
+    Jit(ItemRef),
+    /// A function marked `@triton.constexpr_function`.
+    ConstexprFunction(ItemRef),
+    /// A plain Python function.
+    Function(ItemRef),
+    /// A class.
+    Class(ItemRef),
+    /// `X = tl.constexpr(value)` at module level. Read it with [`constant`].
+    Constexpr(ItemRef),
+    /// Another module-level binding. Read it with [`constant`], which also tells whether it is
+    /// annotated.
+    Constant(ItemRef),
+    /// A file of the project.
+    File(FileId),
+    /// A module, or member of a module, that is outside of what can be read, by dotted path:
+    /// `["torch", "float16"]`.
+    External(Vec<Name>),
+    /// Bound, in a way that is not followed.
+    Unknown,
+    /// Nothing binds it. Python's builtins (`len`, `range`) are not bound by anything here.
+    Undefined,
+}
+
+/// The value of a module-level binding.
+#[derive(Debug, Clone)]
+pub struct Constant {
+    /// Holds the value.
+    pub body: Arc<Body>,
+    /// Where its parts stand.
+    pub map: Arc<SourceMap>,
+    /// The value; for `X = tl.constexpr(value)` the argument.
+    pub value: ExprId,
+    /// The annotation, such as `tl.constexpr`.
+    pub annotation: Option<ExprId>,
+}
+
+/// The item behind `at`.
+pub fn item(sources: &dyn Sources, at: ItemRef) -> Option<Item> {
+    sources.module(at.file)?.items.get(at.index as usize).cloned()
+}
+
+/// The function behind `at`, if it is one.
+pub fn function(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Function>> {
+    match item(sources, at)?.kind {
+        ItemKind::Function(function) => Some(function),
+        _ => None,
+    }
+}
+
+/// The class behind `at`, if it is one.
+pub fn class(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Class>> {
+    match item(sources, at)?.kind {
+        ItemKind::Class(class) => Some(class),
+        _ => None,
+    }
+}
+
+/// The value bound by `at`, if it is an assignment; see [`Resolution::Constexpr`].
+pub fn constant(sources: &dyn Sources, at: ItemRef) -> Option<Constant> {
+    let ItemKind::Assign { body, map, value, annotation } = item(sources, at)?.kind else {
+        return None;
+    };
+    let value = match &body.exprs[value] {
+        Expr::Call { args, .. }
+            if resolve_item(sources, at) == Resolution::Constexpr(at) && args.len() == 1 =>
+        {
+            args[0].value
+        }
+        _ => value,
+    };
+    Some(Constant { body, map, value, annotation })
+}
+
+/// Where an item's own statement looks names up, as [`Scope::path`].
+pub fn item_scope(sources: &dyn Sources, at: ItemRef) -> Vec<Name> {
+    item(sources, at).map(|item| item.scope).unwrap_or_default()
+}

@@ -1,0 +1,109 @@
+//! What decorators make of a function.
+
+use super::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item};
+use crate::hir::{Body, Expr, ExprId, ItemKind, Stmt};
+
+/// A decorator with a meaning for kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decorator {
+    /// `@triton.jit`, bare or called.
+    Jit(ExprId),
+    /// `@triton.autotune(...)`.
+    Autotune(ExprId),
+    /// `@triton.heuristics(...)`.
+    Heuristics(ExprId),
+    /// `@triton.constexpr_function`.
+    ConstexprFunction,
+    /// `@triton.aggregate`, on a class.
+    Aggregate,
+    /// `@triton.must_use_result`.
+    MustUseResult,
+    /// Anything else.
+    Other(ExprId),
+}
+
+/// What a decorator makes of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// A jit function.
+    Jit,
+    /// A function that runs at compile time.
+    ConstexprFunction,
+}
+
+/// The decorators of the function or class `at`, outermost first.
+pub fn decorators(sources: &dyn Sources, at: ItemRef) -> Vec<Decorator> {
+    let Some(item) = item(sources, at) else { return Vec::new() };
+    let scope = Scope { file: at.file, path: &item.scope };
+    let classify_all = |body: &Body, ids: &[ExprId]| {
+        ids.iter().map(|id| classify(sources, scope, body, *id)).collect()
+    };
+    match &item.kind {
+        ItemKind::Function(function) => classify_all(&function.body, &function.decorators),
+        ItemKind::Class(class) => classify_all(&class.body, &class.decorators),
+        _ => Vec::new(),
+    }
+}
+
+/// True when `at` is a jit function.
+pub fn is_jit(sources: &dyn Sources, at: ItemRef) -> bool {
+    resolve_item(sources, at) == Resolution::Jit(at)
+}
+
+fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) -> Decorator {
+    let Resolution::Triton(path) = resolve_expr(sources, scope, body, callee(body, id)) else {
+        return Decorator::Other(id);
+    };
+    match &*path {
+        "jit" => Decorator::Jit(id),
+        "autotune" => Decorator::Autotune(id),
+        "heuristics" => Decorator::Heuristics(id),
+        "constexpr_function" => Decorator::ConstexprFunction,
+        "aggregate" => Decorator::Aggregate,
+        "must_use_result" | "language.must_use_result" => Decorator::MustUseResult,
+        _ => Decorator::Other(id),
+    }
+}
+
+/// What a decorator expression calls: itself when it is not a call.
+pub(super) fn callee(body: &Body, id: ExprId) -> ExprId {
+    match body.exprs[id] {
+        Expr::Call { callee, .. } => callee,
+        _ => id,
+    }
+}
+
+/// What a decorator that means `resolution` makes of a function. Functions of the project that
+/// return `triton.jit(...)` count as it.
+pub(super) fn effect(sources: &dyn Sources, resolution: &Resolution) -> Option<Effect> {
+    match resolution {
+        Resolution::Triton(path) => match &**path {
+            "jit" => Some(Effect::Jit),
+            "constexpr_function" | "language.constexpr_function" => Some(Effect::ConstexprFunction),
+            _ => None,
+        },
+        Resolution::Function(at) if returns_jit(sources, *at) => Some(Effect::Jit),
+        _ => None,
+    }
+}
+
+/// True when a `return` of the function `at` calls `triton.jit`.
+fn returns_jit(sources: &dyn Sources, at: ItemRef) -> bool {
+    let (Some(item), Some(function)) = (item(sources, at), function(sources, at)) else {
+        return false;
+    };
+    let body = &function.body;
+    let path = item.body_scope();
+    let scope = Scope { file: at.file, path: &path };
+    body.stmts.values().any(|stmt| match stmt {
+        Stmt::Return(Some(value)) => match body.exprs[*value] {
+            Expr::Call { callee: inner, .. } => {
+                let is_name = matches!(body.exprs[inner], Expr::Name(_) | Expr::Attribute { .. });
+                is_name
+                    && resolve_expr(sources, scope, body, inner) == Resolution::Triton("jit".into())
+            }
+            _ => false,
+        },
+        _ => false,
+    })
+}

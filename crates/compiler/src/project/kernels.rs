@@ -1,0 +1,163 @@
+//! The jit functions of a file, and which of them are kernels.
+
+use std::sync::Arc;
+
+use super::{
+    Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, is_jit, item,
+    resolve_expr,
+};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
+use crate::source::FileId;
+
+/// A jit function with its decorators.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// The function's item.
+    pub at: ItemRef,
+    /// The item, for its name and scope.
+    pub item: Item,
+    /// The function.
+    pub function: Arc<Function>,
+    /// Decorators, outermost first.
+    pub decorators: Vec<Decorator>,
+}
+
+/// The jit function at `at`, if it is one.
+pub fn kernel(sources: &dyn Sources, at: ItemRef) -> Option<Kernel> {
+    if !is_jit(sources, at) {
+        return None;
+    }
+    let item = item(sources, at)?;
+    let function = function(sources, at)?;
+    Some(Kernel { at, item, function, decorators: decorators(sources, at) })
+}
+
+/// Every jit function of `file` in source order, helpers included. `name = triton.jit(f)` counts
+/// as `f`.
+pub fn jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
+    let Some(module) = sources.module(file) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (index, item) in module.items.iter().enumerate() {
+        let at = ItemRef { file, index: index as u32 };
+        let resolution = match &item.kind {
+            ItemKind::Function(function) if !function.decorators.is_empty() => {
+                super::resolve_item(sources, at)
+            }
+            ItemKind::Assign { body, value, .. }
+                if matches!(body.exprs[*value], Expr::Call { .. }) =>
+            {
+                super::resolve_item(sources, at)
+            }
+            _ => continue,
+        };
+        if let Resolution::Jit(target) = resolution
+            && target.file == file
+            && !found.contains(&target)
+        {
+            found.push(target);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The jit functions of `file` that are entry points: see [`is_entry`].
+pub fn kernels(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
+    let functions = jit_functions(sources, file);
+    let called = called_from_jit(sources, &functions);
+    let launched = launched(sources, file);
+    functions
+        .into_iter()
+        .filter(|at| launched.contains(at) || looks_like_entry(sources, *at, &called))
+        .collect()
+}
+
+/// True when the jit function `at` is launched rather than called: a launch in its file names
+/// it, or it is tuned, or it returns nothing, stores or loads, and no jit function of its file
+/// calls it.
+pub fn is_entry(sources: &dyn Sources, at: ItemRef) -> bool {
+    kernels(sources, at.file).contains(&at)
+}
+
+/// The jit functions that the bodies of `functions` mention, other than themselves.
+pub fn called_from_jit(sources: &dyn Sources, functions: &[ItemRef]) -> Vec<ItemRef> {
+    let mut called = Vec::new();
+    for at in functions {
+        let (Some(item), Some(function)) = (item(sources, *at), function(sources, *at)) else {
+            continue;
+        };
+        let path = item.body_scope();
+        let scope = Scope { file: at.file, path: &path };
+        for callee in callees(sources, scope, &function.body) {
+            if callee != *at && !called.contains(&callee) {
+                called.push(callee);
+            }
+        }
+    }
+    called
+}
+
+/// Jit functions that expressions of `body` name, as callees or as arguments.
+fn callees(sources: &dyn Sources, scope: Scope<'_>, body: &Body) -> Vec<ItemRef> {
+    let mut found = Vec::new();
+    let mut mention = |id: ExprId| {
+        if !matches!(body.exprs[id], Expr::Name(_) | Expr::Attribute { .. }) {
+            return;
+        }
+        if let Resolution::Jit(at) = resolve_expr(sources, scope, body, id)
+            && !found.contains(&at)
+        {
+            found.push(at);
+        }
+    };
+    for expr in body.exprs.values() {
+        if let Expr::Call { callee, args } = expr {
+            mention(*callee);
+            args.iter().for_each(|arg| mention(arg.value));
+        }
+    }
+    found
+}
+
+/// The jit functions that launches in `file` name.
+fn launched(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
+    let Some(module) = sources.module(file) else { return Vec::new() };
+    let mut found: Vec<ItemRef> = Vec::new();
+    for launch in &module.launches {
+        let path: Vec<Name> = launch.host.iter().cloned().collect();
+        let scope = Scope { file, path: &path };
+        if let Resolution::Jit(at) = resolve_expr(sources, scope, &launch.body, launch.kernel)
+            && !found.contains(&at)
+        {
+            found.push(at);
+        }
+    }
+    found
+}
+
+fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> bool {
+    let tuned = decorators(sources, at)
+        .iter()
+        .any(|decorator| matches!(decorator, Decorator::Autotune(_) | Decorator::Heuristics(_)));
+    if tuned {
+        return true;
+    }
+    let Some(function) = function(sources, at) else { return false };
+    !called.contains(&at) && !returns_value(&function.body) && touches_memory(&function.body)
+}
+
+fn returns_value(body: &Body) -> bool {
+    body.stmts.values().any(|stmt| matches!(stmt, Stmt::Return(Some(_))))
+}
+
+/// True when some call is of an attribute or function that reads or writes memory by its name.
+fn touches_memory(body: &Body) -> bool {
+    body.exprs.values().any(|expr| {
+        let Expr::Call { callee, .. } = expr else { return false };
+        let name = match &body.exprs[*callee] {
+            Expr::Name(name) | Expr::Attribute { attr: name, .. } => name,
+            _ => return false,
+        };
+        matches!(&**name, "load" | "store") || name.starts_with("atomic_")
+    })
+}

@@ -1,0 +1,129 @@
+//! Pure path logic of Python imports, for whoever owns the files. Paths use `/`.
+
+use crate::hir::Name;
+
+/// Extensions of files that hold kernels, in the order in which an import prefers them.
+pub const EXTENSIONS: [&str; 2] = ["py", "tile"];
+
+/// True for `.tile` files, in which `tl` and `triton` are in scope without imports.
+pub fn is_tile(path: &str) -> bool {
+    path.ends_with(".tile")
+}
+
+/// The directory that `level` leading dots mean in the file `path`: one dot is the file's own
+/// package, each further dot the one around it. `None` when the dots lead out of the path.
+pub fn relative_base(path: &str, level: u32) -> Option<String> {
+    let mut directory = parent(path)?;
+    for _ in 1..level {
+        directory = parent(directory)?;
+    }
+    Some(directory.to_owned())
+}
+
+/// Files that may be the module `module` below `directory`, best first.
+pub fn module_files(directory: &str, module: &[Name]) -> Vec<String> {
+    let mut stem = directory.trim_end_matches('/').to_owned();
+    for name in module {
+        if !stem.is_empty() || directory.starts_with('/') {
+            stem.push('/');
+        }
+        stem.push_str(name);
+    }
+    let init =
+        if stem.is_empty() { "__init__.py".to_owned() } else { format!("{stem}/__init__.py") };
+    let mut files = vec![init];
+    if !module.is_empty() {
+        files.extend(EXTENSIONS.iter().map(|extension| format!("{stem}.{extension}")));
+    }
+    files
+}
+
+/// The directories from which absolute imports of the file `path` may start, nearest first: the
+/// file's own directory, the directory above its outermost package, and that directory's parents
+/// up to `root`, each also with `src`. `exists` says whether a file is there.
+pub fn import_roots(path: &str, root: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut roots = Vec::new();
+    let Some(own) = parent(path) else { return roots };
+    roots.push(own.to_owned());
+    let mut directory = own;
+    while exists(&join(directory, "__init__.py")) {
+        match parent(directory) {
+            Some(up) => directory = up,
+            None => break,
+        }
+    }
+    loop {
+        for candidate in [directory.to_owned(), join(directory, "src")] {
+            if !roots.contains(&candidate) {
+                roots.push(candidate);
+            }
+        }
+        if directory == root || directory.is_empty() {
+            return roots;
+        }
+        match parent(directory) {
+            Some(up) if up.len() >= root.len() => directory = up,
+            _ => return roots,
+        }
+    }
+}
+
+/// Files that an import in `path` may mean, best first. `roots` are where absolute imports
+/// start: [`import_roots`], then the directories of the Python environment.
+pub fn candidates(path: &str, roots: &[String], level: u32, module: &[Name]) -> Vec<String> {
+    if level > 0 {
+        let base = relative_base(path, level);
+        return base.map(|base| module_files(&base, module)).unwrap_or_default();
+    }
+    if module.is_empty() {
+        return Vec::new();
+    }
+    roots.iter().flat_map(|root| module_files(root, module)).collect()
+}
+
+/// The directory of `path`; the empty path is the directory of a bare file name.
+fn parent(path: &str) -> Option<&str> {
+    if path.is_empty() || path == "/" {
+        return None;
+    }
+    match path.rfind('/') {
+        Some(0) => Some("/"),
+        Some(at) => Some(&path[..at]),
+        None => Some(""),
+    }
+}
+
+fn join(directory: &str, name: &str) -> String {
+    match directory {
+        "" => name.to_owned(),
+        _ if directory.ends_with('/') => format!("{directory}{name}"),
+        _ => format!("{directory}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(path: &str) -> Vec<Name> {
+        path.split('.').filter(|name| !name.is_empty()).map(Name::from).collect()
+    }
+
+    #[test]
+    fn relative_imports_start_at_the_package() {
+        let files = candidates("a/b/c.py", &[], 2, &names("d"));
+        assert_eq!(files, ["a/d/__init__.py", "a/d.py", "a/d.tile"]);
+        assert_eq!(candidates("a/b/c.py", &[], 1, &names("")), ["a/b/__init__.py"]);
+        assert_eq!(candidates("c.py", &[], 1, &names("d")), ["d/__init__.py", "d.py", "d.tile"]);
+        assert!(candidates("c.py", &[], 3, &names("d")).is_empty());
+    }
+
+    #[test]
+    fn absolute_imports_start_above_the_outermost_package() {
+        let exists = |path: &str| matches!(path, "/w/src/p/__init__.py" | "/w/src/p/q/__init__.py");
+        let roots = import_roots("/w/src/p/q/m.py", "/w", &exists);
+        assert_eq!(roots, ["/w/src/p/q", "/w/src", "/w/src/src", "/w"]);
+        let files = candidates("/w/src/p/q/m.py", &roots[1..2], 0, &names("p.k"));
+        assert_eq!(files, ["/w/src/p/k/__init__.py", "/w/src/p/k.py", "/w/src/p/k.tile"]);
+    }
+}

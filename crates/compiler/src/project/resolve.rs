@@ -1,0 +1,389 @@
+//! Following a name to what it means.
+
+use super::{ItemRef, Resolution, Scope, Sources, decorators, item, paths, triton};
+use crate::hir::{Arg, Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name};
+use crate::source::FileId;
+
+/// Imports and aliases are followed this far, which also ends cycles.
+const MAX_STEPS: u32 = 24;
+
+/// Bindings looked at for one answer, which bounds the cost of cycles of star imports.
+const MAX_WORK: u32 = 1000;
+
+/// What `name` means at `scope`.
+pub fn resolve(sources: &dyn Sources, scope: Scope<'_>, name: &str) -> Resolution {
+    Resolver { sources, steps: 0, work: 0 }.name(scope, name, None)
+}
+
+/// What the expression `id` of `body` means at `scope`, when it is a name or dotted path; other
+/// expressions are [`Resolution::Unknown`]. Names are those of `scope`: a caller with local
+/// variables looks there first.
+pub fn resolve_expr(
+    sources: &dyn Sources,
+    scope: Scope<'_>,
+    body: &Body,
+    id: ExprId,
+) -> Resolution {
+    Resolver { sources, steps: 0, work: 0 }.expr(scope, body, id, None)
+}
+
+/// What the binding `at` means.
+pub fn resolve_item(sources: &dyn Sources, at: ItemRef) -> Resolution {
+    Resolver { sources, steps: 0, work: 0 }.item(at)
+}
+
+/// What `base.name` means.
+pub fn resolve_member(sources: &dyn Sources, base: &Resolution, name: &str) -> Resolution {
+    Resolver { sources, steps: 0, work: 0 }.member(base, name)
+}
+
+/// How much a binding tells, when several bind one name.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    Unknown,
+    External,
+    Placeholder,
+    Followed,
+}
+
+struct Resolver<'a> {
+    sources: &'a dyn Sources,
+    steps: u32,
+    work: u32,
+}
+
+impl Resolver<'_> {
+    /// Runs `follow` one step deeper, or gives up.
+    fn step(&mut self, follow: impl FnOnce(&mut Self) -> Resolution) -> Resolution {
+        if self.steps >= MAX_STEPS || self.work >= MAX_WORK {
+            return Resolution::Unknown;
+        }
+        self.steps += 1;
+        self.work += 1;
+        let resolution = follow(self);
+        self.steps -= 1;
+        resolution
+    }
+
+    /// Looks `name` up from the innermost scope outwards; only items before `before` count.
+    fn name(&mut self, scope: Scope<'_>, name: &str, before: Option<u32>) -> Resolution {
+        let Some(module) = self.sources.module(scope.file) else { return Resolution::Undefined };
+        for depth in (0..=scope.path.len()).rev() {
+            let path = &scope.path[..depth];
+            if depth < scope.path.len() && is_class(&module, path) {
+                continue;
+            }
+            if let Some(found) = self.binding(scope.file, &module, path, name, before) {
+                return found;
+            }
+            if is_parameter(&module, path, name) {
+                return Resolution::Unknown;
+            }
+        }
+        self.starred(scope.file, &module, name).unwrap_or_else(|| self.implied(scope.file, name))
+    }
+
+    /// The best binding of `name` directly in the scope `path`.
+    fn binding(
+        &mut self,
+        file: FileId,
+        module: &Module,
+        path: &[Name],
+        name: &str,
+        before: Option<u32>,
+    ) -> Option<Resolution> {
+        let mut best: Option<(Weight, Resolution)> = None;
+        for index in module.items_named(name).rev() {
+            if before.is_some_and(|before| index >= before) {
+                continue;
+            }
+            if module.items[index as usize].scope != path {
+                continue;
+            }
+            let at = ItemRef { file, index };
+            let found = self.step(|resolver| resolver.item(at));
+            let weight = self.weight(&found);
+            if weight == Weight::Followed {
+                return Some(found);
+            }
+            if best.as_ref().is_none_or(|(known, _)| *known < weight) {
+                best = Some((weight, found));
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+
+    fn weight(&self, found: &Resolution) -> Weight {
+        match found {
+            Resolution::Unknown | Resolution::Undefined => Weight::Unknown,
+            Resolution::External(_) => Weight::External,
+            Resolution::Constant(at) if self.is_none(*at) => Weight::Placeholder,
+            _ => Weight::Followed,
+        }
+    }
+
+    fn is_none(&self, at: ItemRef) -> bool {
+        match item(self.sources, at).map(|item| item.kind) {
+            Some(ItemKind::Assign { body, value, .. }) => {
+                body.exprs[value] == Expr::Literal(Literal::None)
+            }
+            _ => false,
+        }
+    }
+
+    /// Bindings that star imports bring in, the last one first.
+    fn starred(&mut self, file: FileId, module: &Module, name: &str) -> Option<Resolution> {
+        let mut fallback = None;
+        for index in module.items_named("*").rev() {
+            let ItemKind::ImportFrom { level, path, .. } = &module.items[index as usize].kind
+            else {
+                continue;
+            };
+            match self.module_path(file, *level, path) {
+                Resolution::File(target) if !name.starts_with('_') => {
+                    let member = Resolution::File(target);
+                    match self.step(|resolver| resolver.member(&member, name)) {
+                        Resolution::Undefined => {}
+                        found => return Some(found),
+                    }
+                }
+                Resolution::TritonModule(path) if !PYTHON_BUILTINS.contains(&name) => {
+                    fallback = Some(triton::member(&path, name));
+                }
+                Resolution::External(_) if !PYTHON_BUILTINS.contains(&name) => {
+                    fallback.get_or_insert(Resolution::Unknown);
+                }
+                _ => {}
+            }
+        }
+        fallback
+    }
+
+    /// Names in scope without imports, in `.tile` files.
+    fn implied(&self, file: FileId, name: &str) -> Resolution {
+        let path: &[&str] = match name {
+            "tl" => &["language"],
+            "triton" => &[],
+            _ => return Resolution::Undefined,
+        };
+        if !paths::is_tile(&self.sources.path(file)) {
+            return Resolution::Undefined;
+        }
+        let path: Vec<Name> = path.iter().map(|name| Name::from(*name)).collect();
+        triton::resolve(&path)
+    }
+
+    fn item(&mut self, at: ItemRef) -> Resolution {
+        let Some(module) = self.sources.module(at.file) else { return Resolution::Undefined };
+        let Some(item) = module.items.get(at.index as usize) else { return Resolution::Undefined };
+        match &item.kind {
+            ItemKind::Import { path } => self.module_path(at.file, 0, path),
+            ItemKind::ImportFrom { level, path, member } => {
+                self.import_from(at.file, *level, path, member)
+            }
+            ItemKind::Function(function) => {
+                let scope = Scope { file: at.file, path: &item.scope };
+                let body = &function.body;
+                let mut marked = Resolution::Function(at);
+                for decorator in &function.decorators {
+                    let decorator = self.step(|resolver| {
+                        let callee = decorators::callee(body, *decorator);
+                        resolver.expr(scope, body, callee, Some(at.index))
+                    });
+                    match decorators::effect(self.sources, &decorator) {
+                        Some(decorators::Effect::Jit) => return Resolution::Jit(at),
+                        Some(decorators::Effect::ConstexprFunction) => {
+                            marked = Resolution::ConstexprFunction(at);
+                        }
+                        None => {}
+                    }
+                }
+                marked
+            }
+            ItemKind::Class(_) => Resolution::Class(at),
+            ItemKind::Assign { body, value, .. } => self.assigned(at, item, body, *value),
+            ItemKind::Unknown => Resolution::Unknown,
+        }
+    }
+
+    /// An assignment is followed when its value is an alias or wraps a function.
+    fn assigned(&mut self, at: ItemRef, item: &Item, body: &Body, value: ExprId) -> Resolution {
+        let scope = Scope { file: at.file, path: &item.scope };
+        let before = Some(at.index);
+        match &body.exprs[value] {
+            Expr::Name(_) | Expr::Attribute { .. } => {
+                match self.step(|resolver| resolver.expr(scope, body, value, before)) {
+                    Resolution::Unknown | Resolution::Undefined => Resolution::Constant(at),
+                    found => found,
+                }
+            }
+            Expr::Call { callee, args } => {
+                let wrapped =
+                    self.step(|resolver| resolver.wrapped(scope, body, *callee, args, before));
+                match wrapped {
+                    Resolution::Constexpr(_) => Resolution::Constexpr(at),
+                    Resolution::Unknown => Resolution::Constant(at),
+                    found => found,
+                }
+            }
+            _ => Resolution::Constant(at),
+        }
+    }
+
+    /// `triton.jit(f)`, `triton.autotune(...)(f)` and the like; `tl.constexpr(value)`.
+    fn wrapped(
+        &mut self,
+        scope: Scope<'_>,
+        body: &Body,
+        callee: ExprId,
+        args: &[Arg],
+        before: Option<u32>,
+    ) -> Resolution {
+        let wrapper = self.expr(scope, body, decorators::callee(body, callee), before);
+        if wrapper == Resolution::Triton("language.constexpr".into()) {
+            let at = ItemRef { file: scope.file, index: 0 };
+            return Resolution::Constexpr(at);
+        }
+        let [Arg { value, .. }, ..] = args else { return Resolution::Unknown };
+        if !matches!(body.exprs[*value], Expr::Name(_) | Expr::Attribute { .. }) {
+            return Resolution::Unknown;
+        }
+        let makes_jit = decorators::effect(self.sources, &wrapper) == Some(decorators::Effect::Jit);
+        match self.expr(scope, body, *value, before) {
+            Resolution::Function(inner) if makes_jit => Resolution::Jit(inner),
+            Resolution::Jit(inner) => Resolution::Jit(inner),
+            _ => Resolution::Unknown,
+        }
+    }
+
+    fn expr(
+        &mut self,
+        scope: Scope<'_>,
+        body: &Body,
+        id: ExprId,
+        before: Option<u32>,
+    ) -> Resolution {
+        match &body.exprs[id] {
+            Expr::Name(name) => self.name(scope, name, before),
+            Expr::Attribute { value, attr } => {
+                match self.step(|resolver| resolver.expr(scope, body, *value, before)) {
+                    Resolution::Undefined => Resolution::Undefined,
+                    base => self.member(&base, attr),
+                }
+            }
+            _ => Resolution::Unknown,
+        }
+    }
+
+    fn member(&mut self, base: &Resolution, name: &str) -> Resolution {
+        match base {
+            Resolution::TritonModule(module) => triton::member(module, name),
+            Resolution::File(file) => self.file_member(*file, name),
+            Resolution::External(path) => {
+                let mut path = path.clone();
+                path.push(Name::from(name));
+                Resolution::External(path)
+            }
+            _ => Resolution::Unknown,
+        }
+    }
+
+    /// A name that the module `file` binds, or a module below the package `file`.
+    fn file_member(&mut self, file: FileId, name: &str) -> Resolution {
+        let found = self.step(|resolver| resolver.name(Scope { file, path: &[] }, name, None));
+        let is_package = self.sources.path(file).ends_with("__init__.py");
+        match found {
+            Resolution::Undefined if is_package => {
+                let submodule = self.sources.import(file, 1, &[Name::from(name)]);
+                submodule.map_or(Resolution::Undefined, Resolution::File)
+            }
+            found => found,
+        }
+    }
+
+    fn import_from(&mut self, file: FileId, level: u32, path: &[Name], member: &str) -> Resolution {
+        let base = self.module_path(file, level, path);
+        match self.step(|resolver| resolver.member(&base, member)) {
+            Resolution::External(_) | Resolution::Undefined => {}
+            found => return found,
+        }
+        let mut whole = path.to_vec();
+        whole.push(Name::from(member));
+        match self.sources.import(file, level, &whole) {
+            Some(file) => Resolution::File(file),
+            None => Resolution::External(whole),
+        }
+    }
+
+    fn module_path(&self, file: FileId, level: u32, path: &[Name]) -> Resolution {
+        if level == 0 && path.first().is_some_and(|first| &**first == "triton") {
+            return triton::resolve(&path[1..]);
+        }
+        match self.sources.import(file, level, path) {
+            Some(file) => Resolution::File(file),
+            None => Resolution::External(path.to_vec()),
+        }
+    }
+}
+
+fn is_class(module: &Module, path: &[Name]) -> bool {
+    binder(module, path).is_some_and(|item| matches!(item.kind, ItemKind::Class(_)))
+}
+
+fn is_parameter(module: &Module, path: &[Name], name: &str) -> bool {
+    match binder(module, path).map(|item| &item.kind) {
+        Some(ItemKind::Function(function)) => {
+            function.params.iter().any(|param| &*param.name == name)
+        }
+        _ => false,
+    }
+}
+
+/// The function or class whose inside `path` is.
+fn binder<'m>(module: &'m Module, path: &[Name]) -> Option<&'m Item> {
+    let (name, outer) = path.split_last()?;
+    let items = module.items_named(name).map(|index| &module.items[index as usize]);
+    items.rev().find(|item| {
+        item.scope == outer && matches!(item.kind, ItemKind::Function(_) | ItemKind::Class(_))
+    })
+}
+
+/// Names that Python defines everywhere and that star imports are not taken to shadow.
+const PYTHON_BUILTINS: &[&str] = &[
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "callable",
+    "dict",
+    "enumerate",
+    "filter",
+    "float",
+    "getattr",
+    "hasattr",
+    "int",
+    "isinstance",
+    "issubclass",
+    "len",
+    "list",
+    "map",
+    "max",
+    "min",
+    "object",
+    "open",
+    "print",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "setattr",
+    "slice",
+    "sorted",
+    "str",
+    "sum",
+    "super",
+    "tuple",
+    "type",
+    "zip",
+];

@@ -1,0 +1,160 @@
+//! Resolution across files.
+
+use super::*;
+
+/// What `name` means at module level of the last of `files`.
+fn meaning(files: &[(&str, &str)], name: &str) -> String {
+    let mut sources = MemorySources::new(vec![String::new()]);
+    let mut last = FileId(0);
+    for (path, text) in files {
+        last = sources.add(path, text);
+    }
+    let body = crate::hir::lower_expression(name).expect("an expression");
+    let scope = Scope { file: last, path: &[] };
+    let describe = |at: ItemRef| {
+        let item = item(&sources, at).expect("an item");
+        format!("{}::{}", sources.path(at.file), item.name)
+    };
+    match resolve_expr(&sources, scope, &body.0, body.2) {
+        Resolution::TritonModule(path) => format!("triton module {path:?}"),
+        Resolution::Triton(path) => format!("triton {path}"),
+        Resolution::Jit(at) => format!("jit {}", describe(at)),
+        Resolution::ConstexprFunction(at) => format!("constexpr function {}", describe(at)),
+        Resolution::Function(at) => format!("function {}", describe(at)),
+        Resolution::Class(at) => format!("class {}", describe(at)),
+        Resolution::Constexpr(at) => format!("constexpr {}", describe(at)),
+        Resolution::Constant(at) => format!("constant {}", describe(at)),
+        Resolution::File(file) => format!("file {}", sources.path(file)),
+        Resolution::External(path) => format!("external {}", path.join(".")),
+        Resolution::Unknown => "unknown".to_owned(),
+        Resolution::Undefined => "undefined".to_owned(),
+    }
+}
+
+#[test]
+fn every_spelling_of_triton_means_the_same() {
+    let load = "triton language.load";
+    assert_eq!(meaning(&[("a.py", "import triton.language as tl")], "tl.load"), load);
+    assert_eq!(meaning(&[("a.py", "from triton import language as tl")], "tl.load"), load);
+    assert_eq!(meaning(&[("a.py", "from triton.language import load as l")], "l"), load);
+    assert_eq!(meaning(&[("a.py", "import triton")], "triton.language.load"), load);
+    assert_eq!(meaning(&[("a.py", "import triton.language")], "triton.language.load"), load);
+    assert_eq!(meaning(&[("a.py", "from triton.language import *")], "load"), load);
+    assert_eq!(meaning(&[("a.py", "from triton.language.core import load")], "load"), load);
+    assert_eq!(meaning(&[("a.tile", "")], "tl.load"), load);
+    assert_eq!(meaning(&[("a.py", "")], "tl.load"), "undefined");
+    assert_eq!(
+        meaning(&[("a.py", "import triton.language as tl")], "tl.math"),
+        "triton module \"language.math\""
+    );
+    let rsqrt = "triton language.extra.libdevice.rsqrt";
+    assert_eq!(
+        meaning(&[("a.py", "import triton.language as tl")], "tl.extra.cuda.libdevice.rsqrt"),
+        rsqrt
+    );
+}
+
+#[test]
+fn a_failing_import_falls_back() {
+    let text = "\
+try:
+    from triton.language.extra.libdevice import rsqrt
+except ModuleNotFoundError:
+    from triton.language.math import rsqrt
+try:
+    import triton.language.extra.libdevice as dev
+except ImportError:
+    from elsewhere import dev
+try:
+    from k import kernel
+except ImportError:
+    kernel = None
+";
+    let kernel = "import triton\n@triton.jit\ndef kernel(x): pass\n";
+    let files = [("k.py", kernel), ("a.py", text)];
+    assert_eq!(meaning(&files, "rsqrt"), "triton language.math.rsqrt");
+    assert_eq!(meaning(&files, "dev"), "triton module \"language.extra.libdevice\"");
+    assert_eq!(meaning(&files, "kernel"), "jit k.py::kernel");
+}
+
+#[test]
+fn names_are_followed_through_packages() {
+    let files = [
+        ("p/__init__.py", "from .inner import *\nfrom . import other as renamed\n"),
+        ("p/inner.py", "from triton import jit\nimport torch\n@jit\ndef helper(x): pass\nN = 4\n"),
+        ("p/other.py", "import triton.language as tl\nB = tl.constexpr(64)\nexp = tl.exp\n"),
+        ("a.py", "import p\nfrom p import helper as h, missing\nimport p.other\nloop = loop\n"),
+    ];
+    assert_eq!(meaning(&files, "h"), "jit p/inner.py::helper");
+    assert_eq!(meaning(&files, "p.N"), "constant p/inner.py::N");
+    assert_eq!(meaning(&files, "p.renamed.B"), "constexpr p/other.py::B");
+    assert_eq!(meaning(&files, "p.other.exp"), "triton language.exp");
+    assert_eq!(meaning(&files, "p.torch.float16"), "external torch.float16");
+    assert_eq!(meaning(&files, "missing"), "external p.missing");
+    assert_eq!(meaning(&files, "loop"), "constant a.py::loop");
+    assert_eq!(meaning(&files, "nothing"), "undefined");
+}
+
+#[test]
+fn import_cycles_end() {
+    let files = [
+        ("b.py", "from a import *\nfrom a import x\n"),
+        ("a.py", "from b import *\nfrom b import x\n"),
+    ];
+    assert_eq!(meaning(&files, "x"), "unknown");
+    assert_eq!(meaning(&files, "y"), "unknown");
+}
+
+#[test]
+fn jit_functions_in_every_guise() {
+    let text = "\
+import functools
+import triton
+import triton as t
+from triton import jit
+from triton.runtime.jit import jit as runtime_jit
+from numba import jit as other_jit
+from wrap import libentry, fast_jit
+
+@triton.jit
+def a(x): tl.store(x, 1)
+@libentry()
+@triton.autotune(configs=[], key=['n'])
+@t.jit(do_not_specialize=['n'])
+def b(x, n): pass
+@runtime_jit
+def c(x): return x
+@other_jit
+def not_d(x): pass
+def e(x): pass
+e2 = triton.jit(e)
+@fast_jit
+def f(x): c(x)
+if True:
+    @jit
+    def g(x): pass
+def factory(n):
+    @jit
+    def h(x): pass
+    return h
+@triton.constexpr_function
+def not_i(x): pass
+class C:
+    @staticmethod
+    @jit
+    def m(x): pass
+def host(x):
+    e2[(1,)](x)
+    g[1](x)
+";
+    let wrap = "import triton\ndef fast_jit(f): return triton.jit(f, debug=True)\n";
+    let mut sources = MemorySources::new(vec![]);
+    sources.add("wrap.py", wrap);
+    let file = sources.add("a.py", text);
+    let names = |found: Vec<ItemRef>| {
+        let names = found.iter().map(|at| item(&sources, *at).expect("an item").name.to_string());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(jit_functions(&sources, file)), "a b c e f g h m");
+    assert_eq!(names(kernels(&sources, file)), "a b e g");
+}
