@@ -1,0 +1,197 @@
+//! The assembler: PTX to machine code, with a deadline, and what it reports.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use thiserror::Error;
+use tile_compiler::artifact::Resources;
+use wait_timeout::ChildExt;
+
+use crate::occupancy::SmLimits;
+
+/// How long the assembler may take.
+pub const DEADLINE: Duration = Duration::from_secs(45);
+
+/// Why there is no machine code.
+#[derive(Debug, Error)]
+pub enum AssembleError {
+    /// The assembler could not be started, or files could not be written.
+    #[error("cannot run {}: {source}; check that it is executable, or run `tile doctor --fix`", path.display())]
+    Io {
+        /// The assembler.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It took longer than [`DEADLINE`].
+    #[error("ptxas did not finish within {} s; a smaller tile compiles faster", DEADLINE.as_secs())]
+    Timeout,
+    /// It rejected the PTX.
+    #[error("ptxas rejected the PTX for {arch}:\n{log}")]
+    Rejected {
+        /// The architecture.
+        arch: String,
+        /// Its messages.
+        log: String,
+    },
+}
+
+/// Machine code with the assembler's report.
+#[derive(Debug, Clone)]
+pub struct Assembled {
+    /// The ELF image.
+    pub cubin: Vec<u8>,
+    /// The report.
+    pub report: Report,
+}
+
+/// What `ptxas -v` reports of one entry function, per thread unless noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Registers.
+    pub registers: u32,
+    /// Bytes of stack frame.
+    pub stack_bytes: u32,
+    /// Bytes of spill stores.
+    pub spill_store_bytes: u32,
+    /// Bytes of spill loads.
+    pub spill_load_bytes: u32,
+    /// Bytes of static shared memory per CTA.
+    pub static_shared_bytes: u32,
+}
+
+/// Assembles `ptx` for `arch` with line information.
+///
+/// # Errors
+/// When the assembler cannot be run, takes too long or rejects the text.
+pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, AssembleError> {
+    let io = |source| AssembleError::Io { path: ptxas.to_owned(), source };
+    let folder = tempfile::tempdir().map_err(io)?;
+    let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
+    std::fs::write(&input, ptx).map_err(io)?;
+    let mut child = Command::new(ptxas)
+        .args(["-lineinfo", "-v", "--gpu-name", arch])
+        .arg(&input)
+        .arg("-o")
+        .arg(&output)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(io)?;
+    let stderr = child.stderr.take();
+    // Read while it runs: a full pipe would block it.
+    let reader = std::thread::spawn(move || {
+        let mut log = Vec::new();
+        stderr.map(|mut stderr| stderr.read_to_end(&mut log));
+        String::from_utf8_lossy(&log).into_owned()
+    });
+    let Some(status) = child.wait_timeout(DEADLINE).map_err(io)? else {
+        // It may end by itself in between; there is nothing more to do about it either way.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(AssembleError::Timeout);
+    };
+    let log = reader.join().unwrap_or_default();
+    if !status.success() {
+        let log = log.trim().replace(&*input.to_string_lossy(), "kernel.ptx");
+        return Err(AssembleError::Rejected { arch: arch.to_owned(), log });
+    }
+    let cubin = std::fs::read(&output).map_err(io)?;
+    Ok(Assembled { cubin, report: Report::parse(&log) })
+}
+
+impl Report {
+    /// Reads the log of `ptxas -v`. Where several functions are listed, the entry's numbers and
+    /// the largest of the others count.
+    pub fn parse(log: &str) -> Report {
+        let mut report = Report::default();
+        for line in log.lines() {
+            let number = |suffix: &str| number_before(line, suffix).unwrap_or(0);
+            let raise = |field: &mut u32, value: u32| *field = (*field).max(value);
+            raise(&mut report.registers, number(" registers"));
+            raise(&mut report.stack_bytes, number(" bytes stack frame"));
+            raise(&mut report.spill_store_bytes, number(" bytes spill stores"));
+            raise(&mut report.spill_load_bytes, number(" bytes spill loads"));
+            raise(&mut report.static_shared_bytes, number(" bytes smem"));
+        }
+        report
+    }
+
+    /// The report as resources of a kernel of `num_warps` warps that asks for `dynamic_shared`
+    /// bytes at launch.
+    pub fn resources(
+        &self,
+        ptxas: &Path,
+        arch: &str,
+        num_warps: u32,
+        dynamic_shared: u32,
+    ) -> Option<Resources> {
+        let shared_bytes = self.static_shared_bytes + dynamic_shared;
+        let limits = SmLimits::of(arch)?;
+        let (occupancy, limited_by) = limits.occupancy(num_warps, self.registers, shared_bytes);
+        Some(Resources {
+            registers: self.registers,
+            shared_bytes,
+            spill_load_bytes: self.spill_load_bytes,
+            spill_store_bytes: self.spill_store_bytes,
+            stack_bytes: self.stack_bytes,
+            occupancy,
+            limited_by,
+            source: version(ptxas),
+        })
+    }
+}
+
+fn number_before(line: &str, suffix: &str) -> Option<u32> {
+    let front = &line[..line.find(suffix)?];
+    let digits = front.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
+    front[digits..].parse().ok()
+}
+
+/// `ptxas 12.9.86`: asked for once per process and assembler.
+pub fn version(ptxas: &Path) -> String {
+    static KNOWN: OnceLock<(PathBuf, String)> = OnceLock::new();
+    let ask = || {
+        let output = Command::new(ptxas).arg("--version").stdin(Stdio::null()).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let text = text.unwrap_or_default();
+        let version = text.lines().find_map(|line| line.split(", V").nth(1));
+        format!("ptxas {}", version.unwrap_or("of unknown version").trim())
+    };
+    let (path, version) = KNOWN.get_or_init(|| (ptxas.to_owned(), ask()));
+    if path == ptxas { version.clone() } else { ask() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_is_read() {
+        let log = "ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'softmax' for 'sm_90a'
+ptxas info    : Function properties for softmax
+    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 53 registers, used 1 barriers, 16 bytes cumulative stack size, 32 bytes smem
+ptxas info    : Compile time = 9.1 ms
+";
+        let expected = Report {
+            registers: 53,
+            stack_bytes: 16,
+            spill_store_bytes: 8,
+            spill_load_bytes: 12,
+            static_shared_bytes: 32,
+        };
+        assert_eq!(Report::parse(log), expected);
+    }
+
+    #[test]
+    fn a_missing_assembler_is_an_error_that_says_what_to_do() {
+        let error = assemble(Path::new("/nonexistent/ptxas"), "", "sm_90a").unwrap_err();
+        assert!(error.to_string().contains("tile doctor --fix"), "{error}");
+    }
+}
