@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -164,8 +164,15 @@ function steps({ workbench, tile, text, kernel, picture }) {
 
 /** Process ids of the servers that run. */
 function servers(tile) {
-  const { stdout } = spawnSync("pgrep", ["-f", `${tile} lsp`], { encoding: "utf8" });
-  return stdout.split("\n").filter((id) => id !== "").map(Number);
+  const commandLine = (id) => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, "utf8");
+    } catch {
+      return ""; // ended in between
+    }
+  };
+  const ids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return ids.filter((id) => commandLine(id).endsWith(`${tile}\0lsp\0`)).map(Number);
 }
 
 /** Texts of the drawn lines of an editor that carry the link's background. */
