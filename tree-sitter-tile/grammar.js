@@ -130,6 +130,27 @@ module.exports = grammar(python, {
 
     _simple_statement: (_, inherited) => without(inherited, PYTHON_2),
 
+    raise_statement: $ => seq(
+      'raise',
+      optional(seq($.expression, optional(seq('from', field('cause', $.expression))))),
+    ),
+
+    parameter: (_, inherited) => without(inherited, ['tuple_pattern']),
+
+    default_parameter: (_, inherited) => without(inherited, ['tuple_pattern']),
+
+    // `as` belongs to `with` and `except` alone.
+    expression: (_, inherited) => without(inherited, ['as_pattern']),
+
+    with_item: $ => prec.dynamic(1, field('value', choice($.expression, $.as_pattern))),
+
+    // Type parameters can have defaults.
+    type_parameter: $ => seq(
+      '[',
+      commaSeparated(seq($.type, optional(seq('=', field('default', $.type))))),
+      ']',
+    ),
+
     comparison_operator: (_, inherited) => without(inherited, ['<>']),
 
     // A comma needs an argument before it.

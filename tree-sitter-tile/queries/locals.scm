@@ -40,6 +40,7 @@
 (for_in_clause left: (pattern_list (identifier) @local.definition.var))
 (scenario_for left: (identifier) @local.definition.var)
 (as_pattern alias: (as_pattern_target (identifier) @local.definition.var))
+(except_clause alias: (identifier) @local.definition.var)
 
 (import_statement name: (dotted_name . (identifier) @local.definition.import))
 (import_from_statement name: (dotted_name (identifier) @local.definition.import))

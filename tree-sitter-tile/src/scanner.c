@@ -707,6 +707,12 @@ static bool scan_token(
         lexer->mark_end(lexer);
         return at_line_end(lexer) && emit(lexer, ERROR_SENTINEL);
     }
+    if (c == ':' && top_is(scanner, FIELD)) {
+        // A format specifier may begin with `=`, so this is never `:=`.
+        advance(lexer);
+        lexer->mark_end(lexer);
+        return emit(lexer, COLON);
+    }
     if (c == '@' && may_close) return scan_decorator(scanner, lexer, valid, indent);
     if (is_code_char(c) && top_is(scanner, SCENARIO_CODES)) return scan_diagnostic_code(lexer);
     if (is_letter(c)) return scan_word(scanner, lexer, valid, may_close, indent);

@@ -9,6 +9,7 @@ use xshell::Shell;
 
 mod bench;
 mod demo;
+mod grammar;
 mod package;
 mod setup;
 mod suite;
@@ -38,6 +39,12 @@ enum Task {
     },
     /// Time the example kernels at the sizes of the published figures; needs a CUDA device.
     Bench,
+    /// Generate the parser's tables from tree-sitter-tile/grammar.js; needs node.
+    Grammar {
+        /// Fail when the committed files are stale instead of writing them.
+        #[arg(long)]
+        check: bool,
+    },
     /// Build the release binary and the VS Code extension into `target/package`.
     Package,
 }
@@ -61,6 +68,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Setup { build_only: true } => setup::for_build(&sh)?,
         Task::Setup { build_only: false } => setup::for_tests(&sh)?,
         Task::Bench => bench::run(&sh)?,
+        Task::Grammar { check } => grammar::generate(check)?,
         Task::Package => package::run(&sh)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use xshell::{Cmd, Shell, cmd};
 
 use crate::suite::{Counts, Suite};
-use crate::{build_tile, examples, root, setup, target};
+use crate::{build_tile, examples, grammar, root, setup, target};
 
 /// Packages that must not reach what stands beside them: the editor's half links no LLVM and no
 /// driver, the compiler speaks no protocol.
@@ -28,6 +28,7 @@ pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<ExitCode> {
     let mut suite = Suite::new(only);
     suite.check("format", || Ok(cmd!(sh, "cargo fmt --all --check").quiet().run()?));
     suite.check("clippy", || clippy(sh));
+    suite.check("grammar", || grammar::generate(true));
     suite.counted("layers", || layers(sh));
     suite.counted("rust tests", || rust_tests(sh));
     suite.counted("extension", || extension(sh));
