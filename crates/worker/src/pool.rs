@@ -19,7 +19,7 @@ use tile_compiler::artifact::Artifact;
 
 use crate::cache::Cache;
 use crate::protocol::{
-    Body, CompileRequest, Failure, FailureKind, Request, Response, RunRequest, Task,
+    Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Response, RunRequest, Task,
 };
 
 /// Longest that a compilation may take.
@@ -189,6 +189,20 @@ impl Pool {
         self.call(Task::Run(Box::new(request.clone())), RUN_DEADLINE, cancel, on_event)
     }
 
+    /// The CUDA devices of this machine; empty without a driver.
+    ///
+    /// # Errors
+    /// See [`WorkerError`].
+    pub fn devices(&self) -> Result<Vec<DeviceInfo>, WorkerError> {
+        let mut devices = Vec::new();
+        self.call(Task::Devices, COMPILE_DEADLINE, &Cancel::default(), &mut |body| {
+            if let Body::Result(value) = body {
+                devices.extend(serde_json::from_value(value).ok());
+            }
+        })?;
+        Ok(devices)
+    }
+
     /// Ends every idle worker, and every busy one once its task is over.
     pub fn restart(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
@@ -207,7 +221,7 @@ impl Pool {
         cancel: &Cancel,
         on_event: &mut dyn FnMut(Body),
     ) -> Result<(), WorkerError> {
-        let retry = matches!(task, Task::Compile(_));
+        let retry = !matches!(task, Task::Run(_));
         let id = self.next_id.fetch_add(1, Ordering::SeqCst);
         let request = Request { id, task };
         let line = serde_json::to_string(&request).map_err(|error| {

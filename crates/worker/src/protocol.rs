@@ -26,6 +26,8 @@ pub enum Task {
     Compile(CompileRequest),
     /// Run or time kernels of a file.
     Run(Box<RunRequest>),
+    /// Name the CUDA devices; the answer is one [`Body::Result`] each, a [`DeviceInfo`].
+    Devices,
 }
 
 /// Compile one kernel under one specialization.
@@ -108,6 +110,17 @@ impl std::str::FromStr for Device {
                 .ok_or_else(|| format!("`{text}` is not a device; use auto, cpu or cuda:N")),
         }
     }
+}
+
+/// A CUDA device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// Its marketing name.
+    pub name: String,
+    /// Its architecture, such as `sm_90a`.
+    pub arch: String,
+    /// Its memory, in bytes.
+    pub memory_bytes: u64,
 }
 
 /// Flags and pins that change a specialization.

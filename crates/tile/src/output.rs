@@ -1,0 +1,63 @@
+//! Standard output and standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::CommandError;
+
+/// Prints one line of a program's output.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| CommandError::usage(format!("cannot write JSON: {error}")))?;
+    text_line(&text)
+}
+
+/// Prints a line.
+pub(crate) fn text_line(text: &str) -> Result<(), CommandError> {
+    write_all(text.as_bytes())?;
+    write_all(b"\n")
+}
+
+/// Prints bytes as they are.
+pub(crate) fn write_all(bytes: &[u8]) -> Result<(), CommandError> {
+    match io::stdout().write_all(bytes) {
+        Ok(()) => Ok(()),
+        // A reader that has seen enough (`| head`) is no error.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(CommandError::usage(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// Tells the user what went wrong.
+pub(crate) fn error(message: &str) {
+    tell("error", "\x1b[1;31m", message);
+}
+
+/// Tells the user something in passing.
+pub(crate) fn note(message: &str) {
+    tell("note", "\x1b[1;36m", message);
+}
+
+fn tell(what: &str, color: &str, message: &str) {
+    // Standard error that cannot be written leaves nobody to tell.
+    let _ = if styled(&io::stderr()) {
+        writeln!(io::stderr(), "{color}{what}\x1b[0m: {message}")
+    } else {
+        writeln!(io::stderr(), "{what}: {message}")
+    };
+}
+
+/// Whether output to this stream may carry colors.
+pub(crate) fn styled(stream: &impl IsTerminal) -> bool {
+    let forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    forced || (!refused && stream.is_terminal())
+}
+
+/// Sends the program's own log to standard error, as far as `TILE_LOG` asks for it.
+pub(crate) fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TILE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+}
