@@ -5,6 +5,10 @@ use std::process::Command;
 
 use crate::cache::user_folder;
 
+/// What to tell users who have none.
+pub const MISSING: &str = "there is no ptxas, so nothing can be measured or made into machine \
+                           code; `tile doctor --fix` fetches it, or set TILE_PTXAS";
+
 /// The assembler to use, or `None` when there is none.
 ///
 /// A `setting` of the user (an option, `TILE_PTXAS`) is final, so that a wrong one is not hidden

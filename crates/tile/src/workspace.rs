@@ -1,0 +1,329 @@
+//! Files on disk as the compiler sees them: found, read, parsed once, imports followed.
+//!
+//! A [`Workspace`] hands out one [`FileId`] per file in the order of first use; a file is read
+//! when it is first needed and stays as it was then. It can be shared between threads.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use ignore::WalkBuilder;
+use tile_compiler::eval::Project;
+use tile_compiler::hir::{self, Module, Name};
+use tile_compiler::source::{FileId, LineIndex};
+use tile_compiler::syntax::Parse;
+
+use crate::render::Files;
+
+/// Largest file that is read, in bytes.
+pub(crate) const MAX_BYTES: u64 = 4 << 20;
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// The path as the user wrote it, or as found on a walk.
+    pub(crate) name: String,
+    /// Where it lies; `None` for standard input.
+    pub(crate) path: PathBuf,
+    /// The text.
+    pub(crate) text: Arc<str>,
+    lines: OnceLock<LineIndex>,
+    parse: OnceLock<Parse>,
+    module: OnceLock<Arc<Module>>,
+}
+
+impl File {
+    fn new(name: String, path: PathBuf, text: Arc<str>) -> File {
+        let (lines, parse, module) = Default::default();
+        File { name, path, text, lines, parse, module }
+    }
+
+    /// Its lines.
+    pub(crate) fn lines(&self) -> &LineIndex {
+        self.lines.get_or_init(|| LineIndex::new(&self.text))
+    }
+
+    /// Its syntax tree.
+    pub(crate) fn parse(&self) -> &Parse {
+        self.parse.get_or_init(|| Parse::new(Arc::clone(&self.text)))
+    }
+
+    /// Its meaning, free of positions.
+    pub(crate) fn module(&self) -> &Arc<Module> {
+        self.module.get_or_init(|| Arc::new(hir::lower(self.parse())))
+    }
+}
+
+/// Files by number and by path.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    files: RwLock<Vec<Arc<File>>>,
+    by_path: Mutex<HashMap<PathBuf, Option<FileId>>>,
+    imports: Mutex<HashMap<(PathBuf, String), Option<PathBuf>>>,
+    site_packages: Option<PathBuf>,
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadError {
+    /// The file, as the user wrote it.
+    pub(crate) name: String,
+    /// What is wrong and what to do.
+    pub(crate) message: String,
+}
+
+impl Workspace {
+    /// A workspace that also follows imports into this site-packages folder.
+    pub(crate) fn new(site_packages: Option<PathBuf>) -> Workspace {
+        Workspace { site_packages, ..Workspace::default() }
+    }
+
+    /// Reads a file, or returns it if it was read before.
+    pub(crate) fn open(&self, path: &Path) -> Result<FileId, ReadError> {
+        let key = normal(path);
+        if let Some(Some(id)) = lock(&self.by_path).get(&key) {
+            return Ok(*id);
+        }
+        let text = read(path)?;
+        Ok(self.add(path.display().to_string(), key, text))
+    }
+
+    /// Adds a text that stands for the file at `path`, which need not exist.
+    pub(crate) fn open_text(&self, path: &Path, text: String) -> FileId {
+        self.add(path.display().to_string(), normal(path), text)
+    }
+
+    fn add(&self, name: String, path: PathBuf, text: String) -> FileId {
+        let mut by_path = lock(&self.by_path);
+        if let Some(Some(id)) = by_path.get(&path) {
+            return *id;
+        }
+        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        let id = FileId(files.len() as u32);
+        files.push(Arc::new(File::new(name, path.clone(), text.into())));
+        by_path.insert(path, Some(id));
+        id
+    }
+
+    /// A file by number.
+    pub(crate) fn file(&self, id: FileId) -> Option<Arc<File>> {
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        files.get(id.0 as usize).cloned()
+    }
+
+    /// Every file that was read so far.
+    pub(crate) fn table(&self) -> FileTable {
+        FileTable(self.files.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// The file of `name` in `folder`, as a module or a package.
+    fn module_in(folder: &Path, path: &[Name]) -> Option<PathBuf> {
+        let base = path.iter().fold(folder.to_owned(), |base, part| base.join(&**part));
+        let package = base.join("__init__.py");
+        if package.is_file() {
+            return Some(package);
+        }
+        let module = base.with_extension("py");
+        (!path.is_empty() && module.is_file()).then_some(module)
+    }
+
+    fn find_import(&self, from: &Path, level: u32, path: &[Name]) -> Option<PathBuf> {
+        let folder = from.parent()?;
+        if level > 0 {
+            let base = folder.ancestors().nth(level as usize - 1)?;
+            return Self::module_in(base, path);
+        }
+        let is_root = |folder: &Path| folder.join(".git").exists();
+        let mut inside = true;
+        let roots = folder.ancestors().take_while(|folder| {
+            std::mem::replace(&mut inside, inside && !is_root(folder))
+        });
+        let site_packages = self.site_packages.as_deref();
+        roots.chain(site_packages).find_map(|root| Self::module_in(root, path))
+    }
+}
+
+impl Project for Workspace {
+    fn module(&self, file: FileId) -> Option<Arc<Module>> {
+        Some(Arc::clone(self.file(file)?.module()))
+    }
+
+    fn import(&self, file: FileId, level: u32, path: &[Name]) -> Option<FileId> {
+        let from = self.file(file)?;
+        let spelled = format!("{level}{}", path.join("."));
+        let key = (from.path.parent()?.to_owned(), spelled);
+        let cached = lock(&self.imports).get(&key).cloned();
+        let found = match cached {
+            Some(found) => found,
+            None => {
+                let found = self.find_import(&from.path, level, path);
+                lock(&self.imports).insert(key, found.clone());
+                found
+            }
+        };
+        self.open(&found?).ok()
+    }
+
+    fn line_col(&self, file: FileId, offset: u32) -> (u32, u32) {
+        let Some(file) = self.file(file) else { return (1, 1) };
+        let at = file.lines().line_col(&file.text, offset);
+        (at.line + 1, at.col + 1)
+    }
+
+    fn has_implicit_imports(&self, file: FileId) -> bool {
+        self.file(file).is_some_and(|file| file.path.extension().is_some_and(|ext| ext == "tile"))
+    }
+}
+
+/// The files of a workspace at one moment.
+#[derive(Debug)]
+pub(crate) struct FileTable(Vec<Arc<File>>);
+
+impl Files for FileTable {
+    fn name(&self, file: FileId) -> &str {
+        &self.0[file.0 as usize].name
+    }
+
+    fn text(&self, file: FileId) -> &str {
+        &self.0[file.0 as usize].text
+    }
+
+    fn lines(&self, file: FileId) -> &LineIndex {
+        self.0[file.0 as usize].lines()
+    }
+}
+
+/// Reads a text file within the limits.
+pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
+    let name = path.display().to_string();
+    let io_error = |error: std::io::Error| ReadError {
+        name: name.clone(),
+        message: match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
+            _ => error.to_string(),
+        },
+    };
+    let meta = std::fs::metadata(path).map_err(io_error)?;
+    if meta.is_dir() {
+        let message = "this is a folder; name a file".to_owned();
+        return Err(ReadError { name, message });
+    }
+    if meta.len() > MAX_BYTES {
+        return Err(too_large(name, meta.len()));
+    }
+    decode(std::fs::read(path).map_err(io_error)?, name)
+}
+
+/// Reads standard input within the limits.
+pub(crate) fn read_stdin(name: &Path) -> Result<String, ReadError> {
+    use std::io::Read;
+    let name = name.display().to_string();
+    let mut bytes = Vec::new();
+    match std::io::stdin().take(MAX_BYTES + 1).read_to_end(&mut bytes) {
+        Ok(_) => decode(bytes, name),
+        Err(error) => Err(ReadError { name, message: error.to_string() }),
+    }
+}
+
+fn decode(bytes: Vec<u8>, name: String) -> Result<String, ReadError> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(too_large(name, bytes.len() as u64));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
+        let byte = error.as_bytes()[at];
+        ReadError {
+            name,
+            message: format!(
+                "not UTF-8: byte 0x{byte:02x} on line {line}; save the file as UTF-8"
+            ),
+        }
+    })?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+fn too_large(name: String, bytes: u64) -> ReadError {
+    let message = format!(
+        "{bytes} bytes is over the limit of 4 MiB ({MAX_BYTES} bytes); split the file"
+    );
+    ReadError { name, message }
+}
+
+/// The kernel files under a folder, sorted; `.gitignore` is honored.
+pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
+    let found = Mutex::new(Vec::new());
+    WalkBuilder::new(folder).require_git(false).build_parallel().run(|| {
+        Box::new(|entry| {
+            if let Ok(entry) = entry {
+                let path = entry.path();
+                let named = path.extension().is_some_and(|ext| ext == "py" || ext == "tile");
+                if named && entry.file_type().is_some_and(|kind| kind.is_file()) {
+                    lock(&found).push(tidy(path));
+                }
+            }
+            ignore::WalkState::Continue
+        })
+    });
+    let mut files = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    files.sort();
+    files
+}
+
+/// Without a leading `./`.
+fn tidy(path: &Path) -> PathBuf {
+    path.strip_prefix(".").unwrap_or(path).to_owned()
+}
+
+/// The site-packages folder of the environment around `folder`: an active virtual or Conda
+/// environment, else `.venv` or `venv` in the folder or above. Found without running Python.
+pub(crate) fn site_packages(folder: &Path) -> Option<PathBuf> {
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os);
+    let folder = normal(folder);
+    let nearby =
+        folder.ancestors().flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
+    active.map(PathBuf::from).chain(nearby).find_map(|environment| {
+        let versions = std::fs::read_dir(environment.join("lib")).ok()?;
+        let mut folders: Vec<PathBuf> = versions
+            .flatten()
+            .map(|version| version.path().join("site-packages"))
+            .filter(|folder| folder.is_dir())
+            .collect();
+        folders.sort();
+        folders.pop()
+    })
+}
+
+/// The version of a package, by the name of its metadata folder.
+pub(crate) fn package_version(site_packages: &Path, package: &str) -> Option<String> {
+    let entries = std::fs::read_dir(site_packages).ok()?;
+    entries.flatten().find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let rest = name.strip_prefix(package)?.strip_prefix('-')?;
+        Some(rest.strip_suffix(".dist-info")?.to_owned())
+    })
+}
+
+/// An absolute path without `.` and `..`, so that a file has one spelling. Links stay.
+fn normal(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut parts = PathBuf::new();
+    for part in absolute.components() {
+        match part {
+            Component::ParentDir => {
+                parts.pop();
+            }
+            Component::CurDir => {}
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
