@@ -67,9 +67,8 @@ fn assembler_line(assembler: Option<&std::path::Path>) -> Finding {
 }
 
 fn devices() -> Finding {
-    let answer = WorkerCommand::current_exe()
-        .map_err(|error| error.to_string())
-        .and_then(|command| {
+    let answer =
+        WorkerCommand::current_exe().map_err(|error| error.to_string()).and_then(|command| {
             Pool::new(command, Cache::disabled()).devices().map_err(|error| error.to_string())
         });
     match answer {

@@ -10,6 +10,7 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command};
 
+mod analysis;
 mod check;
 mod cli;
 mod doctor;
@@ -36,6 +37,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        _ => Err(CommandError::usage("not here yet")),
     }
 }
 

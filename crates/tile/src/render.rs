@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use annotate_snippets::{
-    Annotation, AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet, renderer::DecorStyle,
+    Annotation, AnnotationKind, Group, Level, Patch, Renderer, Snippet, renderer::DecorStyle,
 };
 use serde::Serialize;
-use tile_compiler::diagnostic::{Diagnostic, Fix, Severity};
+use tile_compiler::diagnostic::{Code, Diagnostic, Fix, Severity};
 use tile_compiler::source::{FileId, FileRange, LineCol, LineIndex, TextRange};
 
 /// Names and texts of the files that findings speak of.
@@ -38,10 +38,11 @@ pub(crate) fn human(files: &dyn Files, diagnostic: &Diagnostic, styled: bool) ->
         Severity::Error => Level::ERROR,
     };
     let title = level.primary_title(&diagnostic.message).id(diagnostic.code.name());
-    let mut report = vec![excerpts(files, diagnostic).into_iter().fold(
-        Group::with_title(title),
-        |group, excerpt| group.element(excerpt.snippet(files)),
-    )];
+    let mut report = vec![
+        excerpts(files, diagnostic)
+            .into_iter()
+            .fold(Group::with_title(title), |group, excerpt| group.element(excerpt.snippet(files))),
+    ];
     let notes = diagnostic.notes.iter().cloned().chain(specialization_note(diagnostic));
     if let Some(first) = report.pop() {
         report.push(notes.fold(first, |group, note| group.element(Level::NOTE.message(note))));
@@ -76,9 +77,10 @@ fn excerpts(files: &dyn Files, diagnostic: &Diagnostic) -> Vec<Excerpt> {
         let near = |excerpt: &&mut Excerpt| {
             let line = |range: TextRange| files.lines(related.at.file).line(range.start);
             excerpt.file == related.at.file
-                && excerpt.labels.iter().any(|(range, ..)| {
-                    line(*range).abs_diff(line(related.at.range)) < 100
-                })
+                && excerpt
+                    .labels
+                    .iter()
+                    .any(|(range, ..)| line(*range).abs_diff(line(related.at.range)) < 100)
         };
         match excerpts.iter_mut().find(near) {
             Some(excerpt) => excerpt.labels.push(label),
@@ -92,9 +94,10 @@ impl Excerpt {
     fn snippet<'f>(&self, files: &'f dyn Files) -> Snippet<'f, Annotation<'f>> {
         let ranges = self.labels.iter().map(|(range, ..)| *range);
         let stretch = Stretch::around(files, self.file, ranges);
-        let annotations = self.labels.iter().map(|(range, kind, label)| {
-            kind.span(stretch.within(*range)).label(label.clone())
-        });
+        let annotations = self
+            .labels
+            .iter()
+            .map(|(range, kind, label)| kind.span(stretch.within(*range)).label(label.clone()));
         Snippet::source(stretch.text)
             .line_start(stretch.first_line)
             .path(files.name(self.file))
@@ -147,13 +150,6 @@ fn fix_group<'f>(files: &'f dyn Files, fix: &Fix) -> Option<Group<'f>> {
         .path(files.name(file))
         .patches(patches);
     Some(Level::HELP.secondary_title(fix.title.clone()).element(snippet))
-}
-
-/// A finding without a place in a text.
-pub(crate) fn human_file_error(name: &str, code: &str, message: &str, styled: bool) -> String {
-    let title = Level::ERROR.primary_title(message).id(code).element(Origin::path(name));
-    let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
-    renderer.decor_style(DecorStyle::Ascii).render(&[title])
 }
 
 /// A finding as `--format json` prints it.
@@ -217,11 +213,15 @@ pub(crate) fn json<'d>(files: &'d dyn Files, diagnostic: &'d Diagnostic) -> Json
     });
     let fixes = diagnostic.fixes.iter().map(|fix| JsonFix {
         title: &fix.title,
-        edits: fix.edits.iter().map(|edit| JsonEdit {
-            file: files.name(edit.at.file),
-            range: range(files, edit.at),
-            text: &edit.text,
-        }).collect(),
+        edits: fix
+            .edits
+            .iter()
+            .map(|edit| JsonEdit {
+                file: files.name(edit.at.file),
+                range: range(files, edit.at),
+                text: &edit.text,
+            })
+            .collect(),
     });
     JsonDiagnostic {
         file: files.name(diagnostic.primary.file),
@@ -237,8 +237,25 @@ pub(crate) fn json<'d>(files: &'d dyn Files, diagnostic: &'d Diagnostic) -> Json
     }
 }
 
+/// A file that cannot be read, as a finding on its first character.
+pub(crate) fn json_read_error<'d>(file: &'d str, message: &'d str) -> JsonDiagnostic<'d> {
+    let start = JsonPosition { line: 1, col: 1 };
+    JsonDiagnostic {
+        file,
+        code: Code::Unreadable.name(),
+        severity: severity_name(Severity::Error),
+        message,
+        range: JsonRange { start, end: start },
+        related: Vec::new(),
+        notes: &[],
+        fixes: Vec::new(),
+        kernel: None,
+        specialization: None,
+    }
+}
+
 /// A range in lines and columns from 1.
-pub(crate) fn range(files: &dyn Files, at: FileRange) -> JsonRange {
+fn range(files: &dyn Files, at: FileRange) -> JsonRange {
     let (text, lines) = (files.text(at.file), files.lines(at.file));
     let position = |offset| {
         let LineCol { line, col } = lines.line_col(text, offset);

@@ -8,8 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use ignore::WalkBuilder;
-use tile_compiler::eval::Project;
+use memchr::memmem;
 use tile_compiler::hir::{self, Module, Name};
+use tile_compiler::project::{Sources, paths};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::syntax::Parse;
 
@@ -60,6 +61,7 @@ pub(crate) struct Workspace {
     files: RwLock<Vec<Arc<File>>>,
     by_path: Mutex<HashMap<PathBuf, Option<FileId>>>,
     imports: Mutex<HashMap<(PathBuf, String), Option<PathBuf>>>,
+    roots: Mutex<HashMap<PathBuf, Arc<Vec<String>>>>,
     site_packages: Option<PathBuf>,
 }
 
@@ -116,62 +118,52 @@ impl Workspace {
         FileTable(self.files.read().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// The file of `name` in `folder`, as a module or a package.
-    fn module_in(folder: &Path, path: &[Name]) -> Option<PathBuf> {
-        let base = path.iter().fold(folder.to_owned(), |base, part| base.join(&**part));
-        let package = base.join("__init__.py");
-        if package.is_file() {
-            return Some(package);
+    /// Where absolute imports of the files in `folder` start, found once per folder.
+    fn roots(&self, file: &File) -> Arc<Vec<String>> {
+        let folder = file.path.parent().unwrap_or(&file.path).to_owned();
+        if let Some(roots) = lock(&self.roots).get(&folder) {
+            return Arc::clone(roots);
         }
-        let module = base.with_extension("py");
-        (!path.is_empty() && module.is_file()).then_some(module)
+        let top = folder.ancestors().find(|folder| folder.join(".git").exists());
+        let top = top.map_or_else(|| "/".to_owned(), |top| top.display().to_string());
+        let exists = |path: &str| Path::new(path).exists();
+        let mut roots = paths::import_roots(&file.path.to_string_lossy(), &top, &exists);
+        roots.extend(self.site_packages.iter().map(|folder| folder.display().to_string()));
+        let roots = Arc::new(roots);
+        lock(&self.roots).insert(folder, Arc::clone(&roots));
+        roots
     }
 
-    fn find_import(&self, from: &Path, level: u32, path: &[Name]) -> Option<PathBuf> {
-        let folder = from.parent()?;
-        if level > 0 {
-            let base = folder.ancestors().nth(level as usize - 1)?;
-            return Self::module_in(base, path);
-        }
-        let is_root = |folder: &Path| folder.join(".git").exists();
-        let mut inside = true;
-        let roots = folder.ancestors().take_while(|folder| {
-            std::mem::replace(&mut inside, inside && !is_root(folder))
-        });
-        let site_packages = self.site_packages.as_deref();
-        roots.chain(site_packages).find_map(|root| Self::module_in(root, path))
+    fn find_import(&self, from: &File, level: u32, path: &[Name]) -> Option<PathBuf> {
+        let candidates =
+            paths::candidates(&from.path.to_string_lossy(), &self.roots(from), level, path);
+        candidates.into_iter().map(PathBuf::from).find(|candidate| candidate.is_file())
     }
 }
 
-impl Project for Workspace {
+impl Sources for Workspace {
     fn module(&self, file: FileId) -> Option<Arc<Module>> {
         Some(Arc::clone(self.file(file)?.module()))
     }
 
-    fn import(&self, file: FileId, level: u32, path: &[Name]) -> Option<FileId> {
-        let from = self.file(file)?;
-        let spelled = format!("{level}{}", path.join("."));
-        let key = (from.path.parent()?.to_owned(), spelled);
+    fn text(&self, file: FileId) -> Option<Arc<str>> {
+        Some(Arc::clone(&self.file(file)?.text))
+    }
+
+    fn path(&self, file: FileId) -> String {
+        self.file(file).map(|file| file.name.clone()).unwrap_or_default()
+    }
+
+    fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
+        let from = self.file(from)?;
+        let key = (from.path.parent()?.to_owned(), format!("{level}{}", path.join(".")));
         let cached = lock(&self.imports).get(&key).cloned();
-        let found = match cached {
-            Some(found) => found,
-            None => {
-                let found = self.find_import(&from.path, level, path);
-                lock(&self.imports).insert(key, found.clone());
-                found
-            }
-        };
+        let found = cached.unwrap_or_else(|| {
+            let found = self.find_import(&from, level, path);
+            lock(&self.imports).insert(key, found.clone());
+            found
+        });
         self.open(&found?).ok()
-    }
-
-    fn line_col(&self, file: FileId, offset: u32) -> (u32, u32) {
-        let Some(file) = self.file(file) else { return (1, 1) };
-        let at = file.lines().line_col(&file.text, offset);
-        (at.line + 1, at.col + 1)
-    }
-
-    fn has_implicit_imports(&self, file: FileId) -> bool {
-        self.file(file).is_some_and(|file| file.path.extension().is_some_and(|ext| ext == "tile"))
     }
 }
 
@@ -236,9 +228,7 @@ fn decode(bytes: Vec<u8>, name: String) -> Result<String, ReadError> {
         let byte = error.as_bytes()[at];
         ReadError {
             name,
-            message: format!(
-                "not UTF-8: byte 0x{byte:02x} on line {line}; save the file as UTF-8"
-            ),
+            message: format!("not UTF-8: byte 0x{byte:02x} on line {line}; save the file as UTF-8"),
         }
     })?;
     Ok(match text.strip_prefix('\u{feff}') {
@@ -248,9 +238,8 @@ fn decode(bytes: Vec<u8>, name: String) -> Result<String, ReadError> {
 }
 
 fn too_large(name: String, bytes: u64) -> ReadError {
-    let message = format!(
-        "{bytes} bytes is over the limit of 4 MiB ({MAX_BYTES} bytes); split the file"
-    );
+    let message =
+        format!("{bytes} bytes is over the limit of 4 MiB ({MAX_BYTES} bytes); split the file");
     ReadError { name, message }
 }
 
@@ -274,6 +263,13 @@ pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Whether a file found on a walk is worth parsing: a `.tile` file, or one that speaks of Triton.
+pub(crate) fn may_hold_kernels(path: &Path) -> bool {
+    let is_tile = path.extension().is_some_and(|ext| ext == "tile");
+    let speaks = || std::fs::read(path).is_ok_and(|text| memmem::find(&text, b"triton").is_some());
+    is_tile || speaks()
+}
+
 /// Without a leading `./`.
 fn tidy(path: &Path) -> PathBuf {
     path.strip_prefix(".").unwrap_or(path).to_owned()
@@ -284,8 +280,7 @@ fn tidy(path: &Path) -> PathBuf {
 pub(crate) fn site_packages(folder: &Path) -> Option<PathBuf> {
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os);
     let folder = normal(folder);
-    let nearby =
-        folder.ancestors().flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
+    let nearby = folder.ancestors().flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
     active.map(PathBuf::from).chain(nearby).find_map(|environment| {
         let versions = std::fs::read_dir(environment.join("lib")).ok()?;
         let mut folders: Vec<PathBuf> = versions

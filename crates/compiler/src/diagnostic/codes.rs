@@ -63,6 +63,8 @@ impl std::fmt::Display for Code {
 codes! {
     SyntaxError = "syntax/error", Error, "the text is not valid Python",
         include_str!("explain/syntax-error.md");
+    Unreadable = "syntax/unreadable", Error, "the file cannot be read as source text",
+        include_str!("explain/syntax-unreadable.md");
     UndefinedName = "name/undefined", Error, "a name that nothing defines",
         include_str!("explain/name-undefined.md");
 }

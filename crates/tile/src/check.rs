@@ -1,0 +1,202 @@
+//! `tile check`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::source::FileId;
+
+use crate::analysis::{self, Options};
+use crate::cli::{CheckArgs, CheckFormat, Target};
+use crate::render::{self, Files};
+use crate::sarif::Sarif;
+use crate::workspace::{self, FileTable, ReadError, Workspace};
+use crate::{CommandError, Exit, output};
+
+/// The last line of `--format json`.
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    files: usize,
+    kernels: usize,
+    errors: usize,
+    warnings: usize,
+    ms: f64,
+}
+
+/// One file to check.
+struct Job {
+    path: PathBuf,
+    kernel: Option<String>,
+    /// Found on a walk rather than named: a file without kernels is passed over.
+    walked: bool,
+}
+
+/// What checking one file yielded.
+struct Checked {
+    diagnostics: Vec<Diagnostic>,
+    kernels: usize,
+}
+
+/// Checks every path and prints what was found.
+pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
+    let start = Instant::now();
+    let options = Options::new(&arguments.spec.flags())?;
+    let workspace = Workspace::new(workspace::site_packages(std::path::Path::new(".")));
+    let mut unreadable = Vec::new();
+    let jobs = jobs(arguments, &workspace, &mut unreadable);
+    let results: Vec<_> = jobs.par_iter().map(|job| check(&workspace, job, &options)).collect();
+    let mut summary = Summary::default();
+    let mut diagnostics = Vec::new();
+    for result in results {
+        match result {
+            Ok(None) => {}
+            Ok(Some(checked)) => {
+                summary.files += 1;
+                summary.kernels += checked.kernels;
+                diagnostics.extend(checked.diagnostics);
+            }
+            Err(error) => unreadable.push(error),
+        }
+    }
+    let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
+    summary.errors = count(Severity::Error);
+    summary.warnings = count(Severity::Warning);
+    summary.ms = start.elapsed().as_secs_f64() * 1e3;
+    print(arguments.format, &workspace.table(), &diagnostics, &unreadable, &summary)?;
+    for error in &unreadable {
+        output::error(&format!("{}: {}", error.name, error.message));
+    }
+    let denied = arguments.deny.severity();
+    Ok(if !unreadable.is_empty() {
+        Exit::Usage
+    } else if diagnostics.iter().any(|diagnostic| diagnostic.severity >= denied) {
+        Exit::Findings
+    } else {
+        Exit::Success
+    })
+}
+
+/// The files that the paths mean, each once.
+fn jobs(arguments: &CheckArgs, workspace: &Workspace, unreadable: &mut Vec<ReadError>) -> Vec<Job> {
+    let mut jobs: Vec<Job> = Vec::new();
+    for Target { path, kernel, .. } in &arguments.paths {
+        if path.as_os_str() == "-" {
+            let name = arguments.input.stdin_name.clone().unwrap_or_else(|| "<stdin>".into());
+            match workspace::read_stdin(&name) {
+                Ok(text) => {
+                    workspace.open_text(&name, text);
+                    jobs.push(Job { path: name, kernel: kernel.clone(), walked: false });
+                }
+                Err(error) => unreadable.push(error),
+            }
+        } else if path.is_dir() {
+            let walked = workspace::walk(path);
+            jobs.extend(walked.into_iter().map(|path| Job {
+                path,
+                kernel: kernel.clone(),
+                walked: true,
+            }));
+        } else {
+            jobs.push(Job { path: path.clone(), kernel: kernel.clone(), walked: false });
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    jobs.retain(|job| seen.insert((job.path.clone(), job.kernel.clone())));
+    jobs
+}
+
+/// Checks one file; `None` when it was found on a walk and holds no kernels.
+fn check(
+    workspace: &Workspace,
+    job: &Job,
+    options: &Options,
+) -> Result<Option<Checked>, ReadError> {
+    if job.walked && !workspace::may_hold_kernels(&job.path) {
+        return Ok(None);
+    }
+    let file = workspace.open(&job.path)?;
+    let found = analysis::check(workspace, file, options);
+    if job.walked && found.kernels.is_empty() {
+        return Ok(None);
+    }
+    let Some(wanted) = &job.kernel else {
+        return Ok(Some(Checked { diagnostics: found.diagnostics, kernels: found.kernels.len() }));
+    };
+    if !found.kernels.iter().any(|kernel| kernel == wanted) {
+        if job.walked {
+            return Ok(None);
+        }
+        let message = analysis::no_such_kernel(wanted, &found.kernels);
+        return Err(ReadError { name: job.path.display().to_string(), message });
+    }
+    let concerns = |diagnostic: &Diagnostic| match &diagnostic.kernel {
+        Some(kernel) => kernel == wanted,
+        None => analysis::inside_kernel(workspace, file, wanted, diagnostic.primary),
+    };
+    let diagnostics = found.diagnostics.into_iter().filter(concerns).collect();
+    Ok(Some(Checked { diagnostics, kernels: 1 }))
+}
+
+fn print(
+    format: CheckFormat,
+    files: &FileTable,
+    diagnostics: &[Diagnostic],
+    unreadable: &[ReadError],
+    summary: &Summary,
+) -> Result<(), CommandError> {
+    match format {
+        CheckFormat::Human => human(files, diagnostics, summary),
+        CheckFormat::Json => {
+            for diagnostic in diagnostics {
+                output::json(&render::json(files, diagnostic))?;
+            }
+            for error in unreadable {
+                output::json(&render::json_read_error(&error.name, &error.message))?;
+            }
+            output::json(&serde_json::json!({ "summary": summary }))
+        }
+        CheckFormat::Sarif => {
+            let mut sarif = Sarif::default();
+            for diagnostic in diagnostics {
+                sarif.add(&render::json(files, diagnostic));
+            }
+            for error in unreadable {
+                sarif.add(&render::json_read_error(&error.name, &error.message));
+            }
+            output::json(&sarif.log())
+        }
+    }
+}
+
+fn human(
+    files: &dyn Files,
+    diagnostics: &[Diagnostic],
+    summary: &Summary,
+) -> Result<(), CommandError> {
+    let styled = output::styled(&std::io::stdout());
+    for diagnostic in diagnostics {
+        output::text_line(&render::human(files, diagnostic, styled))?;
+        output::text_line("")?;
+    }
+    let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let found = match (summary.errors, summary.warnings) {
+        (0, 0) => "no errors".to_owned(),
+        (errors, 0) => many(errors, "error"),
+        (errors, warnings) => format!("{}, {}", many(errors, "error"), many(warnings, "warning")),
+    };
+    output::text_line(&format!(
+        "{found} in {} of {} ({:.0} ms)",
+        many(summary.kernels, "kernel"),
+        many(summary.files, "file"),
+        summary.ms
+    ))
+}
+
+/// Sorts findings by place within each file, each reported once.
+pub(crate) fn tidy(diagnostics: &mut Vec<Diagnostic>, file: FileId) {
+    // An error inside a helper of another file is shown once per call, at the user's own line.
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.primary.file != file, diagnostic.sort_key()));
+    diagnostics.dedup();
+}
