@@ -23,7 +23,8 @@ const python = require('tree-sitter-python/grammar');
  * @param {string[]} dropped
  */
 function without(rule, dropped) {
-  const isDropped = member => dropped.includes(member.name ?? member.value);
+  const isDropped = member =>
+    dropped.includes(member.type === 'ALIAS' ? member.value : member.name ?? member.value);
   return {
     ...rule,
     ...(rule.members && {
@@ -139,8 +140,24 @@ module.exports = grammar(python, {
 
     default_parameter: (_, inherited) => without(inherited, ['tuple_pattern']),
 
-    // `as` belongs to `with` and `except` alone.
-    expression: (_, inherited) => without(inherited, ['as_pattern']),
+    // `as` belongs to `with` and `except` alone, and what is unpacked is any expression.
+    expression: $ => choice(
+      $.comparison_operator,
+      $.not_operator,
+      $.boolean_operator,
+      $.lambda,
+      $.primary_expression,
+      $.conditional_expression,
+      $.named_expression,
+      $.list_splat,
+    ),
+
+    primary_expression: (_, inherited) => without(inherited, ['list_splat']),
+
+    list_splat: $ => prec(python.PREC.lambda, seq('*', $.expression)),
+
+    _collection_elements: (_, inherited) =>
+      without(inherited, ['list_splat', 'parenthesized_list_splat']),
 
     with_item: $ => prec.dynamic(1, field('value', choice($.expression, $.as_pattern))),
 
@@ -158,9 +175,7 @@ module.exports = grammar(python, {
       '(',
       optional(commaSeparated(choice(
         $.expression,
-        $.list_splat,
         $.dictionary_splat,
-        alias($.parenthesized_list_splat, $.parenthesized_expression),
         $.keyword_argument,
       ))),
       ')',
