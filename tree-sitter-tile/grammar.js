@@ -161,6 +161,11 @@ module.exports = grammar(python, {
 
     with_item: $ => prec.dynamic(1, field('value', choice($.expression, $.as_pattern))),
 
+    // A list of values is an `expression_list`, also where it looks like a list of targets.
+    _right_hand_side: (_, inherited) => without(inherited, ['pattern_list']),
+
+    _f_expression: (_, inherited) => without(inherited, ['pattern_list']),
+
     // Type parameters can have defaults.
     type_parameter: $ => seq(
       '[',
