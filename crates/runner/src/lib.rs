@@ -1,1 +1,4 @@
-//! Placeholder root; see ARCHITECTURE.md.
+//! Runs tile kernels: scenarios, the CPU executor, CUDA devices, benchmarks.
+
+pub mod cpu;
+pub mod number;

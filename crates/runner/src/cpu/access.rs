@@ -1,0 +1,296 @@
+//! Loads, stores and atomics.
+
+use tile_compiler::ir::{AtomicOp, Elem, Scalar};
+
+use super::frame::{Frame, Slot, elements};
+use super::lanes::{with_float, with_int};
+use super::machine::{Flow, Machine, Site};
+use super::memory::Word;
+use crate::number::{Bit, Float, Int};
+
+/// A load, compiled.
+#[derive(Debug)]
+pub(super) struct Load {
+    pub site: Site,
+    pub ptr: Slot,
+    pub mask: Option<Slot>,
+    pub other: Option<Slot>,
+    pub out: Slot,
+    pub numel: usize,
+    /// Bits of booleans become 0 or 1.
+    pub boolean: bool,
+}
+
+impl Load {
+    pub fn run(&self, frame: &mut Frame, machine: &Machine) -> Flow {
+        match self.site.size {
+            1 => self.run_words::<u8>(frame, machine),
+            2 => self.run_words::<u16>(frame, machine),
+            4 => self.run_words::<u32>(frame, machine),
+            _ => self.run_words::<u64>(frame, machine),
+        }
+        Ok(())
+    }
+
+    fn run_words<T: Word + Default>(&self, frame: &mut Frame, machine: &Machine) {
+        let count = self.numel * frame.lanes;
+        let mut words = frame.take(self.out);
+        let out = elements::<T>(&mut words, count);
+        match self.other {
+            Some(other) => out.copy_from_slice(frame.get(other, count)),
+            None => out.fill(T::default()),
+        }
+        let ptrs = frame.get::<u64>(self.ptr, count);
+        let mask = self.mask.map(|mask| frame.get::<Bit>(mask, count));
+        for (row, ptrs) in rows(ptrs, &self.site) {
+            let mask = mask.map(|mask| &mask[row..row + ptrs.len()]);
+            let out = &mut out[row..row + ptrs.len()];
+            match run_of::<T>(ptrs, mask)
+                .and_then(|start| machine.buffers.words::<T>(start, ptrs.len()))
+            {
+                Some(source) if !machine.records() => {
+                    for (out, source) in out.iter_mut().zip(source) {
+                        *out = T::load(source);
+                    }
+                }
+                _ => self.run_lanes(frame, machine, row, (ptrs, mask), out),
+            }
+        }
+        if self.boolean {
+            for byte in elements::<u8>(&mut words, count) {
+                *byte = u8::from(*byte != 0);
+            }
+        }
+        frame.put(self.out, words);
+    }
+
+    fn run_lanes<T: Word>(
+        &self,
+        frame: &Frame,
+        machine: &Machine,
+        row: usize,
+        (ptrs, mask): (&[u64], Option<&[Bit]>),
+        out: &mut [T],
+    ) {
+        for (lane, &ptr) in ptrs.iter().enumerate() {
+            if mask.is_some_and(|mask| mask[lane].0 == 0) {
+                continue;
+            }
+            match machine.buffers.words::<T>(ptr, 1) {
+                Some(source) => {
+                    out[lane] = T::load(&source[0]);
+                    if machine.records() {
+                        machine.note_read(frame, &self.site, row + lane, ptr);
+                    }
+                }
+                None => machine.miss(frame, &self.site, row + lane, ptr, false),
+            }
+        }
+    }
+}
+
+/// A store, compiled.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub site: Site,
+    pub ptr: Slot,
+    pub value: Slot,
+    pub mask: Option<Slot>,
+    pub numel: usize,
+    /// The element type, to know NaN by.
+    pub elem: Elem,
+}
+
+impl Store {
+    pub fn run(&self, frame: &mut Frame, machine: &Machine) -> Flow {
+        if machine.options.sanitize {
+            self.find_nan(frame, machine);
+        }
+        match self.site.size {
+            1 => self.run_words::<u8>(frame, machine),
+            2 => self.run_words::<u16>(frame, machine),
+            4 => self.run_words::<u32>(frame, machine),
+            _ => self.run_words::<u64>(frame, machine),
+        }
+        Ok(())
+    }
+
+    fn run_words<T: Word>(&self, frame: &Frame, machine: &Machine) {
+        let count = self.numel * frame.lanes;
+        let ptrs = frame.get::<u64>(self.ptr, count);
+        let values = frame.get::<T>(self.value, count);
+        let mask = self.mask.map(|mask| frame.get::<Bit>(mask, count));
+        for (row, ptrs) in rows(ptrs, &self.site) {
+            let mask = mask.map(|mask| &mask[row..row + ptrs.len()]);
+            let values = &values[row..row + ptrs.len()];
+            match run_of::<T>(ptrs, mask)
+                .and_then(|start| machine.buffers.words::<T>(start, ptrs.len()))
+            {
+                Some(target) if !machine.records() => {
+                    for (target, &value) in target.iter().zip(values) {
+                        T::store(target, value);
+                    }
+                }
+                _ => self.run_lanes(frame, machine, row, (ptrs, mask), values),
+            }
+        }
+    }
+
+    fn run_lanes<T: Word>(
+        &self,
+        frame: &Frame,
+        machine: &Machine,
+        row: usize,
+        (ptrs, mask): (&[u64], Option<&[Bit]>),
+        values: &[T],
+    ) {
+        for (lane, (&ptr, &value)) in ptrs.iter().zip(values).enumerate() {
+            if mask.is_some_and(|mask| mask[lane].0 == 0) {
+                continue;
+            }
+            match machine.buffers.words::<T>(ptr, 1) {
+                Some(target) => {
+                    T::store(&target[0], value);
+                    if machine.records() {
+                        machine.note_write(frame, &self.site, row + lane, ptr, false);
+                    }
+                }
+                None => machine.miss(frame, &self.site, row + lane, ptr, true),
+            }
+        }
+    }
+
+    /// Reports the birth of a NaN that an active lane stores.
+    fn find_nan(&self, frame: &Frame, machine: &Machine) {
+        let (Some(birth), Some(scalar)) = (frame.nan_birth, self.elem.scalar()) else { return };
+        let count = self.numel * frame.lanes;
+        let mask = self.mask.map(|mask| frame.get::<Bit>(mask, count));
+        let active = |lane: usize| mask.is_none_or(|mask| mask[lane].0 != 0);
+        let nan = is_nan(frame, self.value, scalar, count);
+        let Some(lane) = (0..count).find(|&lane| nan[lane] && active(lane)) else { return };
+        let site = Site { loc: birth, ..self.site.clone() };
+        let message = "numbers became NaN here, which was then stored".to_owned();
+        machine.report(frame, &site, super::FindingKind::NanBirth, lane, None, message);
+    }
+}
+
+/// Which elements of a register are NaN; none are for integers.
+pub(super) fn is_nan(frame: &Frame, slot: Slot, scalar: Scalar, count: usize) -> Vec<bool> {
+    if !scalar.is_float() {
+        return vec![false; count];
+    }
+    with_float!(scalar, T => {
+        frame.get::<T>(slot, count).iter().map(|value| value.to_f64().is_nan()).collect()
+    })
+}
+
+/// The pointers of each row along the last axis, with the row's first lane.
+fn rows<'p>(ptrs: &'p [u64], site: &Site) -> impl Iterator<Item = (usize, &'p [u64])> {
+    let extent = site.shape.last().map_or(ptrs.len(), |&extent| extent as usize).max(1);
+    ptrs.chunks(extent).enumerate().map(move |(row, ptrs)| (row * extent, ptrs))
+}
+
+/// The first of `ptrs` if they are one after the other in memory and all lanes are active.
+#[inline]
+fn run_of<T>(ptrs: &[u64], mask: Option<&[Bit]>) -> Option<u64> {
+    let first = *ptrs.first()?;
+    let size = size_of::<T>() as u64;
+    let mut differ = 0;
+    for (lane, &ptr) in ptrs.iter().enumerate() {
+        differ |= ptr ^ first.wrapping_add(lane as u64 * size);
+    }
+    let active = mask.is_none_or(|mask| mask.iter().fold(1, |all, bit| all & bit.0) == 1);
+    (differ == 0 && active).then_some(first)
+}
+
+/// An atomic operation, compiled.
+#[derive(Debug)]
+pub(super) struct Atomic {
+    pub site: Site,
+    pub ptr: Slot,
+    pub value: Slot,
+    pub mask: Option<Slot>,
+    /// The expected value, for compare-and-swap.
+    pub compare: Option<Slot>,
+    pub out: Slot,
+    pub numel: usize,
+    pub scalar: Scalar,
+    /// The operation; compare-and-swap when there is [`Atomic::compare`].
+    pub op: AtomicOp,
+}
+
+impl Atomic {
+    pub fn run(&self, frame: &mut Frame, machine: &Machine) -> Flow {
+        frame.synchronized = true;
+        match self.site.size {
+            1 => self.run_words::<u8>(frame, machine),
+            2 => self.run_words::<u16>(frame, machine),
+            4 => self.run_words::<u32>(frame, machine),
+            _ => self.run_words::<u64>(frame, machine),
+        }
+        Ok(())
+    }
+
+    fn run_words<T: Word + Int + Default>(&self, frame: &mut Frame, machine: &Machine) {
+        let count = self.numel * frame.lanes;
+        let mut words = frame.take(self.out);
+        let out = elements::<T>(&mut words, count);
+        out.fill(T::default());
+        let values = frame.get::<T>(self.value, count);
+        let compare = self.compare.map(|compare| frame.get::<T>(compare, count));
+        let mask = self.mask.map(|mask| frame.get::<Bit>(mask, count));
+        for (lane, &ptr) in frame.get::<u64>(self.ptr, count).iter().enumerate() {
+            if mask.is_some_and(|mask| mask[lane].0 == 0) {
+                continue;
+            }
+            let Some(target) = machine.buffers.words::<T>(ptr, 1) else {
+                machine.miss(frame, &self.site, lane, ptr, true);
+                continue;
+            };
+            let value = values[lane];
+            out[lane] = T::update(&target[0], |old| match compare {
+                Some(compare) if old == compare[lane] => value,
+                Some(_) => old,
+                None => T::wrap(combine(self.op, self.scalar, old.unsigned(), value.unsigned())),
+            });
+            if machine.records() {
+                machine.note_read(frame, &self.site, lane, ptr);
+                machine.note_write(frame, &self.site, lane, ptr, true);
+            }
+        }
+        frame.put(self.out, words);
+    }
+}
+
+/// What an atomic operation writes, in bits.
+fn combine(op: AtomicOp, scalar: Scalar, old: u64, value: u64) -> u64 {
+    if op == AtomicOp::FAdd {
+        return crate::number::add_floats(scalar, old, value);
+    }
+    let bits = if scalar.is_float() { integer_of(scalar) } else { scalar };
+    with_int!(bits, T => {
+        let (old, value) = (T::wrap(old), T::wrap(value));
+        let result = match op {
+            AtomicOp::Add | AtomicOp::FAdd => old.add(value),
+            AtomicOp::And => old.and(value),
+            AtomicOp::Or => old.or(value),
+            AtomicOp::Xor => old.xor(value),
+            AtomicOp::SMax => old.max_s(value),
+            AtomicOp::SMin => old.min_s(value),
+            AtomicOp::UMax => old.max_u(value),
+            AtomicOp::UMin => old.min_u(value),
+            AtomicOp::Exchange => value,
+        };
+        result.unsigned()
+    })
+}
+
+/// The integer type as wide as `scalar` in memory.
+pub(super) fn integer_of(scalar: Scalar) -> Scalar {
+    match scalar.bytes() {
+        1 => Scalar::I8,
+        2 => Scalar::I16,
+        4 => Scalar::I32,
+        _ => Scalar::I64,
+    }
+}

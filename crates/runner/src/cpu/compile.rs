@@ -1,0 +1,875 @@
+//! From tile IR to the executor's steps.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use thiserror::Error;
+use tile_compiler::ir::{
+    Attrs, Elem, Function, Inst, InstData, Level, Loc, Opcode, Region, Scalar, Value, ValueDef,
+    verify,
+};
+
+use super::access::{Atomic, Load, Store};
+use super::collective::{self, Capture, Combiner, Known, MapElements};
+use super::dot::{Dot, Operand, Scaled};
+use super::effects;
+use super::extern_math;
+use super::finding::{FunctionPlaces, Place};
+use super::frame::Slot;
+use super::lanes::{LaneOp, lane_fn, with_int, with_word};
+use super::machine::Site;
+use super::program::{Block, For, If, Moves, Step, Watch, While};
+use super::shape::{self, Act, Along, Strided};
+use crate::number::Int;
+
+/// Why a kernel cannot run on the CPU.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum CompileError {
+    /// The IR is not at tile level or not well formed, which is a bug of the stage before.
+    #[error("the kernel's IR cannot be executed: {0}")]
+    Malformed(String),
+    /// An operation has no meaning on the CPU.
+    #[error("line {}: {what} cannot run on the CPU; run the kernel with `--device cuda:0`", .place.line)]
+    Unsupported {
+        /// What is used.
+        what: String,
+        /// The user's line.
+        place: Place,
+    },
+}
+
+/// A kernel in the executor's form.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    /// Steps that depend on nothing but the launch, run once by each worker.
+    pub prologue: Block,
+    /// Steps of each program.
+    pub body: Block,
+    /// Register of each parameter, with its type.
+    pub params: Vec<(Slot, Elem)>,
+    /// Sizes of the registers in bytes.
+    pub sizes: Vec<usize>,
+    pub places: FunctionPlaces,
+}
+
+pub(super) fn compile(func: &Function) -> Result<Compiled, CompileError> {
+    if func.level != Level::Tile {
+        return Err(CompileError::Malformed("it is at GPU level".to_owned()));
+    }
+    verify(func).map_err(|errors| {
+        let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        CompileError::Malformed(text.join("; "))
+    })?;
+    let mut compiler = Compiler {
+        func,
+        slots: FxHashMap::default(),
+        sizes: Vec::new(),
+        pinned: FxHashSet::default(),
+        lanes: 1,
+    };
+    let params = compiler.params();
+    let mut prologue = Block::default();
+    compiler.hoist(func.body, &mut prologue)?;
+    let body = compiler.block(func.body)?;
+    let places = FunctionPlaces::new(func);
+    Ok(Compiled { prologue, body, params, sizes: compiler.sizes, places })
+}
+
+struct Compiler<'f> {
+    func: &'f Function,
+    slots: FxHashMap<Value, Slot>,
+    sizes: Vec<usize>,
+    /// Values computed once per launch; their registers must keep them.
+    pinned: FxHashSet<Value>,
+    /// Elements that each scalar stands for in the region being compiled.
+    lanes: usize,
+}
+
+type Compilation<T> = Result<T, CompileError>;
+
+/// The number type whose storage holds an element: pointers are 64-bit integers.
+fn storage(elem: Elem) -> Scalar {
+    elem.scalar().unwrap_or(Scalar::I64)
+}
+
+impl<'f> Compiler<'f> {
+    fn params(&mut self) -> Vec<(Slot, Elem)> {
+        let args = self.func.regions[self.func.body].args.clone();
+        args.into_iter()
+            .map(|arg| {
+                self.pinned.insert(arg);
+                (self.slot(arg), self.elem(arg))
+            })
+            .collect()
+    }
+
+    fn elem(&self, value: Value) -> Elem {
+        self.func.ty(value).elem().unwrap_or(Elem::Scalar(Scalar::I1))
+    }
+
+    fn scalar(&self, value: Value) -> Scalar {
+        storage(self.elem(value))
+    }
+
+    fn numel(&self, value: Value) -> usize {
+        self.func.ty(value).numel()
+    }
+
+    fn shape(&self, value: Value) -> &'f [u32] {
+        self.func.ty(value).shape()
+    }
+
+    fn fresh(&mut self, bytes: usize) -> Slot {
+        self.sizes.push(bytes);
+        Slot(self.sizes.len() as u32 - 1)
+    }
+
+    /// The register of a value.
+    fn slot(&mut self, value: Value) -> Slot {
+        if let Some(&slot) = self.slots.get(&value) {
+            return slot;
+        }
+        let size = self.scalar(value).bytes() as usize;
+        let slot = self.fresh(self.numel(value) * self.lanes * size);
+        self.slots.insert(value, slot);
+        slot
+    }
+
+    fn slots(&mut self, values: impl IntoIterator<Item = Value>) -> Vec<Slot> {
+        values.into_iter().map(|value| self.slot(value)).collect()
+    }
+
+    /// Compiles what depends only on the launch, in this region and in the loops and branches
+    /// inside it, into `prologue`.
+    fn hoist(&mut self, region: Region, prologue: &mut Block) -> Compilation<()> {
+        for &inst in &self.func.regions[region].insts {
+            let data = &self.func.insts[inst];
+            let invariant = data.opcode.is_pure()
+                && data.opcode != Opcode::ProgramId
+                && data.uses().all(|value| self.pinned.contains(&value));
+            if invariant {
+                self.pinned.extend(data.results.iter().copied());
+                self.inst(inst, &mut prologue.steps)?;
+            }
+            if matches!(data.opcode, Opcode::For | Opcode::While | Opcode::If) {
+                for &inner in &data.regions {
+                    self.hoist(inner, prologue)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, region: Region) -> Compilation<Block> {
+        let mut block = Block::default();
+        for &inst in &self.func.regions[region].insts {
+            let data = &self.func.insts[inst];
+            let hoisted = data.opcode.is_pure()
+                && data.results.iter().all(|result| self.pinned.contains(result));
+            if !hoisted {
+                self.inst(inst, &mut block.steps)?;
+            }
+        }
+        Ok(block)
+    }
+
+    fn site(&self, loc: Loc, value: Value) -> Site {
+        let size = self.scalar(value).bytes() as usize;
+        Site { loc, shape: self.shape(value).to_vec(), size }
+    }
+
+    fn unsupported<T>(&self, data: &InstData, what: impl Into<String>) -> Compilation<T> {
+        let (place, _) = Place::of(self.func, data.loc);
+        Err(CompileError::Unsupported { what: what.into(), place })
+    }
+
+    fn inst(&mut self, inst: Inst, steps: &mut Vec<Step>) -> Compilation<()> {
+        let data = &self.func.insts[inst];
+        let step = match data.opcode {
+            Opcode::Yield | Opcode::Condition | Opcode::Return => return Ok(()),
+            Opcode::Barrier | Opcode::Assume => return Ok(()),
+            Opcode::For => Step::For(Box::new(self.counted_loop(data)?)),
+            Opcode::While => Step::While(Box::new(self.while_loop(data)?)),
+            Opcode::If => Step::If(Box::new(self.branch(data)?)),
+            _ => match self.lanes_step(data)? {
+                Some(step) => step,
+                None => {
+                    let run = self.act(data)?;
+                    Step::Act { run, watch: self.watch(data, false) }
+                }
+            },
+        };
+        steps.push(step);
+        Ok(())
+    }
+
+    /// An operation on each element alone.
+    fn lanes_step(&mut self, data: &InstData) -> Compilation<Option<Step>> {
+        let (Some(&result), operands) = (data.results.first(), self.slots(data.uses())) else {
+            return Ok(None);
+        };
+        let first = data.uses().next();
+        let run = match (data.opcode, &data.attrs) {
+            (Opcode::Constant, Attrs::Constant(constant)) => {
+                Some(effects::constant(self.scalar(result), constant.bits))
+            }
+            (Opcode::Poison, _) => Some(effects::constant(self.scalar(result), 0)),
+            (Opcode::ProgramId, Attrs::Axis(axis)) => Some(effects::program_id(axis.axis)),
+            (Opcode::PtrAdd, _) => {
+                let pointee = self.elem(data.operand(0)).pointee().map_or(1, pointee_bytes);
+                let offsets = self.scalar(data.operand(1));
+                Some(effects::ptr_add(operands[0], operands[1], offsets, pointee))
+            }
+            (Opcode::Extern, Attrs::Extern(external)) => {
+                let types: Vec<Scalar> = data.uses().map(|value| self.scalar(value)).collect();
+                let name = &*external.symbol.0;
+                match extern_math::lane_fn(name, &operands, &types, self.scalar(result)) {
+                    Some(run) => Some(run),
+                    None => {
+                        return self.unsupported(data, format!("the libdevice function `{name}`"));
+                    }
+                }
+            }
+            // A scalar condition of a tile's choice is not elementwise.
+            (Opcode::Select, _) if self.shape(data.operand(0)) != self.shape(result) => None,
+            _ => first.and_then(|first| {
+                let from = match data.opcode {
+                    Opcode::Select => self.scalar(result),
+                    _ => self.scalar(first),
+                };
+                let to = self.scalar(result);
+                let attrs = &data.attrs;
+                lane_fn(&LaneOp { opcode: data.opcode, attrs, operands: &operands, from, to })
+            }),
+        };
+        let Some(run) = run else { return Ok(None) };
+        let (out, numel) = (self.slot(result), self.numel(result));
+        Ok(Some(Step::Lanes { out, numel, run, watch: self.watch(data, true) }))
+    }
+
+    /// What to look at to find a NaN born here.
+    fn watch(&mut self, data: &InstData, elementwise: bool) -> Option<Watch> {
+        let &[result] = data.results.as_slice() else { return None };
+        let moves_only = matches!(
+            data.opcode,
+            Opcode::Constant | Opcode::Poison | Opcode::Bitcast | Opcode::Select | Opcode::Load
+        );
+        if moves_only || !self.elem(result).is_float() {
+            return None;
+        }
+        let inputs: SmallVec<_> = data
+            .uses()
+            .map(|value| (self.slot(value), self.scalar(value), self.numel(value)))
+            .collect();
+        let out = (self.slot(result), self.scalar(result), self.numel(result));
+        Some(Watch { loc: data.loc, inputs, out, elementwise })
+    }
+
+    /// Operations that are not elementwise.
+    fn act(&mut self, data: &InstData) -> Compilation<Act> {
+        Ok(match data.opcode {
+            Opcode::NumPrograms | Opcode::Arange => self.position(data),
+            Opcode::Splat
+            | Opcode::Unsplat
+            | Opcode::Broadcast
+            | Opcode::ExpandDims
+            | Opcode::Reshape
+            | Opcode::Permute
+            | Opcode::Join
+            | Opcode::Split
+            | Opcode::Cat
+            | Opcode::Gather
+            | Opcode::Select => self.rearrange(data),
+            Opcode::Load | Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => {
+                self.access(data)
+            }
+            Opcode::Reduce | Opcode::Scan => return self.combine(data),
+            Opcode::MapElements => return self.map_elements(data),
+            Opcode::Dot | Opcode::DotScaled => self.dot(data),
+            Opcode::Histogram | Opcode::Sort => self.order(data),
+            Opcode::DeviceAssert | Opcode::DevicePrint => self.effect(data),
+            Opcode::InlineAsm => return self.unsupported(data, "inline PTX"),
+            Opcode::ConvertLayout
+            | Opcode::LocalAlloc
+            | Opcode::LocalStage
+            | Opcode::LocalStore
+            | Opcode::LocalLoad
+            | Opcode::AsyncCopy
+            | Opcode::AsyncCommit
+            | Opcode::AsyncWait => {
+                return self.unsupported(data, format!("the GPU operation `{}`", data.opcode));
+            }
+            // Elementwise and control operations are compiled before.
+            opcode @ (Opcode::Constant
+            | Opcode::ProgramId
+            | Opcode::Poison
+            | Opcode::Add
+            | Opcode::Sub
+            | Opcode::Mul
+            | Opcode::DivS
+            | Opcode::DivU
+            | Opcode::RemS
+            | Opcode::RemU
+            | Opcode::MulHighU
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Shl
+            | Opcode::ShrS
+            | Opcode::ShrU
+            | Opcode::MinS
+            | Opcode::MaxS
+            | Opcode::MinU
+            | Opcode::MaxU
+            | Opcode::AbsS
+            | Opcode::FAdd
+            | Opcode::FSub
+            | Opcode::FMul
+            | Opcode::FDiv
+            | Opcode::FDivRn
+            | Opcode::FRem
+            | Opcode::FNeg
+            | Opcode::FAbs
+            | Opcode::FMin
+            | Opcode::FMax
+            | Opcode::Fma
+            | Opcode::Exp
+            | Opcode::Exp2
+            | Opcode::Log
+            | Opcode::Log2
+            | Opcode::Sin
+            | Opcode::Cos
+            | Opcode::Sqrt
+            | Opcode::SqrtRn
+            | Opcode::Rsqrt
+            | Opcode::Erf
+            | Opcode::Floor
+            | Opcode::Ceil
+            | Opcode::Extern
+            | Opcode::Cmp
+            | Opcode::FCmp
+            | Opcode::ExtS
+            | Opcode::ExtU
+            | Opcode::Trunc
+            | Opcode::FExt
+            | Opcode::FTrunc
+            | Opcode::SToF
+            | Opcode::UToF
+            | Opcode::FToS
+            | Opcode::FToU
+            | Opcode::Bitcast
+            | Opcode::IntToPtr
+            | Opcode::PtrToInt
+            | Opcode::PtrAdd
+            | Opcode::AssertFacts
+            | Opcode::For
+            | Opcode::While
+            | Opcode::If
+            | Opcode::Yield
+            | Opcode::Condition
+            | Opcode::Return
+            | Opcode::Assume
+            | Opcode::Barrier) => {
+                return Err(CompileError::Malformed(format!("`{opcode}` has unexpected operands")));
+            }
+        })
+    }
+
+    fn position(&mut self, data: &InstData) -> Act {
+        let out = self.slot(data.result());
+        match &data.attrs {
+            Attrs::Range(range) => effects::arange(out, range.start, self.numel(data.result())),
+            Attrs::Axis(axis) => effects::num_programs(out, axis.axis, self.lanes),
+            _ => effects::nothing(),
+        }
+    }
+
+    fn rearrange(&mut self, data: &InstData) -> Act {
+        let results = self.slots(data.results.iter().copied());
+        let from = data.operand(0);
+        let (source, scalar) = (self.slot(from), self.scalar(from));
+        let result = data.result();
+        let (out, sizes) = (results[0], [self.numel(from), self.numel(result)]);
+        let second = data.operand_opt(1).map(|value| self.slot(value));
+        match (data.opcode, second, &data.attrs) {
+            (Opcode::Select, Some(on_true), _) => {
+                let on_false = self.slot(data.operand(2));
+                with_word!(self.scalar(result), T => {
+                    effects::select_tile::<T>(source, [on_true, on_false], out, sizes[1])
+                })
+            }
+            (Opcode::Splat, ..) => {
+                with_word!(scalar, T => shape::splat::<T>(source, out, sizes[1]))
+            }
+            (Opcode::Broadcast, ..) => {
+                let view = Strided::broadcast(self.shape(from), self.shape(result));
+                with_word!(scalar, T => shape::strided::<T>(source, out, sizes, view))
+            }
+            (Opcode::Permute, _, Attrs::Order(order)) => {
+                let view = Strided::permute(self.shape(from), &order.order);
+                with_word!(scalar, T => shape::strided::<T>(source, out, sizes, view))
+            }
+            (Opcode::Join, Some(rhs), _) => {
+                with_word!(scalar, T => shape::join::<T>(source, rhs, out, sizes[0]))
+            }
+            (Opcode::Cat, Some(rhs), _) => {
+                with_word!(scalar, T => shape::cat::<T>(source, rhs, out, sizes[0]))
+            }
+            (Opcode::Split, ..) => with_word!(scalar, T => {
+                let low = shape::split::<T>(source, 0, results[0], sizes[1]);
+                let high = shape::split::<T>(source, 1, results[1], sizes[1]);
+                Box::new(move |frame, machine| {
+                    low(frame, machine)?;
+                    high(frame, machine)
+                })
+            }),
+            (Opcode::Gather, Some(index), Attrs::Axis(axis)) => {
+                let source_along = Along::new(self.shape(from), axis.axis);
+                let target = Along::new(self.shape(result), axis.axis);
+                let index_scalar = self.scalar(data.operand(1));
+                with_word!(scalar, T => with_int!(index_scalar, I => {
+                    shape::gather::<T, I>([source, index, out], source_along, target, |i: I| {
+                        i.unsigned()
+                    })
+                }))
+            }
+            // Unsplat, reshape, expand_dims: the same elements in the same order.
+            _ => with_word!(scalar, T => shape::copy::<T>(source, out, sizes[0])),
+        }
+    }
+
+    fn access(&mut self, data: &InstData) -> Act {
+        let ptr = self.slot(data.operand(0));
+        let optional =
+            |compiler: &mut Self, at: usize| data.operand_opt(at).map(|value| compiler.slot(value));
+        match (data.opcode, &data.attrs) {
+            (Opcode::Load, _) => {
+                let result = data.result();
+                let load = Load {
+                    site: self.site(data.loc, result),
+                    ptr,
+                    mask: optional(self, 1),
+                    other: optional(self, 2),
+                    out: self.slot(result),
+                    numel: self.numel(result),
+                    boolean: self.scalar(result) == Scalar::I1,
+                };
+                Box::new(move |frame, machine| load.run(frame, machine))
+            }
+            (Opcode::Store, _) => {
+                let value = data.operand(1);
+                let store = Store {
+                    site: self.site(data.loc, value),
+                    ptr,
+                    value: self.slot(value),
+                    mask: optional(self, 2),
+                    numel: self.numel(value),
+                    elem: self.elem(value),
+                };
+                Box::new(move |frame, machine| store.run(frame, machine))
+            }
+            (opcode, attrs) => {
+                let swap = opcode == Opcode::AtomicCas;
+                let result = data.result();
+                let atomic = Atomic {
+                    site: self.site(data.loc, result),
+                    ptr,
+                    value: self.slot(data.operand(if swap { 2 } else { 1 })),
+                    mask: if swap { None } else { optional(self, 2) },
+                    compare: if swap { optional(self, 1) } else { None },
+                    out: self.slot(result),
+                    numel: self.numel(result),
+                    scalar: self.scalar(result),
+                    op: match attrs {
+                        Attrs::Atomic(atomic) => atomic.op,
+                        _ => tile_compiler::ir::AtomicOp::Exchange,
+                    },
+                };
+                Box::new(move |frame, machine| atomic.run(frame, machine))
+            }
+        }
+    }
+
+    fn dot(&mut self, data: &InstData) -> Act {
+        let scaled = matches!(data.opcode, Opcode::DotScaled);
+        let (rhs_at, acc_at) = if scaled { (2, 4) } else { (1, 2) };
+        let [lhs, rhs, acc] = [0, rhs_at, acc_at].map(|at| data.operand(at));
+        let result = data.result();
+        let shape = self.shape(result);
+        let rank = shape.len();
+        let (m, n) = (shape[rank - 2] as usize, shape[rank - 1] as usize);
+        let batch = shape[..rank - 2].iter().map(|&extent| extent as usize).product();
+        let mut lhs_operand =
+            Operand { slot: self.slot(lhs), scalar: self.scalar(lhs), scaled: None };
+        let mut rhs_operand =
+            Operand { slot: self.slot(rhs), scalar: self.scalar(rhs), scaled: None };
+        let mut k = self.numel(lhs) / (batch * m);
+        if let Attrs::DotScaled(attrs) = &data.attrs {
+            let scale = |compiler: &mut Self, at: usize| {
+                data.operand_opt(at).map(|value| {
+                    (compiler.slot(value), compiler.scalar(value), compiler.numel(value))
+                })
+            };
+            if attrs.lhs == tile_compiler::ir::ScaledFormat::E2M1 {
+                k *= 2;
+            }
+            lhs_operand.scaled =
+                Some(Scaled { format: attrs.lhs, scale: scale(self, 1), k_pack: attrs.lhs_k_pack });
+            rhs_operand.scaled =
+                Some(Scaled { format: attrs.rhs, scale: scale(self, 3), k_pack: attrs.rhs_k_pack });
+        }
+        let dot = Dot {
+            lhs: lhs_operand,
+            rhs: rhs_operand,
+            acc: self.slot(acc),
+            out: self.slot(result),
+            out_scalar: self.scalar(result),
+            batch,
+            m,
+            n,
+            k,
+        };
+        Box::new(move |frame, _| {
+            dot.run(frame);
+            Ok(())
+        })
+    }
+
+    fn order(&mut self, data: &InstData) -> Act {
+        let (from, result) = (data.operand(0), data.result());
+        let (source, out, scalar) = (self.slot(from), self.slot(result), self.scalar(from));
+        let count = self.numel(from);
+        match &data.attrs {
+            Attrs::Bins(bins) => {
+                let mask = data.operand_opt(1).map(|value| self.slot(value));
+                collective::histogram([source, out], mask, scalar, (count, bins.bins as usize))
+            }
+            attrs => {
+                let extent = self.shape(from).last().map_or(1, |&extent| extent as usize);
+                let descending = matches!(attrs, Attrs::Sort(sort) if sort.descending);
+                collective::sort(source, out, scalar, (count, extent), descending)
+            }
+        }
+    }
+
+    fn effect(&mut self, data: &InstData) -> Act {
+        let (text, hex) = match &data.attrs {
+            Attrs::Message(message) => (message.text.0.to_string(), message.hex),
+            _ => (String::new(), false),
+        };
+        if data.opcode == Opcode::DevicePrint {
+            let args: Vec<effects::Printed> = data
+                .uses()
+                .map(|value| effects::Printed {
+                    slot: self.slot(value),
+                    elem: self.elem(value),
+                    shape: self.shape(value).to_vec(),
+                })
+                .collect();
+            return effects::print(text, args, hex);
+        }
+        let condition = data.operand(0);
+        let mask = data.operand_opt(1).map(|value| self.slot(value));
+        let site = self.site(data.loc, condition);
+        let count = self.numel(condition);
+        effects::assert(site, text, self.slot(condition), mask, count)
+    }
+
+    fn counted_loop(&mut self, data: &InstData) -> Compilation<For> {
+        let region = data.regions[0];
+        let args = &self.func.regions[region].args;
+        let bounds = [0, 1, 2].map(|at| self.slot(data.operand(at)));
+        let inits: Vec<Value> = data.uses().skip(3).collect();
+        let carried = self.slots(args.iter().skip(1).copied());
+        let results = self.slots(data.results.iter().copied());
+        Ok(For {
+            bounds,
+            index: self.slot(args[0]),
+            scalar: self.scalar(args[0]),
+            enter: self.enter(&inits, &carried),
+            body: self.block(region)?,
+            next: self.pass(region, 0, &carried),
+            leave: swap_all(&carried, &results),
+        })
+    }
+
+    fn while_loop(&mut self, data: &InstData) -> Compilation<While> {
+        let [before, after] = [data.regions[0], data.regions[1]];
+        let inits: Vec<Value> = data.uses().collect();
+        let carried = self.slots(self.func.regions[before].args.iter().copied());
+        let passed = self.slots(self.func.regions[after].args.iter().copied());
+        let results = self.slots(data.results.iter().copied());
+        let before_block = self.block(before)?;
+        let condition = self.yielded(before)[0];
+        Ok(While {
+            enter: self.enter(&inits, &carried),
+            before: before_block,
+            condition: self.slot(condition),
+            pass: self.pass(before, 1, &passed),
+            after: self.block(after)?,
+            next: self.pass(after, 0, &carried),
+            leave: self.pass(before, 1, &results),
+        })
+    }
+
+    fn branch(&mut self, data: &InstData) -> Compilation<If> {
+        let results = self.slots(data.results.iter().copied());
+        let mut branch = |at: usize| -> Compilation<(Block, Moves)> {
+            let region = data.regions[at];
+            Ok((self.block(region)?, self.pass(region, 0, &results)))
+        };
+        let branches = [branch(0)?, branch(1)?];
+        Ok(If { condition: self.slot(data.operand(0)), branches })
+    }
+
+    /// Copies of initial values, which may live on.
+    fn enter(&mut self, inits: &[Value], carried: &[Slot]) -> Moves {
+        let inits = self.slots(inits.iter().copied());
+        Moves {
+            copies: inits.into_iter().zip(carried.iter().copied()).collect(),
+            ..Moves::default()
+        }
+    }
+
+    fn yielded(&self, region: Region) -> Vec<Value> {
+        let end = self.func.terminator(region);
+        end.map(|inst| inst.uses().collect()).unwrap_or_default()
+    }
+
+    /// Moves what a region's terminator passes on, after its first `skip` operands.
+    fn pass(&mut self, region: Region, skip: usize, targets: &[Slot]) -> Moves {
+        let mut moves = Moves::default();
+        let mut seen = FxHashSet::default();
+        for (value, &to) in self.yielded(region).into_iter().skip(skip).zip(targets) {
+            let from = self.slot(value);
+            if from == to {
+                continue;
+            }
+            let dead = match self.func.values[value].def {
+                ValueDef::Result(inst, _) => self.func.regions[region].insts.contains(&inst),
+                ValueDef::Argument(of, _) => of == region && !targets.contains(&from),
+            };
+            if dead && !self.pinned.contains(&value) && seen.insert(value) {
+                moves.swaps.push((from, to));
+            } else if targets.contains(&from) {
+                moves.staged.push((from, to));
+            } else if seen.contains(&value) {
+                // Taken by an exchange already: copy from where it went.
+                let went = moves.swaps.iter().find(|(source, _)| *source == from);
+                let source = went.map_or(from, |&(_, target)| target);
+                moves.after.push((source, to));
+            } else {
+                moves.copies.push((from, to));
+            }
+        }
+        moves
+    }
+
+    /// A reduction or a scan.
+    fn combine(&mut self, data: &InstData) -> Compilation<Act> {
+        let inputs: Vec<Value> = data.uses().collect();
+        let shape = self.shape(inputs[0]);
+        let (axis, scan) = match &data.attrs {
+            Attrs::Axis(axis) => (axis.axis, None),
+            Attrs::Scan(scan) => (scan.axis, Some(scan.reverse)),
+            _ => return Err(CompileError::Malformed("a reduction without axis".to_owned())),
+        };
+        let along = Along::new(shape, axis);
+        let known = self.known_combination(data.regions[0]);
+        if let (Some(known), &[input], &[result]) = (known, inputs.as_slice(), &data.results[..]) {
+            let (from, out, scalar) = (self.slot(input), self.slot(result), self.scalar(input));
+            // Narrow floats lose digits with each rounding; the tree below rounds least.
+            let narrow = scalar.is_float() && scalar.bits() < 32;
+            match scan {
+                Some(reverse) => {
+                    return Ok(collective::accumulate_known(
+                        known,
+                        scalar,
+                        (from, out),
+                        along,
+                        reverse,
+                    ));
+                }
+                None if !narrow => {
+                    return Ok(collective::fold_known(known, scalar, from, out, along));
+                }
+                None => {}
+            }
+        }
+        let lanes = if scan.is_some() { along.reduced() } else { along.numel().max(2) / 2 };
+        let combiner = self.combiner(data.regions[0], inputs.len(), lanes)?;
+        let inputs = self.slots(inputs);
+        let outs = self.slots(data.results.iter().copied());
+        Ok(match scan {
+            Some(reverse) => Box::new(move |frame, machine| {
+                combiner.scan(frame, machine, (&inputs, &outs), along, reverse)
+            }),
+            None => Box::new(move |frame, machine| {
+                combiner.reduce(frame, machine, &inputs, &outs, along)
+            }),
+        })
+    }
+
+    /// The name of what a region computes, if it is one operation on its two arguments.
+    fn known_combination(&self, region: Region) -> Option<Known> {
+        let data = &self.func.regions[region];
+        let &[inst, _] = data.insts.as_slice() else { return None };
+        let (inst, yielded) = (&self.func.insts[inst], self.yielded(region));
+        let operands: Vec<Value> = inst.uses().collect();
+        let on_arguments = operands == data.args.as_slice() && data.args.len() == 2;
+        if !on_arguments || yielded != inst.results.as_slice() {
+            return None;
+        }
+        let propagate = matches!(&inst.attrs, Attrs::NanRule(rule) if rule.propagate);
+        Some(match inst.opcode {
+            Opcode::Add => Known::Add,
+            Opcode::Mul => Known::Mul,
+            Opcode::And => Known::And,
+            Opcode::Or => Known::Or,
+            Opcode::Xor => Known::Xor,
+            Opcode::MinS => Known::MinS,
+            Opcode::MaxS => Known::MaxS,
+            Opcode::MinU => Known::MinU,
+            Opcode::MaxU => Known::MaxU,
+            Opcode::FAdd => Known::FAdd,
+            Opcode::FMul => Known::FMul,
+            Opcode::FMin => Known::FMin(propagate),
+            Opcode::FMax => Known::FMax(propagate),
+            _ => return None,
+        })
+    }
+
+    fn combiner(&mut self, region: Region, inputs: usize, lanes: usize) -> Compilation<Combiner> {
+        let lanes = lanes.max(1);
+        let applied = self.applied_region(region, lanes)?;
+        let args = &self.func.regions[region].args;
+        let sizes =
+            args.iter().take(inputs).map(|&arg| self.scalar(arg).bytes() as usize).collect();
+        Ok(Combiner {
+            left: applied.args[..inputs].to_vec(),
+            right: applied.args[inputs..].to_vec(),
+            body: applied.body,
+            captures: applied.captures,
+            yields: applied.yields,
+            sizes,
+            vector: applied.vector,
+        })
+    }
+
+    /// Compiles a region that is applied to up to `lanes` elements at once.
+    fn applied_region(&mut self, region: Region, lanes: usize) -> Compilation<Applied> {
+        let outer_lanes = std::mem::replace(&mut self.lanes, lanes);
+        let outer_slots = self.slots.clone();
+        let args = self.slots(self.func.regions[region].args.iter().copied());
+        let captures = self.capture(region, lanes);
+        let vector = self.func.regions[region].insts.iter().all(|&inst| {
+            let data = &self.func.insts[inst];
+            let scalars = data.uses().chain(data.results.iter().copied());
+            data.regions.is_empty() && scalars.into_iter().all(|value| self.shape(value).is_empty())
+        });
+        let mut body = self.block(region)?;
+        let yields = self.own_yields(region, lanes, &mut body);
+        self.lanes = outer_lanes;
+        self.slots = outer_slots;
+        Ok(Applied { args, captures, body, yields, vector })
+    }
+
+    /// Gives every scalar from outside that the region uses a register for all lanes.
+    fn capture(&mut self, region: Region, lanes: usize) -> Vec<Capture> {
+        let mut inside: FxHashSet<Value> = FxHashSet::default();
+        let mut used = Vec::new();
+        self.values_of(region, &mut inside, &mut used);
+        let mut captures: Vec<Capture> = Vec::new();
+        let mut captured = FxHashSet::default();
+        for value in used {
+            let outside = !inside.contains(&value) && self.shape(value).is_empty();
+            if outside && captured.insert(value) {
+                let from = self.slot(value);
+                let size = self.scalar(value).bytes() as usize;
+                let to = self.fresh(lanes * size);
+                self.slots.insert(value, to);
+                captures.push(Capture { from, to, size });
+            }
+        }
+        captures
+    }
+
+    fn values_of(&self, region: Region, inside: &mut FxHashSet<Value>, used: &mut Vec<Value>) {
+        inside.extend(self.func.regions[region].args.iter().copied());
+        for &inst in &self.func.regions[region].insts {
+            let data = &self.func.insts[inst];
+            inside.extend(data.results.iter().copied());
+            used.extend(data.uses());
+            data.regions.iter().for_each(|&inner| self.values_of(inner, inside, used));
+        }
+    }
+
+    /// The registers of a region's yields: each its own, none that of an argument.
+    fn own_yields(&mut self, region: Region, lanes: usize, body: &mut Block) -> Vec<Slot> {
+        let mut seen = FxHashSet::default();
+        let mut yields = Vec::new();
+        for value in self.yielded(region) {
+            let from = self.slot(value);
+            let result = match self.func.values[value].def {
+                ValueDef::Result(inst, _) => self.func.regions[region].insts.contains(&inst),
+                ValueDef::Argument(..) => false,
+            };
+            if result && seen.insert(value) {
+                yields.push(from);
+                continue;
+            }
+            let size = self.scalar(value).bytes() as usize;
+            let out = self.fresh(lanes * size);
+            let run = with_word!(self.scalar(value), T => {
+                super::lanes::map1::<T, T>(from, |element| element)
+            });
+            body.steps.push(Step::Lanes { out, numel: 1, run, watch: None });
+            yields.push(out);
+        }
+        yields
+    }
+
+    fn map_elements(&mut self, data: &InstData) -> Compilation<Act> {
+        let pack = match &data.attrs {
+            Attrs::Pack(pack) => pack.pack.max(1) as usize,
+            _ => 1,
+        };
+        let inputs: Vec<Value> = data.uses().collect();
+        let numel = self.numel(data.results.first().copied().unwrap_or(inputs[0]));
+        let applied = self.applied_region(data.regions[0], (numel / pack).max(1))?;
+        let sizes = |compiler: &Self, values: &[Value]| {
+            values.iter().map(|&value| compiler.scalar(value).bytes() as usize).collect()
+        };
+        let sizes = (sizes(self, &inputs), sizes(self, &data.results));
+        let grouped = |slots: Vec<Slot>, parts: &[Slot]| -> Vec<(Slot, Vec<Slot>)> {
+            slots.into_iter().zip(parts.chunks(pack).map(<[Slot]>::to_vec)).collect()
+        };
+        let map = MapElements {
+            inputs: grouped(self.slots(inputs), &applied.args),
+            outputs: grouped(self.slots(data.results.iter().copied()), &applied.yields),
+            body: applied.body,
+            captures: applied.captures,
+            sizes,
+            numel,
+            pack,
+            vector: applied.vector,
+        };
+        Ok(Box::new(move |frame, machine| map.run(frame, machine)))
+    }
+}
+
+/// A region that is applied to many elements at once, compiled.
+struct Applied {
+    args: Vec<Slot>,
+    captures: Vec<Capture>,
+    body: Block,
+    yields: Vec<Slot>,
+    vector: bool,
+}
+
+fn swap_all(from: &[Slot], to: &[Slot]) -> Moves {
+    Moves { swaps: from.iter().copied().zip(to.iter().copied()).collect(), ..Moves::default() }
+}
+
+fn pointee_bytes(elem: Elem) -> u64 {
+    u64::from(storage(elem).bytes())
+}

@@ -1,0 +1,273 @@
+//! What all workers of a launch share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tile_compiler::ir::Loc;
+
+use super::finding::{Access, Event, FindingKind, Log};
+use super::frame::Frame;
+use super::memory::{BufferId, Buffers};
+
+/// How a launch is run.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Look for races, reads of uninitialized memory and births of NaN. Bounds are always
+    /// checked.
+    pub sanitize: bool,
+    /// Count the distinct elements that the launch reads and writes.
+    pub trace: bool,
+    /// Let every access outside a buffer read zeros and write nothing without a finding, and
+    /// report how far each buffer is accessed ([`super::RunReport::extents`]).
+    pub probe: bool,
+    /// How long the launch may take.
+    pub deadline: Option<Duration>,
+    /// Stops the launch when set.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+/// Why a program ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// An assertion failed: this program alone ends.
+    Program,
+    /// Some program could not go on, or was told to stop: the launch ends.
+    Launch,
+}
+
+pub(super) type Flow = Result<(), Stop>;
+
+/// What all workers of a launch share.
+#[derive(Debug)]
+pub(super) struct Machine<'b> {
+    pub buffers: &'b Buffers,
+    pub options: &'b Options,
+    pub grid: [u32; 3],
+    pub log: Log,
+    /// Set when the launch ends early.
+    pub stopped: AtomicBool,
+    /// Set when it ended for want of time.
+    pub timed_out: AtomicBool,
+    /// Set when a loop had a zero step.
+    pub zero_step: AtomicBool,
+    until: Option<Instant>,
+    /// For each buffer and element, the last program that wrote it, plus one. Empty unless
+    /// sanitizing.
+    writers: Vec<Vec<AtomicU32>>,
+    /// For each buffer, the first and last byte accessed. Empty unless probing.
+    pub extents: Vec<(AtomicI64, AtomicI64)>,
+}
+
+/// Loop iterations between two looks at the clock.
+const TICKS: u32 = 64;
+
+impl<'b> Machine<'b> {
+    pub fn new(buffers: &'b Buffers, options: &'b Options, grid: [u32; 3]) -> Machine<'b> {
+        let writers = |(_, buffer): (BufferId, &super::Buffer)| {
+            (0..buffer.elements()).map(|_| AtomicU32::new(0)).collect()
+        };
+        let extent = |_| (AtomicI64::new(i64::MAX), AtomicI64::new(i64::MIN));
+        Machine {
+            buffers,
+            options,
+            grid,
+            log: Log::default(),
+            stopped: AtomicBool::new(false),
+            timed_out: AtomicBool::new(false),
+            zero_step: AtomicBool::new(false),
+            until: options.deadline.map(|deadline| Instant::now() + deadline),
+            writers: if options.sanitize { buffers.iter().map(writers).collect() } else { vec![] },
+            extents: if options.probe { buffers.iter().map(extent).collect() } else { vec![] },
+        }
+    }
+
+    /// Called at each loop iteration and each program: ends the launch when it should.
+    #[inline]
+    pub fn tick(&self, frame: &mut Frame) -> Flow {
+        frame.ticks += 1;
+        if frame.ticks >= TICKS {
+            frame.ticks = 0;
+            return self.check_time();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub fn check_time(&self) -> Flow {
+        if self.until.is_some_and(|until| Instant::now() > until) {
+            self.timed_out.store(true, Ordering::Relaxed);
+            self.stop();
+        }
+        if self.options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            self.stop();
+        }
+        if self.stopped.load(Ordering::Relaxed) { Err(Stop::Launch) } else { Ok(()) }
+    }
+
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// True when accesses are recorded one by one.
+    pub fn records(&self) -> bool {
+        self.options.sanitize || self.options.trace
+    }
+
+    /// An active lane's access of `size` bytes at `address` misses every buffer.
+    #[cold]
+    pub fn miss(&self, frame: &Frame, site: &Site, lane: usize, address: u64, write: bool) {
+        let located = self.buffers.locate(address);
+        if self.options.probe {
+            if let Some((id, offset)) = located {
+                self.extend(id, offset, site.size);
+            }
+            return;
+        }
+        let verb = if write { "store to" } else { "load from" };
+        let Some((id, offset)) = located else {
+            let access = Access { buffer: None, address, element: 0, elements: 0 };
+            let message = format!("{verb} address {address:#x}, which is in no buffer");
+            self.report(frame, site, FindingKind::OutOfBounds, lane, Some(access), message);
+            return;
+        };
+        let buffer = self.buffers.get(id);
+        let unit = i64::from(buffer.dtype.bytes());
+        let access = Access {
+            buffer: Some(buffer.name.clone()),
+            address,
+            element: offset.div_euclid(unit),
+            elements: buffer.elements() as u64,
+        };
+        let inside = offset >= 0 && offset as u64 + site.size as u64 <= buffer.len() as u64;
+        let (kind, message) = if inside {
+            let message = format!(
+                "{verb} byte {offset} of `{}`, which is not a multiple of {} bytes",
+                buffer.name, site.size
+            );
+            (FindingKind::Misaligned, message)
+        } else {
+            let message = format!(
+                "{verb} element {} of `{}`, which has {} elements",
+                access.element,
+                buffer.name,
+                buffer.elements()
+            );
+            (FindingKind::OutOfBounds, message)
+        };
+        self.report(frame, site, kind, lane, Some(access), message);
+    }
+
+    /// Reports a finding of the running program.
+    pub fn report(
+        &self,
+        frame: &Frame,
+        site: &Site,
+        kind: FindingKind,
+        lane: usize,
+        access: Option<Access>,
+        message: String,
+    ) {
+        self.log.report(Event {
+            kind,
+            loc: site.loc,
+            linear: frame.linear,
+            program: frame.program,
+            lane,
+            shape: site.shape.clone(),
+            access,
+            message,
+        });
+    }
+
+    fn extend(&self, id: BufferId, offset: i64, size: usize) {
+        let (first, last) = &self.extents[id.index()];
+        first.fetch_min(offset, Ordering::Relaxed);
+        last.fetch_max(offset + size as i64 - 1, Ordering::Relaxed);
+    }
+
+    /// Notes the read of one element, and finds what sanitizing finds.
+    #[cold]
+    pub fn note_read(&self, frame: &Frame, site: &Site, lane: usize, address: u64) {
+        let Some((id, range)) = self.granules(address, site.size) else { return };
+        let fresh = self.buffers.get(id).mark_read(range.clone());
+        if fresh && self.options.sanitize {
+            let access = self.access(id, address);
+            let message = format!(
+                "load from element {} of `{}`, which nothing has written",
+                access.element,
+                self.buffers.get(id).name
+            );
+            self.report(frame, site, FindingKind::Uninitialized, lane, Some(access), message);
+        }
+    }
+
+    /// Notes the write of one element, and finds what sanitizing finds. `atomic` writes of
+    /// several programs are in order.
+    #[cold]
+    pub fn note_write(&self, frame: &Frame, site: &Site, lane: usize, address: u64, atomic: bool) {
+        let Some((id, range)) = self.granules(address, site.size) else { return };
+        self.buffers.get(id).mark_written(range.clone());
+        if !self.options.sanitize || atomic || frame.synchronized {
+            return;
+        }
+        let program = frame.linear as u32 + 1;
+        let writers = &self.writers[id.index()][range];
+        let other = writers.iter().find_map(|writer| {
+            let last = writer.swap(program, Ordering::Relaxed);
+            (last != 0 && last != program).then(|| last - 1)
+        });
+        if let Some(other) = other {
+            let access = self.access(id, address);
+            let message = format!(
+                "programs {} and {} both store to element {} of `{}`",
+                show_program(u64::from(other), self.grid),
+                show_program(frame.linear, self.grid),
+                access.element,
+                self.buffers.get(id).name,
+            );
+            self.report(frame, site, FindingKind::Race, lane, Some(access), message);
+        }
+    }
+
+    fn access(&self, id: BufferId, address: u64) -> Access {
+        let buffer = self.buffers.get(id);
+        let offset = address.wrapping_sub(self.buffers.address(id)) as i64;
+        Access {
+            buffer: Some(buffer.name.clone()),
+            address,
+            element: offset.div_euclid(i64::from(buffer.dtype.bytes())),
+            elements: buffer.elements() as u64,
+        }
+    }
+
+    /// The elements of the buffer that an access inside it touches.
+    fn granules(&self, address: u64, size: usize) -> Option<(BufferId, std::ops::Range<usize>)> {
+        let (id, offset) = self.buffers.locate(address)?;
+        let unit = self.buffers.get(id).dtype.bytes() as usize;
+        let start = usize::try_from(offset).ok()?;
+        let end = (start + size).div_ceil(unit).min(self.buffers.get(id).elements());
+        (start / unit < end).then_some((id, start / unit..end))
+    }
+}
+
+/// The position of a program by its number.
+pub(super) fn position(linear: u64, grid: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = grid.map(u64::from);
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+}
+
+fn show_program(linear: u64, grid: [u32; 3]) -> String {
+    let [x, y, z] = position(linear, grid);
+    format!("({x}, {y}, {z})")
+}
+
+/// An operation that accesses memory or may report findings.
+#[derive(Debug, Clone)]
+pub(super) struct Site {
+    pub loc: Loc,
+    /// Extents of its tile; empty for scalars.
+    pub shape: Vec<u32>,
+    /// Bytes of one element.
+    pub size: usize,
+}

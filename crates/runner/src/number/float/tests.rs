@@ -1,0 +1,1 @@
+//! Conversions, against references of their own.
