@@ -4,8 +4,10 @@
 //! on every keystroke; with a specialization also tile [`ir`], passes, analyses, layouts. Nothing
 //! here reads files, speaks the editor's protocol, links LLVM or touches a device.
 
+pub mod analysis;
 pub mod artifact;
 pub mod diagnostic;
+pub mod gpu;
 pub mod hir;
 pub mod ir;
 pub mod layout;

@@ -1,0 +1,259 @@
+//! GPU IR to LLVM IR text.
+//!
+//! A tile is as many LLVM values per thread as its layout has registers. Which element a register
+//! holds is known up to the thread: a constant of the register, XOR a value computed once from the
+//! thread number. So elementwise operations repeat one instruction per register, and only ranges,
+//! memory accesses and exchanges look at layouts at all.
+
+mod across;
+mod arith;
+mod cast;
+mod control;
+mod convert;
+mod debug;
+mod index;
+mod math;
+mod memory;
+mod shape;
+mod shared;
+mod text;
+
+use std::fmt::Write;
+
+use rustc_hash::FxHashMap;
+use tile_compiler::analysis::axis::AxisInfos;
+use tile_compiler::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Type, Value, Verified};
+use tile_compiler::layout::LinearLayout;
+
+use self::shared::SharedPlan;
+use self::text::{Block, Text, Ty, Val};
+use crate::{CodegenError, Target, line_map};
+
+/// The module of one kernel.
+#[derive(Debug)]
+pub(crate) struct Module {
+    /// LLVM IR.
+    pub(crate) text: String,
+    /// Dynamic shared memory that the kernel needs, in bytes.
+    pub(crate) shared_bytes: u32,
+    /// A function of libdevice that is called, if any is.
+    pub(crate) libdevice_function: Option<String>,
+}
+
+/// Bytes to which dynamic shared memory is aligned; bulk copies ask for as much.
+const SHARED_ALIGN: u32 = 1024;
+
+/// Writes the module of `func`.
+///
+/// # Errors
+/// When an operation or type is not supported on the target.
+pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, CodegenError> {
+    let plan = SharedPlan::new(&func)?;
+    let mut text = Text::default();
+    let prelude = text.add_block();
+    let body = text.add_block();
+    text.switch_to(body);
+    let mut emitter = Emitter {
+        infos: AxisInfos::of(&func),
+        func: func.function(),
+        target,
+        plan,
+        text,
+        prelude,
+        values: FxHashMap::default(),
+        indices: FxHashMap::default(),
+        thread: None,
+        libdevice_function: None,
+    };
+    for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
+        emitter.values.insert(arg, vec![Val::Param(at as u32)]);
+    }
+    emitter.region(func.body)?;
+    emitter.text.line(format_args!("ret void"));
+    emitter.text.switch_to(prelude);
+    emitter.text.location = None;
+    emitter.text.jump(body);
+    Ok(emitter.finish())
+}
+
+/// State while one function is written.
+struct Emitter<'f> {
+    func: &'f Function,
+    target: Target,
+    infos: AxisInfos,
+    plan: SharedPlan,
+    text: Text,
+    /// The entry block, which holds what depends on the thread number alone.
+    prelude: Block,
+    /// The registers of each value written so far.
+    values: FxHashMap<Value, Vec<Val>>,
+    /// Per layout: the thread's part of the row-major element index.
+    indices: FxHashMap<index::IndexKey, Val>,
+    /// The thread's number in the CTA.
+    thread: Option<Val>,
+    libdevice_function: Option<String>,
+}
+
+type Emitted = Result<(), CodegenError>;
+
+impl<'f> Emitter<'f> {
+    fn region(&mut self, region: Region) -> Emitted {
+        for &inst in &self.func.regions[region].insts {
+            if !self.func.insts[inst].opcode.is_terminator() {
+                self.inst(inst)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, inst: Inst) -> Emitted {
+        let data = &self.func.insts[inst];
+        let line = line_map::debug_line(self.func, data.loc);
+        self.text.location = (line != 0).then_some(line);
+        match data.opcode {
+            Opcode::Constant
+            | Opcode::ProgramId
+            | Opcode::NumPrograms
+            | Opcode::Arange
+            | Opcode::Poison => self.leaf(data),
+            Opcode::Splat
+            | Opcode::Unsplat
+            | Opcode::Broadcast
+            | Opcode::ExpandDims
+            | Opcode::Reshape
+            | Opcode::Permute
+            | Opcode::Join
+            | Opcode::Split
+            | Opcode::Cat
+            | Opcode::AssertFacts => self.reshape(data),
+            Opcode::Load => self.load(data),
+            Opcode::Store => self.store(data),
+            Opcode::AtomicRmw | Opcode::AtomicCas => self.atomic(inst, data),
+            Opcode::Reduce => self.reduce(inst, data),
+            Opcode::ConvertLayout => self.convert(inst, data),
+            Opcode::For => self.counted_loop(data),
+            Opcode::While => self.while_loop(data),
+            Opcode::If => self.branch(data),
+            Opcode::Barrier => {
+                self.barrier();
+                Ok(())
+            }
+            Opcode::Assume => {
+                self.assume(data);
+                Ok(())
+            }
+            _ => self.elementwise(data),
+        }
+    }
+
+    /// The registers of an operand.
+    fn operand(&self, data: &InstData, slot: usize) -> Vec<Val> {
+        self.registers(data.operand(slot))
+    }
+
+    fn registers(&self, value: Value) -> Vec<Val> {
+        self.values
+            .get(&value)
+            .cloned()
+            .expect("invariant: the verifier has seen every operand defined before its use")
+    }
+
+    fn ty(&self, value: Value) -> &'f Type {
+        self.func.ty(value)
+    }
+
+    /// The LLVM type of one register of `value`.
+    fn register_ty(&self, value: Value) -> Result<Ty, CodegenError> {
+        self.ty(value).elem().map(Ty::of).ok_or_else(|| CodegenError::Unsupported {
+            what: format!("a value of type {}", self.ty(value)),
+        })
+    }
+
+    fn layout(&self, value: Value) -> Option<&'f LinearLayout> {
+        self.ty(value).layout().map(|id| &self.func.layouts[id])
+    }
+
+    /// How many registers of each thread hold `value`.
+    fn register_count(&self, value: Value) -> usize {
+        self.layout(value).map_or(1, LinearLayout::elements_per_thread)
+    }
+
+    fn set(&mut self, value: Value, registers: Vec<Val>) {
+        debug_assert_eq!(registers.len(), self.register_count(value));
+        self.values.insert(value, registers);
+    }
+
+    fn barrier(&mut self) {
+        self.text.declarations.insert("declare void @llvm.nvvm.barrier0()".to_owned());
+        self.text.line(format_args!("call void @llvm.nvvm.barrier0()"));
+    }
+
+    fn assume(&mut self, data: &InstData) {
+        let condition = self.operand(data, 0)[0];
+        self.text.declarations.insert("declare void @llvm.assume(i1)".to_owned());
+        self.text.line(format_args!("call void @llvm.assume(i1 {condition})"));
+    }
+
+    fn leaf(&mut self, data: &InstData) -> Emitted {
+        let result = data.result();
+        let ty = self.register_ty(result)?;
+        let count = self.register_count(result);
+        let registers = match (&data.attrs, data.opcode) {
+            (Attrs::Constant(constant), _) => vec![Val::constant(ty, constant.bits); count],
+            (Attrs::Axis(axis), opcode) => {
+                let name = if opcode == Opcode::ProgramId { "ctaid" } else { "nctaid" };
+                let letter = ["x", "y", "z"][axis.axis.min(2) as usize];
+                let name = format!("llvm.nvvm.read.ptx.sreg.{name}.{letter}");
+                vec![self.text.call(&name, Ty::Int(32), &[])]
+            }
+            (Attrs::Range(range), _) => self.arange(result, range.start),
+            _ => vec![Val::Poison; count],
+        };
+        self.set(result, registers);
+        Ok(())
+    }
+
+    fn finish(self) -> Module {
+        let mut out = String::new();
+        let shared_bytes = self.plan.bytes();
+        let _ = writeln!(out, "target triple = \"nvptx64-nvidia-cuda\"");
+        if shared_bytes > 0 {
+            let _ = writeln!(
+                out,
+                "@{} = external addrspace(3) global [0 x i8], align {SHARED_ALIGN}",
+                shared::SYMBOL
+            );
+        }
+        for declaration in &self.text.declarations {
+            let _ = writeln!(out, "{declaration}");
+        }
+        self.write_function(&mut out);
+        self.write_metadata(&mut out);
+        Module { text: out, shared_bytes, libdevice_function: self.libdevice_function }
+    }
+
+    fn write_function(&self, out: &mut String) {
+        let args = self.func.regions[self.func.body].args.iter().enumerate();
+        let params: Vec<String> = args
+            .map(|(at, &arg)| {
+                let elem = self.ty(arg).elem().map_or(Ty::Int(32), Ty::of);
+                // A byte holds a bool in the parameter buffer; the kernel sees one bit.
+                format!("{elem} {}", Val::Param(at as u32))
+            })
+            .collect();
+        let _ = writeln!(
+            out,
+            "define ptx_kernel void @{}({}) nounwind !dbg !{} {{",
+            quoted(&self.func.name),
+            params.join(", "),
+            self.func.locs.len()
+        );
+        self.text.write_blocks(out);
+        out.push_str("}\n");
+    }
+}
+
+/// A name as LLVM IR spells any name.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace(['\\', '"'], "_"))
+}

@@ -1,0 +1,280 @@
+//! Reductions: within the thread, then by butterfly shuffles within the warp, then through shared
+//! memory between warps.
+//!
+//! The combination may be any region over any number of values. After the shuffles every lane
+//! holds its warp's result; each warp writes it, and after one barrier every thread reads the
+//! results of all warps and combines them itself.
+
+use tile_compiler::ir::{Attrs, Inst, InstData, Region};
+use tile_compiler::layout::{Dim, LinearLayout, PlaceMasks};
+
+use super::shared::{self, SYMBOL, element_bytes};
+use super::text::{Ty, Val};
+use super::{Emitted, Emitter};
+use crate::CodegenError;
+
+/// One element per operand of the reduction.
+type Tuple = Vec<Val>;
+
+impl Emitter<'_> {
+    pub(super) fn reduce(&mut self, inst: Inst, data: &InstData) -> Emitted {
+        let Attrs::Axis(axis) = &data.attrs else { return Err(self.unsupported(data)) };
+        let axis = axis.axis as usize;
+        let layout = self.layout(data.operand(0)).ok_or_else(|| self.unsupported(data))?;
+        let bits = layout.reduction_bits(axis).ok_or_else(|| self.unsupported(data))?;
+        let reduced = layout.remove_axis(axis)?.without_free_registers();
+        let types: Vec<Ty> =
+            data.uses().map(|value| self.register_ty(value)).collect::<Result<_, _>>()?;
+        let inputs: Vec<Vec<Val>> = data.uses().map(|value| self.registers(value)).collect();
+        let region = data.regions[0];
+
+        let mut results = Vec::new();
+        for group in groups(layout, &reduced, axis) {
+            let mut tuples: Vec<Tuple> = group
+                .iter()
+                .map(|&register| inputs.iter().map(|input| input[register]).collect())
+                .collect();
+            let mut total = self.combine_all(region, &mut tuples)?;
+            for bit in (0..5).filter(|bit| bits.lane >> bit & 1 != 0) {
+                let other = self.shuffle_tuple(&types, &total, 1 << bit);
+                total = self.combine(region, &total, &other)?;
+            }
+            results.push(total);
+        }
+        if bits.warp != 0 {
+            self.combine_warps(inst, data, (&reduced, &bits), &types, &mut results)?;
+        }
+        for (at, &result) in data.results.iter().enumerate() {
+            let registers = results.iter().map(|tuple| tuple[at]).collect();
+            self.set(result, registers);
+        }
+        Ok(())
+    }
+
+    /// Applies the region to two elements.
+    fn combine(&mut self, region: Region, a: &[Val], b: &[Val]) -> Result<Tuple, CodegenError> {
+        let args = self.func.regions[region].args.clone();
+        for (&arg, &value) in args.iter().zip(a.iter().chain(b)) {
+            self.set(arg, vec![value]);
+        }
+        self.region(region)?;
+        let yielded = self.func.terminator(region).map(|end| end.uses().collect::<Vec<_>>());
+        Ok(yielded.unwrap_or_default().into_iter().map(|value| self.registers(value)[0]).collect())
+    }
+
+    /// Combines neighbors, then their results: the chains stay short, and order is kept.
+    fn combine_all(
+        &mut self,
+        region: Region,
+        tuples: &mut Vec<Tuple>,
+    ) -> Result<Tuple, CodegenError> {
+        while tuples.len() > 1 {
+            let mut next = Vec::with_capacity(tuples.len().div_ceil(2));
+            for pair in tuples.chunks(2) {
+                next.push(match pair {
+                    [a, b] => self.combine(region, a, b)?,
+                    rest => rest[0].clone(),
+                });
+            }
+            *tuples = next;
+        }
+        Ok(tuples.pop().unwrap_or_default())
+    }
+
+    fn shuffle_tuple(&mut self, types: &[Ty], tuple: &[Val], mask: i64) -> Tuple {
+        let pairs: Vec<(Ty, Val)> = types.iter().copied().zip(tuple.iter().copied()).collect();
+        pairs
+            .into_iter()
+            .map(|(ty, value)| self.shuffle("bfly", ty, value, Val::Int(mask)))
+            .collect()
+    }
+
+    /// `shfl.sync` of a value of any type, by words of 32 bits.
+    pub(super) fn shuffle(&mut self, mode: &str, ty: Ty, value: Val, lane: Val) -> Val {
+        let i32 = Ty::Int(32);
+        let raw_ty = Ty::Int(ty.bits());
+        let raw = self.text.bitcast(ty, value, raw_ty);
+        let word = |this: &mut Self, word: Val| {
+            let args = [(i32, Val::Int(-1)), (i32, word), (i32, lane), (i32, Val::Int(31))];
+            this.text.call(&format!("llvm.nvvm.shfl.sync.{mode}.i32"), i32, &args)
+        };
+        let moved = match ty.bits() {
+            64 => {
+                let low = self.text.cast("trunc", raw_ty, raw, i32);
+                let high = self.text.binary("lshr", raw_ty, raw, Val::Int(32));
+                let high = self.text.cast("trunc", raw_ty, high, i32);
+                let (low, high) = (word(self, low), word(self, high));
+                let low = self.text.cast("zext", i32, low, raw_ty);
+                let high = self.text.cast("zext", i32, high, raw_ty);
+                let high = self.text.binary("shl", raw_ty, high, Val::Int(32));
+                self.text.binary("or disjoint", raw_ty, low, high)
+            }
+            32 => word(self, raw),
+            _ => {
+                let wide = self.text.cast("zext", raw_ty, raw, i32);
+                let moved = word(self, wide);
+                self.text.cast("trunc", i32, moved, raw_ty)
+            }
+        };
+        self.text.bitcast(raw_ty, moved, ty)
+    }
+
+    /// Combines the results of warps that share rows. Partial results lie in shared memory by
+    /// result element, the warps of one element next to each other.
+    fn combine_warps(
+        &mut self,
+        inst: Inst,
+        data: &InstData,
+        (reduced, bits): (&LinearLayout, &PlaceMasks),
+        types: &[Ty],
+        results: &mut [Tuple],
+    ) -> Emitted {
+        let scratch = self.plan.scratch(inst).ok_or_else(|| self.unsupported(data))?;
+        if scratch.barrier_before {
+            self.barrier();
+        }
+        let count_bits = bits.warp.count_ones();
+        let warps: Vec<u32> = (0..32).filter(|bit| bits.warp >> bit & 1 != 0).collect();
+        // Where the element lies, and within it the partial result of this thread's warp.
+        let element_bases = Self::thread_bases(reduced, |basis| (basis as u32) << count_bits);
+        let mut write_bases = element_bases.clone();
+        for (place, &warp) in warps.iter().enumerate() {
+            let at = 5 + warp as usize;
+            if write_bases.len() <= at {
+                write_bases.resize(at + 1, 0);
+            }
+            write_bases[at] |= 1 << place;
+        }
+        let partials =
+            shared::reduce_partials(self.func, data, axis_of(data)).map_err(CodegenError::from)?;
+        let mut base = scratch.offset;
+        let mut bases = Vec::new();
+        for value in data.uses() {
+            let elem = self.ty(value).elem().ok_or_else(|| self.unsupported(data))?;
+            bases.push(base);
+            base += (partials * element_bytes(elem)).next_multiple_of(16);
+        }
+        let write_part = self.thread_index(&write_bases);
+        let read_part = self.thread_index(&element_bases);
+        let constant = |register: usize| {
+            (reduced.apply_packed(reduced.pack_input(&[(Dim::Register, register)])) as u32)
+                << count_bits
+        };
+        for (register, tuple) in results.iter().enumerate() {
+            let index = self.offset_index(write_part, &write_bases, constant(register));
+            for ((&ty, &value), &base) in types.iter().zip(tuple).zip(&bases) {
+                self.store_shared(ty, base, index, value);
+            }
+        }
+        self.barrier();
+        let region = data.regions[0];
+        for (register, tuple) in results.iter_mut().enumerate() {
+            let index = self.offset_index(read_part, &element_bases, constant(register));
+            let columns: Vec<Vec<Val>> = types
+                .iter()
+                .zip(&bases)
+                .map(|(&ty, &base)| self.load_shared_run(ty, base, index, 1 << count_bits))
+                .collect();
+            let mut tuples: Vec<Tuple> = (0..1usize << count_bits)
+                .map(|at| columns.iter().map(|column| column[at]).collect())
+                .collect();
+            *tuple = self.combine_all(region, &mut tuples)?;
+        }
+        Ok(())
+    }
+
+    /// The address of element `index` of an array of `ty` at byte `base` of shared memory.
+    pub(super) fn shared_address(&mut self, ty: Ty, base: u32, index: Val) -> Val {
+        let element = Ty::Int(ty.bits().max(8));
+        let start = format!("getelementptr (i8, ptr addrspace(3) @{SYMBOL}, i32 {base})");
+        self.text.op(format_args!("getelementptr {element}, ptr addrspace(3) {start}, i32 {index}"))
+    }
+
+    pub(super) fn store_shared(&mut self, ty: Ty, base: u32, index: Val, value: Val) {
+        let address = self.shared_address(ty, base, index);
+        let memory = Ty::Int(ty.bits().max(8));
+        let raw = match ty {
+            Ty::Int(1) => self.text.cast("zext", ty, value, memory),
+            _ => self.text.bitcast(ty, value, memory),
+        };
+        self.text.line(format_args!("store {memory} {raw}, ptr addrspace(3) {address}"));
+    }
+
+    /// `count` neighbors from `index` on, a multiple of `count`, in as few loads as can be.
+    pub(super) fn load_shared_run(
+        &mut self,
+        ty: Ty,
+        base: u32,
+        index: Val,
+        count: usize,
+    ) -> Vec<Val> {
+        let memory = Ty::Int(ty.bits().max(8));
+        let most = (128 / memory.bits() as usize).max(1);
+        let address = self.shared_address(ty, base, index);
+        let mut values = Vec::with_capacity(count);
+        for first in (0..count).step_by(most) {
+            let run = most.min(count - first);
+            let place = match first {
+                0 => address,
+                _ => self.text.op(format_args!(
+                    "getelementptr {memory}, ptr addrspace(3) {address}, i32 {first}"
+                )),
+            };
+            let align = memory.bits() as usize / 8 * run;
+            let raw: Vec<Val> = if run == 1 {
+                vec![
+                    self.text
+                        .op(format_args!("load {memory}, ptr addrspace(3) {place}, align {align}")),
+                ]
+            } else {
+                let vector = self.text.op(format_args!(
+                    "load <{run} x {memory}>, ptr addrspace(3) {place}, align {align}"
+                ));
+                (0..run)
+                    .map(|at| {
+                        self.text.op(format_args!(
+                            "extractelement <{run} x {memory}> {vector}, i32 {at}"
+                        ))
+                    })
+                    .collect()
+            };
+            for value in raw {
+                values.push(match ty {
+                    Ty::Int(1) => self.text.cast("trunc", memory, value, ty),
+                    _ => self.text.bitcast(memory, value, ty),
+                });
+            }
+        }
+        values
+    }
+}
+
+fn axis_of(data: &InstData) -> usize {
+    match &data.attrs {
+        Attrs::Axis(axis) => axis.axis as usize,
+        Attrs::Scan(scan) => scan.axis as usize,
+        _ => 0,
+    }
+}
+
+/// For each register of the result, the registers of the input that it combines, by rising index
+/// along the axis; registers that repeat others are left out.
+fn groups(layout: &LinearLayout, reduced: &LinearLayout, axis: usize) -> Vec<Vec<usize>> {
+    let repeated = layout.duplicates().register as usize;
+    let mut sources: Vec<(Vec<u32>, u32, usize)> = (0..layout.elements_per_thread())
+        .filter(|register| register & repeated == 0)
+        .map(|register| {
+            let mut index = layout.offset_for_register(register).to_vec();
+            let along = index.remove(axis);
+            (index, along, register)
+        })
+        .collect();
+    sources.sort();
+    (0..reduced.elements_per_thread())
+        .map(|register| {
+            let index = reduced.offset_for_register(register);
+            let members = sources.iter().filter(|(of, ..)| of.as_slice() == index.as_slice());
+            members.map(|&(_, _, register)| register).collect()
+        })
+        .collect()
+}

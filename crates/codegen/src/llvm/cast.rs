@@ -1,0 +1,200 @@
+//! Conversions between element types.
+
+use tile_compiler::ir::{Attrs, InstData, Opcode, Rounding, Scalar};
+
+use super::Emitter;
+use super::text::{Ty, Val};
+use crate::CodegenError;
+
+/// The first architecture that converts 8-bit floats in hardware.
+const FP8_CONVERSIONS: u32 = 89;
+
+type Element = Result<Val, CodegenError>;
+
+impl Emitter<'_> {
+    /// Converts one element.
+    pub(super) fn convert_element(&mut self, data: &InstData, value: Val) -> Element {
+        let (from_ty, to_ty) = (self.ty(data.operand(0)), self.ty(data.result()));
+        let (from, to) = (self.register_ty(data.operand(0))?, self.register_ty(data.result())?);
+        let numbers = from_ty.number().zip(to_ty.number());
+        match (data.opcode, numbers) {
+            (Opcode::ExtS, _) => Ok(self.text.cast("sext", from, value, to)),
+            (Opcode::ExtU, _) => Ok(self.text.cast("zext", from, value, to)),
+            (Opcode::Trunc, _) => Ok(self.text.cast("trunc", from, value, to)),
+            (Opcode::Bitcast | Opcode::IntToPtr | Opcode::PtrToInt, _) => {
+                Ok(self.text.bitcast(from, value, to))
+            }
+            (Opcode::FExt, Some((from, to))) => self.widen_float(from, value, to),
+            (Opcode::FTrunc, Some((from, to))) => {
+                let toward_zero = matches!(&data.attrs, Attrs::Round(round) if round.mode == Rounding::TowardZero);
+                self.narrow_float(from, value, to, toward_zero)
+            }
+            (Opcode::SToF | Opcode::UToF, Some((_, to))) => {
+                let op = if data.opcode == Opcode::SToF { "sitofp" } else { "uitofp" };
+                self.int_to_float(op, from, value, to)
+            }
+            (Opcode::FToS | Opcode::FToU, Some((scalar, _))) => {
+                let op = if data.opcode == Opcode::FToS { "fptosi" } else { "fptoui" };
+                let (value, from) = self.plain_float(scalar, value)?;
+                Ok(self.text.cast(op, from, value, to))
+            }
+            _ => Err(self.unsupported(data)),
+        }
+    }
+
+    fn int_to_float(&mut self, op: &str, from: Ty, value: Val, to: Scalar) -> Element {
+        match to {
+            Scalar::F32 | Scalar::F64 | Scalar::F16 => {
+                Ok(self.text.cast(op, from, value, Ty::of_scalar(to)))
+            }
+            _ => {
+                let wide = self.text.cast(op, from, value, Ty::Float);
+                self.narrow_float(Scalar::F32, wide, to, false)
+            }
+        }
+    }
+
+    /// The value in a type that LLVM's conversions take: 16-bit and smaller floats as f32.
+    fn plain_float(&mut self, scalar: Scalar, value: Val) -> Result<(Val, Ty), CodegenError> {
+        match scalar {
+            Scalar::F64 | Scalar::F32 => Ok((value, Ty::of_scalar(scalar))),
+            _ => Ok((self.widen_float(scalar, value, Scalar::F32)?, Ty::Float)),
+        }
+    }
+
+    /// Float to wider float, exact.
+    pub(super) fn widen_float(&mut self, from: Scalar, value: Val, to: Scalar) -> Element {
+        if from == to {
+            return Ok(value);
+        }
+        if !from.is_fp8() {
+            return Ok(self.text.cast("fpext", Ty::of_scalar(from), value, Ty::of_scalar(to)));
+        }
+        let half = self.half_of_fp8(from, value)?;
+        match to {
+            Scalar::F16 => Ok(half),
+            Scalar::BF16 => {
+                let wide = self.text.cast("fpext", Ty::Half, half, Ty::Float);
+                self.narrow_float(Scalar::F32, wide, Scalar::BF16, false)
+            }
+            _ => Ok(self.text.cast("fpext", Ty::Half, half, Ty::of_scalar(to))),
+        }
+    }
+
+    /// Every 8-bit float is a half. `e5m2` is its upper byte and `e4b15` its bits moved, while
+    /// `e4m3` is left to the hardware.
+    fn half_of_fp8(&mut self, from: Scalar, value: Val) -> Element {
+        let (byte, word) = (Ty::Int(8), Ty::Int(16));
+        let wide = self.text.cast("zext", byte, value, word);
+        let bits = match from {
+            Scalar::F8E5 => self.text.binary("shl", word, wide, Val::Int(8)),
+            Scalar::F8E4B15 => {
+                let sign = self.text.binary("and", word, wide, Val::Int(0x80));
+                let sign = self.text.binary("shl", word, sign, Val::Int(8));
+                let rest = self.text.binary("and", word, wide, Val::Int(0x7f));
+                let rest = self.text.binary("shl", word, rest, Val::Int(7));
+                self.text.binary("or", word, sign, rest)
+            }
+            _ => {
+                self.require_fp8()?;
+                let pair = self.text.op(format_args!(
+                    "call i32 asm \"cvt.rn.f16x2.e4m3x2 $0, $1;\", \"=r,h\"(i16 {wide})"
+                ));
+                self.text.cast("trunc", Ty::Int(32), pair, word)
+            }
+        };
+        Ok(self.text.bitcast(word, bits, Ty::Half))
+    }
+
+    fn require_fp8(&self) -> Result<(), CodegenError> {
+        if self.target.arch.capability >= FP8_CONVERSIONS {
+            return Ok(());
+        }
+        let what = format!("conversion of f8e4nv on {} (sm_89 or later can)", self.target.arch);
+        Err(CodegenError::Unsupported { what })
+    }
+
+    /// Float to narrower float, or between the two 16-bit formats.
+    pub(super) fn narrow_float(
+        &mut self,
+        from: Scalar,
+        value: Val,
+        to: Scalar,
+        toward_zero: bool,
+    ) -> Element {
+        if from == to {
+            return Ok(value);
+        }
+        let to_ty = Ty::of_scalar(to);
+        let (value, wide) = match (from, to) {
+            (Scalar::F64, Scalar::F16 | Scalar::F32) if !toward_zero => (value, Ty::Double),
+            (Scalar::F64, _) => {
+                (self.text.cast("fptrunc", Ty::Double, value, Ty::Float), Ty::Float)
+            }
+            _ => self.plain_float(from, value)?,
+        };
+        match to {
+            Scalar::F16 | Scalar::BF16 if toward_zero => {
+                let name = if to == Scalar::F16 { "f16" } else { "bf16" };
+                let word = self.text.op(format_args!(
+                    "call i16 asm \"cvt.rz.{name}.f32 $0, $1;\", \"=h,f\"(float {value})"
+                ));
+                Ok(self.text.bitcast(Ty::Int(16), word, to_ty))
+            }
+            Scalar::F16 | Scalar::BF16 | Scalar::F32 => {
+                Ok(self.text.cast("fptrunc", wide, value, to_ty))
+            }
+            _ => self.fp8_of_float(value, to),
+        }
+    }
+
+    fn fp8_of_float(&mut self, value: Val, to: Scalar) -> Element {
+        let hardware = self.target.arch.capability >= FP8_CONVERSIONS;
+        match to {
+            Scalar::F8E5 | Scalar::F8E4NV if hardware => {
+                let name = if to == Scalar::F8E5 { "e5m2x2" } else { "e4m3x2" };
+                let zero = Val::float(0.0);
+                let pair = self.text.op(format_args!(
+                    "call i16 asm \"cvt.rn.satfinite.{name}.f32 $0, $1, $2;\", \"=h,f,f\"(\
+                     float {zero}, float {value})"
+                ));
+                Ok(self.text.cast("trunc", Ty::Int(16), pair, Ty::Int(8)))
+            }
+            Scalar::F8E5 => self.round_to_e5(value),
+            Scalar::F8E4B15 => self.round_to_e4b15(value),
+            _ => {
+                self.require_fp8()?;
+                Ok(value)
+            }
+        }
+    }
+
+    /// As Triton does before sm_89: to half toward zero, then to the nearest even upper byte.
+    fn round_to_e5(&mut self, value: Val) -> Element {
+        let word = Ty::Int(16);
+        let half = self.narrow_float(Scalar::F32, value, Scalar::F16, true)?;
+        let bits = self.text.bitcast(Ty::Half, half, word);
+        let odd = self.text.binary("lshr", word, bits, Val::Int(8));
+        let odd = self.text.binary("and", word, odd, Val::Int(1));
+        let rounded = self.text.binary("add", word, bits, Val::Int(0x7f));
+        let rounded = self.text.binary("add", word, rounded, odd);
+        let high = self.text.binary("lshr", word, rounded, Val::Int(8));
+        Ok(self.text.cast("trunc", word, high, Ty::Int(8)))
+    }
+
+    /// Half, cut to the format's largest value, then its bits moved with rounding half up.
+    fn round_to_e4b15(&mut self, value: Val) -> Element {
+        let word = Ty::Int(16);
+        let half = self.narrow_float(Scalar::F32, value, Scalar::F16, false)?;
+        let bits = self.text.bitcast(Ty::Half, half, word);
+        let magnitude = self.text.binary("and", word, bits, Val::Int(0x7fff));
+        let args = [(word, magnitude), (word, Val::Int(0x3f80))];
+        let magnitude = self.text.call("llvm.umin.i16", word, &args);
+        let rounded = self.text.binary("add", word, magnitude, Val::Int(0x40));
+        let moved = self.text.binary("lshr", word, rounded, Val::Int(7));
+        let sign = self.text.binary("lshr", word, bits, Val::Int(8));
+        let sign = self.text.binary("and", word, sign, Val::Int(0x80));
+        let byte = self.text.binary("or", word, moved, sign);
+        Ok(self.text.cast("trunc", word, byte, Ty::Int(8)))
+    }
+}

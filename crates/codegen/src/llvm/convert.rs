@@ -1,0 +1,190 @@
+//! Layout conversions, as the layout algebra plans them.
+
+use tile_compiler::ir::{Elem, Inst, InstData, Value};
+use tile_compiler::layout::{
+    Conversion, Dim, SharedConversion, ShufflePlan, ThreadIndex, VectorAccess,
+};
+
+use super::shared;
+use super::text::{Ty, Val};
+use super::{Emitted, Emitter};
+use crate::CodegenError;
+
+impl Emitter<'_> {
+    pub(super) fn convert(&mut self, inst: Inst, data: &InstData) -> Emitted {
+        let source = self.operand(data, 0);
+        let ty = self.register_ty(data.result())?;
+        let registers = match shared::conversion(self.func, data)? {
+            Conversion::Identity => source,
+            Conversion::RegisterPermutation(from) => {
+                from.into_iter().map(|at| source[at as usize]).collect()
+            }
+            Conversion::WarpShuffle(plan) => self.shuffle_conversion(&plan, ty, &source),
+            Conversion::SharedMemory(plan) => {
+                let scratch = self.plan.scratch(inst).ok_or_else(|| self.unsupported(data))?;
+                if scratch.barrier_before {
+                    self.barrier();
+                }
+                let count = self.register_count(data.result());
+                self.shared_conversion(&plan, ty, scratch.offset, &source, count)
+            }
+        };
+        self.set(data.result(), registers);
+        Ok(())
+    }
+
+    fn shuffle_conversion(&mut self, plan: &ShufflePlan, ty: Ty, source: &[Val]) -> Vec<Val> {
+        let mut received = Vec::with_capacity(plan.steps.len());
+        for step in &plan.steps {
+            let offered = self.choose(ty, &step.source_register, source);
+            received.push(if plan.moves_lanes {
+                let lane = self.thread_number(&step.source_lane);
+                self.shuffle("idx", ty, offered, lane)
+            } else {
+                offered
+            });
+        }
+        plan.results.iter().map(|result| self.choose(ty, result, &received)).collect()
+    }
+
+    /// A number that depends on the thread.
+    fn thread_number(&mut self, index: &ThreadIndex) -> Val {
+        let mut bases: Vec<u32> = index.lane_bases.to_vec();
+        bases.resize(5, 0);
+        bases.extend(&index.warp_bases);
+        let part = self.thread_index(&bases);
+        self.offset_index(part, &bases, index.constant)
+    }
+
+    /// The one of `values` that `index` names in each thread: a tree of selects over the bits that
+    /// differ between threads.
+    fn choose(&mut self, ty: Ty, index: &ThreadIndex, values: &[Val]) -> Val {
+        let varying = index.varying_bits();
+        if varying == 0 {
+            return values[index.constant as usize];
+        }
+        let number = self.thread_number(index);
+        let fixed = index.constant & !varying;
+        self.choose_among(ty, number, varying, fixed, values)
+    }
+
+    fn choose_among(&mut self, ty: Ty, number: Val, varying: u32, at: u32, values: &[Val]) -> Val {
+        if varying == 0 {
+            return values[at as usize];
+        }
+        let bit = 1 << (31 - varying.leading_zeros());
+        let rest = varying & !bit;
+        let low = self.choose_among(ty, number, rest, at, values);
+        let high = self.choose_among(ty, number, rest, at | bit, values);
+        let masked = self.text.binary("and", Ty::Int(32), number, Val::Int(bit.into()));
+        let set = self.text.op(format_args!("icmp ne i32 {masked}, 0"));
+        self.text.select(set, ty, high, low)
+    }
+
+    fn shared_conversion(
+        &mut self,
+        plan: &SharedConversion,
+        ty: Ty,
+        base: u32,
+        source: &[Val],
+        count: usize,
+    ) -> Vec<Val> {
+        let mut result = vec![Val::Poison; count];
+        for round in 0..plan.rounds() as u32 {
+            let in_round = |register: u32, bit_of: &dyn Fn(usize) -> u32| {
+                (0..plan.round_bits.len()).all(|at| register >> bit_of(at) & 1 == round >> at & 1)
+            };
+            if round > 0 {
+                self.barrier();
+            }
+            for group in plan.store.instructions() {
+                if in_round(group[0], &|at| plan.round_bits[at].source) {
+                    let index = self.shared_index(&plan.store, group[0]);
+                    let values: Vec<Val> = group.iter().map(|&at| source[at as usize]).collect();
+                    self.store_shared_run(ty, base, index, &values);
+                }
+            }
+            self.barrier();
+            for group in plan.load.instructions() {
+                if in_round(group[0], &|at| plan.round_bits[at].destination) {
+                    let index = self.shared_index(&plan.load, group[0]);
+                    let values = self.load_shared_run(ty, base, index, group.len());
+                    for (&at, value) in group.iter().zip(values) {
+                        result[at as usize] = value;
+                    }
+                }
+            }
+        }
+        result
+    }
+
+    /// The element offset in the buffer of an access that starts with `register`.
+    fn shared_index(&mut self, access: &VectorAccess, register: u32) -> Val {
+        let offsets = &access.offsets;
+        let bases = Self::thread_bases(offsets, |basis| basis as u32);
+        let part = self.thread_index(&bases);
+        let constant =
+            offsets.apply_packed(offsets.pack_input(&[(Dim::Register, register as usize)]));
+        self.offset_index(part, &bases, constant as u32)
+    }
+
+    fn store_shared_run(&mut self, ty: Ty, base: u32, index: Val, values: &[Val]) {
+        if let [value] = values {
+            return self.store_shared(ty, base, index, *value);
+        }
+        let memory = Ty::Int(ty.bits().max(8));
+        let address = self.shared_address(ty, base, index);
+        let count = values.len();
+        let mut vector = Val::Poison;
+        for (at, &value) in values.iter().enumerate() {
+            let raw = match ty {
+                Ty::Int(1) => self.text.cast("zext", ty, value, memory),
+                _ => self.text.bitcast(ty, value, memory),
+            };
+            vector = self.text.op(format_args!(
+                "insertelement <{count} x {memory}> {vector}, {memory} {raw}, i32 {at}"
+            ));
+        }
+        let align = memory.bits() as usize / 8 * count;
+        self.text.line(format_args!(
+            "store <{count} x {memory}> {vector}, ptr addrspace(3) {address}, align {align}"
+        ));
+    }
+
+    /// Gives every thread the elements that one thread owns, through shared memory by element
+    /// index.
+    pub(super) fn share_owned(
+        &mut self,
+        inst: Inst,
+        place: Value,
+        elem: Elem,
+        registers: &mut [Val],
+    ) -> Result<(), CodegenError> {
+        let Some(scratch) = self.plan.scratch(inst) else { return Ok(()) };
+        if scratch.barrier_before {
+            self.barrier();
+        }
+        let ty = Ty::of(elem);
+        let indices = match self.layout(place) {
+            Some(layout) => self.element_indices(layout),
+            None => vec![Val::Int(0)],
+        };
+        let owns = self.owner(place);
+        let [write, wait] = [(); 2].map(|()| self.text.add_block());
+        match owns {
+            Some(owns) => self.text.branch(owns, write, wait),
+            None => self.text.jump(write),
+        }
+        self.text.switch_to(write);
+        for (&index, &value) in indices.iter().zip(registers.iter()) {
+            self.store_shared(ty, scratch.offset, index, value);
+        }
+        self.text.jump(wait);
+        self.text.switch_to(wait);
+        self.barrier();
+        for (register, &index) in registers.iter_mut().zip(&indices) {
+            *register = self.load_shared_run(ty, scratch.offset, index, 1)[0];
+        }
+        Ok(())
+    }
+}

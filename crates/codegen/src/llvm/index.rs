@@ -1,0 +1,165 @@
+//! Which element a register holds: numbers that are linear in the thread number.
+
+use tile_compiler::ir::Value;
+use tile_compiler::layout::{Dim, LinearLayout};
+
+use super::Emitter;
+use super::text::{Ty, Val};
+
+/// What the bits of the thread number contribute, by XOR: the five bits of the lane, then those of
+/// the warp.
+pub(super) type IndexKey = Vec<u32>;
+
+/// Bits of the lane in the thread number.
+const LANE_BITS: usize = 5;
+
+impl Emitter<'_> {
+    /// The thread's number in the CTA.
+    pub(super) fn thread(&mut self) -> Val {
+        if let Some(thread) = self.thread {
+            return thread;
+        }
+        let thread = self
+            .in_prelude(|this| this.text.call("llvm.nvvm.read.ptx.sreg.tid.x", Ty::Int(32), &[]));
+        self.thread = Some(thread);
+        thread
+    }
+
+    /// Writes into the entry block, which dominates everything.
+    fn in_prelude<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        let back = self.text.switch_to(self.prelude);
+        let location = self.text.location.take();
+        let result = write(self);
+        self.text.location = location;
+        self.text.switch_to(back);
+        result
+    }
+
+    /// The number `XOR of bases[i] over the set bits i of the thread number`, as an `i32`.
+    pub(super) fn thread_index(&mut self, bases: &[u32]) -> Val {
+        if bases.iter().all(|&basis| basis == 0) {
+            return Val::Int(0);
+        }
+        if let Some(&known) = self.indices.get(bases) {
+            return known;
+        }
+        let thread = self.thread();
+        let value = self.in_prelude(|this| this.combine_thread_bits(thread, bases));
+        self.indices.insert(bases.to_vec(), value);
+        value
+    }
+
+    /// Consecutive bits that keep their distance move together, by one mask and one shift.
+    fn combine_thread_bits(&mut self, thread: Val, bases: &[u32]) -> Val {
+        let mut result: Option<(Val, u32)> = None;
+        let mut at = 0;
+        while at < bases.len() {
+            let basis = bases[at];
+            let start = at;
+            at += 1;
+            if basis == 0 {
+                continue;
+            }
+            let mut covered = basis;
+            while at < bases.len()
+                && basis.is_power_of_two()
+                && u64::from(bases[at]) == u64::from(basis) << (at - start)
+            {
+                covered |= bases[at];
+                at += 1;
+            }
+            let part = if basis.is_power_of_two() {
+                let mask = ((1u32 << (at - start)) - 1) << start;
+                self.move_bits(thread, mask, start as u32, basis.trailing_zeros())
+            } else {
+                self.spread_bit(thread, start as u32, basis)
+            };
+            result = Some(match result {
+                None => (part, covered),
+                Some((sum, taken)) => {
+                    let op = if taken & covered == 0 { "or disjoint" } else { "xor" };
+                    (self.text.binary(op, Ty::Int(32), sum, part), taken | covered)
+                }
+            });
+        }
+        result.map_or(Val::Int(0), |(value, _)| value)
+    }
+
+    /// `mask`ed bits of the thread number, moved from bit `from` to bit `to`.
+    fn move_bits(&mut self, thread: Val, mask: u32, from: u32, to: u32) -> Val {
+        let i32 = Ty::Int(32);
+        let masked = self.text.binary("and", i32, thread, Val::Int(mask.into()));
+        if to > from {
+            self.text.binary("shl nuw", i32, masked, Val::Int((to - from).into()))
+        } else if to < from {
+            self.text.binary("lshr exact", i32, masked, Val::Int((from - to).into()))
+        } else {
+            masked
+        }
+    }
+
+    /// `basis` where bit `bit` of the thread number is set, else 0.
+    fn spread_bit(&mut self, thread: Val, bit: u32, basis: u32) -> Val {
+        let i32 = Ty::Int(32);
+        let masked = self.text.binary("and", i32, thread, Val::Int(1 << bit));
+        let set = self.text.op(format_args!("icmp ne i32 {masked}, 0"));
+        self.text.select(set, i32, Val::Int(basis.into()), Val::Int(0))
+    }
+
+    /// The contributions of the thread's bits to an output of `layout` as packed by `pack`.
+    pub(super) fn thread_bases(layout: &LinearLayout, pack: impl Fn(u64) -> u32) -> Vec<u32> {
+        let mut bases: Vec<u32> = layout.bases(Dim::Lane).iter().map(|&b| pack(b)).collect();
+        bases.resize(LANE_BITS, 0);
+        bases.extend(layout.bases(Dim::Warp).iter().map(|&b| pack(b)));
+        bases
+    }
+
+    /// `part` XOR `constant`, where `bases` are the contributions that `part` can have.
+    pub(super) fn offset_index(&mut self, part: Val, bases: &[u32], constant: u32) -> Val {
+        let reach = bases.iter().fold(0, |reach, basis| reach | basis);
+        match (part, constant) {
+            (part, 0) => part,
+            (Val::Int(part), constant) => Val::Int(part ^ i64::from(constant)),
+            (part, constant) => {
+                let op = if reach & constant == 0 { "or disjoint" } else { "xor" };
+                self.text.binary(op, Ty::Int(32), part, Val::Int(constant.into()))
+            }
+        }
+    }
+
+    /// The row-major element index of each register of a tile in `layout`.
+    pub(super) fn element_indices(&mut self, layout: &LinearLayout) -> Vec<Val> {
+        let bases = Self::thread_bases(layout, |basis| basis as u32);
+        let part = self.thread_index(&bases);
+        (0..layout.elements_per_thread())
+            .map(|register| {
+                let constant = layout.apply_packed(layout.pack_input(&[(Dim::Register, register)]));
+                self.offset_index(part, &bases, constant as u32)
+            })
+            .collect()
+    }
+
+    /// The integers from `start` on, as the layout of `result` deals them out.
+    pub(super) fn arange(&mut self, result: Value, start: i64) -> Vec<Val> {
+        let Some(layout) = self.layout(result) else { return vec![Val::Int(start)] };
+        let indices = self.element_indices(layout);
+        if start == 0 {
+            return indices;
+        }
+        let add = |index| self.text.binary("add nsw", Ty::Int(32), index, Val::Int(start));
+        indices.into_iter().map(add).collect()
+    }
+
+    /// Whether this thread's number has no bit of `lanes` and `warps`, unless that always holds.
+    pub(super) fn thread_without(&mut self, lanes: u32, warps: u32) -> Option<Val> {
+        let mask = lanes | warps << LANE_BITS;
+        if mask == 0 {
+            return None;
+        }
+        let thread = self.thread();
+        Some(self.in_prelude(|this| {
+            let bits = this.text.binary("and", Ty::Int(32), thread, Val::Int(mask.into()));
+            this.text.op(format_args!("icmp eq i32 {bits}, 0"))
+        }))
+    }
+}

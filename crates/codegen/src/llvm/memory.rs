@@ -1,0 +1,563 @@
+//! Loads, stores and atomics of global memory.
+//!
+//! Each thread moves as many neighbors per instruction as its registers, the addresses and the
+//! mask allow. A mask becomes the instruction's predicate; what is masked off reads as `other`, or
+//! zero. Threads and registers that repeat an element write it once.
+
+use std::fmt::Write;
+
+use smallvec::SmallVec;
+use tile_compiler::ir::{
+    AtomicOp, Attrs, CacheModifier, Elem, Eviction, Inst, InstData, LoadHints, MemoryOrder,
+    MemoryScope, Opcode, Scalar, Value,
+};
+use tile_compiler::layout::PlaceMasks;
+
+use super::text::{Ty, Val};
+use super::{Emitted, Emitter};
+use crate::CodegenError;
+
+/// The widest access of one thread, in bytes.
+const MAX_VECTOR_BYTES: u32 = 16;
+
+/// How a tile's registers are moved: lists of registers whose elements are neighbors in memory.
+struct Vectors {
+    groups: Vec<SmallVec<[usize; 16]>>,
+}
+
+/// One machine word of an access.
+#[derive(Clone, Copy)]
+struct Words {
+    /// Bits of a word.
+    bits: u32,
+    /// Words of the access.
+    count: usize,
+    /// Elements in each word.
+    elements: usize,
+}
+
+impl Words {
+    fn new(element_bits: u32, elements: usize) -> Words {
+        let total = element_bits * elements as u32;
+        let bits = if element_bits == 64 { 64 } else { total.min(32) };
+        Words { bits, count: (total / bits) as usize, elements: (bits / element_bits) as usize }
+    }
+
+    fn ty(self) -> Ty {
+        Ty::Int(self.bits)
+    }
+
+    /// The constraint letter of a word's register; bytes travel in 16-bit ones.
+    fn letter(self) -> &'static str {
+        match self.bits {
+            64 => "l",
+            32 => "r",
+            _ => "h",
+        }
+    }
+
+    /// The type of a word's register.
+    fn register(self) -> Ty {
+        Ty::Int(self.bits.max(16))
+    }
+
+    /// `.v4.b32`, `.b16`, ...
+    fn suffix(self) -> String {
+        match self.count {
+            1 => format!(".b{}", self.bits),
+            count => format!(".v{count}.b{}", self.bits),
+        }
+    }
+}
+
+/// Element types as memory holds them.
+fn memory_bits(elem: Elem) -> u32 {
+    elem.bits().max(8)
+}
+
+impl Emitter<'_> {
+    pub(super) fn load(&mut self, data: &InstData) -> Emitted {
+        let Attrs::LoadHints(hints) = &data.attrs else { return Err(self.unsupported(data)) };
+        let result = data.result();
+        let elem = self.elem_of(result)?;
+        let ptrs = self.operand(data, 0);
+        let mask = data.operand_opt(1).map(|mask| self.registers(mask));
+        let other = data.operand_opt(2).map(|other| self.registers(other));
+        let vectors = self.vectors(data, elem);
+        let mut registers = vec![Val::Poison; self.register_count(result)];
+        for group in &vectors.groups {
+            let predicate = mask.as_ref().map(|mask| mask[group[0]]);
+            let others: Option<Vec<Val>> =
+                other.as_ref().map(|other| group.iter().map(|&at| other[at]).collect());
+            let words = Words::new(memory_bits(elem), group.len());
+            let loaded = match predicate {
+                None if is_plain(hints) => self.plain_load(words, ptrs[group[0]], hints.volatile),
+                _ => {
+                    let others = others.map(|others| self.pack(elem, words, &others));
+                    self.asm_load(words, ptrs[group[0]], predicate, others, hints)
+                }
+            };
+            for (&register, value) in group.iter().zip(self.unpack(elem, words, &loaded)) {
+                registers[register] = value;
+            }
+        }
+        self.copy_repeated_registers(result, &mut registers);
+        self.set(result, registers);
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, data: &InstData) -> Emitted {
+        let Attrs::StoreHints(hints) = &data.attrs else { return Err(self.unsupported(data)) };
+        let elem = self.elem_of(data.operand(1))?;
+        let ptrs = self.operand(data, 0);
+        let values = self.operand(data, 1);
+        let mask = data.operand_opt(2).map(|mask| self.registers(mask));
+        let owner = self.owner(data.operand(0));
+        let vectors = self.vectors(data, elem);
+        for group in &vectors.groups {
+            let predicate = self.both(mask.as_ref().map(|mask| mask[group[0]]), owner);
+            let words = Words::new(memory_bits(elem), group.len());
+            let parts: Vec<Val> = group.iter().map(|&at| values[at]).collect();
+            let packed = self.pack(elem, words, &parts);
+            let plain = hints.cache == CacheModifier::Default && hints.evict == Eviction::Normal;
+            if predicate.is_none() && plain {
+                self.plain_store(words, ptrs[group[0]], &packed);
+                continue;
+            }
+            let modifiers = format!("{}{}", cache(hints.cache), eviction(hints.evict));
+            self.asm_store(words, ptrs[group[0]], predicate, &packed, &modifiers);
+        }
+        Ok(())
+    }
+
+    fn elem_of(&self, value: Value) -> Result<Elem, CodegenError> {
+        self.ty(value).elem().ok_or_else(|| CodegenError::Unsupported {
+            what: format!("access to values of type {}", self.ty(value)),
+        })
+    }
+
+    /// The thread's part of the condition that it writes: that no thread before it holds the same
+    /// elements. `None` when all write.
+    pub(super) fn owner(&mut self, value: Value) -> Option<Val> {
+        let masks = match self.layout(value) {
+            Some(layout) => layout.duplicates(),
+            None => PlaceMasks { lane: 31, ..PlaceMasks::default() },
+        };
+        let warp = match self.layout(value) {
+            Some(_) => masks.warp,
+            None => self.func.options.num_warps - 1,
+        };
+        self.thread_without(masks.lane, warp)
+    }
+
+    fn both(&mut self, a: Option<Val>, b: Option<Val>) -> Option<Val> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.text.binary("and", Ty::Int(1), a, b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The accesses of a load or store, registers that repeat others left out.
+    fn vectors(&self, data: &InstData, elem: Elem) -> Vectors {
+        let ptr = data.operand(0);
+        let Some(layout) = self.layout(ptr) else {
+            return Vectors { groups: vec![SmallVec::from_slice(&[0])] };
+        };
+        let mask = match data.opcode {
+            Opcode::Load => data.operand_opt(1),
+            _ => data.operand_opt(2),
+        };
+        let info = self.infos.get(self.func, ptr);
+        let bytes = memory_bits(elem) / 8;
+        let width = |axis: usize| {
+            let aligned = (info.divisibility[axis] / i64::from(bytes)).max(1);
+            let mut width = info.contiguity[axis].min(aligned);
+            if let Some(mask) = mask {
+                width = width.min(self.infos.get(self.func, mask).constancy[axis]);
+            }
+            let limit = width.min(i64::from(MAX_VECTOR_BYTES / bytes)).max(1) as usize;
+            limit.min(layout.contiguous_per_thread(axis))
+        };
+        let axis = (0..layout.rank()).rev().max_by_key(|&axis| width(axis)).unwrap_or(0);
+        let bits = layout.vector_bits(axis);
+        let bits = &bits[..width(axis).trailing_zeros() as usize];
+        let within = bits.iter().fold(0, |mask, bit| mask | 1usize << bit);
+        let repeated = layout.duplicates().register as usize;
+        let groups = (0..layout.elements_per_thread())
+            .filter(|register| register & (within | repeated) == 0)
+            .map(|first| {
+                (0..1usize << bits.len())
+                    .map(|member| {
+                        let chosen = bits.iter().enumerate();
+                        chosen.fold(first, |at, (bit, to)| at | (member >> bit & 1) << to)
+                    })
+                    .collect()
+            })
+            .collect();
+        Vectors { groups }
+    }
+
+    /// Gives registers that repeat an element the value of the one that was loaded.
+    fn copy_repeated_registers(&self, value: Value, registers: &mut [Val]) {
+        let Some(layout) = self.layout(value) else { return };
+        let repeated = layout.duplicates().register as usize;
+        if repeated == 0 {
+            return;
+        }
+        let index = |register: usize| layout.offset_for_register(register);
+        for register in 0..registers.len() {
+            if register & repeated != 0 {
+                let same = (0..register).find(|&first| index(first) == index(register));
+                if let Some(same) = same {
+                    registers[register] = registers[same];
+                }
+            }
+        }
+    }
+
+    fn plain_load(&mut self, words: Words, ptr: Val, volatile: bool) -> Vec<Val> {
+        let ty = words.ty();
+        let volatile = if volatile { "volatile " } else { "" };
+        let align = words.bits / 8 * words.count as u32;
+        if words.count == 1 {
+            let load = format_args!("load {volatile}{ty}, ptr addrspace(1) {ptr}, align {align}");
+            return vec![self.text.op(load)];
+        }
+        let count = words.count;
+        let vector = self.text.op(format_args!(
+            "load {volatile}<{count} x {ty}>, ptr addrspace(1) {ptr}, align {align}"
+        ));
+        let extract =
+            |at| self.text.op(format_args!("extractelement <{count} x {ty}> {vector}, i32 {at}"));
+        (0..count).map(extract).collect()
+    }
+
+    fn plain_store(&mut self, words: Words, ptr: Val, values: &[Val]) {
+        let ty = words.ty();
+        let align = words.bits / 8 * words.count as u32;
+        if let [value] = values {
+            let store = format_args!("store {ty} {value}, ptr addrspace(1) {ptr}, align {align}");
+            return self.text.line(store);
+        }
+        let vector = self.vector_of(ty, values);
+        let count = words.count;
+        self.text.line(format_args!(
+            "store <{count} x {ty}> {vector}, ptr addrspace(1) {ptr}, align {align}"
+        ));
+    }
+
+    fn vector_of(&mut self, ty: Ty, values: &[Val]) -> Val {
+        let count = values.len();
+        values.iter().enumerate().fold(Val::Poison, |vector, (at, value)| {
+            self.text
+                .op(format_args!("insertelement <{count} x {ty}> {vector}, {ty} {value}, i32 {at}"))
+        })
+    }
+
+    fn asm_load(
+        &mut self,
+        words: Words,
+        ptr: Val,
+        predicate: Option<Val>,
+        others: Option<Vec<Val>>,
+        hints: &LoadHints,
+    ) -> Vec<Val> {
+        let count = words.count;
+        let letter = words.letter();
+        let register = words.register();
+        let mut asm = String::new();
+        let mut constraints = vec![format!("={letter}"); count];
+        let mut args = vec![format!("ptr addrspace(1) {ptr}")];
+        constraints.push("l".to_owned());
+        let mut guard = String::new();
+        if let Some(predicate) = predicate {
+            constraints.push("b".to_owned());
+            args.push(format!("i1 {predicate}"));
+            let _ = write!(guard, "@${} ", count + 1);
+            for at in 0..count {
+                let initial = match &others {
+                    None => "0".to_owned(),
+                    Some(others) => {
+                        let word = self.text.cast("zext", words.ty(), others[at], register);
+                        constraints.push(letter.to_owned());
+                        args.push(format!("{register} {word}"));
+                        format!("${}", count + 2 + at)
+                    }
+                };
+                let _ = write!(asm, "mov.b{} ${at}, {initial}; ", register.bits());
+            }
+        }
+        let outputs: Vec<String> = (0..count).map(|at| format!("${at}")).collect();
+        let outputs =
+            if count == 1 { outputs[0].clone() } else { format!("{{{}}}", outputs.join(", ")) };
+        let volatile = if hints.volatile { ".volatile" } else { "" };
+        let modifiers = if hints.volatile {
+            String::new()
+        } else {
+            format!("{}{}", cache(hints.cache), eviction(hints.evict))
+        };
+        let _ = write!(
+            asm,
+            "{guard}ld{volatile}.global{modifiers}{} {outputs}, [${count}];",
+            words.suffix()
+        );
+        let result = match count {
+            1 => register.to_string(),
+            _ => format!("{{ {} }}", vec![register.to_string(); count].join(", ")),
+        };
+        let loaded = self.text.op(format_args!(
+            "call {result} asm sideeffect \"{asm}\", \"{}\"({})",
+            constraints.join(","),
+            args.join(", ")
+        ));
+        (0..count)
+            .map(|at| {
+                let word = match count {
+                    1 => loaded,
+                    _ => self.text.op(format_args!("extractvalue {result} {loaded}, {at}")),
+                };
+                self.text.cast("trunc", register, word, words.ty())
+            })
+            .collect()
+    }
+
+    fn asm_store(
+        &mut self,
+        words: Words,
+        ptr: Val,
+        predicate: Option<Val>,
+        values: &[Val],
+        modifiers: &str,
+    ) {
+        let register = words.register();
+        let mut constraints = vec!["l".to_owned()];
+        let mut args = vec![format!("ptr addrspace(1) {ptr}")];
+        for &value in values {
+            let word = self.text.cast("zext", words.ty(), value, register);
+            constraints.push(words.letter().to_owned());
+            args.push(format!("{register} {word}"));
+        }
+        let inputs: Vec<String> = (1..=values.len()).map(|at| format!("${at}")).collect();
+        let inputs = if values.len() == 1 {
+            inputs[0].clone()
+        } else {
+            format!("{{{}}}", inputs.join(", "))
+        };
+        let mut guard = String::new();
+        if let Some(predicate) = predicate {
+            guard = format!("@${} ", values.len() + 1);
+            constraints.push("b".to_owned());
+            args.push(format!("i1 {predicate}"));
+        }
+        self.text.line(format_args!(
+            "call void asm sideeffect \"{guard}st.global{modifiers}{} [$0], {inputs};\", \"{}\"({})",
+            words.suffix(),
+            constraints.join(","),
+            args.join(", ")
+        ));
+    }
+
+    /// Elements as machine words, element 0 in the lowest bits.
+    fn pack(&mut self, elem: Elem, words: Words, elements: &[Val]) -> Vec<Val> {
+        let ty = Ty::of(elem);
+        let memory = Ty::Int(memory_bits(elem));
+        let raw: Vec<Val> = elements
+            .iter()
+            .map(|&element| match ty {
+                Ty::Int(1) => self.text.cast("zext", ty, element, memory),
+                _ => self.text.bitcast(ty, element, memory),
+            })
+            .collect();
+        raw.chunks(words.elements)
+            .map(|chunk| match chunk {
+                [one] => *one,
+                several => {
+                    let vector = self.vector_of(memory, several);
+                    let count = several.len();
+                    let word = words.ty();
+                    self.text.op(format_args!("bitcast <{count} x {memory}> {vector} to {word}"))
+                }
+            })
+            .collect()
+    }
+
+    /// The elements in machine words; a bool is true when its byte is not 0.
+    fn unpack(&mut self, elem: Elem, words: Words, values: &[Val]) -> Vec<Val> {
+        let ty = Ty::of(elem);
+        let memory = Ty::Int(memory_bits(elem));
+        let mut elements = Vec::with_capacity(words.count * words.elements);
+        for &word in values {
+            let count = words.elements;
+            let mut parts = vec![word];
+            if count > 1 {
+                let from = words.ty();
+                let vector =
+                    self.text.op(format_args!("bitcast {from} {word} to <{count} x {memory}>"));
+                parts = (0..count)
+                    .map(|at| {
+                        self.text.op(format_args!(
+                            "extractelement <{count} x {memory}> {vector}, i32 {at}"
+                        ))
+                    })
+                    .collect();
+            }
+            elements.extend(parts.into_iter().map(|part| match ty {
+                Ty::Int(1) => self.text.op(format_args!("icmp ne {memory} {part}, 0")),
+                _ => self.text.bitcast(memory, part, ty),
+            }));
+        }
+        elements
+    }
+
+    /// Atomics go element by element; a scalar's result reaches all threads through shared memory.
+    pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Emitted {
+        let ptr = data.operand(0);
+        let elem = self.elem_of(data.operand(1))?;
+        let ptrs = self.operand(data, 0);
+        let operands: Vec<Vec<Val>> = data
+            .uses()
+            .skip(1)
+            .take(if data.opcode == Opcode::AtomicCas { 2 } else { 1 })
+            .map(|value| self.registers(value))
+            .collect();
+        let mask = match data.opcode {
+            Opcode::AtomicRmw => data.operand_opt(2).map(|mask| self.registers(mask)),
+            _ => None,
+        };
+        let owner = self.owner(ptr);
+        let repeated = self.layout(ptr).map_or(0, |layout| layout.duplicates().register) as usize;
+        let mut registers = vec![Val::Poison; ptrs.len()];
+        for register in 0..ptrs.len() {
+            if register & repeated != 0 {
+                continue;
+            }
+            let predicate = self.both(mask.as_ref().map(|mask| mask[register]), owner);
+            let args: Vec<Val> = operands.iter().map(|all| all[register]).collect();
+            registers[register] =
+                self.atomic_element(data, elem, ptrs[register], &args, predicate)?;
+        }
+        let result = data.result();
+        self.copy_repeated_registers(ptr, &mut registers);
+        if self.plan.is_shared_result(inst) {
+            self.share_owned(inst, ptr, elem, &mut registers)?;
+        }
+        self.set(result, registers);
+        Ok(())
+    }
+
+    fn atomic_element(
+        &mut self,
+        data: &InstData,
+        elem: Elem,
+        ptr: Val,
+        args: &[Val],
+        predicate: Option<Val>,
+    ) -> Result<Val, CodegenError> {
+        let ty = Ty::of(elem);
+        let bits = memory_bits(elem);
+        let (name, order, scope) = match &data.attrs {
+            Attrs::Atomic(atomic) => {
+                let name = self.atomic_name(data, atomic.op, elem)?;
+                (name, atomic.order, atomic.scope)
+            }
+            Attrs::AtomicCas(cas) => (format!("cas.b{bits}"), cas.order, cas.scope),
+            _ => return Err(self.unsupported(data)),
+        };
+        let letter = match bits {
+            16 => "h",
+            32 => "r",
+            64 => "l",
+            _ => return Err(self.unsupported(data)),
+        };
+        let word = Ty::Int(bits);
+        let mut constraints = vec![format!("={letter}"), "l".to_owned()];
+        let mut text = vec![format!("ptr addrspace(1) {ptr}")];
+        let mut places = String::new();
+        for (at, &arg) in args.iter().enumerate() {
+            let raw = self.text.bitcast(ty, arg, word);
+            constraints.push(letter.to_owned());
+            text.push(format!("{word} {raw}"));
+            let _ = write!(places, ", ${}", at + 2);
+        }
+        let mut guard = String::new();
+        if let Some(predicate) = predicate {
+            guard = format!("@${} ", args.len() + 2);
+            constraints.push("b".to_owned());
+            text.push(format!("i1 {predicate}"));
+        }
+        let order = match order {
+            MemoryOrder::Relaxed => "relaxed",
+            MemoryOrder::Acquire => "acquire",
+            MemoryOrder::Release => "release",
+            MemoryOrder::AcqRel => "acq_rel",
+        };
+        let scope = match scope {
+            MemoryScope::Cta => "cta",
+            MemoryScope::Gpu => "gpu",
+            MemoryScope::Sys => "sys",
+        };
+        let old = self.text.op(format_args!(
+            "call {word} asm sideeffect \"mov.b{bits} $0, 0; \
+             {guard}atom.global.{order}.{scope}.{name} $0, [$1]{places};\", \"{}\"({})",
+            constraints.join(","),
+            text.join(", ")
+        ));
+        Ok(self.text.bitcast(word, old, ty))
+    }
+
+    fn atomic_name(
+        &self,
+        data: &InstData,
+        op: AtomicOp,
+        elem: Elem,
+    ) -> Result<String, CodegenError> {
+        let bits = memory_bits(elem);
+        let name = match op {
+            AtomicOp::Add => format!("add.u{bits}"),
+            AtomicOp::And => format!("and.b{bits}"),
+            AtomicOp::Or => format!("or.b{bits}"),
+            AtomicOp::Xor => format!("xor.b{bits}"),
+            AtomicOp::SMax => format!("max.s{bits}"),
+            AtomicOp::SMin => format!("min.s{bits}"),
+            AtomicOp::UMax => format!("max.u{bits}"),
+            AtomicOp::UMin => format!("min.u{bits}"),
+            AtomicOp::Exchange => format!("exch.b{bits}"),
+            AtomicOp::FAdd => match elem.scalar() {
+                Some(Scalar::F32) => "add.f32".to_owned(),
+                Some(Scalar::F64) => "add.f64".to_owned(),
+                Some(Scalar::F16) => "add.noftz.f16".to_owned(),
+                Some(Scalar::BF16) if self.target.arch.capability >= 90 => {
+                    "add.noftz.bf16".to_owned()
+                }
+                _ => return Err(self.unsupported(data)),
+            },
+        };
+        Ok(name)
+    }
+}
+
+/// Whether a load needs nothing that LLVM's own cannot say.
+fn is_plain(hints: &LoadHints) -> bool {
+    matches!(hints.cache, CacheModifier::Default | CacheModifier::Cv)
+        && hints.evict == Eviction::Normal
+}
+
+/// `.cv` is accepted and, as in Triton, has no effect.
+fn cache(modifier: CacheModifier) -> &'static str {
+    match modifier {
+        CacheModifier::Default | CacheModifier::Cv => "",
+        CacheModifier::Ca => ".ca",
+        CacheModifier::Cg => ".cg",
+        CacheModifier::Wb => ".wb",
+        CacheModifier::Cs => ".cs",
+        CacheModifier::Wt => ".wt",
+    }
+}
+
+fn eviction(priority: Eviction) -> &'static str {
+    match priority {
+        Eviction::Normal => "",
+        Eviction::First => ".L1::evict_first",
+        Eviction::Last => ".L1::evict_last",
+    }
+}

@@ -1,0 +1,161 @@
+//! LLVM: parses, verifies, optimizes, and generates PTX.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
+    TargetTriple,
+};
+
+use crate::llvm::Module;
+use crate::{CodegenError, Target};
+
+/// The PTX version that LLVM 19 is asked for, the newest it knows.
+const PTX_FEATURE: &str = "+ptx85";
+const TRIPLE: &str = "nvptx64-nvidia-cuda";
+
+/// What LLVM makes of a module.
+pub(crate) struct Generated {
+    /// Optimized LLVM IR, if it was asked for.
+    pub(crate) llvm_ir: String,
+    /// PTX as LLVM prints it.
+    pub(crate) ptx: String,
+}
+
+/// Optimizes `module` and generates its PTX.
+pub(crate) fn generate(
+    module: &Module,
+    target: Target,
+    libdevice: Option<&Path>,
+    keep_llvm: bool,
+) -> Result<Generated, CodegenError> {
+    initialize();
+    let machine = target_machine(target)?;
+    let context = Context::create();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(module.text.as_bytes(), "kernel");
+    let llvm = context
+        .create_module_from_ir(buffer)
+        .map_err(|error| failed("rejects the generated IR", &error.to_string()))?;
+    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+    if let Some(function) = &module.libdevice_function {
+        let path = libdevice
+            .ok_or_else(|| CodegenError::MissingLibdevice { function: function.clone() })?;
+        link_libdevice(&context, &llvm, path)?;
+    }
+    llvm.verify().map_err(|error| failed("finds the module malformed", &error.to_string()))?;
+    llvm.run_passes("default<O3>", &machine, PassBuilderOptions::create())
+        .map_err(|error| failed("fails to optimize", &error.to_string()))?;
+    let llvm_ir = if keep_llvm { llvm.print_to_string().to_string() } else { String::new() };
+    let output = machine
+        .write_to_memory_buffer(&llvm, FileType::Assembly)
+        .map_err(|error| failed("fails to generate PTX", &error.to_string()))?;
+    let ptx = String::from_utf8_lossy(output.as_slice());
+    Ok(Generated { llvm_ir, ptx: without_dwarf(ptx.trim_end_matches('\0')) })
+}
+
+fn failed(stage: &'static str, message: &str) -> CodegenError {
+    CodegenError::Llvm { stage, message: message.to_owned() }
+}
+
+/// Registers the target and sets LLVM's process-wide options, once.
+fn initialize() {
+    static DONE: OnceLock<()> = OnceLock::new();
+    DONE.get_or_init(|| {
+        LlvmTarget::initialize_nvptx(&InitializationConfig::default());
+        // Pointers to shared memory take one register instead of two.
+        let args = ["tile", "-nvptx-short-ptr"]
+            .map(|arg| CString::new(arg).expect("invariant: literals have no NUL byte"));
+        let pointers = args.each_ref().map(|arg| arg.as_ptr());
+        // SAFETY: the array holds as many NUL-terminated strings as the count says, and LLVM
+        // copies them; `OnceLock` makes this the only call.
+        unsafe {
+            inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
+                pointers.len() as i32,
+                pointers.as_ptr(),
+                std::ptr::null(),
+            );
+        }
+    });
+}
+
+fn target_machine(target: Target) -> Result<TargetMachine, CodegenError> {
+    let triple = TargetTriple::create(TRIPLE);
+    let llvm_target = LlvmTarget::from_triple(&triple)
+        .map_err(|error| failed("lacks the NVPTX target", &error.to_string()))?;
+    llvm_target
+        .create_target_machine(
+            &triple,
+            &target.arch.virtual_arch().to_string(),
+            PTX_FEATURE,
+            OptimizationLevel::Aggressive,
+            RelocMode::PIC,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| failed("does not know the architecture", &target.arch.to_string()))
+}
+
+/// Links the math library that comes with the CUDA toolkit; what is not called is dropped.
+fn link_libdevice<'c>(
+    context: &'c Context,
+    module: &LlvmModule<'c>,
+    path: &Path,
+) -> Result<(), CodegenError> {
+    let buffer = MemoryBuffer::create_from_file(path)
+        .map_err(|error| failed("cannot read libdevice", &error.to_string()))?;
+    let library = LlvmModule::parse_bitcode_from_buffer(&buffer, context)
+        .map_err(|error| failed("cannot parse libdevice", &error.to_string()))?;
+    library.set_triple(&module.get_triple());
+    library.set_data_layout(&module.get_data_layout());
+    let names: Vec<_> = library
+        .get_functions()
+        .filter(|function| function.count_basic_blocks() > 0)
+        .map(|function| function.get_name().to_owned())
+        .collect();
+    module
+        .link_in_module(library)
+        .map_err(|error| failed("cannot link libdevice", &error.to_string()))?;
+    for name in names {
+        if let Some(function) = name.to_str().ok().and_then(|name| module.get_function(name)) {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
+    Ok(())
+}
+
+/// The math library in the toolkit or Python package that `ptxas` is part of.
+pub(crate) fn find_libdevice(ptxas: &Path) -> Option<PathBuf> {
+    let ptxas = ptxas.canonicalize().ok()?;
+    let root = ptxas.parent()?.parent()?;
+    let places = ["nvvm/libdevice/libdevice.10.bc", "lib/libdevice.10.bc"];
+    places.iter().map(|place| root.join(place)).find(|path| path.is_file())
+}
+
+/// The PTX without DWARF sections and labels, and without the `debug` target option, which would
+/// switch the assembler's optimizer off; it makes the line table from the `.loc` directives alone.
+fn without_dwarf(ptx: &str) -> String {
+    let mut out = String::with_capacity(ptx.len());
+    let mut in_section = false;
+    for line in ptx.lines() {
+        let text = line.trim();
+        in_section |= text.starts_with(".section");
+        let is_debug_label = ["$L__tmp", "$L__func_begin", "$L__func_end"]
+            .iter()
+            .any(|prefix| text.starts_with(prefix));
+        let kept = !in_section && !is_debug_label && !text.starts_with("//") && !text.is_empty();
+        in_section &= text != "}";
+        if kept {
+            let is_target = text.starts_with(".target");
+            let line = if is_target { line.trim_end_matches(", debug") } else { line };
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}

@@ -1,0 +1,3 @@
+//! Analyses: pure functions from IR to side tables.
+
+pub mod axis;

@@ -1,0 +1,74 @@
+//! Tile IR to GPU IR: every tile gets a layout, and everything that layouts imply is made explicit.
+//!
+//! The passes, in order:
+//!
+//! | pass | what it does |
+//! |---|---|
+//! | [`coalesce`] | gives each memory access the layout that moves the most bytes per instruction |
+//! | [`assign`] | spreads these layouts to all other values |
+//! | [`rebuild`] | writes the function anew at GPU level, with conversions where layouts meet |
+//! | common subexpressions, dead code | as at tile level |
+
+pub mod assign;
+pub mod coalesce;
+mod propagate;
+pub mod rebuild;
+
+use thiserror::Error;
+
+use crate::ir::{Function, Opcode, Verified, VerifyError, verify};
+use crate::layout::LayoutError;
+use crate::passes;
+
+/// Threads of a warp.
+pub const LANES: usize = 32;
+
+/// Why a function has no GPU IR.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LowerError {
+    /// A tile's shape or the launch options allow no layout.
+    #[error("no layout for a tile of this kernel: {0}")]
+    Layout(#[from] LayoutError),
+    /// An operation that this target cannot do.
+    #[error("`{opcode}` is not supported on GPUs yet: {reason}")]
+    Unsupported {
+        /// The operation.
+        opcode: Opcode,
+        /// What is missing.
+        reason: String,
+    },
+    /// A pass broke an invariant: a bug of this compiler.
+    #[error("internal error: the pass `{pass}` broke the function: {errors:?}")]
+    Invalid {
+        /// The pass.
+        pass: &'static str,
+        /// What does not hold.
+        errors: Vec<VerifyError>,
+    },
+}
+
+/// The part of the target that layouts depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GpuTarget {
+    /// Compute capability as one number: 80, 90, ...
+    pub capability: u32,
+}
+
+/// Lowers a verified tile-level function.
+///
+/// # Errors
+/// When a tile has no layout or an operation is not supported on the target.
+pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerError> {
+    let anchors = coalesce::choose(&func, target)?;
+    let layouts = assign::assign(&func, anchors)?;
+    let mut lowered = rebuild::rebuild(&func, &layouts)?;
+    check("rebuild", &lowered)?;
+    passes::eliminate_common_subexpressions(&mut lowered);
+    passes::eliminate_dead_code(&mut lowered);
+    check("cleanup", &lowered)?;
+    Ok(lowered)
+}
+
+fn check(pass: &'static str, func: &Function) -> Result<(), LowerError> {
+    verify(func).map(|_| ()).map_err(|errors| LowerError::Invalid { pass, errors })
+}

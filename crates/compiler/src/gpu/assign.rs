@@ -1,0 +1,302 @@
+//! Spreads the anchors' layouts to all other values.
+//!
+//! In: a verified tile-level function and the layouts of its memory accesses. Out: for each tile a
+//! *home*, the layout in which it is computed. Values that follow from an anchor live where it
+//! lives. Values that any thread can compute by itself (constants, ranges, addresses) have no home
+//! unless a user asks for one: they are computed wherever they are needed, as often as needed.
+//! Loop-carried values settle by repetition. Cost: a few linear sweeps.
+
+use cranelift_entity::SecondaryMap;
+
+use super::coalesce::{Anchors, default_layout};
+use super::propagate;
+use super::{LANES, LowerError};
+use crate::ir::{Function, Inst, InstData, Opcode, Region, Value};
+use crate::layout::LinearLayout;
+
+/// Sweeps after which homes of nested loops have settled.
+const SWEEPS: usize = 3;
+
+/// Where values live and where instructions work.
+#[derive(Debug, Default)]
+pub struct Layouts {
+    /// The layout in which a value is computed; `None` for values computed where they are needed.
+    pub home: SecondaryMap<Value, Option<LinearLayout>>,
+    /// The layout that a user of a value without home asks for.
+    pub demand: SecondaryMap<Value, Option<LinearLayout>>,
+    /// The layout of the operands of accesses, reductions, scans and products.
+    pub work: SecondaryMap<Inst, Option<LinearLayout>>,
+}
+
+/// Assigns layouts to all values of `func`.
+///
+/// # Errors
+/// When some tile has no layout.
+pub fn assign(func: &Function, anchors: Anchors) -> Result<Layouts, LowerError> {
+    let layouts = Layouts { work: anchors.layouts, ..Layouts::default() };
+    let mut assigner = Assigner { func, layouts, settle: false };
+    for _ in 0..SWEEPS {
+        assigner.forward(func.body)?;
+    }
+    assigner.backward(func.body)?;
+    assigner.settle = true;
+    for _ in 0..SWEEPS {
+        assigner.forward(func.body)?;
+    }
+    assigner.backward(func.body)?;
+    Ok(assigner.layouts)
+}
+
+struct Assigner<'f> {
+    func: &'f Function,
+    layouts: Layouts,
+    /// Whether values that must have a home but follow no anchor get one now.
+    settle: bool,
+}
+
+type Step = Result<(), LowerError>;
+
+impl Assigner<'_> {
+    fn forward(&mut self, region: Region) -> Step {
+        for &inst in &self.func.regions[region].insts {
+            let data = &self.func.insts[inst];
+            match data.opcode {
+                Opcode::For | Opcode::While | Opcode::If => self.control(data)?,
+                _ => self.follow(inst, data)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the results of an instruction without control flow their homes.
+    fn follow(&mut self, inst: Inst, data: &InstData) -> Step {
+        if !data.results.iter().any(|&result| self.func.ty(result).is_tile())
+            && data.opcode != Opcode::Reduce
+        {
+            return Ok(());
+        }
+        let home = match data.opcode {
+            Opcode::Load => self.load(inst, data)?,
+            Opcode::AtomicRmw | Opcode::AtomicCas => self.layouts.work[inst].clone(),
+            Opcode::Reduce => self.across(inst, data)?,
+            Opcode::Scan | Opcode::Sort => self.across(inst, data)?,
+            Opcode::Dot | Opcode::DotScaled => self.product(inst, data)?,
+            Opcode::Histogram => Some(default_layout(self.func, self.shape(data.result()))?),
+            Opcode::Split | Opcode::Join | Opcode::Cat | Opcode::Gather => {
+                let followed = self.operands_home(data)?;
+                match followed {
+                    Some(home) => Some(home),
+                    None if self.settle => Some(self.rearranged(data)?),
+                    None => None,
+                }
+            }
+            _ => self.operands_home(data)?,
+        };
+        for &result in &data.results {
+            if self.func.ty(result).is_tile() {
+                self.layouts.home[result] = home.clone();
+            }
+        }
+        Ok(())
+    }
+
+    fn shape(&self, value: Value) -> &[u32] {
+        self.func.ty(value).shape()
+    }
+
+    /// A load of fewer elements than threads costs the same in any layout, so its user chooses.
+    fn load(&self, inst: Inst, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
+        let threads = self.func.options.num_warps as usize * LANES;
+        let small = self.func.ty(data.result()).numel() <= threads;
+        let asked = self.layouts.demand[data.result()].clone().filter(|_| small);
+        Ok(asked.or_else(|| self.layouts.work[inst].clone()))
+    }
+
+    /// Reductions and scans work where their input lives.
+    fn across(&mut self, inst: Inst, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
+        let input = data.operand(0);
+        let home = data.uses().find_map(|value| self.layouts.home[value].clone());
+        let home = home.or_else(|| self.layouts.demand[input].clone().filter(|_| self.settle));
+        let home = match home {
+            Some(home) => home,
+            None if self.settle => default_layout(self.func, self.shape(input))?,
+            None => return Ok(None),
+        };
+        self.layouts.work[inst] = Some(home.clone());
+        Ok(propagate::to_result(self.func, data, 0, &home)?)
+    }
+
+    fn product(&mut self, inst: Inst, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
+        if self.layouts.work[inst].is_none() {
+            let layout = default_layout(self.func, self.shape(data.result()))?;
+            self.layouts.work[inst] = Some(layout);
+        }
+        Ok(self.layouts.work[inst].clone())
+    }
+
+    fn operands_home(&self, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
+        for (slot, operand) in data.operands.iter().enumerate() {
+            let Some(home) = operand.and_then(|value| self.layouts.home[value].as_ref()) else {
+                continue;
+            };
+            if let Some(layout) = propagate::to_result(self.func, data, slot, home)? {
+                return Ok(Some(layout));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A home for operations that move elements between registers, when no operand has one that
+    /// fits.
+    fn rearranged(&self, data: &InstData) -> Result<LinearLayout, LowerError> {
+        let shape = match data.opcode {
+            Opcode::Join | Opcode::Cat => self.shape(data.operand(0)),
+            _ => self.shape(data.result()),
+        };
+        let layout = default_layout(self.func, shape)?;
+        match data.opcode {
+            Opcode::Join | Opcode::Cat => {
+                let passed = propagate::to_result(self.func, data, 0, &layout)?;
+                Ok(passed.unwrap_or(layout))
+            }
+            _ => Ok(layout),
+        }
+    }
+
+    fn control(&mut self, data: &InstData) -> Step {
+        let func = self.func;
+        match data.opcode {
+            Opcode::If => {
+                for &region in &data.regions {
+                    self.forward(region)?;
+                }
+                for (at, &result) in data.results.iter().enumerate() {
+                    let yields = data.regions.iter().filter_map(|&region| {
+                        func.terminator(region).and_then(|end| end.operand_opt(at))
+                    });
+                    self.meet(result, &yields.collect::<Vec<_>>(), &[])?;
+                }
+                Ok(())
+            }
+            Opcode::For => {
+                let body = data.regions[0];
+                let args = func.regions[body].args.clone();
+                let inits: Vec<Value> = data.uses().skip(3).collect();
+                let yields: Vec<Value> =
+                    func.terminator(body).map(|end| end.uses().collect()).unwrap_or_default();
+                for (at, &arg) in args.iter().skip(1).enumerate() {
+                    self.meet(arg, &[yields[at], inits[at]], &[data.results[at]])?;
+                }
+                self.forward(body)
+            }
+            _ => {
+                let [before, after] = [data.regions[0], data.regions[1]];
+                let inits: Vec<Value> = data.uses().collect();
+                let uses = |region: Region| -> Vec<Value> {
+                    func.terminator(region).map(|end| end.uses().collect()).unwrap_or_default()
+                };
+                let (passed, next) = (uses(before), uses(after));
+                for (at, &arg) in func.regions[before].args.iter().enumerate() {
+                    self.meet(arg, &[next[at], inits[at]], &[])?;
+                }
+                self.forward(before)?;
+                for (at, &arg) in func.regions[after].args.iter().enumerate() {
+                    self.meet(arg, &[passed[at + 1]], &[data.results[at]])?;
+                }
+                self.forward(after)
+            }
+        }
+    }
+
+    /// Gives `value` the home of the first of `sources` that has one, or what its users ask for.
+    /// `alike` are values that always live where it does.
+    fn meet(&mut self, value: Value, sources: &[Value], alike: &[Value]) -> Step {
+        if !self.func.ty(value).is_tile() {
+            return Ok(());
+        }
+        let mut home = sources.iter().find_map(|&source| self.layouts.home[source].clone());
+        // Once settled, a home stays: sources may follow from the value itself.
+        if self.settle && self.layouts.home[value].is_some() {
+            home = self.layouts.home[value].clone();
+        }
+        if home.is_none() && self.settle {
+            let asked = alike.iter().chain([&value]);
+            home = asked.filter_map(|&value| self.layouts.demand[value].clone()).next();
+            if home.is_none() {
+                home = Some(default_layout(self.func, self.func.ty(value).shape())?);
+            }
+        }
+        for &value in alike.iter().chain([&value]) {
+            self.layouts.home[value] = home.clone();
+        }
+        Ok(())
+    }
+
+    /// Hands each user's layout to operands without home, users before definitions.
+    fn backward(&mut self, region: Region) -> Step {
+        for &inst in self.func.regions[region].insts.iter().rev() {
+            let data = &self.func.insts[inst];
+            self.demand_of_inst(inst, data)?;
+            for &inner in data.regions.iter().rev() {
+                self.backward(inner)?;
+            }
+            if matches!(data.opcode, Opcode::For | Opcode::While) {
+                self.demand_inits(data);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a loop's body asks of its arguments, it asks of what enters them.
+    fn demand_inits(&mut self, data: &InstData) {
+        let skip = if data.opcode == Opcode::For { 3 } else { 0 };
+        let args = self.func.regions[data.regions[0]].args.iter();
+        let args: Vec<Value> = args.copied().skip(usize::from(skip > 0)).collect();
+        for (&arg, init) in args.iter().zip(data.uses().skip(skip)) {
+            let asked = self.layouts.home[arg].clone();
+            if let Some(asked) = asked.or_else(|| self.layouts.demand[arg].clone()) {
+                self.ask(init, asked);
+            }
+        }
+    }
+
+    fn ask(&mut self, value: Value, layout: LinearLayout) {
+        if self.func.ty(value).is_tile() && self.layouts.demand[value].is_none() {
+            self.layouts.demand[value] = Some(layout);
+        }
+    }
+
+    fn demand_of_inst(&mut self, inst: Inst, data: &InstData) -> Step {
+        let whole = match data.opcode {
+            Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => {
+                self.layouts.work[inst].clone()
+            }
+            Opcode::Load => self.load(inst, data)?,
+            Opcode::Reduce | Opcode::Scan => self.layouts.work[inst].clone(),
+            _ => None,
+        };
+        if let Some(layout) = whole {
+            data.uses().for_each(|value| self.ask(value, layout.clone()));
+            return Ok(());
+        }
+        if let (Opcode::Dot, Some(layout)) = (data.opcode, self.layouts.work[inst].clone()) {
+            self.ask(data.operand(2), layout);
+            return Ok(());
+        }
+        let Some(&result) = data.results.first() else { return Ok(()) };
+        let own = self.layouts.home[result].clone();
+        let Some(layout) = own.or_else(|| self.layouts.demand[result].clone()) else {
+            return Ok(());
+        };
+        for slot in 0..data.operands.len() {
+            if matches!(data.opcode, Opcode::For | Opcode::While | Opcode::If) {
+                break;
+            }
+            let asked = propagate::to_operand(self.func, data, slot, &layout)?;
+            if let (Some(operand), Some(asked)) = (data.operand_opt(slot), asked) {
+                self.ask(operand, asked);
+            }
+        }
+        Ok(())
+    }
+}
