@@ -39,6 +39,11 @@ pub trait Sources {
     /// its `__init__.py`. `None` when no such file is known; [`paths::candidates`] lists where to
     /// look.
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId>;
+
+    /// Files known to import from `file`, whose host code may launch its kernels.
+    fn importers(&self, _file: FileId) -> Vec<FileId> {
+        Vec::new()
+    }
 }
 
 /// An item of a file: the file and the index into [`Module::items`].

@@ -9,6 +9,19 @@ use serde::{Deserialize, Serialize};
 use crate::hir::Name;
 use crate::ir::LaunchOptions;
 
+mod discover;
+mod flags;
+mod guess;
+mod host;
+#[cfg(test)]
+mod tests;
+mod tuning;
+mod usage;
+
+pub use discover::{MAX_SPECIALIZATIONS, discover};
+pub use flags::{Flags, parse_type, parse_value};
+pub use tuning::{Config, Tuning, tuning};
+
 /// A version of Triton whose rules apply.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,

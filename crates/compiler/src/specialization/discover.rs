@@ -1,0 +1,502 @@
+//! Finding what a kernel is compiled for.
+//!
+//! Scenarios and launches give arguments; autotune configurations multiply them; heuristics,
+//! defaults and, last, the guess fill in the rest. Nothing is executed: see [`super::host`].
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashSet;
+
+use super::flags::Flags;
+use super::guess::{self, KernelFacts};
+use super::host::value::{Tensor, Value};
+use super::host::{Host, ObservedLaunch, SPELLINGS, language_dtype};
+use super::tuning::{Config, Tuning, tuning};
+use super::usage::{self, Use};
+use super::{ArgSpec, ConstArg, Origin, Specialization};
+use crate::hir::{Body, Expr, ItemKind, Launch, Literal, Module, Name, Param, ParamKind};
+use crate::ir::LaunchOptions;
+use crate::project::{
+    ItemRef, Kernel, Resolution, Scope, Sources, kernel, resolve_expr, resolve_item,
+};
+use crate::source::FileId;
+
+/// At most this many specializations of one kernel are listed.
+pub const MAX_SPECIALIZATIONS: usize = 64;
+
+/// Everything that the kernel `at` is compiled for, best known first: flags, scenarios,
+/// launches, autotune configurations, the guess. Empty when `at` is no jit function.
+///
+/// With flags there is one origin only: what is found without them, with their arguments in
+/// place of what was found.
+pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specialization> {
+    let Some(kernel) = kernel(sources, at) else { return Vec::new() };
+    let binder = Binder::new(sources, &kernel);
+    let mut found = Vec::new();
+    for (origin, launch) in launches(sources, &kernel) {
+        binder.specialize(origin, Some(&launch), &mut found);
+    }
+    if found.is_empty() {
+        binder.specialize(Origin::Guess, None, &mut found);
+    }
+    if !flags.is_empty() {
+        found.iter_mut().for_each(|spec| overlay(spec, flags));
+    }
+    found.sort_by_key(|spec| (spec.origin, spec.assumed.len()));
+    let mut seen = FxHashSet::default();
+    found.retain(|spec| seen.insert(spec.to_string()));
+    found.truncate(MAX_SPECIALIZATIONS);
+    found
+}
+
+/// Puts the arguments of `flags` in place of what was found.
+fn overlay(spec: &mut Specialization, flags: &Flags) {
+    for (name, arg) in &mut spec.args {
+        if let Some(given) = flags.arg(name) {
+            *arg = given.clone();
+            spec.assumed.retain(|assumed| assumed != name);
+        }
+    }
+    spec.options.num_warps = flags.num_warps.unwrap_or(spec.options.num_warps);
+    spec.options.num_stages = flags.num_stages.unwrap_or(spec.options.num_stages);
+    spec.origin = Origin::Flags;
+}
+
+/// Launches of `kernel` with what is known of their arguments: scenarios first.
+fn launches(sources: &dyn Sources, kernel: &Kernel) -> Vec<(Origin, ObservedLaunch)> {
+    let mut host = Host::new(sources);
+    let file = kernel.at.file;
+    let Some(module) = sources.module(file) else { return Vec::new() };
+    for scenario in &module.scenarios {
+        host.run_scenario(file, &scenario.body);
+    }
+    let mut found = take_launches(&mut host, kernel, Origin::Scenario);
+    let mut files = vec![file];
+    files.extend(sources.importers(file));
+    for file in files {
+        let mut host = Host::new(sources);
+        run_host_code(sources, &mut host, file, kernel.at);
+        found.extend(take_launches(&mut host, kernel, Origin::Launch));
+    }
+    found
+}
+
+fn take_launches(
+    host: &mut Host<'_>,
+    kernel: &Kernel,
+    origin: Origin,
+) -> Vec<(Origin, ObservedLaunch)> {
+    let wanted = Value::Named(Resolution::Jit(kernel.at));
+    let launches = std::mem::take(&mut host.launches).into_iter();
+    launches.filter(|launch| launch.kernel == wanted).map(|launch| (origin, launch)).collect()
+}
+
+/// Runs the host code of `file` that launches the kernel, or calls functions that do.
+fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kernel: ItemRef) {
+    let Some(module) = sources.module(file) else { return };
+    let launching = launching_functions(sources, file, &module, kernel);
+    let calls = |at: ItemRef, body: &Body| {
+        let scope = scope_of(&module, at);
+        body.exprs.values().any(|expr| match expr {
+            Expr::Call { callee, .. } => {
+                let is_name = matches!(body.exprs[*callee], Expr::Name(_));
+                is_name
+                    && matches!(
+                        resolve_expr(sources, Scope { file, path: &scope }, body, *callee),
+                        Resolution::Function(at) if launching.contains(&at)
+                    )
+            }
+            _ => false,
+        })
+    };
+    for (index, item) in module.items.iter().enumerate() {
+        let at = ItemRef { file, index: index as u32 };
+        match &item.kind {
+            ItemKind::Assign { body, value, .. } if calls(at, body) => {
+                host.module_expr(file, &item.scope, body, *value);
+            }
+            ItemKind::Function(function)
+                if launching.contains(&at)
+                    || (!launching.is_empty() && calls(at, &function.body)) =>
+            {
+                host.run_function(file, &item.scope, function);
+            }
+            _ => {}
+        }
+    }
+    for launch in &module.launches {
+        let in_scenario = module.scenarios.iter().any(|s| s.range.contains_range(launch.range));
+        if launch.host.is_none() && !in_scenario && names_kernel(sources, file, launch, kernel) {
+            host.observe(file, launch);
+        }
+    }
+}
+
+fn scope_of(module: &Module, at: ItemRef) -> Vec<Name> {
+    module.items[at.index as usize].scope.clone()
+}
+
+/// The functions of `file` in which a launch of `kernel` stands.
+fn launching_functions(
+    sources: &dyn Sources,
+    file: FileId,
+    module: &Module,
+    kernel: ItemRef,
+) -> Vec<ItemRef> {
+    let mut found = Vec::new();
+    for launch in &module.launches {
+        if launch.host.is_none() || !names_kernel(sources, file, launch, kernel) {
+            continue;
+        }
+        let holds = |item: &crate::hir::Item| {
+            matches!(item.kind, ItemKind::Function(_)) && item.range.contains_range(launch.range)
+        };
+        let innermost = module.items.iter().rposition(holds);
+        found.extend(innermost.map(|index| ItemRef { file, index: index as u32 }));
+    }
+    found
+}
+
+/// True when a launch may be of `kernel`: it names it, or a variable that may hold it.
+fn names_kernel(sources: &dyn Sources, file: FileId, launch: &Launch, kernel: ItemRef) -> bool {
+    let path: Vec<Name> = launch.host.iter().cloned().collect();
+    match resolve_expr(sources, Scope { file, path: &path }, &launch.body, launch.kernel) {
+        Resolution::Jit(at) => at == kernel,
+        Resolution::Undefined => launch.host.is_some(),
+        _ => false,
+    }
+}
+
+/// Binds arguments to the parameters of one kernel.
+struct Binder<'a> {
+    sources: &'a dyn Sources,
+    kernel: &'a Kernel,
+    tuning: Tuning,
+    uses: Vec<Use>,
+    constexpr: Vec<Name>,
+    facts: KernelFacts,
+}
+
+/// An argument of one specialization.
+struct Bound {
+    spec: ArgSpec,
+    /// The value that the launch gives, which tells more than the specialization keeps.
+    given: Option<Value>,
+    assumed: bool,
+}
+
+impl Bound {
+    fn new(spec: ArgSpec, assumed: bool) -> Bound {
+        Bound { spec, given: None, assumed }
+    }
+
+    /// What heuristics see.
+    fn value(&self) -> Value {
+        match &self.given {
+            Some(value) if !matches!(value, Value::Unknown) => value.clone(),
+            _ => value_of(&self.spec),
+        }
+    }
+}
+
+impl<'a> Binder<'a> {
+    fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Binder<'a> {
+        let scope = Scope { file: kernel.at.file, path: &kernel.item.scope };
+        let constexpr = usage::constexpr_params(sources, scope, &kernel.function);
+        let uses = usage::uses(sources, kernel.at);
+        let extents = kernel.function.params.iter().zip(&uses);
+        let extents =
+            extents.filter(|(param, uses)| uses.extent && constexpr.contains(&param.name));
+        let facts = KernelFacts {
+            extents: extents.count(),
+            has_dot: usage::has_dot(&kernel.function.body),
+        };
+        Binder { sources, kernel, tuning: tuning(sources, kernel), uses, constexpr, facts }
+    }
+
+    /// Adds one specialization per autotune configuration, or one when there are none.
+    fn specialize(
+        &self,
+        origin: Origin,
+        launch: Option<&ObservedLaunch>,
+        found: &mut Vec<Specialization>,
+    ) {
+        if self.tuning.configs.is_empty() {
+            found.push(self.bind(origin, launch, None));
+            return;
+        }
+        for (index, config) in self.tuning.configs.iter().take(MAX_SPECIALIZATIONS).enumerate() {
+            // What a scenario launches is the first configuration; the others are tuning.
+            let of_scenario = origin == Origin::Scenario && index == 0;
+            let origin = if of_scenario { origin } else { Origin::Autotune };
+            found.push(self.bind(origin, launch, Some(config)));
+        }
+    }
+
+    fn bind(
+        &self,
+        origin: Origin,
+        launch: Option<&ObservedLaunch>,
+        config: Option<&Config>,
+    ) -> Specialization {
+        let mut bound: IndexMap<Name, Bound> = IndexMap::new();
+        for (index, param) in self.kernel.function.params.iter().enumerate() {
+            if matches!(param.kind, ParamKind::VarArgs | ParamKind::KwArgs) {
+                continue;
+            }
+            let given = launch.and_then(|launch| argument(launch, index, &param.name));
+            let tuned = config.and_then(|config| {
+                config.kwargs.iter().find(|(name, _)| *name == param.name).map(|(_, value)| value)
+            });
+            let argument = match tuned {
+                Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), false),
+                None => {
+                    let bound = self.argument(index, param, given);
+                    Bound { given: given.cloned(), ..bound }
+                }
+            };
+            bound.insert(param.name.clone(), argument);
+        }
+        self.apply_heuristics(&mut bound);
+        let assumed = bound.iter().filter(|(_, bound)| bound.assumed);
+        Specialization {
+            assumed: assumed.map(|(name, _)| name.clone()).collect(),
+            args: bound.into_iter().map(|(name, bound)| (name, bound.spec)).collect(),
+            options: options(launch, config),
+            origin,
+        }
+    }
+
+    /// The value of a parameter that no configuration sets.
+    fn argument(&self, index: usize, param: &Param, given: Option<&Value>) -> Bound {
+        let is_constexpr = self.constexpr.contains(&param.name);
+        let known = match given {
+            Some(value) if is_constexpr => value.to_const().map(ArgSpec::Constexpr),
+            Some(value) => self.runtime_argument(param, value),
+            None => None,
+        };
+        if let Some(spec) = known {
+            return Bound::new(spec, false);
+        }
+        let default =
+            if given.is_none() { self.default_argument(param, is_constexpr) } else { None };
+        if let Some(spec) = default {
+            return Bound::new(spec, false);
+        }
+        Bound::new(self.guess(index, param, is_constexpr), true)
+    }
+
+    fn default_argument(&self, param: &Param, is_constexpr: bool) -> Option<ArgSpec> {
+        let default = self.head_value(param.default?);
+        match default {
+            Value::Named(Resolution::Jit(at)) => self.function_argument(at),
+            value if is_constexpr => value.to_const().map(ArgSpec::Constexpr),
+            value => self.runtime_argument(param, &value),
+        }
+    }
+
+    fn head_value(&self, id: crate::hir::ExprId) -> Value {
+        let (at, scope) = (self.kernel.at, &self.kernel.item.scope);
+        Host::new(self.sources).head_expr(at.file, scope, &self.kernel.function, id)
+    }
+
+    /// A jit function as an argument, by the name it has where the kernel is defined.
+    fn function_argument(&self, at: ItemRef) -> Option<ArgSpec> {
+        let name = crate::project::item(self.sources, at)?.name;
+        let module = self.sources.module(self.kernel.at.file)?;
+        let visible = module.items.iter().enumerate().find(|(index, _)| {
+            let candidate = ItemRef { file: self.kernel.at.file, index: *index as u32 };
+            resolve_item(self.sources, candidate) == Resolution::Jit(at)
+        });
+        let name = visible.map_or(name, |(_, item)| item.name.clone());
+        Some(ArgSpec::Constexpr(ConstArg::Function(name)))
+    }
+
+    /// What a value passed at run time is specialized to; `None` when too little is known.
+    fn runtime_argument(&self, param: &Param, value: &Value) -> Option<ArgSpec> {
+        if let Some(forced) = self.forced_type(param) {
+            return match value {
+                Value::None => Some(ArgSpec::Constexpr(ConstArg::None)),
+                Value::Int(value) => Some(self.integer(param, *value, Some(forced))),
+                _ => Some(ArgSpec::Runtime {
+                    divisible_by_16: forced.starts_with('*'),
+                    signature: forced.into(),
+                }),
+            };
+        }
+        Some(match value {
+            Value::None => ArgSpec::Constexpr(ConstArg::None),
+            Value::Bool(_) => guess::number("u1"),
+            Value::Int(value) => self.integer(param, *value, None),
+            Value::Float(_) => guess::number("fp32"),
+            Value::Tensor(Tensor { dtype: Some(dtype), .. }) => {
+                let konst = if self.is_const_pointer(param) { "k" } else { "" };
+                let aligned = !self.tuning.do_not_specialize.contains(&param.name)
+                    && !self.tuning.do_not_specialize_on_alignment.contains(&param.name);
+                let signature = format!("*{konst}{dtype}").into();
+                ArgSpec::Runtime { signature, divisible_by_16: aligned }
+            }
+            Value::Descriptor { dtype: Some(dtype), block } => {
+                let sizes = block.iter().map(|size| match size {
+                    Value::Int(Some(size)) => Some(size.to_string()),
+                    _ => None,
+                });
+                let sizes = sizes.collect::<Option<Vec<_>>>()?.join(", ");
+                guess::number(&format!("tensordesc<{dtype}[{sizes}]>"))
+            }
+            Value::Tuple(items) => {
+                let items = items.iter().map(|item| self.runtime_argument(param, item));
+                ArgSpec::Tuple(items.collect::<Option<_>>()?)
+            }
+            Value::DType(dtype) => ArgSpec::Constexpr(ConstArg::DType(dtype.clone())),
+            Value::Named(Resolution::Jit(at)) => self.function_argument(*at)?,
+            _ => return None,
+        })
+    }
+
+    /// An integer argument, specialized as a launch does: 1 is a constant, and multiples of 16
+    /// are marked.
+    fn integer(&self, param: &Param, value: Option<i128>, forced: Option<&str>) -> ArgSpec {
+        let specialize = !self.tuning.do_not_specialize.contains(&param.name);
+        let align = specialize && !self.tuning.do_not_specialize_on_alignment.contains(&param.name);
+        let signature = forced.unwrap_or(match value {
+            Some(value) if i32::try_from(value).is_err() => {
+                if i64::try_from(value).is_ok() {
+                    "i64"
+                } else {
+                    "u64"
+                }
+            }
+            _ => "i32",
+        });
+        if value == Some(1) && specialize {
+            return ArgSpec::Constexpr(ConstArg::Int(1));
+        }
+        let divisible_by_16 = align && value.is_some_and(|value| value % 16 == 0);
+        ArgSpec::Runtime { signature: signature.into(), divisible_by_16 }
+    }
+
+    fn annotation(&self, param: &Param) -> Option<Resolution> {
+        let scope = Scope { file: self.kernel.at.file, path: &self.kernel.item.scope };
+        Some(resolve_expr(self.sources, scope, &self.kernel.function.body, param.annotation?))
+    }
+
+    fn is_const_pointer(&self, param: &Param) -> bool {
+        self.annotation(param) == Some(Resolution::Triton("language.const".into()))
+    }
+
+    /// The type that the annotation forces: `int`, `float`, a dtype, or a string that spells one.
+    fn forced_type(&self, param: &Param) -> Option<&str> {
+        match &self.kernel.function.body.exprs[param.annotation?] {
+            Expr::Name(name) if &**name == "int" => Some("i32"),
+            Expr::Name(name) if &**name == "float" => Some("fp32"),
+            Expr::Literal(Literal::Str(text)) => {
+                let text = text.strip_prefix("tl.").unwrap_or(text);
+                let element = text.strip_prefix('*').unwrap_or(text);
+                let known = SPELLINGS.contains(&element) && !element.is_empty();
+                if known { Some(text) } else { language_dtype(&format!("language.{text}")) }
+            }
+            _ => match self.annotation(param)? {
+                Resolution::Triton(path) => language_dtype(&path),
+                _ => None,
+            },
+        }
+    }
+
+    fn guess(&self, index: usize, param: &Param, is_constexpr: bool) -> ArgSpec {
+        let uses = self.uses.get(index).copied().unwrap_or_default();
+        if is_constexpr {
+            return ArgSpec::Constexpr(guess::constexpr(&param.name, &uses, self.facts));
+        }
+        match self.forced_type(param) {
+            Some(forced) => ArgSpec::Runtime {
+                divisible_by_16: forced.starts_with('*'),
+                signature: forced.into(),
+            },
+            None => guess::runtime(&param.name, &uses),
+        }
+    }
+
+    /// Computes the parameters that heuristics set, from the other arguments.
+    fn apply_heuristics(&self, bound: &mut IndexMap<Name, Bound>) {
+        let tuning = &self.tuning;
+        let guessed =
+            bound.iter().any(|(name, bound)| bound.assumed && !tuning.heuristics.contains(name));
+        for (name, function) in tuning.heuristics.iter().zip(&tuning.heuristic_functions) {
+            let Some(index) = bound.get_index_of(name) else { continue };
+            let others = || bound.iter().filter(|(known, _)| *known != name);
+            let args = others().map(|(name, bound)| (Value::Str(name.clone()), bound.value()));
+            let args = Value::Dict(args.collect());
+            let value = match Host::new(self.sources).call_value(function, &[args]) {
+                // Whatever is decided at run time, the general case is compiled.
+                Value::Bool(None) => (ConstArg::Bool(false), true),
+                value => match value.to_const() {
+                    Some(value) => (value, guessed),
+                    None => continue,
+                },
+            };
+            bound[index] = Bound::new(ArgSpec::Constexpr(value.0), value.1);
+        }
+    }
+}
+
+/// What a specialization tells of an argument's value.
+fn value_of(spec: &ArgSpec) -> Value {
+    match spec {
+        ArgSpec::Constexpr(value) => const_value(value),
+        ArgSpec::Runtime { signature, .. } => match &**signature {
+            "u1" | "i1" => Value::Bool(None),
+            spelling if spelling.starts_with('*') => {
+                Value::tensor(Some(spelling[1..].trim_start_matches('k')))
+            }
+            spelling if super::flags::is_integer(spelling) => Value::Int(None),
+            spelling if SPELLINGS.contains(&spelling) => Value::Float(None),
+            _ => Value::Unknown,
+        },
+        ArgSpec::Tuple(items) => Value::Tuple(items.iter().map(value_of).collect()),
+    }
+}
+
+fn const_value(value: &ConstArg) -> Value {
+    match value {
+        ConstArg::None => Value::None,
+        ConstArg::Bool(value) => Value::Bool(Some(*value)),
+        ConstArg::Int(value) => Value::Int(Some(*value)),
+        ConstArg::Float(bits) => Value::Float(Some(f64::from_bits(*bits))),
+        ConstArg::Str(text) => Value::Str(text.clone()),
+        ConstArg::DType(name) => Value::DType(name.clone()),
+        ConstArg::Function(_) => Value::Unknown,
+        ConstArg::Tuple(items) => Value::Tuple(items.iter().map(const_value).collect()),
+    }
+}
+
+/// The value that a launch gives to a parameter.
+fn argument<'l>(launch: &'l ObservedLaunch, index: usize, name: &str) -> Option<&'l Value> {
+    let keyword = launch.args.iter().find(|(known, _)| known.as_deref() == Some(name));
+    let positional = launch.args.get(index).filter(|(known, _)| known.is_none());
+    // A starred argument of unknown length shifts what follows it.
+    let positional = positional.filter(|_| launch.complete);
+    keyword.or(positional).map(|(_, value)| value)
+}
+
+/// Launch options from the launch's keywords and the configuration, which wins.
+fn options(launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOptions {
+    let mut options = LaunchOptions::default();
+    let keyword = |name: &str| {
+        let found = launch?.args.iter().find(|(known, _)| known.as_deref() == Some(name));
+        found.map(|(_, value)| value)
+    };
+    let count = |name: &str| match keyword(name) {
+        Some(Value::Int(Some(value))) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    let empty = Config::default();
+    let config = config.unwrap_or(&empty);
+    options.num_warps = config.num_warps.or(count("num_warps")).unwrap_or(options.num_warps);
+    options.num_stages = config.num_stages.or(count("num_stages")).unwrap_or(options.num_stages);
+    options.num_ctas = config.num_ctas.or(count("num_ctas")).unwrap_or(options.num_ctas);
+    options.max_registers = config.max_registers.or(count("maxnreg"));
+    if let Some(Value::Bool(Some(fusion))) = keyword("enable_fp_fusion") {
+        options.fp_fusion = *fusion;
+    }
+    options
+}

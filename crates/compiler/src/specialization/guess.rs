@@ -1,0 +1,118 @@
+//! The documented guess: what a kernel is compiled for when nothing in the source says.
+//!
+//! A parameter gets, in this order:
+//!
+//! 1. its default value, when it has one that is not `None` (a float or integer default of a
+//!    parameter that is not constexpr gives only its type);
+//! 2. the type that its annotation forces (`n: int` is `i32`, `x: float` is `fp32`);
+//! 3. for a constexpr parameter, by use: a dtype is `fp32`; a condition is `False`; what is
+//!    compared with strings is `""`; what is only compared with `None` is `None`; the bound of an
+//!    unrolled loop is 4; a tile extent is 1024 when it is the only one, 64 in general, and 32
+//!    when its name ends in `K` in a kernel that multiplies matrices; a name that begins with
+//!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4, and any other integer is 64;
+//! 4. for other parameters, by use: what is loaded or stored through is `*fp32:16`, or
+//!    `*i64:16` when what is loaded serves as an index, bound or bit field; what has
+//!    descriptor methods is `tensordesc<fp32[64, 64]>`; what meets loaded data or float
+//!    literals in arithmetic, or is called `eps`, `scale`, `alpha`, `beta`, `lr`, `p` or the
+//!    like, is `fp32`; anything else is `i32`.
+//!
+//! Pointers are found by use, not by name: see [`super::usage`]. A parameter that is never used
+//! is a pointer when its name says so (`x_ptr`, `XPtr`, `pointer`).
+
+use super::usage::Use;
+use super::{ArgSpec, ConstArg};
+
+/// Tile extent of a kernel with one constexpr extent.
+const LONE_EXTENT: i128 = 1024;
+/// Tile extent in general, and any integer about which nothing is known.
+const EXTENT: i128 = 64;
+/// Tile extent along the reduced dimension of a matrix product.
+const DOT_K_EXTENT: i128 = 32;
+/// Trip count of an unrolled loop.
+const UNROLLED: i128 = 4;
+
+/// What is known of a kernel as a whole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KernelFacts {
+    /// Number of constexpr parameters that are tile extents.
+    pub(super) extents: usize,
+    /// Whether it multiplies matrices.
+    pub(super) has_dot: bool,
+}
+
+/// A constexpr parameter without a default.
+pub(super) fn constexpr(name: &str, uses: &Use, kernel: KernelFacts) -> ConstArg {
+    if uses.dtype {
+        return ConstArg::DType("fp32".into());
+    }
+    if uses.text {
+        return ConstArg::Str("".into());
+    }
+    let is_number = uses.extent || uses.number || uses.unrolled;
+    if uses.none_test && !is_number {
+        return ConstArg::None;
+    }
+    if uses.condition && !is_number {
+        return ConstArg::Bool(false);
+    }
+    ConstArg::Int(integer(name, uses, kernel))
+}
+
+fn integer(name: &str, uses: &Use, kernel: KernelFacts) -> i128 {
+    let lower = name.to_lowercase();
+    match lower.as_str() {
+        "num_stages" => 3,
+        "num_warps" => 4,
+        _ if lower.starts_with("group") => 8,
+        _ if uses.unrolled && !uses.extent => UNROLLED,
+        _ if uses.extent && kernel.extents == 1 && !kernel.has_dot => LONE_EXTENT,
+        _ if uses.extent && kernel.has_dot && name.ends_with(['K', 'k']) => DOT_K_EXTENT,
+        _ => EXTENT,
+    }
+}
+
+/// A parameter that is not constexpr, without default or annotation.
+pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
+    if uses.descriptor {
+        return number("tensordesc<fp32[64, 64]>");
+    }
+    if uses.pointer || (*uses == Use::default() && named_pointer(name)) {
+        let element = if uses.integer_elements { "*i64" } else { "*fp32" };
+        return ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
+    }
+    number(if uses.float || named_float(name) { "fp32" } else { "i32" })
+}
+
+/// A runtime argument about whose alignment nothing is known.
+pub(super) fn number(signature: &str) -> ArgSpec {
+    ArgSpec::Runtime { signature: signature.into(), divisible_by_16: false }
+}
+
+fn named_pointer(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    lower.ends_with("ptr") || lower.ends_with("pointer") || lower.starts_with("ptr_")
+}
+
+/// Names that authors give to floating-point scalars.
+const FLOAT_NAMES: &[&str] = &[
+    "alpha",
+    "beta",
+    "dropout",
+    "eps",
+    "epsilon",
+    "gamma",
+    "lr",
+    "momentum",
+    "p",
+    "prob",
+    "scale",
+    "sm_scale",
+    "softcap",
+    "temperature",
+    "weight_decay",
+];
+
+fn named_float(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    FLOAT_NAMES.contains(&lower.as_str()) || lower.ends_with("_scale") || lower.ends_with("_eps")
+}

@@ -1,0 +1,741 @@
+//! What host code computes, as far as the text shows it.
+//!
+//! A small abstract interpreter of Python: numbers, strings, tuples, lists, dicts, lambdas, calls
+//! of the project's own functions, Triton's host helpers, and tensors by dtype, shape and
+//! strides. Nothing outside the text is consulted and nothing is executed; what is not shown is
+//! [`Value::Unknown`]. It serves autotune configurations, heuristics, launches and scenarios.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use self::value::{Callable, Value};
+use crate::hir::{
+    Arg, ArgKind, Body, Expr, ExprId, FStringPart, Function, Launch, Literal, Name, Param,
+    ParamKind, Stmt, StmtId, UnaryOp,
+};
+use crate::project::{
+    Resolution, Scope, Sources, constant, function, item, item_scope, resolve, resolve_expr,
+    resolve_member,
+};
+use crate::source::FileId;
+
+mod calls;
+mod operators;
+mod tensor;
+pub(super) mod value;
+
+use operators::{compare, join, truth};
+pub(super) use tensor::{SPELLINGS, language_dtype, named_dtype};
+
+/// Expressions evaluated for one question; beyond, everything is unknown.
+const FUEL: u32 = 100_000;
+
+/// Calls and constants followed into each other.
+const MAX_DEPTH: u32 = 24;
+
+/// The interpreter.
+pub(super) struct Host<'a> {
+    sources: &'a dyn Sources,
+    fuel: u32,
+    depth: u32,
+    /// Launches met, in the order in which they would happen.
+    pub(super) launches: Vec<ObservedLaunch>,
+}
+
+/// A launch with the values of its arguments.
+#[derive(Debug, Clone)]
+pub(super) struct ObservedLaunch {
+    /// What is launched.
+    pub(super) kernel: Value,
+    /// The arguments in order; starred ones whose length is not known are left out.
+    pub(super) args: Vec<(Option<Name>, Value)>,
+    /// False when an argument was left out.
+    pub(super) complete: bool,
+}
+
+/// The code that a frame runs.
+#[derive(Debug, Clone)]
+pub(super) enum Code {
+    /// A function's body.
+    Function(Arc<Function>),
+    /// An expression's body.
+    Body(Arc<Body>),
+}
+
+impl Code {
+    fn body(&self) -> &Body {
+        match self {
+            Code::Function(function) => &function.body,
+            Code::Body(body) => body,
+        }
+    }
+}
+
+/// Variables by name.
+pub(super) type Variables = FxHashMap<Name, Value>;
+
+/// A running function, or an expression being evaluated.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    pub(super) file: FileId,
+    /// Where names are looked up that are no variables.
+    pub(super) scope: Rc<[Name]>,
+    pub(super) code: Code,
+    pub(super) variables: Variables,
+    /// Whether the functions of scenarios (`randn`, `cdiv`) are in scope.
+    pub(super) scenario: bool,
+}
+
+/// How a statement ends.
+enum Flow {
+    Next,
+    Break,
+    Continue,
+    /// `return`, or an exception, which has no value.
+    Return(Option<Value>),
+}
+
+impl<'a> Host<'a> {
+    pub(super) fn new(sources: &'a dyn Sources) -> Host<'a> {
+        Host { sources, fuel: FUEL, depth: 0, launches: Vec::new() }
+    }
+
+    /// A module-level expression's value.
+    pub(super) fn module_expr(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        body: &Arc<Body>,
+        id: ExprId,
+    ) -> Value {
+        let mut frame = Frame {
+            file,
+            scope: Rc::from(scope),
+            code: Code::Body(body.clone()),
+            variables: Variables::default(),
+            scenario: false,
+        };
+        self.expr(&mut frame, id)
+    }
+
+    /// An expression that belongs to a function's head: a decorator, annotation or default.
+    pub(super) fn head_expr(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        id: ExprId,
+    ) -> Value {
+        let mut frame = Frame {
+            file,
+            scope: Rc::from(scope),
+            code: Code::Function(function.clone()),
+            variables: Variables::default(),
+            scenario: false,
+        };
+        self.expr(&mut frame, id)
+    }
+
+    /// Runs a host function with nothing known of its arguments but annotations and defaults.
+    pub(super) fn run_function(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) {
+        let mut variables = Variables::default();
+        for param in &function.params {
+            let value = self.unknown_argument(file, scope, function, param);
+            variables.insert(param.name.clone(), value);
+        }
+        self.body_of(file, scope, function, variables);
+    }
+
+    /// Runs the statements of a scenario.
+    pub(super) fn run_scenario(&mut self, file: FileId, body: &Arc<Body>) {
+        let mut frame = Frame {
+            file,
+            scope: Rc::from([]),
+            code: Code::Body(body.clone()),
+            variables: Variables::default(),
+            scenario: true,
+        };
+        self.block(&mut frame, &body.root);
+    }
+
+    /// Evaluates a launch at module level.
+    pub(super) fn observe(&mut self, file: FileId, launch: &Launch) {
+        let mut frame = Frame {
+            file,
+            scope: Rc::from([]),
+            code: Code::Body(launch.body.clone()),
+            variables: Variables::default(),
+            scenario: false,
+        };
+        let kernel = self.kernel_value(&mut frame, launch.kernel);
+        let (args, complete) = self.arguments(&mut frame, &launch.args);
+        self.launches.push(ObservedLaunch { kernel, args, complete });
+    }
+
+    /// What a function shows of an argument that it is called with. Defaults count: calling
+    /// without the argument is a use that the author offers.
+    fn unknown_argument(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        param: &Param,
+    ) -> Value {
+        if param.kind == ParamKind::VarArgs || param.kind == ParamKind::KwArgs {
+            return Value::Unknown;
+        }
+        if let Some(default) = param.default {
+            return self.head_expr(file, scope, function, default);
+        }
+        let Some(annotation) = param.annotation else { return Value::Unknown };
+        match &function.body.exprs[annotation] {
+            Expr::Name(name) => match &**name {
+                "int" => Value::Int(None),
+                "float" => Value::Float(None),
+                "bool" => Value::Bool(None),
+                "Tensor" => Value::tensor(None),
+                _ => Value::Unknown,
+            },
+            Expr::Attribute { attr, .. } if &**attr == "Tensor" => Value::tensor(None),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Runs a function's body; its value.
+    fn body_of(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        variables: Variables,
+    ) -> Value {
+        if self.depth >= MAX_DEPTH {
+            return Value::Unknown;
+        }
+        self.depth += 1;
+        let mut inner: Vec<Name> = scope.to_vec();
+        inner.push(function.name.clone());
+        let code = Code::Function(function.clone());
+        let mut frame = Frame { file, scope: inner.into(), code, variables, scenario: false };
+        let flow = self.block(&mut frame, &function.body.root);
+        self.depth -= 1;
+        match flow {
+            Flow::Return(value) => value.unwrap_or(Value::Unknown),
+            _ => Value::None,
+        }
+    }
+
+    fn block(&mut self, frame: &mut Frame, stmts: &[StmtId]) -> Flow {
+        for stmt in stmts {
+            match self.stmt(frame, *stmt) {
+                Flow::Next => {}
+                flow => return flow,
+            }
+        }
+        Flow::Next
+    }
+
+    fn stmt(&mut self, frame: &mut Frame, id: StmtId) -> Flow {
+        let code = frame.code.clone();
+        match &code.body().stmts[id] {
+            Stmt::Expr(value) => {
+                self.expr(frame, *value);
+            }
+            Stmt::Assign { targets, value } => {
+                let value = self.expr(frame, *value);
+                for target in targets {
+                    self.assign(frame, *target, &value);
+                }
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } => {
+                let value = self.expr(frame, *value);
+                self.assign(frame, *target, &value);
+            }
+            Stmt::AugAssign { target, op, value } => {
+                let old = self.expr(frame, *target);
+                let value = self.expr(frame, *value);
+                self.assign(frame, *target, &operators::binary(*op, &old, &value));
+            }
+            Stmt::If { test, body, orelse } => {
+                let test = self.expr(frame, *test);
+                return match truth(&test) {
+                    Some(true) => self.block(frame, body),
+                    Some(false) => self.block(frame, orelse),
+                    None => self.either(frame, body, orelse),
+                };
+            }
+            Stmt::For { target, iter, body, .. } => {
+                let items = self.expr(frame, *iter);
+                return self.for_loop(frame, *target, &items, body);
+            }
+            Stmt::While { test, body, .. } => {
+                self.expr(frame, *test);
+                return self.either(frame, body, &[]);
+            }
+            Stmt::With { items, body } => {
+                for (manager, target) in items {
+                    let manager = self.expr(frame, *manager);
+                    if let Some(target) = target {
+                        self.assign(frame, *target, &manager);
+                    }
+                }
+                return self.block(frame, body);
+            }
+            Stmt::Return(value) => {
+                let value = value.map_or(Value::None, |value| self.expr(frame, value));
+                return Flow::Return(Some(value));
+            }
+            Stmt::Unsupported("Break") => return Flow::Break,
+            Stmt::Unsupported("Continue") => return Flow::Continue,
+            Stmt::Unsupported("Raise") => return Flow::Return(None),
+            _ => {}
+        }
+        Flow::Next
+    }
+
+    /// Runs both branches of a condition that is not known and joins what they leave.
+    fn either(&mut self, frame: &mut Frame, body: &[StmtId], orelse: &[StmtId]) -> Flow {
+        let before = frame.variables.clone();
+        let first = self.block(frame, body);
+        let after_first = std::mem::replace(&mut frame.variables, before);
+        let second = self.block(frame, orelse);
+        match (first, second) {
+            (Flow::Return(a), Flow::Return(b)) => Flow::Return(match (a, b) {
+                (Some(a), Some(b)) => Some(join(&a, &b)),
+                (a, b) => a.or(b),
+            }),
+            (Flow::Next, Flow::Next) => {
+                join_variables(&mut frame.variables, after_first);
+                Flow::Next
+            }
+            (Flow::Next, _) => {
+                frame.variables = after_first;
+                Flow::Next
+            }
+            _ => Flow::Next,
+        }
+    }
+
+    fn for_loop(
+        &mut self,
+        frame: &mut Frame,
+        target: ExprId,
+        items: &Value,
+        body: &[StmtId],
+    ) -> Flow {
+        let Some(items) = items.elements() else {
+            self.assign(frame, target, &items.any_element());
+            return self.either(frame, body, &[]);
+        };
+        for item in items {
+            self.assign(frame, target, &item);
+            match self.block(frame, body) {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => break,
+                flow => return flow,
+            }
+            if self.fuel == 0 {
+                break;
+            }
+        }
+        Flow::Next
+    }
+
+    fn assign(&mut self, frame: &mut Frame, target: ExprId, value: &Value) {
+        let code = frame.code.clone();
+        match &code.body().exprs[target] {
+            Expr::Name(name) => {
+                frame.variables.insert(name.clone(), value.clone());
+            }
+            Expr::Tuple(targets) | Expr::List(targets) => {
+                let items = value.elements().filter(|items| items.len() == targets.len());
+                for (at, target) in targets.iter().enumerate() {
+                    let item = items.as_ref().map(|items| items[at].clone());
+                    self.assign(frame, *target, &item.unwrap_or_else(|| value.any_element()));
+                }
+            }
+            Expr::Starred(target) => self.assign(frame, *target, &Value::Unknown),
+            Expr::Subscript { value: object, index } => {
+                self.assign_item(frame, *object, *index, value);
+            }
+            _ => {}
+        }
+    }
+
+    /// `dict[key] = value` of a variable.
+    fn assign_item(&mut self, frame: &mut Frame, object: ExprId, index: ExprId, value: &Value) {
+        let key = self.expr(frame, index);
+        let Expr::Name(name) = &frame.code.body().exprs[object] else { return };
+        let name = name.clone();
+        match frame.variables.get_mut(&name) {
+            Some(Value::Dict(entries)) => {
+                entries.retain(|(known, _)| *known != key);
+                entries.push((key, value.clone()));
+            }
+            Some(list @ Value::List(_)) => *list = Value::Unknown,
+            _ => {}
+        }
+    }
+
+    pub(super) fn expr(&mut self, frame: &mut Frame, id: ExprId) -> Value {
+        if self.fuel == 0 || self.depth >= MAX_DEPTH * 8 {
+            return Value::Unknown;
+        }
+        self.fuel -= 1;
+        self.depth += 1;
+        let value = self.nested_expr(frame, id);
+        self.depth -= 1;
+        value
+    }
+
+    fn nested_expr(&mut self, frame: &mut Frame, id: ExprId) -> Value {
+        let code = frame.code.clone();
+        let body = code.body();
+        match &body.exprs[id] {
+            Expr::Name(name) => self.name(frame, name),
+            Expr::Literal(literal) => literal_value(literal),
+            Expr::Tuple(items) => Value::Tuple(self.items(frame, items)),
+            Expr::List(items) => Value::List(self.items(frame, items)),
+            Expr::ListComp { element, target, iterable, conditions } => {
+                self.comprehension(frame, *element, *target, *iterable, conditions)
+            }
+            Expr::Binary { op, lhs, rhs } => {
+                let lhs = self.expr(frame, *lhs);
+                let rhs = self.expr(frame, *rhs);
+                operators::binary(*op, &lhs, &rhs)
+            }
+            Expr::Unary { op, operand } => {
+                let operand = self.expr(frame, *operand);
+                match op {
+                    UnaryOp::Not => Value::Bool(truth(&operand).map(|truth| !truth)),
+                    op => operators::unary(*op, &operand),
+                }
+            }
+            Expr::Bool { and, values } => self.bool_op(frame, *and, values),
+            Expr::Compare { first, rest } => {
+                let mut left = self.expr(frame, *first);
+                let mut all = Some(true);
+                for (op, right) in rest {
+                    let right = self.expr(frame, *right);
+                    all = match (all, compare(*op, &left, &right)) {
+                        (Some(false), _) | (_, Some(false)) => Some(false),
+                        (Some(true), Some(true)) => Some(true),
+                        _ => None,
+                    };
+                    left = right;
+                }
+                Value::Bool(all)
+            }
+            Expr::Call { callee, args } => self.call(frame, *callee, args),
+            Expr::Attribute { value, attr } => self.attribute(frame, *value, attr),
+            Expr::Subscript { value, index } => {
+                let value = self.expr(frame, *value);
+                match &body.exprs[*index] {
+                    Expr::Slice { lower, upper, step: None } => {
+                        let lower = lower.map(|bound| self.expr(frame, bound));
+                        let upper = upper.map(|bound| self.expr(frame, bound));
+                        operators::slice(&value, lower.as_ref(), upper.as_ref())
+                    }
+                    _ => {
+                        let index = self.expr(frame, *index);
+                        operators::subscript(&value, &index)
+                    }
+                }
+            }
+            Expr::IfElse { condition, on_true, on_false } => {
+                let condition = self.expr(frame, *condition);
+                match truth(&condition) {
+                    Some(true) => self.expr(frame, *on_true),
+                    Some(false) => self.expr(frame, *on_false),
+                    None => {
+                        let on_true = self.expr(frame, *on_true);
+                        join(&on_true, &self.expr(frame, *on_false))
+                    }
+                }
+            }
+            Expr::FString(parts) => self.fstring(frame, parts),
+            Expr::Lambda { params, body } => Value::Callable(Callable::Lambda {
+                frame: Rc::new(frame.clone()),
+                params: params.clone(),
+                body: *body,
+            }),
+            Expr::Walrus { target, value } => {
+                let value = self.expr(frame, *value);
+                frame.variables.insert(target.clone(), value.clone());
+                value
+            }
+            Expr::Dict(entries) => self.dict(frame, entries),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Elements of a display; a starred one whose length is not known is left out.
+    fn items(&mut self, frame: &mut Frame, ids: &[ExprId]) -> Vec<Value> {
+        let mut items = Vec::new();
+        for id in ids {
+            if let Expr::Starred(inner) = frame.code.body().exprs[*id] {
+                let inner = self.expr(frame, inner);
+                items.extend(inner.elements().unwrap_or_else(|| vec![Value::Unknown]));
+            } else {
+                items.push(self.expr(frame, *id));
+            }
+        }
+        items
+    }
+
+    fn comprehension(
+        &mut self,
+        frame: &mut Frame,
+        element: ExprId,
+        target: ExprId,
+        iterable: ExprId,
+        conditions: &[ExprId],
+    ) -> Value {
+        let Some(items) = self.expr(frame, iterable).elements() else { return Value::Unknown };
+        let mut inner = frame.clone();
+        let flatten = match inner.code.body().exprs[element] {
+            Expr::Starred(nested) => Some(nested),
+            _ => None,
+        };
+        let mut results = Vec::new();
+        for item in items {
+            self.assign(&mut inner, target, &item);
+            let mut keep = Some(true);
+            for condition in conditions {
+                let condition = self.expr(&mut inner, *condition);
+                keep =
+                    keep.and_then(|_| truth(&condition)).filter(|truth| *truth || keep.is_some());
+                if keep == Some(false) {
+                    break;
+                }
+            }
+            // A condition that is not known keeps the element.
+            if keep == Some(false) {
+                continue;
+            }
+            match flatten {
+                None => results.push(self.expr(&mut inner, element)),
+                Some(nested) => match self.expr(&mut inner, nested).elements() {
+                    Some(items) => results.extend(items),
+                    None => return Value::Unknown,
+                },
+            }
+        }
+        Value::List(results)
+    }
+
+    fn bool_op(&mut self, frame: &mut Frame, and: bool, values: &[ExprId]) -> Value {
+        let mut result = Value::Unknown;
+        for (at, value) in values.iter().enumerate() {
+            let value = self.expr(frame, *value);
+            match truth(&value) {
+                Some(truth) if truth != and => return value,
+                Some(_) => result = value,
+                None => {
+                    for rest in &values[at + 1..] {
+                        let rest = self.expr(frame, *rest);
+                        if truth(&rest) == Some(!and) {
+                            return if and {
+                                Value::Bool(Some(false))
+                            } else {
+                                join(&value, &rest)
+                            };
+                        }
+                    }
+                    return Value::Unknown;
+                }
+            }
+        }
+        result
+    }
+
+    fn fstring(&mut self, frame: &mut Frame, parts: &[FStringPart]) -> Value {
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                FStringPart::Text(piece) => text.push_str(piece),
+                FStringPart::Hole(hole) => match self.expr(frame, *hole) {
+                    Value::Str(piece) => text.push_str(&piece),
+                    Value::Int(Some(value)) => text.push_str(&value.to_string()),
+                    _ => return Value::Unknown,
+                },
+            }
+        }
+        Value::Str(text.into())
+    }
+
+    fn dict(&mut self, frame: &mut Frame, entries: &[(Option<ExprId>, ExprId)]) -> Value {
+        let mut dict = Vec::new();
+        for (key, value) in entries {
+            let value = self.expr(frame, *value);
+            match key {
+                Some(key) => {
+                    let key = self.expr(frame, *key);
+                    dict.push((key, value));
+                }
+                None => match value {
+                    Value::Dict(inner) => dict.extend(inner),
+                    _ => return Value::Unknown,
+                },
+            }
+        }
+        Value::Dict(dict)
+    }
+
+    fn name(&mut self, frame: &Frame, name: &Name) -> Value {
+        if let Some(value) = frame.variables.get(name) {
+            return value.clone();
+        }
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        match resolve(self.sources, scope, name) {
+            Resolution::Undefined => Value::Global(name.clone()),
+            found => self.resolved(found),
+        }
+    }
+
+    /// The value of what a name or dotted path means.
+    fn resolved(&mut self, found: Resolution) -> Value {
+        match found {
+            Resolution::Constant(at) | Resolution::Constexpr(at) => {
+                let Some(constant) = constant(self.sources, at) else { return Value::Unknown };
+                if self.depth >= MAX_DEPTH {
+                    return Value::Unknown;
+                }
+                self.depth += 1;
+                let scope = item_scope(self.sources, at);
+                let value = self.module_expr(at.file, &scope, &constant.body, constant.value);
+                self.depth -= 1;
+                value
+            }
+            Resolution::Triton(path) => match language_dtype(&path) {
+                Some(dtype) => Value::DType(dtype.into()),
+                None => Value::Named(Resolution::Triton(path)),
+            },
+            Resolution::External(path) => match tensor::torch_dtype(&path) {
+                Some(dtype) => Value::DType(dtype.into()),
+                None => Value::Named(Resolution::External(path)),
+            },
+            Resolution::Unknown | Resolution::Undefined => Value::Unknown,
+            found => Value::Named(found),
+        }
+    }
+
+    fn attribute(&mut self, frame: &mut Frame, value: ExprId, attr: &Name) -> Value {
+        match self.expr(frame, value) {
+            Value::Named(base) => {
+                let member = resolve_member(self.sources, &base, attr);
+                self.resolved(member)
+            }
+            value => tensor::attribute(&value, attr),
+        }
+    }
+
+    /// Calls a function of the project with known arguments.
+    fn call_function(
+        &mut self,
+        at: crate::project::ItemRef,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
+        else {
+            return Value::Unknown;
+        };
+        let mut variables = Variables::default();
+        for (index, param) in function.params.iter().enumerate() {
+            let given = args.iter().enumerate().find(|(position, (name, _))| match name {
+                Some(name) => *name == param.name,
+                None => *position == index,
+            });
+            let value = match given {
+                Some((_, (_, value))) if param.kind != ParamKind::VarArgs => value.clone(),
+                _ => self.unknown_argument(at.file, &item.scope, &function, param),
+            };
+            variables.insert(param.name.clone(), value);
+        }
+        self.body_of(at.file, &item.scope, &function, variables)
+    }
+
+    /// Arguments in order; `**` of a known dict is spread. The flag is false when something was
+    /// left out.
+    fn arguments(&mut self, frame: &mut Frame, args: &[Arg]) -> (Vec<(Option<Name>, Value)>, bool) {
+        let mut values = Vec::new();
+        let mut complete = true;
+        for arg in args {
+            let value = self.expr(frame, arg.value);
+            match &arg.kind {
+                ArgKind::Positional => values.push((None, value)),
+                ArgKind::Keyword(name) => values.push((Some(name.clone()), value)),
+                ArgKind::Star => match value.elements() {
+                    Some(items) => values.extend(items.into_iter().map(|item| (None, item))),
+                    None => complete = false,
+                },
+                ArgKind::DoubleStar => match value {
+                    Value::Dict(entries) => {
+                        for (key, value) in entries {
+                            match key {
+                                Value::Str(name) => values.push((Some(name), value)),
+                                _ => complete = false,
+                            }
+                        }
+                    }
+                    _ => complete = false,
+                },
+            }
+        }
+        (values, complete)
+    }
+
+    /// Calls a lambda or function value with positional arguments.
+    pub(super) fn call_value(&mut self, callee: &Value, args: &[Value]) -> Value {
+        match callee {
+            Value::Callable(Callable::Lambda { frame, params, body }) => {
+                if self.depth >= MAX_DEPTH {
+                    return Value::Unknown;
+                }
+                let mut frame = Frame::clone(frame);
+                for (param, value) in params.iter().zip(args) {
+                    frame.variables.insert(param.clone(), value.clone());
+                }
+                self.expr(&mut frame, *body)
+            }
+            Value::Named(Resolution::Function(at)) => {
+                let args: Vec<_> = args.iter().map(|value| (None, value.clone())).collect();
+                self.call_function(*at, &args)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What the callee of a launch names.
+    fn kernel_value(&mut self, frame: &mut Frame, kernel: ExprId) -> Value {
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        let code = frame.code.clone();
+        match resolve_expr(self.sources, scope, code.body(), kernel) {
+            found @ Resolution::Jit(_) => Value::Named(found),
+            _ => self.expr(frame, kernel),
+        }
+    }
+}
+
+fn join_variables(variables: &mut Variables, other: Variables) {
+    variables.retain(|name, _| other.contains_key(name));
+    for (name, value) in other {
+        if let Some(known) = variables.get_mut(&name) {
+            *known = join(known, &value);
+        }
+    }
+}
+
+fn literal_value(literal: &Literal) -> Value {
+    match literal {
+        Literal::Int(value) => Value::Int(Some(*value)),
+        Literal::BigInt(_) => Value::Int(None),
+        Literal::Float(bits) => Value::Float(Some(f64::from_bits(*bits))),
+        Literal::Bool(value) => Value::Bool(Some(*value)),
+        Literal::None => Value::None,
+        Literal::Str(text) => Value::Str(text.clone()),
+        Literal::Bytes | Literal::Ellipsis | Literal::Imaginary => Value::Unknown,
+    }
+}

@@ -1,0 +1,337 @@
+//! Calls in host code.
+
+use super::tensor::{self, Args};
+use super::value::Value;
+use super::{Frame, Host, ObservedLaunch, operators};
+use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
+use crate::project::{Resolution, resolve_member};
+use crate::specialization::tuning::Config;
+
+/// A `range` longer than this is not unrolled.
+const MAX_RANGE: i128 = 4096;
+
+impl Host<'_> {
+    pub(super) fn call(&mut self, frame: &mut Frame, callee: ExprId, args: &[Arg]) -> Value {
+        let code = frame.code.clone();
+        if let Expr::Subscript { value, index } = code.body().exprs[callee] {
+            return self.launch(frame, value, index, args);
+        }
+        let method = match &code.body().exprs[callee] {
+            Expr::Attribute { value, attr } => Some((*value, attr.clone())),
+            _ => None,
+        };
+        let (receiver, callee) = match &method {
+            Some((value, attr)) => match self.expr(frame, *value) {
+                Value::Named(base) => {
+                    let member = resolve_member(self.sources, &base, attr);
+                    (Some(Value::Named(base)), self.resolved(member))
+                }
+                receiver => (Some(receiver), Value::Unknown),
+            },
+            None => (None, self.expr(frame, callee)),
+        };
+        let (values, complete) = self.arguments(frame, args);
+        let args = Args(&values);
+        match (callee, receiver, method) {
+            (Value::Named(Resolution::Triton(path)), ..) => triton_call(&path, &args),
+            (Value::Named(Resolution::External(path)), ..) => external_call(&path, &args),
+            (Value::Named(Resolution::Function(at)), ..) if complete => {
+                self.call_function(at, &values)
+            }
+            (Value::Global(name), ..) => self.global_call(frame, &name, &args),
+            (callee @ Value::Callable(_), ..) => {
+                let args: Vec<_> = args.positional().into_iter().cloned().collect();
+                self.call_value(&callee, &args)
+            }
+            (_, Some(receiver), Some((value, attr))) => {
+                self.method_call(frame, &receiver, value, &attr, &args)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    fn launch(&mut self, frame: &mut Frame, kernel: ExprId, grid: ExprId, args: &[Arg]) -> Value {
+        let kernel = self.kernel_value(frame, kernel);
+        self.expr(frame, grid);
+        let (args, complete) = self.arguments(frame, args);
+        self.launches.push(ObservedLaunch { kernel, args, complete });
+        Value::Unknown
+    }
+
+    /// A call of something that no item binds.
+    fn global_call(&mut self, frame: &Frame, name: &str, args: &Args<'_>) -> Value {
+        if frame.scenario {
+            if let Some(tensor) = tensor::scenario_constructor(name, args) {
+                return tensor;
+            }
+            if matches!(name, "cdiv" | "next_power_of_2") {
+                return triton_call(name, args);
+            }
+        }
+        python_call(name, args)
+    }
+
+    fn method_call(
+        &mut self,
+        frame: &mut Frame,
+        receiver: &Value,
+        object: ExprId,
+        name: &str,
+        args: &Args<'_>,
+    ) -> Value {
+        match (receiver, name) {
+            (Value::List(items), "append" | "extend") => {
+                let Some(added) = args.get(0, "") else { return Value::Unknown };
+                let grown = match (name, added.elements()) {
+                    ("append", _) => {
+                        Value::List(items.iter().cloned().chain([added.clone()]).collect())
+                    }
+                    (_, Some(added)) => Value::List(items.iter().cloned().chain(added).collect()),
+                    _ => Value::Unknown,
+                };
+                if let Expr::Name(variable) = &frame.code.body().exprs[object] {
+                    let variable = variable.clone();
+                    frame.variables.insert(variable, grown);
+                }
+                Value::None
+            }
+            (Value::List(items), "copy") => Value::List(items.clone()),
+            (Value::Dict(_), "get") => {
+                let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
+                operators::subscript(receiver, &key)
+            }
+            (Value::Dict(entries), "items") => {
+                let pair =
+                    |(key, value): &(Value, Value)| Value::Tuple(vec![key.clone(), value.clone()]);
+                Value::List(entries.iter().map(pair).collect())
+            }
+            (Value::Dict(entries), "values") => {
+                Value::List(entries.iter().map(|(_, value)| value.clone()).collect())
+            }
+            (Value::Dict(entries), "keys") => {
+                Value::List(entries.iter().map(|(key, _)| key.clone()).collect())
+            }
+            (Value::Int(Some(value)), "bit_length") => {
+                Value::Int(Some(i128::from(128 - value.unsigned_abs().leading_zeros())))
+            }
+            (Value::Str(text), "lower") => Value::Str(text.to_lowercase().into()),
+            (Value::Str(text), "upper") => Value::Str(text.to_uppercase().into()),
+            _ => tensor::method(receiver, name, args).unwrap_or(Value::Unknown),
+        }
+    }
+}
+
+/// A function of the triton package.
+fn triton_call(path: &str, args: &Args<'_>) -> Value {
+    match path {
+        "cdiv" | "language.cdiv" => match (args.get(0, "x"), args.get(1, "y")) {
+            (Some(x), Some(y)) => {
+                let one = Value::Int(Some(1));
+                let less = operators::binary(BinaryOp::Sub, y, &one);
+                let sum = operators::binary(BinaryOp::Add, x, &less);
+                operators::binary(BinaryOp::FloorDiv, &sum, y)
+            }
+            _ => Value::Unknown,
+        },
+        "next_power_of_2" => match args.get(0, "n") {
+            Some(Value::Int(Some(n))) => Value::Int(next_power_of_2(*n)),
+            Some(Value::Int(None)) => Value::Int(None),
+            _ => Value::Unknown,
+        },
+        "language.constexpr" => args.get(0, "value").cloned().unwrap_or(Value::Unknown),
+        "Config" => config(args).map_or(Value::Unknown, Value::Config),
+        "tools.tensor_descriptor.TensorDescriptor" => {
+            descriptor(args.get(0, "base"), args.get(3, "block_shape"))
+        }
+        "tools.tensor_descriptor.TensorDescriptor.from_tensor" => {
+            descriptor(args.get(0, "tensor"), args.get(1, "block_shape"))
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn descriptor(base: Option<&Value>, block: Option<&Value>) -> Value {
+    let dtype = match base {
+        Some(Value::Tensor(tensor)) => tensor.dtype.clone(),
+        _ => None,
+    };
+    match block.and_then(Value::elements) {
+        Some(block) => Value::Descriptor { dtype, block },
+        None => Value::Unknown,
+    }
+}
+
+fn next_power_of_2(n: i128) -> Option<i128> {
+    let n = u64::try_from(n.max(1)).ok()?;
+    n.checked_next_power_of_two().map(i128::from)
+}
+
+/// `triton.Config(kwargs, num_warps=..., ...)`.
+fn config(args: &Args<'_>) -> Option<Config> {
+    let Some(Value::Dict(entries)) = args.get(0, "kwargs") else { return None };
+    let mut kwargs = Vec::new();
+    for (key, value) in entries {
+        let Value::Str(name) = key else { return None };
+        kwargs.push((name.clone(), value.to_const()?));
+    }
+    let option = |index: usize, name: &str| match args.get(index, name) {
+        Some(Value::Int(Some(value))) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    Some(Config {
+        kwargs,
+        num_warps: option(1, "num_warps"),
+        num_stages: option(2, "num_stages"),
+        num_ctas: option(3, "num_ctas"),
+        max_registers: option(4, "maxnreg"),
+    })
+}
+
+/// A function outside of the project.
+fn external_call(path: &[Name], args: &Args<'_>) -> Value {
+    let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+    match path.as_slice() {
+        ["torch", name] => tensor::torch_constructor(name, args).unwrap_or(Value::Unknown),
+        ["math", name] => math_call(name, args),
+        ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
+        _ => Value::Unknown,
+    }
+}
+
+fn math_call(name: &str, args: &Args<'_>) -> Value {
+    let number = match args.get(0, "x") {
+        Some(Value::Int(value)) => value.map(|value| value as f64),
+        Some(Value::Float(value)) => *value,
+        _ => return Value::Unknown,
+    };
+    let integer = |value: Option<f64>| Value::Int(value.map(|value| value as i128));
+    match name {
+        "ceil" => integer(number.map(f64::ceil)),
+        "floor" => integer(number.map(f64::floor)),
+        "log2" => Value::Float(number.map(f64::log2)),
+        "log" => Value::Float(number.map(f64::ln)),
+        "sqrt" => Value::Float(number.map(f64::sqrt)),
+        "exp" => Value::Float(number.map(f64::exp)),
+        _ => Value::Unknown,
+    }
+}
+
+fn product(args: &Args<'_>) -> Option<Vec<Value>> {
+    let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
+    for factor in args.positional() {
+        let items = factor.elements()?;
+        if rows.len().checked_mul(items.len())? > MAX_RANGE as usize {
+            return None;
+        }
+        rows = rows
+            .iter()
+            .flat_map(|row| {
+                items.iter().map(move |item| row.iter().cloned().chain([item.clone()]).collect())
+            })
+            .collect();
+    }
+    Some(rows.into_iter().map(Value::Tuple).collect())
+}
+
+/// One of Python's own functions.
+fn python_call(name: &str, args: &Args<'_>) -> Value {
+    let positional = args.positional();
+    match (name, positional.as_slice()) {
+        ("range", bounds) => range(bounds).map_or(Value::Ints, Value::List),
+        ("len", [value]) => match value.elements() {
+            Some(items) => Value::Int(Some(items.len() as i128)),
+            None => Value::Int(None),
+        },
+        ("int", [Value::Float(value)]) => Value::Int(value.map(|value| value as i128)),
+        ("int", [Value::Bool(value)]) => Value::Int(value.map(i128::from)),
+        ("int", [Value::Int(value)]) => Value::Int(*value),
+        ("int", _) => Value::Int(None),
+        ("float", [Value::Int(value)]) => Value::Float(value.map(|value| value as f64)),
+        ("float", [Value::Float(value)]) => Value::Float(*value),
+        ("float", [Value::Str(text)]) => Value::Float(text.parse().ok()),
+        ("float", _) => Value::Float(None),
+        ("bool", [value]) => Value::Bool(operators::truth(value)),
+        ("abs", [Value::Int(value)]) => Value::Int(value.and_then(i128::checked_abs)),
+        ("abs", [Value::Float(value)]) => Value::Float(value.map(f64::abs)),
+        ("min" | "max", _) => extremum(name, &positional),
+        ("list", [value]) => value.elements().map_or(Value::Unknown, Value::List),
+        ("tuple", [value]) => value.elements().map_or(Value::Unknown, Value::Tuple),
+        ("dict", []) => {
+            let keyword = |(name, value): &(Option<Name>, Value)| {
+                name.clone().map(|name| (Value::Str(name), value.clone()))
+            };
+            Value::Dict(args.0.iter().filter_map(keyword).collect())
+        }
+        ("sum", [value]) => match value.elements() {
+            Some(items) => items.iter().fold(Value::Int(Some(0)), |sum, item| {
+                operators::binary(BinaryOp::Add, &sum, item)
+            }),
+            None => Value::Unknown,
+        },
+        ("enumerate", [value]) => match value.elements() {
+            Some(items) => {
+                let pair = |(at, item)| Value::Tuple(vec![Value::Int(Some(at as i128)), item]);
+                Value::List(items.into_iter().enumerate().map(pair).collect())
+            }
+            None => Value::Unknown,
+        },
+        ("zip", [a, b]) => match (a.elements(), b.elements()) {
+            (Some(a), Some(b)) => {
+                Value::List(a.into_iter().zip(b).map(|(a, b)| Value::Tuple(vec![a, b])).collect())
+            }
+            _ => Value::Unknown,
+        },
+        ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
+        _ => Value::Unknown,
+    }
+}
+
+fn range(bounds: &[&Value]) -> Option<Vec<Value>> {
+    let bound = |value: &Value| match value {
+        Value::Int(value) => *value,
+        _ => None,
+    };
+    let (start, end, step) = match bounds {
+        [end] => (0, bound(end)?, 1),
+        [start, end] => (bound(start)?, bound(end)?, 1),
+        [start, end, step] => (bound(start)?, bound(end)?, bound(step)?),
+        _ => return None,
+    };
+    let length = end.checked_sub(start)?.checked_div(step)?;
+    if length > MAX_RANGE {
+        return None;
+    }
+    let mut items = Vec::new();
+    let mut at = start;
+    while (step > 0 && at < end) || (step < 0 && at > end) {
+        items.push(Value::Int(Some(at)));
+        at = at.checked_add(step)?;
+    }
+    Some(items)
+}
+
+fn extremum(name: &str, args: &[&Value]) -> Value {
+    let values: Vec<Value> = match args {
+        [one] => one.elements().unwrap_or_default(),
+        many => many.iter().copied().cloned().collect(),
+    };
+    let Some((first, rest)) = values.split_first() else { return Value::Unknown };
+    let mut best = first.clone();
+    for value in rest {
+        let wanted = match operators::compare(crate::hir::CompareOp::Lt, value, &best) {
+            Some(less) => less == (name == "min"),
+            None => {
+                best = operators::join(&best, value);
+                continue;
+            }
+        };
+        if wanted {
+            best = value.clone();
+        }
+    }
+    match best {
+        // Not all were known, so neither is which one it is.
+        Value::Int(_) if values.contains(&Value::Int(None)) => Value::Int(None),
+        best => best,
+    }
+}

@@ -1,0 +1,265 @@
+//! Operators of host code.
+
+use super::tensor;
+use super::value::Value;
+use crate::hir::{BinaryOp, CompareOp, UnaryOp};
+
+/// Lists and strings are not grown beyond this.
+const MAX_LENGTH: usize = 10_000;
+
+/// Whether a value counts as true, if that is known.
+pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::None => Some(false),
+        Value::Bool(value) => *value,
+        Value::Int(value) => value.map(|value| value != 0),
+        Value::Float(value) => value.map(|value| value != 0.0),
+        Value::Str(text) => Some(!text.is_empty()),
+        Value::Tuple(items) | Value::List(items) => Some(!items.is_empty()),
+        Value::Dict(entries) => Some(!entries.is_empty()),
+        Value::DType(_) | Value::Named(_) | Value::Callable(_) | Value::Config(_) => Some(true),
+        _ => None,
+    }
+}
+
+/// What is known of a value that is one of two.
+pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
+    match (a, b) {
+        (Value::Callable(_), Value::Callable(_)) => Value::Unknown,
+        (a, b) if a == b => a.clone(),
+        (Value::Bool(_), Value::Bool(_)) => Value::Bool(None),
+        (Value::Int(_), Value::Int(_)) => Value::Int(None),
+        (Value::Float(_), Value::Float(_)) => Value::Float(None),
+        (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => {
+            Value::Tuple(a.iter().zip(b).map(|(a, b)| join(a, b)).collect())
+        }
+        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(tensor::join(a, b)),
+        _ => Value::Unknown,
+    }
+}
+
+/// `left op right`.
+pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
+    match (left, right) {
+        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(tensor::elementwise(a, Some(b))),
+        (Value::Tensor(a), _) | (_, Value::Tensor(a)) => {
+            Value::Tensor(tensor::elementwise(a, None))
+        }
+        (Value::List(a), Value::List(b)) if op == BinaryOp::Add => Value::List(concat(a, b)),
+        (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => Value::Tuple(concat(a, b)),
+        (Value::List(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {
+            repeat(items, *count).map_or(Value::Unknown, Value::List)
+        }
+        (Value::Tuple(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {
+            repeat(items, *count).map_or(Value::Unknown, Value::Tuple)
+        }
+        (Value::Str(a), Value::Str(b)) if op == BinaryOp::Add && a.len() + b.len() < MAX_LENGTH => {
+            Value::Str(format!("{a}{b}").into())
+        }
+        _ => arithmetic(op, left, right),
+    }
+}
+
+fn concat(a: &[Value], b: &[Value]) -> Vec<Value> {
+    a.iter().chain(b).take(MAX_LENGTH).cloned().collect()
+}
+
+fn repeat(items: &[Value], count: i128) -> Option<Vec<Value>> {
+    let count = usize::try_from(count).unwrap_or(0);
+    let length = items.len().checked_mul(count).filter(|length| *length <= MAX_LENGTH)?;
+    Some(items.iter().cycle().take(length).cloned().collect())
+}
+
+fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Value {
+    match (as_number(left), as_number(right)) {
+        (Some(Number::Int(a)), Some(Number::Int(b))) => integers(op, a, b),
+        (Some(a), Some(b)) => {
+            Value::Float(a.float().zip(b.float()).and_then(|(a, b)| floats(op, a, b)))
+        }
+        _ => Value::Unknown,
+    }
+}
+
+/// A number, perhaps known.
+enum Number {
+    Int(Option<i128>),
+    Float(Option<f64>),
+}
+
+impl Number {
+    fn float(&self) -> Option<f64> {
+        match self {
+            Number::Int(value) => value.map(|value| value as f64),
+            Number::Float(value) => *value,
+        }
+    }
+}
+
+fn as_number(value: &Value) -> Option<Number> {
+    Some(match value {
+        Value::Int(value) => Number::Int(*value),
+        Value::Bool(value) => Number::Int(value.map(i128::from)),
+        Value::Float(value) => Number::Float(*value),
+        _ => return None,
+    })
+}
+
+fn integers(op: BinaryOp, a: Option<i128>, b: Option<i128>) -> Value {
+    let (Some(a), Some(b)) = (a, b) else {
+        return if op == BinaryOp::Div { Value::Float(None) } else { Value::Int(None) };
+    };
+    let shift = |b: i128| u32::try_from(b).ok().filter(|bits| *bits < 64);
+    Value::Int(match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Div => {
+            return Value::Float((b != 0).then(|| a as f64 / b as f64));
+        }
+        BinaryOp::FloorDiv => floor_div(a, b),
+        BinaryOp::Mod => {
+            floor_div(a, b).and_then(|quotient| a.checked_sub(quotient.checked_mul(b)?))
+        }
+        BinaryOp::Pow => match u32::try_from(b) {
+            Ok(exponent) => a.checked_pow(exponent),
+            Err(_) => return Value::Float(Some((a as f64).powf(b as f64))),
+        },
+        BinaryOp::Shl => shift(b).and_then(|bits| a.checked_mul(1 << bits)),
+        BinaryOp::Shr => shift(b).map(|bits| a >> bits),
+        BinaryOp::And => Some(a & b),
+        BinaryOp::Or => Some(a | b),
+        BinaryOp::Xor => Some(a ^ b),
+        BinaryOp::MatMul => None,
+    })
+}
+
+/// Quotient rounded down, as Python's `//` of integers.
+fn floor_div(a: i128, b: i128) -> Option<i128> {
+    let quotient = a.checked_div(b)?;
+    let exact = a.checked_rem(b)? == 0;
+    Some(if !exact && ((a < 0) != (b < 0)) { quotient - 1 } else { quotient })
+}
+
+fn floats(op: BinaryOp, a: f64, b: f64) -> Option<f64> {
+    Some(match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Div => a / b,
+        BinaryOp::FloorDiv => (a / b).floor(),
+        BinaryOp::Mod => a - (a / b).floor() * b,
+        BinaryOp::Pow => a.powf(b),
+        _ => return None,
+    })
+}
+
+/// `op operand`, other than `not`.
+pub(super) fn unary(op: UnaryOp, operand: &Value) -> Value {
+    match (op, operand) {
+        (UnaryOp::Plus, _) => operand.clone(),
+        (UnaryOp::Minus, Value::Int(value)) => Value::Int(value.and_then(i128::checked_neg)),
+        (UnaryOp::Minus, Value::Float(value)) => Value::Float(value.map(|value| -value)),
+        (UnaryOp::Invert, Value::Int(value)) => Value::Int(value.map(|value| !value)),
+        (_, Value::Tensor(tensor)) => Value::Tensor(tensor.clone()),
+        _ => Value::Unknown,
+    }
+}
+
+/// `left op right`, if that is known.
+pub(in crate::specialization) fn compare(
+    op: CompareOp,
+    left: &Value,
+    right: &Value,
+) -> Option<bool> {
+    match op {
+        CompareOp::Is | CompareOp::Eq => same(left, right),
+        CompareOp::IsNot | CompareOp::Ne => same(left, right).map(|same| !same),
+        CompareOp::In => contains(right, left),
+        CompareOp::NotIn => contains(right, left).map(|found| !found),
+        CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
+            let (a, b) = (as_number(left)?.float()?, as_number(right)?.float()?);
+            Some(match op {
+                CompareOp::Lt => a < b,
+                CompareOp::Le => a <= b,
+                CompareOp::Gt => a > b,
+                _ => a >= b,
+            })
+        }
+    }
+}
+
+fn same(left: &Value, right: &Value) -> Option<bool> {
+    match (left, right) {
+        (Value::Unknown | Value::Global(_), _) | (_, Value::Unknown | Value::Global(_)) => None,
+        (Value::None, Value::None) => Some(true),
+        (Value::None, _) | (_, Value::None) => Some(false),
+        (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => Some(a == b),
+        (Value::Bool(a), Value::Bool(b)) => Some((*a)? == (*b)?),
+        (Value::Named(Resolution::External(_)), _) | (_, Value::Named(Resolution::External(_))) => {
+            None
+        }
+        (Value::Named(a), Value::Named(b)) => Some(a == b),
+        _ => Some(as_number(left)?.float()? == as_number(right)?.float()?),
+    }
+}
+
+fn contains(container: &Value, item: &Value) -> Option<bool> {
+    let items = container.elements()?;
+    let mut all_known = true;
+    for known in &items {
+        match same(known, item) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => all_known = false,
+        }
+    }
+    all_known.then_some(false)
+}
+
+/// `value[index]`.
+pub(super) fn subscript(value: &Value, index: &Value) -> Value {
+    match (value, index) {
+        (Value::Ints, _) => Value::Int(None),
+        (Value::Tuple(items) | Value::List(items), Value::Int(Some(index))) => {
+            position(items.len(), *index).map_or(Value::Unknown, |at| items[at].clone())
+        }
+        (Value::Dict(entries), key) => {
+            let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
+            found.map_or(Value::Unknown, |(_, value)| value.clone())
+        }
+        (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
+        _ => Value::Unknown,
+    }
+}
+
+/// `value[lower:upper]`.
+pub(super) fn slice(value: &Value, lower: Option<&Value>, upper: Option<&Value>) -> Value {
+    let bound = |bound: Option<&Value>, default: usize, length: usize| match bound {
+        None => Some(default),
+        Some(Value::Int(Some(at))) if *at < 0 => {
+            Some(usize::try_from(length as i128 + at).unwrap_or(0))
+        }
+        Some(Value::Int(Some(at))) => Some(usize::try_from(*at).unwrap_or(length).min(length)),
+        Some(_) => None,
+    };
+    let cut = |items: &[Value]| {
+        let lower = bound(lower, 0, items.len())?;
+        let upper = bound(upper, items.len(), items.len())?;
+        Some(items.get(lower..upper).unwrap_or_default().to_vec())
+    };
+    match value {
+        Value::Tuple(items) => cut(items).map_or(Value::Unknown, Value::Tuple),
+        Value::List(items) => cut(items).map_or(Value::Unknown, Value::List),
+        Value::Ints => Value::Ints,
+        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+        _ => Value::Unknown,
+    }
+}
+
+/// The element that `index` means among `length`; negative indices count from the end.
+pub(super) fn position(length: usize, index: i128) -> Option<usize> {
+    let index = if index < 0 { index + length as i128 } else { index };
+    usize::try_from(index).ok().filter(|index| *index < length)
+}
+
+use crate::project::Resolution;

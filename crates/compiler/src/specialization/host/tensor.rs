@@ -1,0 +1,354 @@
+//! Tensors of host code: dtypes, constructors, attributes, methods.
+
+use std::sync::Arc;
+
+use super::operators::position;
+use super::value::{Tensor, Value};
+use crate::hir::{BinaryOp, Name};
+
+/// Names of dtypes with their signature spelling, as PyTorch, Triton and scenarios have them.
+const DTYPES: &[(&str, &str)] = &[
+    ("bfloat16", "bf16"),
+    ("bool", "i1"),
+    ("double", "fp64"),
+    ("float", "fp32"),
+    ("float16", "fp16"),
+    ("float32", "fp32"),
+    ("float64", "fp64"),
+    ("float8_e4m3fn", "fp8e4nv"),
+    ("float8_e4m3fnuz", "fp8e4b8"),
+    ("float8_e5m2", "fp8e5"),
+    ("float8_e5m2fnuz", "fp8e5b16"),
+    ("float8e4b15", "fp8e4b15"),
+    ("float8e4b8", "fp8e4b8"),
+    ("float8e4nv", "fp8e4nv"),
+    ("float8e5", "fp8e5"),
+    ("float8e5b16", "fp8e5b16"),
+    ("half", "fp16"),
+    ("int", "i32"),
+    ("int1", "i1"),
+    ("int16", "i16"),
+    ("int32", "i32"),
+    ("int64", "i64"),
+    ("int8", "i8"),
+    ("long", "i64"),
+    ("short", "i16"),
+    ("uint16", "u16"),
+    ("uint32", "u32"),
+    ("uint64", "u64"),
+    ("uint8", "u8"),
+];
+
+/// Signature spellings of the types that a number or an element can have.
+pub(in crate::specialization) const SPELLINGS: &[&str] = &[
+    "i1", "u1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp8e4nv", "fp8e4b8",
+    "fp8e4b15", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64",
+];
+
+/// The dtype called `name`, by either spelling.
+pub(in crate::specialization) fn named_dtype(name: &str) -> Option<&'static str> {
+    let by_name = DTYPES.iter().find(|(known, _)| *known == name).map(|(_, spelling)| *spelling);
+    by_name.or_else(|| SPELLINGS.iter().copied().find(|known| *known == name))
+}
+
+/// The dtype that the member `path` of the triton package is.
+pub(in crate::specialization) fn language_dtype(path: &str) -> Option<&'static str> {
+    named_dtype(path.strip_prefix("language.")?)
+}
+
+/// The dtype that a dotted path outside of the project is: `torch.float16`.
+pub(super) fn torch_dtype(path: &[Name]) -> Option<&'static str> {
+    match path {
+        [torch, name] if &**torch == "torch" => named_dtype(name),
+        _ => None,
+    }
+}
+
+/// What is known of a tensor that is one of two.
+pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
+    Tensor {
+        dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
+        shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
+        strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
+    }
+}
+
+/// The result of an elementwise operator on one or two tensors; two dtypes are not promoted.
+pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
+    match b {
+        None => Tensor { strides: None, ..a.clone() },
+        Some(b) => Tensor {
+            dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
+            shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
+            strides: None,
+        },
+    }
+}
+
+/// Positional and keyword arguments of a call.
+pub(super) struct Args<'a>(pub(super) &'a [(Option<Name>, Value)]);
+
+impl<'a> Args<'a> {
+    /// The positional argument at `index`, or the keyword argument `name`.
+    pub(super) fn get(&self, index: usize, name: &str) -> Option<&'a Value> {
+        let positional = self.0.iter().filter(|(name, _)| name.is_none()).nth(index);
+        positional.map(|(_, value)| value).or_else(|| self.keyword(name))
+    }
+
+    /// The keyword argument `name`.
+    pub(super) fn keyword(&self, name: &str) -> Option<&'a Value> {
+        let found = self.0.iter().find(|(known, _)| known.as_deref() == Some(name));
+        found.map(|(_, value)| value)
+    }
+
+    /// The positional arguments.
+    pub(super) fn positional(&self) -> Vec<&'a Value> {
+        self.0.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect()
+    }
+
+    /// `dtype=`, or `default`; `None` when it is given and not known.
+    fn dtype(&self, default: Option<&str>) -> Option<Arc<str>> {
+        match self.keyword("dtype") {
+            None | Some(Value::None) => default.map(Arc::from),
+            Some(Value::DType(dtype)) => Some(dtype.clone()),
+            Some(Value::Global(name) | Value::Str(name)) => named_dtype(name).map(Arc::from),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Sizes given as separate arguments or as one tuple.
+fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
+    match args {
+        [] => None,
+        [Value::Tuple(sizes) | Value::List(sizes)] => Some(sizes.clone()),
+        [Value::Ints | Value::Unknown] => None,
+        sizes => Some(sizes.iter().copied().cloned().collect()),
+    }
+}
+
+/// A tensor made by `torch.NAME(...)`; `None` for other functions.
+pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
+    let positional = args.positional();
+    let shaped = |dtype: Option<Arc<str>>, shape: &[&Value]| {
+        let named = args.keyword("size").and_then(Value::elements);
+        Value::Tensor(Tensor { dtype, shape: named.or_else(|| sizes(shape)), strides: None })
+    };
+    Some(match name {
+        "empty" | "zeros" | "ones" | "rand" | "randn" => {
+            shaped(args.dtype(Some("fp32")), &positional)
+        }
+        "full" => {
+            let fill = args.get(1, "fill_value").and_then(number_dtype);
+            shaped(args.dtype(fill), &positional[..positional.len().min(1)])
+        }
+        "arange" => {
+            let kind = positional.first().and_then(|value| number_dtype(value));
+            let shape = match positional.as_slice() {
+                [end] => Some(vec![Value::clone(end)]),
+                _ => None,
+            };
+            Value::Tensor(Tensor { dtype: args.dtype(kind), shape, strides: None })
+        }
+        "randint" => {
+            let shape = positional.iter().rev().find(|value| matches!(value, Value::Tuple(_)));
+            shaped(args.dtype(Some("i64")), shape.map_or(&[], std::slice::from_ref))
+        }
+        "randperm" => shaped(args.dtype(Some("i64")), &positional[..positional.len().min(1)]),
+        "tensor" | "as_tensor" => {
+            let data = args.get(0, "data")?;
+            Value::Tensor(Tensor {
+                dtype: args.dtype(element_dtype(data)),
+                shape: data.elements().map(|items| vec![Value::Int(Some(items.len() as i128))]),
+                strides: None,
+            })
+        }
+        "empty_like" | "zeros_like" | "ones_like" | "rand_like" | "randn_like" | "full_like"
+        | "clone" | "abs" | "relu" => match args.get(0, "input")? {
+            Value::Tensor(tensor) => Value::Tensor(Tensor {
+                dtype: args.dtype(tensor.dtype.as_deref()),
+                ..tensor.clone()
+            }),
+            _ => Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }),
+        },
+        "empty_strided" => Value::Tensor(Tensor {
+            dtype: args.dtype(Some("fp32")),
+            shape: args.get(0, "size").and_then(Value::elements),
+            strides: args.get(1, "stride").and_then(Value::elements),
+        }),
+        _ => return None,
+    })
+}
+
+/// A tensor made by a scenario's constructor; `None` for other functions. Every constructor
+/// makes fp32 unless `dtype=` says otherwise, and `load` what the file holds.
+pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
+    let positional = args.positional();
+    let shape = match name {
+        "randn" | "rand" | "zeros" | "ones" | "empty" => sizes(&positional),
+        "randint" => sizes(positional.get(2..).unwrap_or_default()),
+        "full" => sizes(positional.split_last().map_or(&[], |(_, shape)| shape)),
+        "arange" => match positional.as_slice() {
+            [end] => Some(vec![Value::clone(end)]),
+            _ => None,
+        },
+        "load" => {
+            return Some(Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }));
+        }
+        _ => return None,
+    };
+    Some(Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, strides: None }))
+}
+
+fn number_dtype(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Bool(_) => Some("i1"),
+        Value::Int(_) => Some("i64"),
+        Value::Float(_) => Some("fp32"),
+        _ => None,
+    }
+}
+
+fn element_dtype(data: &Value) -> Option<&'static str> {
+    match data {
+        Value::Tuple(items) | Value::List(items) => items.first().and_then(element_dtype),
+        number => number_dtype(number),
+    }
+}
+
+/// `value.attr`.
+pub(super) fn attribute(value: &Value, attr: &str) -> Value {
+    match (value, attr) {
+        (Value::Tensor(Tensor { shape: Some(shape), .. }), "shape") => Value::Tuple(shape.clone()),
+        (Value::Tensor(Tensor { shape: Some(shape), .. }), "ndim") => {
+            Value::Int(Some(shape.len() as i128))
+        }
+        (Value::Tensor(Tensor { dtype: Some(dtype), .. }), "dtype") => Value::DType(dtype.clone()),
+        (Value::Tensor(tensor), "T" | "mT") => Value::Tensor(transpose(tensor)),
+        (Value::Tensor(tensor), "data" | "grad") => Value::Tensor(tensor.clone()),
+        (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
+        (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
+        (Value::DType(dtype), "itemsize") => Value::Int(element_size(dtype)),
+        _ => Value::Unknown,
+    }
+}
+
+fn transpose(tensor: &Tensor) -> Tensor {
+    let reversed = |values: Vec<Value>| values.into_iter().rev().collect();
+    Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: tensor.shape.clone().map(reversed),
+        strides: strides(tensor).map(reversed),
+    }
+}
+
+/// Strides of a tensor, those of a contiguous one when none are given.
+fn strides(tensor: &Tensor) -> Option<Vec<Value>> {
+    if let Some(strides) = &tensor.strides {
+        return Some(strides.clone());
+    }
+    let mut next = Value::Int(Some(1));
+    let mut strides = Vec::new();
+    for size in tensor.shape.as_ref()?.iter().rev() {
+        strides.push(next.clone());
+        next = super::operators::binary(BinaryOp::Mul, &next, size);
+    }
+    strides.reverse();
+    Some(strides)
+}
+
+/// `value.name(args)`; `None` when the method is not one of a tensor's.
+pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
+    let unknown = Tensor::default();
+    let tensor = match value {
+        Value::Tensor(tensor) => tensor,
+        Value::Unknown => &unknown,
+        _ => return None,
+    };
+    let cast =
+        |dtype: &str| Value::Tensor(Tensor { dtype: Some(Arc::from(dtype)), ..tensor.clone() });
+    let dimension = |values: Option<Vec<Value>>| match (args.get(0, "dim"), values) {
+        (None, Some(values)) => Value::Tuple(values),
+        (None, None) => Value::Ints,
+        (Some(Value::Int(Some(at))), Some(values)) => {
+            position(values.len(), *at).map_or(Value::Int(None), |at| values[at].clone())
+        }
+        _ => Value::Int(None),
+    };
+    Some(match name {
+        "stride" => dimension(strides(tensor)),
+        "size" => dimension(tensor.shape.clone()),
+        "numel" | "nelement" => match &tensor.shape {
+            Some(shape) => shape.iter().fold(Value::Int(Some(1)), |product, size| {
+                super::operators::binary(BinaryOp::Mul, &product, size)
+            }),
+            None => Value::Int(None),
+        },
+        "dim" | "ndimension" => Value::Int(tensor.shape.as_ref().map(|shape| shape.len() as i128)),
+        "element_size" => Value::Int(tensor.dtype.as_deref().and_then(element_size)),
+        "data_ptr" | "get_device" | "storage_offset" => Value::Int(None),
+        "is_contiguous" => Value::Bool(None),
+        "half" => cast("fp16"),
+        "bfloat16" => cast("bf16"),
+        "float" => cast("fp32"),
+        "double" => cast("fp64"),
+        "int" => cast("i32"),
+        "long" => cast("i64"),
+        "bool" => cast("i1"),
+        "to" | "type" => {
+            let given = args.get(0, "dtype").or_else(|| args.keyword("dtype"));
+            match given {
+                Some(Value::DType(dtype)) => cast(dtype),
+                Some(Value::Global(name)) if named_dtype(name).is_some() => {
+                    cast(named_dtype(name).unwrap_or_default())
+                }
+                Some(Value::Tensor(other)) => {
+                    Value::Tensor(Tensor { dtype: other.dtype.clone(), ..tensor.clone() })
+                }
+                Some(Value::Str(_)) => value.clone(),
+                _ => match args.keyword("dtype") {
+                    Some(Value::DType(dtype)) => cast(dtype),
+                    Some(_) => Value::tensor(None),
+                    None if matches!(given, Some(Value::Named(_))) => value.clone(),
+                    None => Value::tensor(None),
+                },
+            }
+        }
+        "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }),
+        "clone" | "cuda" | "cpu" | "detach" | "requires_grad_" | "fill_" | "zero_" | "normal_"
+        | "uniform_" | "copy_" | "clamp" | "abs" | "neg" | "div_" | "mul_" | "add_" => {
+            value.clone()
+        }
+        "t" => Value::Tensor(transpose(tensor)),
+        "transpose" if tensor.shape.as_ref().is_some_and(|shape| shape.len() == 2) => {
+            Value::Tensor(transpose(tensor))
+        }
+        "view" | "reshape" => Value::Tensor(Tensor {
+            dtype: tensor.dtype.clone(),
+            shape: sizes(&args.positional()).filter(|sizes| sizes.iter().all(is_size)),
+            strides: None,
+        }),
+        "new_empty" | "new_zeros" | "new_ones" | "new_full" => Value::Tensor(Tensor {
+            dtype: args.dtype(tensor.dtype.as_deref()),
+            shape: sizes(&args.positional()),
+            strides: None,
+        }),
+        "transpose" | "permute" | "expand" | "squeeze" | "unsqueeze" | "flatten" | "expand_as"
+        | "repeat" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
+        _ => return None,
+    })
+}
+
+/// True unless the size is `-1`, which stands for the rest.
+fn is_size(size: &Value) -> bool {
+    !matches!(size, Value::Int(Some(size)) if *size < 0)
+}
+
+fn element_size(dtype: &str) -> Option<i128> {
+    let bits: i128 = match dtype {
+        "i1" | "u1" => 8,
+        _ if dtype.starts_with("fp8") => 8,
+        _ => dtype.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?,
+    };
+    Some(bits / 8)
+}

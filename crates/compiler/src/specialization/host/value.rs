@@ -1,0 +1,146 @@
+//! Values of host code.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::Frame;
+use crate::hir::{ExprId, Name};
+use crate::project::Resolution;
+use crate::specialization::ConstArg;
+use crate::specialization::tuning::Config;
+
+/// A value of host code, as far as it is known.
+#[derive(Debug, Clone)]
+pub(in crate::specialization) enum Value {
+    /// Nothing is known.
+    Unknown,
+    /// `None`.
+    None,
+    /// A bool, perhaps known.
+    Bool(Option<bool>),
+    /// An integer, perhaps known.
+    Int(Option<i128>),
+    /// A float, perhaps known.
+    Float(Option<f64>),
+    /// A string.
+    Str(Arc<str>),
+    /// A tuple.
+    Tuple(Vec<Value>),
+    /// A list.
+    List(Vec<Value>),
+    /// Integers of a number that is not known: a shape.
+    Ints,
+    /// A dict in order.
+    Dict(Vec<(Value, Value)>),
+    /// A tensor.
+    Tensor(Tensor),
+    /// A host-side tensor descriptor.
+    Descriptor {
+        /// Element type by signature spelling.
+        dtype: Option<Arc<str>>,
+        /// Block shape.
+        block: Vec<Value>,
+    },
+    /// A dtype by signature spelling.
+    DType(Arc<str>),
+    /// An autotune configuration.
+    Config(Config),
+    /// Something callable that has no name.
+    Callable(Callable),
+    /// A module, function or class.
+    Named(Resolution),
+    /// A name that no item binds: one of Python's builtins, or of the scenario language.
+    Global(Name),
+}
+
+/// A tensor, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(in crate::specialization) struct Tensor {
+    /// Element type by signature spelling.
+    pub(in crate::specialization) dtype: Option<Arc<str>>,
+    /// Sizes.
+    pub(in crate::specialization) shape: Option<Vec<Value>>,
+    /// Distances between neighbors along each dimension, in elements; those of a contiguous
+    /// tensor when absent and `shape` is known.
+    pub(in crate::specialization) strides: Option<Vec<Value>>,
+}
+
+/// A callable without a name.
+#[derive(Debug, Clone)]
+pub(in crate::specialization) enum Callable {
+    /// A lambda with the variables around it.
+    Lambda {
+        /// Variables and code around it.
+        frame: Rc<Frame>,
+        /// Parameters.
+        params: Vec<Name>,
+        /// The value.
+        body: ExprId,
+    },
+}
+
+impl PartialEq for Value {
+    /// Known to be the same: what is not known equals only what is equally unknown.
+    fn eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Unknown, Value::Unknown)
+            | (Value::None, Value::None)
+            | (Value::Ints, Value::Ints) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => a == b,
+            (Value::Tuple(a), Value::Tuple(b)) | (Value::List(a), Value::List(b)) => a == b,
+            (Value::Dict(a), Value::Dict(b)) => a == b,
+            (Value::Tensor(a), Value::Tensor(b)) => a == b,
+            (Value::Config(a), Value::Config(b)) => a == b,
+            (Value::Named(a), Value::Named(b)) => a == b,
+            (Value::Global(a), Value::Global(b)) => a == b,
+            (
+                Value::Descriptor { dtype: a, block: a_block },
+                Value::Descriptor { dtype: b, block: b_block },
+            ) => a == b && a_block == b_block,
+            _ => false,
+        }
+    }
+}
+
+impl Value {
+    /// A tensor of which at most the dtype is known.
+    pub(in crate::specialization) fn tensor(dtype: Option<&str>) -> Value {
+        Value::Tensor(Tensor { dtype: dtype.map(Arc::from), ..Tensor::default() })
+    }
+
+    /// The elements of a tuple, list, or the keys of a dict.
+    pub(in crate::specialization) fn elements(&self) -> Option<Vec<Value>> {
+        match self {
+            Value::Tuple(items) | Value::List(items) => Some(items.clone()),
+            Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
+            _ => None,
+        }
+    }
+
+    /// What is known of each element when their number is not.
+    pub(in crate::specialization) fn any_element(&self) -> Value {
+        match self {
+            Value::Ints => Value::Int(None),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The value as a compile-time argument, when it is wholly known.
+    pub(in crate::specialization) fn to_const(&self) -> Option<ConstArg> {
+        Some(match self {
+            Value::None => ConstArg::None,
+            Value::Bool(value) => ConstArg::Bool((*value)?),
+            Value::Int(value) => ConstArg::Int((*value)?),
+            Value::Float(value) => ConstArg::Float((*value)?.to_bits()),
+            Value::Str(text) => ConstArg::Str(text.clone()),
+            Value::DType(dtype) => ConstArg::DType(dtype.clone()),
+            Value::Tuple(items) | Value::List(items) => {
+                ConstArg::Tuple(items.iter().map(Value::to_const).collect::<Option<_>>()?)
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Discovery, shown as the labels that users see.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::project::{MemorySources, kernels};
+
+/// Checks what is found for every kernel of `text`, under the flags in `flags`.
+fn check_with(text: &str, flags: &Flags, expected: Expect) {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("kernel.py", text);
+    let mut out = String::new();
+    for at in kernels(&sources, file) {
+        let name = crate::project::item(&sources, at).expect("an item").name;
+        for spec in discover(&sources, at, flags) {
+            let origin = format!("{:?}", spec.origin).to_lowercase();
+            out.push_str(&format!("{name} ({origin}): {spec}"));
+            if !spec.assumed.is_empty() {
+                out.push_str(&format!(" assumed {}", spec.assumed.join(" ")));
+            }
+            out.push('\n');
+        }
+    }
+    expected.assert_eq(&out);
+}
+
+fn check(text: &str, expected: Expect) {
+    check_with(text, &Flags::default(), expected);
+}
+
+const ADD: &str = "
+import torch, triton
+import triton.language as tl
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask)
+    y = tl.load(y_ptr + offsets, mask)
+    tl.store(out_ptr + offsets, x + y, mask)
+";
+
+#[test]
+fn nothing_but_the_kernel() {
+    check(
+        ADD,
+        expect![[r#"
+        add (guess): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=1024 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr n BLOCK
+    "#]],
+    );
+}
+
+#[test]
+fn scenarios_come_first() {
+    let text = format!(
+        "{ADD}
+# tile: n = 98_432
+# tile: x, y, out = randn(n), randn(n, seed=1), empty(n, dtype=float16)
+# tile: add[(cdiv(n, 1024),)](x, y, out, n, BLOCK=1024, num_warps=8)
+# tile: assert allclose(out, x + y)
+
+# tile: n = 1
+# tile: add[1](randn(n), randn(n), empty(n), n, 16)
+
+def run(x, y):
+    out = torch.empty_like(x)
+    add[(1,)](x, y, out, out.numel(), BLOCK=256)
+"
+    );
+    check(
+        &text,
+        expect![[r#"
+        add (scenario): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1024 num_warps=8 num_stages=3
+        add (scenario): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=1 BLOCK=16 num_warps=4 num_stages=3
+        add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=256 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr
+    "#]],
+    );
+}
+
+#[test]
+fn launches_show_dtypes_and_constants() {
+    let text = format!(
+        "{ADD}
+BLOCK = 64
+def run(n: int, block=BLOCK * 2, fused: bool = False):
+    x = torch.randn(1024, dtype=torch.float16, device='cuda')
+    y = x.to(torch.bfloat16)
+    out = torch.empty_like(x).float()
+    if fused:
+        block = triton.next_power_of_2(100)
+    grid = lambda meta: (triton.cdiv(n, meta['BLOCK']),)
+    with torch.cuda.device(x.device):
+        add[grid](x, y, out, x.numel(), BLOCK=block, num_stages=2)
+
+def wrap(x, y):
+    add[(1,)](x, y, x, 17, BLOCK=2 * BLOCK)
+
+a = torch.ones(3, dtype=torch.int8)
+wrap(a, a)
+result = wrap(a, a)
+"
+    );
+    check(
+        &text,
+        expect![[r#"
+        add (launch): x_ptr=*fp16:16 y_ptr=*bf16:16 out_ptr=*fp32:16 n=i32:16 BLOCK=128 num_warps=4 num_stages=2
+        add (launch): x_ptr=*i8:16 y_ptr=*i8:16 out_ptr=*i8:16 n=i32 BLOCK=128 num_warps=4 num_stages=3
+        add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=128 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr
+    "#]],
+    );
+}
+
+#[test]
+fn autotune_multiplies() {
+    check(
+        "
+import itertools, triton
+import triton.language as tl
+STAGES = [2, 3]
+def configs():
+    out = []
+    for block in (64, 128):
+        if block > 64:
+            out.append(triton.Config({'BLOCK': block}, num_warps=8))
+    return out
+@triton.autotune(
+    configs=configs() + [
+        triton.Config(dict(BLOCK=b), num_warps=w, num_stages=s)
+        for b, w in itertools.product([16, 32], [4]) for s in STAGES if b > 16
+    ],
+    key=['n'],
+)
+@triton.heuristics({'EVEN': lambda args: args['n'] % args['BLOCK'] == 0,
+                    'HAS_BIAS': lambda args: args['bias'] is not None})
+@triton.jit(do_not_specialize=['n'])
+def k(x, bias, n, BLOCK: tl.constexpr, EVEN: tl.constexpr, HAS_BIAS: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), tl.load(bias))
+# tile: k[1](zeros(64, dtype='fp16'), None, 64)
+",
+        expect![[r#"
+            k (scenario): x=*fp16:16 bias=None n=i32 BLOCK=128 EVEN=False HAS_BIAS=False num_warps=8 num_stages=3
+            k (autotune): x=*fp16:16 bias=None n=i32 BLOCK=32 EVEN=True HAS_BIAS=False num_warps=4 num_stages=2
+            k (autotune): x=*fp16:16 bias=None n=i32 BLOCK=32 EVEN=True HAS_BIAS=False num_warps=4 num_stages=3
+        "#]],
+    );
+}
+
+#[test]
+fn guesses_follow_use() {
+    check(
+        "
+import triton
+import triton.language as tl
+@triton.jit
+def helper(base, offset):
+    return tl.load(base + offset)
+@triton.jit
+def k(x, index, table, out, rows, stride, eps, desc, n: int, unused_ptr, maybe=None,
+      BLOCK_M: tl.constexpr = 32, BLOCK_K: tl.constexpr = None, DTYPE: tl.constexpr = tl.float16,
+      ACT: tl.constexpr = '', FLAG: tl.constexpr = False, alpha=1.0):
+    row = tl.program_id(0)
+    x += row * stride
+    at = tl.load(index + row)
+    value = helper(table, at * stride)
+    tile = desc.load([row, 0])
+    tl.store(out + row + at, value / (tl.load(x).to(tl.float32) + eps))
+@triton.jit
+def mm(a, b, c, M, N, K, sam, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+       BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, ACT: tl.constexpr, FUSED: tl.constexpr,
+       OUT: tl.constexpr):
+    pid = tl.program_id(0) // GROUP_M
+    m = pid * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    a_ptrs = a + (m[:, None] * sam + k[None, :])
+    b_ptrs = b + k[:, None] * N + n[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for _ in range(0, tl.cdiv(K, BLOCK_K)):
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), acc)
+        a_ptrs += BLOCK_K
+    if ACT == 'relu':
+        acc = tl.maximum(acc, 0.0)
+    if FUSED:
+        acc += 1.0
+    tl.store(c + m[:, None] * N + n[None, :], acc.to(OUT), mask=(m < M)[:, None])
+",
+        expect![[r#"
+            k (guess): x=*fp32:16 index=*i64:16 table=*fp32:16 out=*fp32:16 rows=i32 stride=i32 eps=fp32 desc=tensordesc<fp32[64, 64]> n=i32 unused_ptr=*fp32:16 maybe=None BLOCK_M=32 BLOCK_K=None DTYPE=fp16 ACT="" FLAG=False alpha=fp32 num_warps=4 num_stages=3 assumed x index table out rows stride eps desc n unused_ptr
+            mm (guess): a=*fp32:16 b=*fp32:16 c=*fp32:16 M=i32 N=i32 K=i32 sam=i32 BLOCK_M=64 BLOCK_N=64 BLOCK_K=32 GROUP_M=8 ACT="" FUSED=False OUT=fp32 num_warps=4 num_stages=3 assumed a b c M N K sam BLOCK_M BLOCK_N BLOCK_K GROUP_M ACT FUSED OUT
+        "#]],
+    );
+}
+
+#[test]
+fn flags_replace_what_was_found() {
+    let mut flags = Flags::default();
+    flags.add_value("BLOCK=32").expect("a value");
+    flags.add_type("x_ptr=*bf16:16").expect("a type");
+    flags.num_warps = Some(2);
+    check_with(
+        ADD,
+        &flags,
+        expect![[r#"
+        add (flags): x_ptr=*bf16:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=32 num_warps=2 num_stages=3 assumed y_ptr out_ptr n
+    "#]],
+    );
+    let kernel = crate::hir::lower(&crate::syntax::Parse::new("def k(a, b): pass"));
+    let crate::hir::ItemKind::Function(function) = &kernel.items[0].kind else { panic!() };
+    expect!["kernel k has no parameter BLOCK; it has a, b"]
+        .assert_eq(&flags.check(function).expect_err("no such parameter"));
+}

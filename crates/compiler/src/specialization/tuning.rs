@@ -1,0 +1,159 @@
+//! What decorators say of a kernel's specializations: autotune configurations, heuristics, and
+//! arguments that are not specialized on.
+
+use std::sync::Arc;
+
+use super::ConstArg;
+use super::host::{Host, value::Value};
+use crate::hir::{ArgKind, Expr, ExprId, Name};
+use crate::project::{Decorator, Kernel, Sources};
+
+/// One `triton.Config`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    /// Values of constexpr parameters.
+    pub kwargs: Vec<(Name, ConstArg)>,
+    /// Warps per CTA, if it says.
+    pub num_warps: Option<u32>,
+    /// Pipeline depth, if it says.
+    pub num_stages: Option<u32>,
+    /// CTAs per cluster, if it says.
+    pub num_ctas: Option<u32>,
+    /// Register limit per thread, if it says.
+    pub max_registers: Option<u32>,
+}
+
+/// What the decorators of a kernel say.
+#[derive(Debug, Clone, Default)]
+pub struct Tuning {
+    /// Autotune configurations in order.
+    pub configs: Vec<Config>,
+    /// Names of the arguments on which the choice depends.
+    pub key: Vec<Name>,
+    /// False when some configurations could not be read statically.
+    pub complete: bool,
+    /// Names that `@triton.heuristics` computes, in order.
+    pub heuristics: Vec<Name>,
+    /// Parameters that are specialized on neither alignment nor the value 1.
+    pub do_not_specialize: Vec<Name>,
+    /// Parameters that are not specialized on alignment.
+    pub do_not_specialize_on_alignment: Vec<Name>,
+    /// True for `@triton.jit(noinline=True)`.
+    pub noinline: bool,
+    /// True for `@triton.jit(debug=True)`.
+    pub debug: bool,
+    /// The functions behind `heuristics`.
+    pub(super) heuristic_functions: Vec<Value>,
+}
+
+/// Reads the decorators of `kernel`, following lists, comprehensions and helper functions.
+pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
+    let mut reader = Reader {
+        host: Host::new(sources),
+        kernel,
+        tuning: Tuning { complete: true, ..Tuning::default() },
+    };
+    for decorator in &kernel.decorators {
+        match *decorator {
+            Decorator::Jit(id) => reader.jit(id),
+            Decorator::Autotune(id) => reader.autotune(id),
+            Decorator::Heuristics(id) => reader.heuristics(id),
+            // Project wrappers take the same arguments as what they wrap.
+            Decorator::Other(id) => reader.autotune(id),
+            _ => {}
+        }
+    }
+    reader.tuning
+}
+
+struct Reader<'a> {
+    host: Host<'a>,
+    kernel: &'a Kernel,
+    tuning: Tuning,
+}
+
+impl Reader<'_> {
+    /// The argument `name`, or the positional one at `index`, of the decorator call `id`.
+    fn argument(&self, id: ExprId, index: Option<usize>, name: &str) -> Option<ExprId> {
+        let Expr::Call { args, .. } = &self.kernel.function.body.exprs[id] else { return None };
+        let keyword = args.iter().find(|arg| match &arg.kind {
+            ArgKind::Keyword(known) => &**known == name,
+            _ => false,
+        });
+        let positional = index.and_then(|index| args.get(index));
+        let positional = positional.filter(|arg| arg.kind == ArgKind::Positional);
+        keyword.or(positional).map(|arg| arg.value)
+    }
+
+    fn value(&mut self, id: ExprId) -> Value {
+        let at = self.kernel.at;
+        self.host.head_expr(at.file, &self.kernel.item.scope, &self.kernel.function, id)
+    }
+
+    fn jit(&mut self, id: ExprId) {
+        let names = |reader: &mut Self, name: &str| match reader.argument(id, None, name) {
+            Some(list) => {
+                let list = reader.value(list);
+                reader.parameter_names(&list)
+            }
+            None => Vec::new(),
+        };
+        let flag = |reader: &mut Self, name: &str| {
+            let value = reader.argument(id, None, name);
+            value.is_some_and(|value| matches!(reader.value(value), Value::Bool(Some(true))))
+        };
+        self.tuning.do_not_specialize = names(self, "do_not_specialize");
+        self.tuning.do_not_specialize_on_alignment = names(self, "do_not_specialize_on_alignment");
+        self.tuning.noinline = flag(self, "noinline");
+        self.tuning.debug = flag(self, "debug");
+    }
+
+    /// Parameters given by name or index.
+    fn parameter_names(&self, list: &Value) -> Vec<Name> {
+        let items = list.elements().unwrap_or_default();
+        let name = |item: &Value| match item {
+            Value::Str(name) => Some(name.clone()),
+            Value::Int(Some(index)) => {
+                let param = self.kernel.function.params.get(usize::try_from(*index).ok()?)?;
+                Some(param.name.clone())
+            }
+            _ => None,
+        };
+        items.iter().filter_map(name).collect()
+    }
+
+    fn autotune(&mut self, id: ExprId) {
+        let Some(configs) = self.argument(id, Some(0), "configs") else { return };
+        let configs = self.value(configs).elements();
+        let is_autotune = matches!(&configs, Some(items) if items.iter().any(is_config));
+        if !is_autotune {
+            self.tuning.complete &= configs.is_some_and(|items| items.is_empty());
+            return;
+        }
+        for config in configs.unwrap_or_default() {
+            match config {
+                Value::Config(config) => self.tuning.configs.push(config),
+                _ => self.tuning.complete = false,
+            }
+        }
+        if let Some(key) = self.argument(id, Some(1), "key") {
+            let key = self.value(key);
+            self.tuning.key = self.parameter_names(&key);
+        }
+    }
+
+    fn heuristics(&mut self, id: ExprId) {
+        let Some(values) = self.argument(id, Some(0), "values") else { return };
+        let Value::Dict(entries) = self.value(values) else { return };
+        for (key, function) in entries {
+            if let Value::Str(name) = key {
+                self.tuning.heuristics.push(Arc::clone(&name));
+                self.tuning.heuristic_functions.push(function);
+            }
+        }
+    }
+}
+
+fn is_config(value: &Value) -> bool {
+    matches!(value, Value::Config(_))
+}
