@@ -1,8 +1,16 @@
 //! The language server: editor features over an incremental database, the protocol at the rim.
 //!
 //! - `document`, `encoding`: open texts, edits, positions.
+//! - `files`, `db`: where texts come from, and the queries over them.
+//! - `ide`: features as plain functions over a snapshot, byte offsets in, plain data out.
 //! - `server`: the protocol. Nothing below it names a type of the protocol except positions.
 
+mod db;
 mod document;
 mod encoding;
+mod files;
+mod ide;
 mod server;
+
+pub use files::{Disk, FileSystem};
+pub use server::{Options, serve, serve_on};

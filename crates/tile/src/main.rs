@@ -15,6 +15,7 @@ mod check;
 mod cli;
 mod doctor;
 mod explain;
+mod lsp;
 mod output;
 mod render;
 mod sarif;
@@ -37,6 +38,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Lsp(_) => lsp::run(),
         _ => Err(CommandError::usage("not here yet")),
     }
 }

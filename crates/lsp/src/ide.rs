@@ -1,0 +1,3 @@
+//! Editor features as plain functions over a snapshot: files and byte offsets in, plain data out.
+
+pub(crate) mod diagnostics;

@@ -1,0 +1,331 @@
+//! What the server knows: open documents, the database, the client.
+
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ropey::Rope;
+use rustc_hash::FxHashMap;
+use tile_compiler::source::{FileId, FileRange, TextRange};
+use tile_compiler::syntax::{self, Parse};
+use tower_lsp::Client;
+use tower_lsp::ls_types::{
+    DidChangeTextDocumentParams, DidOpenTextDocumentParams, Location, Position, Range,
+    TextDocumentContentChangeEvent, Uri,
+};
+
+use crate::db::{Database, Db, SourceFile, SourceText};
+use crate::document::Document;
+use crate::encoding::Encoding;
+use crate::files::FileSystem;
+use crate::server::session::Session;
+
+/// Beyond this many changes in one message, the text is parsed anew once instead of once a change.
+const MAX_INCREMENTAL_CHANGES: usize = 8;
+
+/// A request that edits overtake is started again this often.
+const MAX_ATTEMPTS: usize = 8;
+
+/// Shared by everything that serves one client.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The other end.
+    pub(crate) client: Client,
+    host: Mutex<Host>,
+    session: OnceLock<Session>,
+    shut_down: AtomicBool,
+    /// Wakes the loop that publishes diagnostics.
+    pub(crate) changed: tokio::sync::Notify,
+}
+
+/// The one place where inputs change. Whoever holds a [`Snapshot`] must not lock it: a change
+/// waits until every snapshot is gone.
+#[derive(Debug)]
+struct Host {
+    db: Database,
+    open: FxHashMap<Uri, Open>,
+    documents: Arc<Documents>,
+    dirty: Vec<Uri>,
+}
+
+/// An open document.
+#[derive(Debug)]
+struct Open {
+    document: Document,
+    parse: Parse,
+    path: PathBuf,
+}
+
+/// The open documents as snapshots see them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Documents {
+    by_uri: FxHashMap<Uri, OpenFile>,
+}
+
+/// An open document in a snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenFile {
+    /// Its text.
+    pub(crate) file: SourceFile,
+    /// The editor's version of it.
+    pub(crate) version: i32,
+}
+
+/// The state at one moment. Queries on it unwind when an edit arrives; see [`State::read`].
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// The database.
+    pub(crate) db: Database,
+    /// The open documents.
+    pub(crate) documents: Arc<Documents>,
+    /// How positions count.
+    pub(crate) encoding: Encoding,
+}
+
+/// Why a read has no answer.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    /// Edits kept arriving.
+    Overtaken,
+    /// The code panicked; what it said.
+    Panicked(String),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// A state without documents.
+    pub(crate) fn new(client: Client, system: Arc<dyn FileSystem>) -> State {
+        let host = Host {
+            db: Database::new(system),
+            open: FxHashMap::default(),
+            documents: Arc::default(),
+            dirty: Vec::new(),
+        };
+        State {
+            client,
+            host: Mutex::new(host),
+            session: OnceLock::new(),
+            shut_down: AtomicBool::new(false),
+            changed: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// What was agreed with the client; `None` before it said `initialize`.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.session.get()
+    }
+
+    /// Records what was agreed with the client; the first time counts.
+    pub(crate) fn start_session(&self, session: Session) {
+        // A second `initialize` is refused before it gets here.
+        let _ = self.session.set(session);
+    }
+
+    /// The client said `shutdown`.
+    pub(crate) fn shut_down(&self) {
+        self.shut_down.store(true, Ordering::SeqCst);
+    }
+
+    /// True once the client said `shutdown`.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.shut_down.load(Ordering::SeqCst)
+    }
+
+    fn encoding(&self) -> Encoding {
+        self.session().map(|session| session.encoding).unwrap_or_default()
+    }
+
+    /// The state now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let host = lock(&self.host);
+        Snapshot {
+            db: host.db.clone(),
+            documents: host.documents.clone(),
+            encoding: self.encoding(),
+        }
+    }
+
+    /// Runs `answer` on a snapshot, again on a newer one when an edit overtakes it. A panic in it
+    /// is logged and ends here.
+    pub(crate) fn read<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let snapshot = self.snapshot();
+            let attempt = || salsa::Cancelled::catch(AssertUnwindSafe(|| answer(&snapshot)));
+            match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(_)) => {}
+                Err(payload) => return Err(ReadError::Panicked(panic_text(&*payload))),
+            }
+        }
+        Err(ReadError::Overtaken)
+    }
+
+    /// Documents that changed since the last call, newest change last.
+    pub(crate) fn take_dirty(&self) -> Vec<Uri> {
+        std::mem::take(&mut lock(&self.host).dirty)
+    }
+
+    /// Marks every open document as changed, since something around them did.
+    pub(crate) fn mark_all_dirty(&self) {
+        let mut host = lock(&self.host);
+        host.dirty = host.open.keys().cloned().collect();
+        drop(host);
+        self.changed.notify_one();
+    }
+
+    /// A document was opened.
+    pub(crate) fn open(&self, params: DidOpenTextDocumentParams) {
+        let item = params.text_document;
+        let path = path_of(&item.uri, &item.language_id);
+        let document = Document::new(&item.text, item.version);
+        let parse = Parse::new(item.text);
+        let open = Open { document, parse, path };
+        lock(&self.host).set(item.uri, open);
+        self.changed.notify_one();
+    }
+
+    /// A document was edited.
+    pub(crate) fn change(&self, params: DidChangeTextDocumentParams) {
+        let encoding = self.encoding();
+        let mut host = lock(&self.host);
+        let uri = params.text_document.uri;
+        let Some(mut open) = host.open.remove(&uri) else {
+            tracing::warn!(uri = uri.as_str(), "change of a document that is not open");
+            return;
+        };
+        open.document.version = params.text_document.version;
+        open.apply(&params.content_changes, encoding);
+        host.set(uri, open);
+        drop(host);
+        self.changed.notify_one();
+    }
+
+    /// A document was closed: the text on disk counts again.
+    pub(crate) fn close(&self, uri: &Uri) {
+        let mut host = lock(&self.host);
+        let Some(open) = host.open.remove(uri) else { return };
+        Arc::make_mut(&mut host.documents).by_uri.remove(uri);
+        host.db.reload(&open.path);
+        host.dirty.push(uri.clone());
+        drop(host);
+        self.changed.notify_one();
+    }
+
+    /// Files changed on disk.
+    pub(crate) fn files_changed<'u>(&self, uris: impl Iterator<Item = &'u Uri>) {
+        let mut host = lock(&self.host);
+        for uri in uris {
+            let Some(path) = uri.to_file_path() else { continue };
+            let is_open = host.open.values().any(|open| open.path == path);
+            if !is_open {
+                host.db.reload(&path);
+            }
+        }
+        drop(host);
+        self.mark_all_dirty();
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown panic".to_owned())
+}
+
+impl Host {
+    fn set(&mut self, uri: Uri, open: Open) {
+        let text = SourceText::parsed(open.parse.clone(), open.document.text.clone());
+        let file = self.db.set_open(&open.path, text);
+        let version = open.document.version;
+        Arc::make_mut(&mut self.documents).by_uri.insert(uri.clone(), OpenFile { file, version });
+        self.dirty.retain(|dirty| *dirty != uri);
+        self.dirty.push(uri.clone());
+        self.open.insert(uri, open);
+    }
+}
+
+impl Open {
+    fn apply(&mut self, changes: &[TextDocumentContentChangeEvent], encoding: Encoding) {
+        let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES;
+        for change in changes {
+            let edit = self.document.apply(change, encoding);
+            if !incremental {
+                continue;
+            }
+            let text = self.document.text.to_string();
+            self.parse = match edit {
+                Some(edit) => {
+                    let edit = syntax::Edit { old: edit.replaced, new_len: edit.inserted };
+                    self.parse.edit(&edit, text)
+                }
+                None => Parse::new(text),
+            };
+        }
+        if !incremental {
+            self.parse = Parse::new(self.document.text.to_string());
+        }
+    }
+}
+
+/// The path of a document. A text that is in no file has its address as its path, with the
+/// extension of its language.
+fn path_of(uri: &Uri, language: &str) -> PathBuf {
+    if let Some(path) = uri.to_file_path() {
+        return path.into_owned();
+    }
+    let extension = if language == "tile" { ".tile" } else { "" };
+    PathBuf::from(format!("{}{extension}", uri.as_str()))
+}
+
+impl Snapshot {
+    /// An open document.
+    pub(crate) fn document(&self, uri: &Uri) -> Option<OpenFile> {
+        self.documents.by_uri.get(uri).copied()
+    }
+
+    /// Every open document.
+    pub(crate) fn open_documents(&self) -> impl Iterator<Item = (&Uri, OpenFile)> {
+        self.documents.by_uri.iter().map(|(uri, open)| (uri, *open))
+    }
+
+    /// The text of a file by lines.
+    pub(crate) fn rope(&self, file: SourceFile) -> Rope {
+        file.text(&self.db).as_ref().map(|text| text.rope().clone()).unwrap_or_default()
+    }
+
+    /// The byte offset of a position.
+    pub(crate) fn offset(&self, file: SourceFile, position: Position) -> usize {
+        self.encoding.offset(&self.rope(file), position)
+    }
+
+    /// The bytes of a range.
+    pub(crate) fn text_range(&self, file: SourceFile, range: Range) -> TextRange {
+        self.encoding.text_range(&self.rope(file), range)
+    }
+
+    /// The range of some bytes.
+    pub(crate) fn range(&self, file: SourceFile, range: TextRange) -> Range {
+        self.encoding.range(&self.rope(file), range)
+    }
+
+    /// The address of a file: the editor's own when it is open.
+    pub(crate) fn uri(&self, id: FileId) -> Option<Uri> {
+        let open = self.documents.by_uri.iter().find(|(_, open)| open.file.id(&self.db) == id);
+        if let Some((uri, _)) = open {
+            return Some(uri.clone());
+        }
+        let path: &Path = self.db.file_of(id)?.path(&self.db);
+        Uri::from_file_path(path)
+    }
+
+    /// A place as the protocol has it.
+    pub(crate) fn location(&self, at: FileRange) -> Option<Location> {
+        let file = self.db.file_of(at.file)?;
+        Some(Location { uri: self.uri(at.file)?, range: self.range(file, at.range) })
+    }
+}

@@ -1,0 +1,68 @@
+//! Plain data of the features as the protocol has it.
+
+use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tower_lsp::ls_types::{
+    self as lsp, CodeDescription, DiagnosticRelatedInformation, DiagnosticSeverity, NumberOrString,
+};
+
+use crate::db::SourceFile;
+use crate::server::state::Snapshot;
+
+/// Where the explanations of codes are published.
+const EXPLANATIONS: &str = "https://github.com/tile-lang/tile/blob/main/docs/diagnostics.md";
+
+/// A diagnostic whose primary place is in `file`.
+pub(crate) fn diagnostic(
+    snapshot: &Snapshot,
+    file: SourceFile,
+    diagnostic: &Diagnostic,
+) -> lsp::Diagnostic {
+    let related: Vec<DiagnosticRelatedInformation> = diagnostic
+        .related
+        .iter()
+        .filter_map(|related| {
+            let location = snapshot.location(related.at)?;
+            Some(DiagnosticRelatedInformation { location, message: related.message.clone() })
+        })
+        .collect();
+    lsp::Diagnostic {
+        range: snapshot.range(file, diagnostic.primary.range),
+        severity: Some(severity(diagnostic.severity)),
+        code: Some(NumberOrString::String(diagnostic.code.name().to_owned())),
+        code_description: code_description(diagnostic),
+        source: Some("tile".to_owned()),
+        message: message(diagnostic),
+        related_information: (!related.is_empty()).then_some(related),
+        tags: None,
+        data: None,
+    }
+}
+
+fn code_description(diagnostic: &Diagnostic) -> Option<CodeDescription> {
+    let anchor = diagnostic.code.name().replace('/', "");
+    Some(CodeDescription { href: format!("{EXPLANATIONS}#{anchor}").parse().ok()? })
+}
+
+/// The message with its notes and, for an error of one specialization, that one's label.
+fn message(diagnostic: &Diagnostic) -> String {
+    let mut message = diagnostic.message.clone();
+    if let Some(specialization) = &diagnostic.specialization
+        && !message.contains(specialization.as_str())
+    {
+        message.push_str(&format!("\nwith {specialization}"));
+    }
+    for note in &diagnostic.notes {
+        message.push('\n');
+        message.push_str(note);
+    }
+    message
+}
+
+fn severity(severity: Severity) -> DiagnosticSeverity {
+    match severity {
+        Severity::Error => DiagnosticSeverity::ERROR,
+        Severity::Warning => DiagnosticSeverity::WARNING,
+        Severity::Info => DiagnosticSeverity::INFORMATION,
+        Severity::Hint => DiagnosticSeverity::HINT,
+    }
+}

@@ -1,0 +1,152 @@
+//! Messages in, messages out.
+//!
+//! Each message is handed to the service in the order in which it came; each handler then runs as
+//! a task of its own. A message that cannot be read is answered with an error and skipped: a
+//! client's mistake does not end the session.
+
+use futures_util::{SinkExt, StreamExt};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+use tower::Service;
+use tower_lsp::ClientSocket;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
+
+/// A message beyond this size is a mistake; the session ends rather than take the memory.
+const MAX_MESSAGE_BYTES: usize = 256 << 20;
+
+/// Serves until the client says `exit` or hangs up.
+pub(crate) async fn serve<I, O, S>(input: I, output: O, mut service: S, socket: ClientSocket)
+where
+    I: AsyncRead + Unpin,
+    O: AsyncWrite + Unpin + Send + 'static,
+    S: Service<Request, Response = Option<Response>>,
+    S::Future: Send + 'static,
+    S::Error: std::fmt::Display + Send + 'static,
+{
+    let (outgoing, queue) = unbounded_channel();
+    let mut tasks = JoinSet::new();
+    let (mut to_client, mut from_client) = socket.split();
+    let requests = outgoing.clone();
+    tasks.spawn(async move {
+        while let Some(request) = to_client.next().await {
+            send(&requests, &request);
+        }
+    });
+    let writer = tokio::spawn(write(output, queue));
+    let mut input = BufReader::with_capacity(1 << 16, input);
+    while let Some(body) = read(&mut input).await {
+        match parse(&body) {
+            Ok(Incoming::Response(response)) => {
+                // Fails when nobody waits for it any more.
+                let _ = from_client.send(response).await;
+            }
+            Ok(Incoming::Request(request)) => {
+                let (ends, begins) = (request.method() == "exit", request.method() == "initialize");
+                let handled = answer(service.call(request), outgoing.clone());
+                if begins {
+                    // What follows may rely on what was agreed.
+                    handled.await;
+                } else {
+                    tasks.spawn(handled);
+                }
+                if ends {
+                    break;
+                }
+            }
+            Err(error) => send(&outgoing, &Response::from_error(Id::Null, error)),
+        }
+        while tasks.try_join_next().is_some() {}
+    }
+    tasks.shutdown().await;
+    drop(outgoing);
+    // The writer ends when the queue does, or failed because the client is gone.
+    let _ = writer.await;
+}
+
+async fn answer<E: std::fmt::Display>(
+    handled: impl Future<Output = Result<Option<Response>, E>>,
+    outgoing: UnboundedSender<String>,
+) {
+    match handled.await {
+        Ok(Some(response)) => send(&outgoing, &response),
+        Ok(None) => {}
+        Err(error) => tracing::error!(%error, "a message was not handled"),
+    }
+}
+
+fn send(outgoing: &UnboundedSender<String>, message: &impl Serialize) {
+    match serde_json::to_string(message) {
+        // A queue that is closed belongs to a session that is over.
+        Ok(body) => drop(outgoing.send(body)),
+        Err(error) => tracing::error!(%error, "a message cannot be written"),
+    }
+}
+
+async fn write(mut output: impl AsyncWrite + Unpin, mut queue: UnboundedReceiver<String>) {
+    while let Some(body) = queue.recv().await {
+        let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let written = output.write_all(message.as_bytes()).await;
+        let flushed = if queue.is_empty() { output.flush().await } else { Ok(()) };
+        if let Err(error) = written.and(flushed) {
+            tracing::warn!(%error, "the client does not listen any more");
+            return;
+        }
+    }
+}
+
+/// The body of the next message; `None` at the end of the input.
+async fn read(input: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Vec<u8>> {
+    let mut length = None;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = input.take(MAX_MESSAGE_BYTES as u64).read_until(b'\n', &mut line).await;
+        if !matches!(read, Ok(1..)) {
+            return None;
+        }
+        let header = String::from_utf8_lossy(&line);
+        let header = header.trim();
+        if let Some((name, value)) = header.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse::<usize>().ok();
+        }
+        match length {
+            Some(length) if header.is_empty() => {
+                if length > MAX_MESSAGE_BYTES {
+                    tracing::error!(length, "a message is too large");
+                    return None;
+                }
+                let mut body = vec![0; length];
+                input.read_exact(&mut body).await.ok()?;
+                return Some(body);
+            }
+            _ => {}
+        }
+    }
+}
+
+enum Incoming {
+    Request(Request),
+    Response(Response),
+}
+
+fn parse(body: &[u8]) -> Result<Incoming, Error> {
+    let value: Value = serde_json::from_slice(body).map_err(|error| {
+        tracing::warn!(%error, "a message is not JSON");
+        Error::parse_error()
+    })?;
+    let invalid = |error: serde_json::Error| Error {
+        code: ErrorCode::InvalidRequest,
+        message: format!("not a message of JSON-RPC 2.0: {error}").into(),
+        data: None,
+    };
+    if value.get("method").is_some() {
+        Request::deserialize(value).map(Incoming::Request).map_err(invalid)
+    } else {
+        Response::deserialize(value).map(Incoming::Response).map_err(invalid)
+    }
+}

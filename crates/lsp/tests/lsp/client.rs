@@ -1,0 +1,209 @@
+//! A client that talks to a real server over in-memory pipes.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tile_lsp::{Options, serve_on};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
+use tokio::task::JoinHandle;
+
+/// Longest that a test waits for the server to say something.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One end of a session; the server runs in a task of the same runtime.
+pub struct Client {
+    read: ReadHalf<DuplexStream>,
+    write: WriteHalf<DuplexStream>,
+    buffer: Vec<u8>,
+    waiting: VecDeque<Value>,
+    next_id: u64,
+    server: JoinHandle<bool>,
+}
+
+impl Client {
+    /// A client that has said nothing yet.
+    pub fn connect(options: Options) -> Client {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(theirs);
+        let server = tokio::spawn(serve_on(input, output, options));
+        let (read, write) = tokio::io::split(ours);
+        Client { read, write, buffer: Vec::new(), waiting: VecDeque::new(), next_id: 1, server }
+    }
+
+    /// A client that has shaken hands, with `capabilities`.
+    pub async fn start(capabilities: Value) -> Client {
+        let mut client = Client::connect(Options::default());
+        client.initialize(json!({ "capabilities": capabilities })).await;
+        client
+    }
+
+    /// Shakes hands; the server's answer.
+    pub async fn initialize(&mut self, params: Value) -> Value {
+        let answer = self.request("initialize", params).await.expect("initialize succeeds");
+        self.notify("initialized", json!({})).await;
+        answer
+    }
+
+    /// Sends bytes as they are.
+    pub async fn send_raw(&mut self, bytes: &[u8]) {
+        self.write.write_all(bytes).await.expect("the server reads");
+    }
+
+    /// Sends a body with its header.
+    pub async fn send_body(&mut self, body: &str) {
+        let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        self.send_raw(message.as_bytes()).await;
+    }
+
+    /// Sends a notification.
+    pub async fn notify(&mut self, method: &str, params: Value) {
+        let body = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.send_body(&body.to_string()).await;
+    }
+
+    /// Sends a request without waiting; its id.
+    pub async fn send_request(&mut self, method: &str, params: Value) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.send_body(&body.to_string()).await;
+        id
+    }
+
+    /// The answer to a request: its result, or its error.
+    pub async fn answer(&mut self, id: u64) -> Result<Value, Value> {
+        let message = self.take(|message| message["id"] == id && message["method"].is_null()).await;
+        match message.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(message["result"].clone()),
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.send_request(method, params).await;
+        self.answer(id).await
+    }
+
+    /// Waits for the next notification of `method`; its parameters.
+    pub async fn notification(&mut self, method: &str) -> Value {
+        self.take(|message| message["method"] == method).await["params"].clone()
+    }
+
+    /// The first message that `wanted` accepts; others wait their turn. Requests of the server
+    /// that nobody asked for are answered with `null`.
+    pub async fn take(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        if let Some(at) = self.waiting.iter().position(&wanted) {
+            return self.waiting.remove(at).expect("the position was just found");
+        }
+        loop {
+            let message = tokio::time::timeout(PATIENCE, self.receive()).await;
+            let message = message.expect("the server answers in time").expect("the server is up");
+            if wanted(&message) {
+                return message;
+            }
+            if message["method"].is_string() && !message["id"].is_null() {
+                let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": null });
+                self.send_body(&body.to_string()).await;
+            }
+            self.waiting.push_back(message);
+        }
+    }
+
+    /// The next message; `None` when the server hung up.
+    pub async fn receive(&mut self) -> Option<Value> {
+        loop {
+            if let Some(body) = self.buffered() {
+                return Some(serde_json::from_slice(&body).expect("the server sends JSON"));
+            }
+            let mut chunk = [0; 4096];
+            match self.read.read(&mut chunk).await {
+                Ok(0) | Err(_) => return None,
+                Ok(length) => self.buffer.extend_from_slice(&chunk[..length]),
+            }
+        }
+    }
+
+    fn buffered(&mut self) -> Option<Vec<u8>> {
+        let end = self.buffer.windows(4).position(|window| window == b"\r\n\r\n")?;
+        let header = std::str::from_utf8(&self.buffer[..end]).expect("headers are ASCII");
+        let length = header.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+        let length: usize = length.expect("a length").trim().parse().expect("a number");
+        let body = end + 4;
+        if self.buffer.len() < body + length {
+            return None;
+        }
+        let rest = self.buffer.split_off(body + length);
+        let message = std::mem::replace(&mut self.buffer, rest);
+        Some(message[body..].to_vec())
+    }
+
+    /// Opens a document.
+    pub async fn open(&mut self, uri: &str, text: &str) {
+        let language = if uri.ends_with(".tile") { "tile" } else { "python" };
+        let document = json!({ "uri": uri, "languageId": language, "version": 1, "text": text });
+        self.notify("textDocument/didOpen", json!({ "textDocument": document })).await;
+    }
+
+    /// Replaces a range of lines and characters.
+    pub async fn edit(&mut self, uri: &str, version: i32, range: [u32; 4], text: &str) {
+        let [line, character, end_line, end_character] = range;
+        let range = json!({
+            "start": { "line": line, "character": character },
+            "end": { "line": end_line, "character": end_character },
+        });
+        let params = json!({
+            "textDocument": { "uri": uri, "version": version },
+            "contentChanges": [{ "range": range, "text": text }],
+        });
+        self.notify("textDocument/didChange", params).await;
+    }
+
+    /// Waits for diagnostics of this version of a document, one per line of text.
+    pub async fn diagnostics(&mut self, uri: &str, version: i32) -> String {
+        let wanted = |message: &Value| {
+            message["method"] == "textDocument/publishDiagnostics"
+                && message["params"]["uri"] == uri
+                && message["params"]["version"] == version
+        };
+        let message = self.take(wanted).await;
+        let mut out = String::new();
+        for item in message["params"]["diagnostics"].as_array().expect("a list") {
+            let _ = writeln!(out, "{}", diagnostic_line(item));
+        }
+        out
+    }
+
+    /// Says goodbye properly and waits for the server to end.
+    pub async fn stop(mut self) {
+        self.request("shutdown", Value::Null).await.expect("shutdown succeeds");
+        self.notify("exit", Value::Null).await;
+        let ended = tokio::time::timeout(PATIENCE, self.server).await;
+        assert!(ended.expect("the server ends in time").expect("the server does not panic"));
+    }
+}
+
+/// `line:column-line:column severity code: message`, from 0.
+pub fn diagnostic_line(item: &Value) -> String {
+    let range = range_text(&item["range"]);
+    let code = item["code"].as_str().unwrap_or_default();
+    let message = item["message"].as_str().unwrap_or_default().replace('\n', " | ");
+    format!("{range} {} {code}: {message}", item["severity"])
+}
+
+/// `line:column-line:column`, from 0.
+pub fn range_text(range: &Value) -> String {
+    let at = |end: &str| format!("{}:{}", range[end]["line"], range[end]["character"]);
+    format!("{}-{}", at("start"), at("end"))
+}
+
+/// A file of the workspace's examples.
+pub fn example(name: &str) -> (String, String) {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    let path = root.canonicalize().expect("the example is there");
+    let text = std::fs::read_to_string(&path).expect("the example is text");
+    (format!("file://{}", path.display()), text)
+}

@@ -1,0 +1,5 @@
+//! The server over its real loop: messages in, messages out.
+
+mod client;
+mod protocol;
+mod sync;
