@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::FileId;
 
+mod listing;
+
+pub use listing::Listing;
+
 /// Everything that one kernel under one specialization compiled to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Artifact {
