@@ -1,13 +1,21 @@
 //! The front end over a workspace: what `check`, `emit`, `info` and the worker share.
 
-use tile_compiler::diagnostic::Diagnostic;
-use tile_compiler::project::{self, Sources};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tile_compiler::artifact::Frame;
+use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::eval;
+use tile_compiler::hir;
+use tile_compiler::ir::Function;
+use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, FileRange};
-use tile_compiler::specialization::TritonVersion;
+use tile_compiler::specialization::{Flags, Origin, Specialization, TritonVersion, discover};
 use tile_worker::protocol::SpecFlags;
 
-use crate::CommandError;
-use crate::workspace::Workspace;
+use crate::cli::{InputArgs, Target};
+use crate::workspace::{self, ReadError, Workspace};
+use crate::{CommandError, output, render};
 
 /// Choices that hold for a whole command.
 #[derive(Debug, Clone)]
@@ -15,18 +23,29 @@ pub(crate) struct Options {
     /// Whose rules hold.
     pub(crate) triton: TritonVersion,
     /// Changes to specializations.
-    pub(crate) flags: SpecFlags,
+    pub(crate) flags: Flags,
 }
 
 impl Options {
     /// From the command line.
-    pub(crate) fn new(flags: &SpecFlags) -> Result<Options, CommandError> {
-        let triton = match flags.triton.as_deref() {
+    pub(crate) fn new(spec: &SpecFlags) -> Result<Options, CommandError> {
+        let triton = match spec.triton.as_deref() {
             None => TritonVersion::default(),
             Some(name) => TritonVersion::from_name(name)
                 .ok_or_else(|| CommandError::usage(format!("Triton {name} is not known")))?,
         };
-        Ok(Options { triton, flags: flags.clone() })
+        let mut flags = Flags {
+            num_warps: spec.num_warps,
+            num_stages: spec.num_stages,
+            ..Flags::default()
+        };
+        for (name, ty) in &spec.types {
+            flags.add_type(&format!("{name}={ty}")).map_err(CommandError::usage)?;
+        }
+        for (name, value) in &spec.values {
+            flags.add_value(&format!("{name}={value}")).map_err(CommandError::usage)?;
+        }
+        Ok(Options { triton, flags })
     }
 }
 
@@ -39,19 +58,43 @@ pub(crate) struct Found {
     pub(crate) kernels: Vec<String>,
 }
 
-/// Checks one file.
+/// Checks one file: its syntax, what holds for every specialization, and each kernel under the
+/// specializations that are known. A guess yields no diagnostic.
 pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> Found {
-    let _ = options.triton;
     let Some(source) = workspace.file(file) else { return Found::default() };
     let mut diagnostics = source.parse().diagnostics(file);
-    crate::check::tidy(&mut diagnostics, file);
-    Found { diagnostics, kernels: kernel_names(workspace, file) }
+    for kernel in eval::infer_file(workspace, file, options.triton).kernels {
+        diagnostics.extend(kernel.diagnostics);
+    }
+    let mut kernels = Vec::new();
+    for at in project::kernels(workspace, file) {
+        let Some(item) = project::item(workspace, at) else { continue };
+        for spec in discover(workspace, at, &options.flags) {
+            if spec.origin != Origin::Guess {
+                let lowered =
+                    eval::lower_kernel(workspace, file, &item.name, &spec, options.triton);
+                diagnostics.extend(lowered.diagnostics);
+            }
+        }
+        kernels.push(item.name.to_string());
+    }
+    tidy(&mut diagnostics, file);
+    Found { diagnostics, kernels }
 }
 
-/// Names of a file's kernels, in source order.
-pub(crate) fn kernel_names(workspace: &Workspace, file: FileId) -> Vec<String> {
-    let kernels = project::kernels(workspace, file).into_iter();
-    kernels.filter_map(|at| Some(project::item(workspace, at)?.name.to_string())).collect()
+/// Sorts findings by place, this file's first; what holds for every specialization, and what
+/// several specializations share, is reported once.
+fn tidy(diagnostics: &mut Vec<Diagnostic>, file: FileId) {
+    diagnostics.sort_by_key(|diagnostic| {
+        let general = diagnostic.specialization.is_none();
+        (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
+    });
+    diagnostics.dedup_by(|next, kept| {
+        next.primary == kept.primary
+            && next.code == kept.code
+            && (next.message == kept.message && next.severity != Severity::Info
+                || next.specialization == kept.specialization && next.message == kept.message)
+    });
 }
 
 /// What to say when a file has no kernel of this name.
@@ -74,4 +117,168 @@ pub(crate) fn inside_kernel(
     let Some(module) = workspace.module(file) else { return false };
     let mut items = module.items.iter().filter(|item| &*item.name == kernel);
     at.file == file && items.any(|item| item.range.contains_range(at.range))
+}
+
+/// One file that a command works on.
+pub(crate) struct Opened {
+    /// The file, and what it imports.
+    pub(crate) workspace: Workspace,
+    /// The file.
+    pub(crate) file: FileId,
+    /// Whose rules hold, and what the user pinned.
+    pub(crate) options: Options,
+    /// Where imports outside the workspace are looked up.
+    pub(crate) site_packages: Option<PathBuf>,
+}
+
+/// A kernel under a specialization.
+pub(crate) struct Selected {
+    /// The kernel's name.
+    pub(crate) name: String,
+    /// The kernel.
+    pub(crate) function: Arc<hir::Function>,
+    /// What it is compiled for.
+    pub(crate) spec: Specialization,
+}
+
+impl Opened {
+    /// Reads the file that the target names.
+    pub(crate) fn new(
+        target: &Target,
+        input: &InputArgs,
+        flags: &SpecFlags,
+    ) -> Result<Opened, CommandError> {
+        let text = if target.path.as_os_str() == "-" {
+            let name = input.stdin_name.clone().unwrap_or_else(|| "<stdin>".into());
+            Some((workspace::read_stdin(&name).map_err(read_error)?, name))
+        } else {
+            None
+        };
+        match text {
+            Some((text, name)) => Opened::with_text(&name, Some(text), flags),
+            None => Opened::with_text(&target.path, None, flags),
+        }
+    }
+
+    /// Reads the file at `path`, or takes `text` for its text.
+    pub(crate) fn with_text(
+        path: &Path,
+        text: Option<String>,
+        flags: &SpecFlags,
+    ) -> Result<Opened, CommandError> {
+        let options = Options::new(flags)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let site_packages = workspace::site_packages(folder.unwrap_or(Path::new(".")));
+        let workspace = Workspace::new(site_packages.clone());
+        let file = match text {
+            Some(text) => workspace.open_text(path, text),
+            None => workspace.open(path).map_err(read_error)?,
+        };
+        Ok(Opened { workspace, file, options, site_packages })
+    }
+
+    /// The kernel of this name under its best known specialization.
+    pub(crate) fn select_one(&self, name: Option<&str>) -> Result<Selected, CommandError> {
+        let found = self.select_all(name)?;
+        let first = &found[0].name;
+        if found.iter().any(|other| other.name != *first) {
+            let mut names: Vec<&str> = found.iter().map(|kernel| &*kernel.name).collect();
+            names.dedup();
+            return Err(CommandError::usage(format!(
+                "the file has several kernels; choose one with FILE::KERNEL: {}",
+                names.join(", ")
+            )));
+        }
+        if found.len() > 1 {
+            output::note(&format!(
+                "{} is specialized in {} ways; this is the first, {}",
+                found[0].name,
+                found.len(),
+                found[0].spec
+            ));
+        }
+        found.into_iter().next().ok_or_else(|| CommandError::usage("there is no kernel"))
+    }
+
+    /// The kernel of this name, or every kernel, under each specialization that is known; never
+    /// empty.
+    pub(crate) fn select_all(&self, name: Option<&str>) -> Result<Vec<Selected>, CommandError> {
+        let kernels = self.kernels();
+        let wanted: Vec<(String, ItemRef)> = match name {
+            None => kernels,
+            Some(name) => self.jit_function(name).into_iter().collect(),
+        };
+        if wanted.is_empty() {
+            let names: Vec<String> = self.kernels().into_iter().map(|(name, _)| name).collect();
+            return Err(CommandError::usage(match name {
+                Some(name) => no_such_kernel(name, &names),
+                None => "the file has no kernels: they are functions marked @triton.jit".to_owned(),
+            }));
+        }
+        let mut selected = Vec::new();
+        for (name, at) in wanted {
+            let Some(function) = project::function(&self.workspace, at) else { continue };
+            self.options.flags.check(&function).map_err(CommandError::usage)?;
+            let specs = discover(&self.workspace, at, &self.options.flags).into_iter();
+            selected.extend(specs.map(|spec| Selected {
+                name: name.clone(),
+                function: Arc::clone(&function),
+                spec,
+            }));
+        }
+        Ok(selected)
+    }
+
+    fn kernels(&self) -> Vec<(String, ItemRef)> {
+        let kernels = project::kernels(&self.workspace, self.file).into_iter();
+        kernels.filter_map(|at| Some((self.name(at)?, at))).collect()
+    }
+
+    /// Any jit function, helpers included, by name.
+    fn jit_function(&self, name: &str) -> Option<(String, ItemRef)> {
+        let functions = project::jit_functions(&self.workspace, self.file).into_iter();
+        let mut named = functions.filter_map(|at| Some((self.name(at)?, at)));
+        named.rfind(|found| found.0 == name)
+    }
+
+    fn name(&self, at: ItemRef) -> Option<String> {
+        Some(project::item(&self.workspace, at)?.name.to_string())
+    }
+
+    /// Tile IR of a kernel under a specialization, or the errors.
+    pub(crate) fn lower(&self, selected: &Selected) -> Result<Function, Vec<Diagnostic>> {
+        let lowered = eval::lower_kernel(
+            &self.workspace,
+            self.file,
+            &selected.name,
+            &selected.spec,
+            self.options.triton,
+        );
+        lowered.function.ok_or(lowered.diagnostics)
+    }
+
+    /// The path and the text of a source line.
+    pub(crate) fn source_line(&self, frame: &Frame) -> (String, String) {
+        let Some(file) = self.workspace.file(frame.file) else { return Default::default() };
+        let line = file.text.lines().nth((frame.line as usize).saturating_sub(1));
+        (file.name.clone(), line.unwrap_or_default().to_owned())
+    }
+}
+
+/// Shows findings to people on standard error.
+pub(crate) fn print_to_stderr(
+    workspace: &Workspace,
+    diagnostics: &[Diagnostic],
+) -> Result<(), CommandError> {
+    let files = workspace.table();
+    let styled = output::styled(&std::io::stderr());
+    for diagnostic in diagnostics {
+        eprintln!("{}\n", render::human(&files, diagnostic, styled));
+    }
+    Ok(())
+}
+
+/// A file that cannot be read, as the command's failure.
+pub(crate) fn read_error(error: ReadError) -> CommandError {
+    CommandError::usage(format!("{}: {}", error.name, error.message))
 }

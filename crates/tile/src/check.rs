@@ -6,7 +6,6 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
-use tile_compiler::source::FileId;
 
 use crate::analysis::{self, Options};
 use crate::cli::{CheckArgs, CheckFormat, Target};
@@ -192,11 +191,4 @@ fn human(
         many(summary.files, "file"),
         summary.ms
     ))
-}
-
-/// Sorts findings by place within each file, each reported once.
-pub(crate) fn tidy(diagnostics: &mut Vec<Diagnostic>, file: FileId) {
-    // An error inside a helper of another file is shown once per call, at the user's own line.
-    diagnostics.sort_by_key(|diagnostic| (diagnostic.primary.file != file, diagnostic.sort_key()));
-    diagnostics.dedup();
 }

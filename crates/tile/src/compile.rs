@@ -1,0 +1,75 @@
+//! From a kernel under a specialization to an artifact, through a worker.
+
+use std::path::{Path, PathBuf};
+
+use tile_compiler::artifact::{Artifact, Keep};
+use tile_compiler::ir::Function;
+use tile_worker::protocol::{CompileOptions, CompileRequest, FailureKind, SpecFlags};
+use tile_worker::{Cache, Cancel, Pool, WorkerCommand, WorkerError, ptxas};
+
+use crate::{CommandError, Exit};
+
+/// The architecture that is compiled for where nothing says otherwise.
+pub(crate) const DEFAULT_ARCH: &str = "sm_90a";
+
+/// Workers, the assembler and the architecture of one command.
+pub(crate) struct Compiler {
+    pool: Pool,
+    /// The architecture.
+    pub(crate) arch: String,
+    /// The assembler, if there is one.
+    pub(crate) ptxas: Option<PathBuf>,
+}
+
+impl Compiler {
+    /// For the flags' architecture, else the local device's, else [`DEFAULT_ARCH`].
+    pub(crate) fn new(
+        flags: &SpecFlags,
+        site_packages: Option<&Path>,
+    ) -> Result<Compiler, CommandError> {
+        let pool = pool()?;
+        let arch = match &flags.arch {
+            Some(arch) => arch.clone(),
+            None => local_arch(&pool).unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
+        };
+        Ok(Compiler { pool, arch, ptxas: ptxas::find(None, site_packages) })
+    }
+
+    /// Compiles tile IR.
+    pub(crate) fn compile(&self, function: &Function, keep: Keep) -> Result<Artifact, CommandError> {
+        let options =
+            CompileOptions { arch: self.arch.clone(), ptxas: self.ptxas.clone(), keep };
+        let request = CompileRequest { ir: function.to_string(), options };
+        self.pool.compile(&request, &Cancel::default()).map_err(worker_error)
+    }
+
+    /// The assembler, which the command cannot do without.
+    pub(crate) fn needs_assembler(&self) -> Result<(), CommandError> {
+        if self.ptxas.is_some() { Ok(()) } else { Err(CommandError::device(ptxas::MISSING)) }
+    }
+}
+
+/// Workers that are this very executable.
+pub(crate) fn pool() -> Result<Pool, CommandError> {
+    let command = WorkerCommand::current_exe()
+        .map_err(|error| CommandError::device(format!("cannot find the tile executable: {error}")))?;
+    Ok(Pool::new(command, Cache::user()))
+}
+
+/// The architecture of the first CUDA device; asked only where there is a driver.
+fn local_arch(pool: &Pool) -> Option<String> {
+    if !Path::new("/dev/nvidiactl").exists() {
+        return None;
+    }
+    pool.devices().ok()?.into_iter().next().map(|device| device.arch)
+}
+
+/// A worker's failure as the command's.
+pub(crate) fn worker_error(error: WorkerError) -> CommandError {
+    let exit = match error.kind() {
+        FailureKind::Usage => Exit::Usage,
+        FailureKind::Compile => Exit::Compile,
+        FailureKind::Device | FailureKind::Internal => Exit::Device,
+    };
+    CommandError { exit, message: error.to_string() }
+}

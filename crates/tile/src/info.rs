@@ -1,0 +1,178 @@
+//! `tile info`.
+
+use std::time::Instant;
+
+use comfy_table::{Table, presets};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tile_compiler::artifact::{Artifact, Keep};
+use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization};
+
+use crate::analysis::{self, Opened};
+use crate::cli::{Format, InfoArgs};
+use crate::compile::Compiler;
+use crate::{CommandError, Exit, output};
+
+/// What one kernel under one specialization takes.
+#[derive(Debug, Serialize)]
+struct Info {
+    kernel: String,
+    specialization: Map<String, Value>,
+    origin: Origin,
+    arch: String,
+    registers: u32,
+    shared_bytes: u32,
+    spill_load_bytes: u32,
+    spill_store_bytes: u32,
+    stack_bytes: u32,
+    occupancy: f64,
+    limited_by: &'static str,
+    ptx_bytes: usize,
+    ms: Milliseconds,
+    source: String,
+}
+
+/// Time spent per stage.
+#[derive(Debug, Serialize)]
+struct Milliseconds {
+    front: f64,
+    passes: f64,
+    llvm: f64,
+    ptxas: f64,
+}
+
+/// Compiles every kernel that is meant under each of its specializations.
+pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
+    let flags = arguments.spec.flags();
+    let opened = Opened::new(&arguments.target, &arguments.input, &flags)?;
+    let compiler = Compiler::new(&flags, opened.site_packages.as_deref())?;
+    compiler.needs_assembler()?;
+    let mut infos = Vec::new();
+    let mut failed = false;
+    for selected in opened.select_all(arguments.target.kernel.as_deref())? {
+        let start = Instant::now();
+        let function = match opened.lower(&selected) {
+            Ok(function) => function,
+            Err(diagnostics) => {
+                failed = true;
+                analysis::print_to_stderr(&opened.workspace, &diagnostics)?;
+                continue;
+            }
+        };
+        let front = start.elapsed().as_secs_f64() * 1e3;
+        match compiler.compile(&function, Keep::default()) {
+            Ok(artifact) => {
+                let info = info(&selected.name, &selected.spec, artifact, front);
+                match arguments.format {
+                    Format::Json => output::json(&info)?,
+                    Format::Human => infos.push(info),
+                }
+            }
+            Err(error) if error.exit == Exit::Compile => {
+                failed = true;
+                output::error(&format!("{}: {}", selected.name, error.message));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if !infos.is_empty() {
+        output::text_line(&table(&infos).to_string())?;
+    }
+    Ok(if failed { Exit::Compile } else { Exit::Success })
+}
+
+fn info(kernel: &str, spec: &Specialization, artifact: Artifact, front: f64) -> Info {
+    let resources = artifact.resources.as_ref();
+    let number = |of: fn(&tile_compiler::artifact::Resources) -> u32| resources.map_or(0, of);
+    Info {
+        kernel: kernel.to_owned(),
+        specialization: specialization(spec),
+        origin: spec.origin,
+        arch: artifact.manifest.arch.clone(),
+        registers: number(|r| r.registers),
+        shared_bytes: number(|r| r.shared_bytes),
+        spill_load_bytes: number(|r| r.spill_load_bytes),
+        spill_store_bytes: number(|r| r.spill_store_bytes),
+        stack_bytes: number(|r| r.stack_bytes),
+        occupancy: resources.map_or(0.0, |r| r.occupancy),
+        limited_by: resources.map_or("", |r| r.limited_by.name()),
+        ptx_bytes: artifact.ptx.len(),
+        ms: Milliseconds {
+            front,
+            passes: artifact.timings.passes,
+            llvm: artifact.timings.llvm,
+            ptxas: artifact.timings.ptxas,
+        },
+        source: resources.map_or_else(String::new, |r| r.source.clone()),
+    }
+}
+
+/// A specialization as data: parameters by name, and the launch options.
+pub(crate) fn specialization(spec: &Specialization) -> Map<String, Value> {
+    let mut map = Map::new();
+    for (name, arg) in &spec.args {
+        map.insert(name.to_string(), argument(arg));
+    }
+    map.insert("num_warps".to_owned(), spec.options.num_warps.into());
+    map.insert("num_stages".to_owned(), spec.options.num_stages.into());
+    map
+}
+
+fn argument(arg: &ArgSpec) -> Value {
+    match arg {
+        ArgSpec::Constexpr(constant) => constant_value(constant),
+        ArgSpec::Tuple(items) => items.iter().map(argument).collect(),
+        ArgSpec::Runtime { .. } => arg.to_string().into(),
+    }
+}
+
+fn constant_value(constant: &ConstArg) -> Value {
+    match constant {
+        ConstArg::None => Value::Null,
+        ConstArg::Bool(value) => (*value).into(),
+        ConstArg::Int(value) => match i64::try_from(*value) {
+            Ok(value) => value.into(),
+            Err(_) => value.to_string().into(),
+        },
+        ConstArg::Float(bits) => f64::from_bits(*bits).into(),
+        ConstArg::Str(text) => text.to_string().into(),
+        ConstArg::Tuple(items) => items.iter().map(constant_value).collect(),
+        ConstArg::DType(_) | ConstArg::Function(_) => constant.to_string().into(),
+    }
+}
+
+fn table(infos: &[Info]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header([
+        "kernel", "for", "registers", "shared", "spills", "occupancy", "limited by", "PTX", "ms",
+    ]);
+    for info in infos {
+        let ms = &info.ms;
+        table.add_row([
+            info.kernel.clone(),
+            constants(&info.specialization),
+            info.registers.to_string(),
+            format!("{} B", info.shared_bytes),
+            format!("{} B", info.spill_load_bytes + info.spill_store_bytes),
+            format!("{:.2}", info.occupancy),
+            info.limited_by.to_owned(),
+            format!("{} B", info.ptx_bytes),
+            format!("{:.1}", ms.front + ms.passes + ms.llvm + ms.ptxas),
+        ]);
+    }
+    if let Some(first) = infos.first() {
+        let shown = format!("({}, {})", first.arch, first.source);
+        table.add_row([shown]);
+    }
+    table
+}
+
+/// `NAME=VALUE` of constants and options, and types that differ from the usual.
+fn constants(specialization: &Map<String, Value>) -> String {
+    let shown = specialization.iter().map(|(name, value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        value => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
