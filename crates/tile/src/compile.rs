@@ -14,11 +14,13 @@ pub(crate) const DEFAULT_ARCH: &str = "sm_90a";
 
 /// Workers, the assembler and the architecture of one command.
 pub(crate) struct Compiler {
-    pool: Pool,
+    /// Workers.
+    pub(crate) pool: Pool,
     /// The architecture.
     pub(crate) arch: String,
     /// The assembler, if there is one.
     pub(crate) ptxas: Option<PathBuf>,
+    nvdisasm: Option<PathBuf>,
 }
 
 impl Compiler {
@@ -32,13 +34,19 @@ impl Compiler {
             Some(arch) => arch.clone(),
             None => local_arch(&pool).unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
         };
-        Ok(Compiler { pool, arch, ptxas: ptxas::find(None, site_packages) })
+        let ptxas = ptxas::find(None, site_packages);
+        let nvdisasm = ptxas::find_disassembler(ptxas.as_deref(), site_packages);
+        Ok(Compiler { pool, arch, ptxas, nvdisasm })
     }
 
     /// Compiles tile IR.
     pub(crate) fn compile(&self, function: &Function, keep: Keep) -> Result<Artifact, CommandError> {
-        let options =
-            CompileOptions { arch: self.arch.clone(), ptxas: self.ptxas.clone(), keep };
+        let options = CompileOptions {
+            arch: self.arch.clone(),
+            ptxas: self.ptxas.clone(),
+            nvdisasm: self.nvdisasm.clone().filter(|_| keep.sass),
+            keep,
+        };
         let request = CompileRequest { ir: function.to_string(), options };
         self.pool.compile(&request, &Cancel::default()).map_err(worker_error)
     }

@@ -19,8 +19,11 @@ pub(crate) fn run(arguments: &ExplainArgs) -> Result<Exit, CommandError> {
         return list(|code| code.name().starts_with(&family));
     }
     Err(CommandError::usage(format!(
-        "there is no diagnostic `{name}`; `tile explain` lists them all{}",
-        closest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default()
+        "there is no diagnostic `{name}`; {}",
+        match closest(name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`tile explain` lists them all".to_owned(),
+        }
     )))
 }
 

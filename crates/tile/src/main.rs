@@ -13,12 +13,16 @@ use crate::cli::{Cli, Command};
 mod analysis;
 mod check;
 mod cli;
+mod compile;
 mod doctor;
+mod emit;
 mod explain;
+mod info;
 mod lsp;
 mod output;
 mod render;
 mod sarif;
+mod worker;
 mod workspace;
 
 fn main() -> ExitCode {
@@ -39,6 +43,9 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Lsp(_) => lsp::run(),
+        Command::Emit(arguments) => emit::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Worker => Ok(worker::run()),
         _ => Err(CommandError::usage("not here yet")),
     }
 }

@@ -6,25 +6,31 @@
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tile_worker::protocol::{Body, Failure, FailureKind, Request, Response, Task};
+use tile_codegen::{Arch, CodegenError, Target};
+use tile_compiler::ir;
+use tile_worker::protocol::{
+    AssembleRequest, Body, CompileRequest, Failure, FailureKind, Request, Response, Task,
+};
 
 use crate::Exit;
 
 /// Serves requests until standard input ends.
 pub(crate) fn run() -> Exit {
+    let Ok(answers) = take_standard_output() else { return Exit::Usage };
+    let mut answers = Answers { out: answers };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         if line.trim().is_empty() {
             continue;
         }
         let (id, body) = match serde_json::from_str::<Request>(&line) {
-            Ok(request) => (request.id, answer(request)),
+            Ok(request) => (request.id, answer(request, &mut answers)),
             Err(error) => {
                 let message = format!("a request could not be read: {error}");
                 (0, Body::Failed(Failure::new(FailureKind::Internal, message)))
             }
         };
-        if send(id, body).is_err() {
+        if answers.send(id, body).is_err() {
             break;
         }
     }
@@ -32,11 +38,11 @@ pub(crate) fn run() -> Exit {
 }
 
 /// Does the work; a panic in it is an answer too.
-fn answer(request: Request) -> Body {
+fn answer(request: Request, answers: &mut Answers) -> Body {
     let id = request.id;
     let mut report = |body: Body| {
         // A client that is gone is noticed at the end.
-        let _ = send(id, body);
+        let _ = answers.send(id, body);
     };
     let work = AssertUnwindSafe(|| perform(request.task, &mut report));
     match catch_unwind(work) {
@@ -54,10 +60,76 @@ fn answer(request: Request) -> Body {
     }
 }
 
-fn send(id: u64, body: Body) -> std::io::Result<()> {
-    let line = serde_json::to_string(&Response { id, body })?;
-    let mut out = std::io::stdout().lock();
-    out.write_all(line.as_bytes())?;
-    out.write_all(b"\n")?;
-    out.flush()
+/// Where answers go.
+struct Answers {
+    out: std::fs::File,
+}
+
+impl Answers {
+    fn send(&mut self, id: u64, body: Body) -> std::io::Result<()> {
+        let mut line = serde_json::to_string(&Response { id, body })?;
+        line.push('\n');
+        self.out.write_all(line.as_bytes())
+    }
+}
+
+/// Keeps standard output for answers: what kernels print there goes to standard error.
+fn take_standard_output() -> std::io::Result<std::fs::File> {
+    let answers = rustix::io::dup(rustix::stdio::stdout())?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    Ok(std::fs::File::from(answers))
+}
+
+fn perform(task: Task, report: &mut dyn FnMut(Body)) -> Result<Body, Failure> {
+    match task {
+        Task::Compile(request) => compile(&request),
+        Task::Assemble(request) => {
+            report(assemble(&request)?);
+            Ok(Body::Done)
+        }
+        Task::Devices => Ok(Body::Done),
+        Task::Run(_) => Ok(Body::Done),
+    }
+}
+
+fn compile(request: &CompileRequest) -> Result<Body, Failure> {
+    let function = ir::parse(&request.ir).map_err(|error| {
+        Failure::new(FailureKind::Internal, format!("the tile IR cannot be read: {error}"))
+    })?;
+    let options = &request.options;
+    let target = Target { arch: options.arch.parse().map_err(codegen_failure)? };
+    let options = tile_codegen::Options {
+        keep: options.keep,
+        ptxas: options.ptxas.clone(),
+        nvdisasm: options.nvdisasm.clone(),
+    };
+    let artifact = tile_codegen::compile(&function, target, &options).map_err(codegen_failure)?;
+    Ok(Body::Compiled(Box::new(artifact)))
+}
+
+fn assemble(request: &AssembleRequest) -> Result<Body, Failure> {
+    let AssembleRequest { ptx, arch, num_warps, shared_bytes, ptxas } = request;
+    let assembled = tile_codegen::ptxas::assemble(ptxas, ptx, arch)
+        .map_err(|error| codegen_failure(error.into()))?;
+    let resources = assembled.report.resources(ptxas, arch, *num_warps, *shared_bytes);
+    let resources = serde_json::to_value(resources)
+        .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+    Ok(Body::Result(resources))
+}
+
+/// Whose fault a failed compilation is.
+fn codegen_failure(error: CodegenError) -> Failure {
+    let kind = match &error {
+        CodegenError::UnknownArch(_) => FailureKind::Usage,
+        CodegenError::Unsupported { .. }
+        | CodegenError::Lower(_)
+        | CodegenError::SharedMemory { .. } => FailureKind::Compile,
+        CodegenError::MissingLibdevice { .. }
+        | CodegenError::Assemble(_)
+        | CodegenError::Disassemble { .. } => FailureKind::Device,
+        CodegenError::Layout(_) | CodegenError::Invalid { .. } | CodegenError::Llvm { .. } => {
+            FailureKind::Internal
+        }
+    };
+    Failure::new(kind, error.to_string())
 }

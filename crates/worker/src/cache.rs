@@ -43,7 +43,9 @@ impl Cache {
         };
         part(env!("CARGO_PKG_VERSION"));
         part(&identity(worker));
-        part(&request.options.ptxas.as_deref().map(identity).unwrap_or_default());
+        for tool in [&request.options.ptxas, &request.options.nvdisasm] {
+            part(&tool.as_deref().map(identity).unwrap_or_default());
+        }
         part(&request.options.arch);
         part(&format!("{:?}", request.options.keep));
         part(&request.ir);
@@ -113,7 +115,7 @@ mod tests {
 
     fn request(ir: &str) -> CompileRequest {
         let keep = Keep::default();
-        let options = CompileOptions { arch: "sm_90a".into(), ptxas: None, keep };
+        let options = CompileOptions { arch: "sm_90a".into(), ptxas: None, nvdisasm: None, keep };
         CompileRequest { ir: ir.to_owned(), options }
     }
 

@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tile_compiler::artifact::Artifact;
+use tile_compiler::artifact::{Artifact, Resources};
 
 use crate::cache::Cache;
 use crate::protocol::{
-    Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Response, RunRequest, Task,
+    AssembleRequest, Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Response, RunRequest, Task,
 };
 
 /// Longest that a compilation may take.
@@ -187,6 +187,21 @@ impl Pool {
         on_event: &mut dyn FnMut(Body),
     ) -> Result<(), WorkerError> {
         self.call(Task::Run(Box::new(request.clone())), RUN_DEADLINE, cancel, on_event)
+    }
+
+    /// Assembles and measures PTX.
+    ///
+    /// # Errors
+    /// See [`WorkerError`].
+    pub fn assemble(&self, request: &AssembleRequest) -> Result<Resources, WorkerError> {
+        let mut resources = None;
+        let task = Task::Assemble(request.clone());
+        self.call(task, COMPILE_DEADLINE, &Cancel::default(), &mut |body| {
+            if let Body::Result(value) = body {
+                resources = serde_json::from_value(value).ok();
+            }
+        })?;
+        resources.ok_or_else(protocol_error)
     }
 
     /// The CUDA devices of this machine; empty without a driver.
@@ -442,7 +457,12 @@ mod tests {
     }
 
     fn request() -> CompileRequest {
-        let options = CompileOptions { arch: "sm_90a".into(), ptxas: None, keep: Keep::default() };
+        let options = CompileOptions {
+                arch: "sm_90a".into(),
+                ptxas: None,
+                nvdisasm: None,
+                keep: Keep::default(),
+            };
         CompileRequest { ir: "ir".into(), options }
     }
 

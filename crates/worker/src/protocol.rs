@@ -26,6 +26,8 @@ pub enum Task {
     Compile(CompileRequest),
     /// Run or time kernels of a file.
     Run(Box<RunRequest>),
+    /// Assemble PTX of any origin; the answer is one [`Body::Result`], the resources.
+    Assemble(AssembleRequest),
     /// Name the CUDA devices; the answer is one [`Body::Result`] each, a [`DeviceInfo`].
     Devices,
 }
@@ -46,6 +48,8 @@ pub struct CompileOptions {
     pub arch: String,
     /// The assembler; without one the artifact ends at PTX.
     pub ptxas: Option<PathBuf>,
+    /// The disassembler; without one the artifact has no SASS.
+    pub nvdisasm: Option<PathBuf>,
     /// Which texts to keep.
     pub keep: Keep,
 }
@@ -110,6 +114,21 @@ impl std::str::FromStr for Device {
                 .ok_or_else(|| format!("`{text}` is not a device; use auto, cpu or cuda:N")),
         }
     }
+}
+
+/// Assemble PTX and measure it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssembleRequest {
+    /// The PTX.
+    pub ptx: String,
+    /// Its target architecture.
+    pub arch: String,
+    /// Warps per CTA, for the occupancy.
+    pub num_warps: u32,
+    /// Dynamic shared memory, in bytes.
+    pub shared_bytes: u32,
+    /// The assembler.
+    pub ptxas: PathBuf,
 }
 
 /// A CUDA device.
