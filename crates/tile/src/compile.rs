@@ -40,7 +40,11 @@ impl Compiler {
     }
 
     /// Compiles tile IR.
-    pub(crate) fn compile(&self, function: &Function, keep: Keep) -> Result<Artifact, CommandError> {
+    pub(crate) fn compile(
+        &self,
+        function: &Function,
+        keep: Keep,
+    ) -> Result<Artifact, CommandError> {
         let options = CompileOptions {
             arch: self.arch.clone(),
             ptxas: self.ptxas.clone(),
@@ -59,8 +63,9 @@ impl Compiler {
 
 /// Workers that are this very executable.
 pub(crate) fn pool() -> Result<Pool, CommandError> {
-    let command = WorkerCommand::current_exe()
-        .map_err(|error| CommandError::device(format!("cannot find the tile executable: {error}")))?;
+    let command = WorkerCommand::current_exe().map_err(|error| {
+        CommandError::device(format!("cannot find the tile executable: {error}"))
+    })?;
     Ok(Pool::new(command, Cache::user()))
 }
 

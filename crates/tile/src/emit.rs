@@ -63,9 +63,11 @@ fn write_stage(
         Stage::Llvm => Listing { text: artifact.llvm_ir.clone(), line_map: LineMap::default() },
         Stage::Sass => match &artifact.sass {
             Some(sass) => Listing { text: sass.text.clone(), line_map: sass.line_map.clone() },
-            None => return Err(CommandError::device(
-                "there is no nvdisasm to disassemble with; `tile doctor --fix` fetches it",
-            )),
+            None => {
+                return Err(CommandError::device(
+                    "there is no nvdisasm to disassemble with; `tile doctor --fix` fetches it",
+                ));
+            }
         },
         Stage::Cubin => return cubin(out, selected, artifact),
         Stage::Ast | Stage::Tile => Listing::default(),
@@ -86,7 +88,11 @@ fn write_stage(
     text(out, &readable.annotated(comment, &source))
 }
 
-fn cubin(out: Option<&Path>, selected: &Selected, artifact: &Artifact) -> Result<Exit, CommandError> {
+fn cubin(
+    out: Option<&Path>,
+    selected: &Selected,
+    artifact: &Artifact,
+) -> Result<Exit, CommandError> {
     let Some(cubin) = &artifact.cubin else {
         let message = format!("{} has no machine code", selected.name);
         return Err(CommandError::device(message));

@@ -145,7 +145,15 @@ fn table(infos: &[Info]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header([
-        "kernel", "for", "registers", "shared", "spills", "occupancy", "limited by", "PTX", "ms",
+        "kernel",
+        "for",
+        "registers",
+        "shared",
+        "spills",
+        "occupancy",
+        "limited by",
+        "PTX",
+        "ms",
     ]);
     for info in infos {
         let ms = &info.ms;

@@ -15,9 +15,7 @@ mod check;
 mod cli;
 mod compile;
 mod doctor;
-mod emit;
 mod explain;
-mod info;
 mod lsp;
 mod output;
 mod render;
@@ -43,8 +41,6 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Lsp(_) => lsp::run(),
-        Command::Emit(arguments) => emit::run(&arguments),
-        Command::Info(arguments) => info::run(&arguments),
         Command::Worker => Ok(worker::run()),
         _ => Err(CommandError::usage("not here yet")),
     }

@@ -6,7 +6,7 @@
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tile_codegen::{Arch, CodegenError, Target};
+use tile_codegen::{CodegenError, Target};
 use tile_compiler::ir;
 use tile_worker::protocol::{
     AssembleRequest, Body, CompileRequest, Failure, FailureKind, Request, Response, Task,
