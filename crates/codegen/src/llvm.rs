@@ -11,6 +11,7 @@ mod cast;
 mod control;
 mod convert;
 mod debug;
+mod dot;
 mod index;
 mod math;
 mod memory;
@@ -131,6 +132,7 @@ impl<'f> Emitter<'f> {
             Opcode::AtomicRmw | Opcode::AtomicCas => self.atomic(inst, data),
             Opcode::Reduce => self.reduce(inst, data),
             Opcode::ConvertLayout => self.convert(inst, data),
+            Opcode::Dot => self.dot(data),
             Opcode::For => self.counted_loop(data),
             Opcode::While => self.while_loop(data),
             Opcode::If => self.branch(data),

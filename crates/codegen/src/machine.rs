@@ -50,7 +50,7 @@ pub(crate) fn generate(
         link_libdevice(&context, &llvm, path)?;
     }
     llvm.verify().map_err(|error| failed("finds the module malformed", &error.to_string()))?;
-    llvm.run_passes("default<O3>", &machine, PassBuilderOptions::create())
+    llvm.run_passes("globaldce,default<O3>", &machine, PassBuilderOptions::create())
         .map_err(|error| failed("fails to optimize", &error.to_string()))?;
     let llvm_ir = if keep_llvm { llvm.print_to_string().to_string() } else { String::new() };
     let output = machine

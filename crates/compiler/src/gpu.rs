@@ -5,12 +5,14 @@
 //! | pass | what it does |
 //! |---|---|
 //! | [`coalesce`] | gives each memory access the layout that moves the most bytes per instruction |
+//! | [`product`] | picks the instruction of each matrix product, and its layouts |
 //! | [`assign`] | spreads these layouts to all other values |
 //! | [`rebuild`] | writes the function anew at GPU level, with conversions where layouts meet |
 //! | common subexpressions, dead code | as at tile level |
 
 pub mod assign;
 pub mod coalesce;
+pub mod product;
 mod propagate;
 pub mod rebuild;
 
@@ -59,9 +61,9 @@ pub struct GpuTarget {
 /// # Errors
 /// When a tile has no layout or an operation is not supported on the target.
 pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerError> {
-    let anchors = coalesce::choose(&func, target)?;
-    let layouts = assign::assign(&func, anchors)?;
-    let mut lowered = rebuild::rebuild(&func, &layouts)?;
+    let anchors = coalesce::choose(&func)?;
+    let layouts = assign::assign(&func, anchors, target)?;
+    let mut lowered = rebuild::rebuild(&func, &layouts, target)?;
     check("rebuild", &lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);

@@ -246,7 +246,7 @@ impl Emitter<'_> {
         ));
     }
 
-    fn vector_of(&mut self, ty: Ty, values: &[Val]) -> Val {
+    pub(super) fn vector_of(&mut self, ty: Ty, values: &[Val]) -> Val {
         let count = values.len();
         values.iter().enumerate().fold(Val::Poison, |vector, (at, value)| {
             self.text

@@ -9,8 +9,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::coalesce::{Anchors, default_layout};
-use super::propagate;
-use super::{LANES, LowerError};
+use super::{GpuTarget, LANES, LowerError, product, propagate};
 use crate::ir::{Function, Inst, InstData, Opcode, Region, Value};
 use crate::layout::LinearLayout;
 
@@ -32,9 +31,9 @@ pub struct Layouts {
 ///
 /// # Errors
 /// When some tile has no layout.
-pub fn assign(func: &Function, anchors: Anchors) -> Result<Layouts, LowerError> {
+pub fn assign(func: &Function, anchors: Anchors, target: GpuTarget) -> Result<Layouts, LowerError> {
     let layouts = Layouts { work: anchors.layouts, ..Layouts::default() };
-    let mut assigner = Assigner { func, layouts, settle: false };
+    let mut assigner = Assigner { func, target, layouts, settle: false };
     for _ in 0..SWEEPS {
         assigner.forward(func.body)?;
     }
@@ -49,6 +48,7 @@ pub fn assign(func: &Function, anchors: Anchors) -> Result<Layouts, LowerError> 
 
 struct Assigner<'f> {
     func: &'f Function,
+    target: GpuTarget,
     layouts: Layouts,
     /// Whether values that must have a home but follow no anchor get one now.
     settle: bool,
@@ -80,7 +80,7 @@ impl Assigner<'_> {
             Opcode::AtomicRmw | Opcode::AtomicCas => self.layouts.work[inst].clone(),
             Opcode::Reduce => self.across(inst, data)?,
             Opcode::Scan | Opcode::Sort => self.across(inst, data)?,
-            Opcode::Dot | Opcode::DotScaled => self.product(inst, data)?,
+            Opcode::Dot => self.product(inst, data)?,
             Opcode::Histogram => Some(default_layout(self.func, self.shape(data.result()))?),
             Opcode::Split | Opcode::Join | Opcode::Cat | Opcode::Gather => {
                 let followed = self.operands_home(data)?;
@@ -128,8 +128,8 @@ impl Assigner<'_> {
 
     fn product(&mut self, inst: Inst, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
         if self.layouts.work[inst].is_none() {
-            let layout = default_layout(self.func, self.shape(data.result()))?;
-            self.layouts.work[inst] = Some(layout);
+            let layouts = product::layouts(self.func, data, self.target)?;
+            self.layouts.work[inst] = Some(layouts.acc);
         }
         Ok(self.layouts.work[inst].clone())
     }
@@ -149,6 +149,9 @@ impl Assigner<'_> {
     /// A home for operations that move elements between registers, when no operand has one that
     /// fits.
     fn rearranged(&self, data: &InstData) -> Result<LinearLayout, LowerError> {
+        if data.opcode == Opcode::Join && self.shape(data.operand(0)).is_empty() {
+            return Ok(LinearLayout::empty().join_axis()?);
+        }
         let shape = match data.opcode {
             Opcode::Join | Opcode::Cat => self.shape(data.operand(0)),
             _ => self.shape(data.result()),
@@ -279,8 +282,11 @@ impl Assigner<'_> {
             data.uses().for_each(|value| self.ask(value, layout.clone()));
             return Ok(());
         }
-        if let (Opcode::Dot, Some(layout)) = (data.opcode, self.layouts.work[inst].clone()) {
-            self.ask(data.operand(2), layout);
+        if data.opcode == Opcode::Dot {
+            let layouts = product::layouts(self.func, data, self.target)?;
+            for (slot, layout) in [layouts.lhs, layouts.rhs, layouts.acc].into_iter().enumerate() {
+                self.ask(data.operand(slot), layout);
+            }
             return Ok(());
         }
         let Some(&result) = data.results.first() else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! Layouts of memory accesses: which thread touches which address.
 //!
-//! In: a verified tile-level function. Out: one layout per memory access and per matrix product,
-//! the *anchors* that all other layouts follow. Neighboring threads get neighboring addresses, and
+//! In: a verified tile-level function. Out: one layout per memory access, the
+//! *anchors* that other layouts follow. Neighboring threads get neighboring addresses, and
 //! each thread as many as one instruction moves: the smallest of 16 bytes, the run of contiguous
 //! and aligned addresses, and what leaves work for every thread. Accesses to tiles of one shape
 //! that run along the same axis share the widest choice, so that values pass between them without
@@ -11,7 +11,7 @@ use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{GpuTarget, LANES};
+use super::LANES;
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{Function, Inst, Opcode, Shape, Value};
 use crate::layout::{BlockedLayout, LayoutError, LinearLayout};
@@ -19,7 +19,7 @@ use crate::layout::{BlockedLayout, LayoutError, LinearLayout};
 /// The widest access of one thread, in bytes.
 const MAX_VECTOR_BYTES: i64 = 16;
 
-/// Layouts that memory accesses and matrix products ask for.
+/// Layouts that memory accesses ask for.
 #[derive(Debug, Default)]
 pub struct Anchors {
     /// By instruction; `None` for those that ask for nothing.
@@ -32,7 +32,7 @@ type Group = (Shape, SmallVec<[usize; 4]>);
 ///
 /// # Errors
 /// When a shape or the number of warps is not a power of two.
-pub fn choose(func: &Function, _target: GpuTarget) -> Result<Anchors, LayoutError> {
+pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
     let infos = AxisInfos::of(func);
     let mut widths: FxHashMap<Group, usize> = FxHashMap::default();
     let mut accesses = Vec::new();

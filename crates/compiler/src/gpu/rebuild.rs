@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::assign::Layouts;
 use super::coalesce::default_layout;
-use super::{LowerError, propagate};
+use super::{GpuTarget, LowerError, product, propagate};
 use crate::ir::{
     Attrs, Builder, Effects, Function, Inst, InstData, LayoutId, Level, Opcode, Region, Type,
     Value, ValueDef,
@@ -26,7 +26,11 @@ use crate::layout::LinearLayout;
 ///
 /// # Errors
 /// When some tile has no layout.
-pub fn rebuild(func: &Function, layouts: &Layouts) -> Result<Function, LowerError> {
+pub fn rebuild(
+    func: &Function,
+    layouts: &Layouts,
+    target: GpuTarget,
+) -> Result<Function, LowerError> {
     let mut new = Function::new(func.name.clone(), Level::Gpu, func.options.clone());
     new.locs = func.locs.clone();
     new.files = func.files.clone();
@@ -36,6 +40,7 @@ pub fn rebuild(func: &Function, layouts: &Layouts) -> Result<Function, LowerErro
     }
     let mut rebuilder = Rebuilder {
         old: func,
+        target,
         layouts,
         regions: SecondaryMap::with_default(new.body),
         new,
@@ -53,6 +58,7 @@ pub fn rebuild(func: &Function, layouts: &Layouts) -> Result<Function, LowerErro
 
 struct Rebuilder<'f> {
     old: &'f Function,
+    target: GpuTarget,
     layouts: &'f Layouts,
     new: Function,
     /// New region of each old one that was begun.
@@ -148,14 +154,11 @@ impl Rebuilder<'_> {
     }
 
     fn dot(&mut self, inst: Inst, data: &InstData) -> Result<(), LowerError> {
-        let layout = self.layouts.work[inst].as_ref().ok_or_else(|| LowerError::Unsupported {
-            opcode: data.opcode,
-            reason: "no layout was chosen for its result".to_owned(),
-        })?;
-        let lhs = self.anywhere(data.operand(0))?;
-        let rhs = self.anywhere(data.operand(1))?;
-        let acc = self.get(data.operand(2), layout)?;
-        self.emit(inst, data, vec![Some(lhs), Some(rhs), Some(acc)], Some(layout))
+        let layouts = product::layouts(self.old, data, self.target)?;
+        let lhs = self.get(data.operand(0), &layouts.lhs)?;
+        let rhs = self.get(data.operand(1), &layouts.rhs)?;
+        let acc = self.get(data.operand(2), &layouts.acc)?;
+        self.emit(inst, data, vec![Some(lhs), Some(rhs), Some(acc)], Some(&layouts.acc))
     }
 
     /// Writes an instruction with its results in `layout`, operands as that implies.
