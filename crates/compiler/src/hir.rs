@@ -11,7 +11,8 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::source::TextRange;
+use crate::diagnostic::Diagnostic;
+use crate::source::{LineIndex, TextRange};
 
 mod lower;
 pub mod pretty;
@@ -57,6 +58,17 @@ impl Module {
     /// Indices of the items that bind `name`, in source order.
     pub fn items_named(&self, name: &str) -> impl DoubleEndedIterator<Item = u32> + '_ {
         self.index.0.get(name).into_iter().flatten().copied()
+    }
+
+    /// True when an `allow` comment switches `diagnostic` off. `lines` indexes `text`, the text
+    /// of the file that the module and the diagnostic are of.
+    pub fn is_allowed(&self, lines: &LineIndex, text: &str, diagnostic: &Diagnostic) -> bool {
+        let line = lines.line(diagnostic.primary.range.start);
+        let code = diagnostic.code.name();
+        let family = code.split('/').next().unwrap_or(code);
+        self.allows.iter().any(|allow| {
+            (*allow.code == *code || *allow.code == *family) && allow.line(lines, text) == line
+        })
     }
 
     /// Fills [`Module::index`].
@@ -557,4 +569,21 @@ pub struct Allow {
     pub code: Arc<str>,
     /// True when code stands before it on its line.
     pub trailing: bool,
+}
+
+impl Allow {
+    /// The line (from zero) on which the code is switched off: its own when it ends a line of
+    /// code, else the next line that is neither blank nor a comment.
+    pub fn line(&self, lines: &LineIndex, text: &str) -> u32 {
+        let own = lines.line(self.range.start);
+        if self.trailing {
+            return own;
+        }
+        let is_code = |line: &u32| {
+            let (start, end) = (lines.line_start(*line), lines.line_start(line + 1));
+            let line = text.get(start as usize..end as usize).unwrap_or_default().trim();
+            !line.is_empty() && !line.starts_with('#')
+        };
+        (own + 1..lines.line_count()).find(is_code).unwrap_or(own)
+    }
 }

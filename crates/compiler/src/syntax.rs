@@ -11,8 +11,12 @@ use tree_sitter::{InputEdit, Node, Parser, Point, Tree};
 use crate::diagnostic::Diagnostic;
 use crate::source::{FileId, TextRange};
 
+use self::kind::Kind;
+
 mod error;
 pub(crate) mod kind;
+#[cfg(test)]
+mod tests;
 
 /// A syntax tree and the text it describes.
 #[derive(Debug, Clone)]
@@ -67,6 +71,23 @@ impl Parse {
         self.tree.root_node()
     }
 
+    /// Every `# tile:` line in source order. They are extras, which may stand anywhere in the
+    /// tree, so they are found by their text.
+    pub(crate) fn scenario_lines(&self) -> Vec<Node<'_>> {
+        let mut lines: Vec<Node<'_>> = Vec::new();
+        for (at, marker) in self.text.match_indices("tile:") {
+            let before = self.text[..at].trim_end_matches([' ', '\t']);
+            if !before.ends_with('#') {
+                continue;
+            }
+            let start = before.len() - 1;
+            let node = self.root().descendant_for_byte_range(start, at + marker.len());
+            let line = node.and_then(enclosing_scenario_line);
+            lines.extend(line.filter(|line| lines.last() != Some(line)));
+        }
+        lines
+    }
+
     /// Syntax errors, in source order, one per broken place.
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic> {
         error::diagnostics(self, file)
@@ -105,6 +126,17 @@ fn point(text: &str, offset: usize) -> Point {
     let row = before.iter().filter(|&&byte| byte == b'\n').count();
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     Point { row, column: offset - start }
+}
+
+fn enclosing_scenario_line(node: Node<'_>) -> Option<Node<'_>> {
+    let mut current = Some(node);
+    while let Some(node) = current {
+        if Kind::of(node) == Kind::ScenarioLine {
+            return current;
+        }
+        current = node.parent();
+    }
+    None
 }
 
 /// Range of a node.

@@ -137,6 +137,7 @@ kinds! {
     TypedDefaultParameter = "typed_default_parameter",
     TypedParameter = "typed_parameter",
     UnaryOperator = "unary_operator",
+    Unfinished = "unfinished",
     UnionType = "union_type",
     ConstrainedType = "constrained_type",
     WhileStatement = "while_statement",

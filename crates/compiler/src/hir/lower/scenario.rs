@@ -13,7 +13,7 @@ use crate::syntax::kind::{Field, Kind};
 /// Adds the scenarios, their launches, and the `allow` comments to `module`.
 pub(super) fn lower(parse: &Parse, module: &mut Module) {
     let mut run: Vec<Node<'_>> = Vec::new();
-    for line in scenario_lines(parse) {
+    for line in parse.scenario_lines() {
         let statement = Field::Statement.of(line);
         if let Some(allow) = statement.filter(|node| Kind::of(*node) == Kind::Allow) {
             add_allow(parse, line, allow, module);
@@ -27,38 +27,6 @@ pub(super) fn lower(parse: &Parse, module: &mut Module) {
     }
     finish(parse, &mut run, module);
     module.launches.sort_by_key(|launch| launch.range);
-}
-
-/// Every scenario line in source order. They are extras, which may stand anywhere in the tree, so
-/// they are found by their text.
-fn scenario_lines(parse: &Parse) -> Vec<Node<'_>> {
-    let text = parse.text();
-    let mut lines: Vec<Node<'_>> = Vec::new();
-    for (at, marker) in text.match_indices("tile:") {
-        let before = text[..at].trim_end_matches([' ', '\t']);
-        if !before.ends_with('#') {
-            continue;
-        }
-        let start = before.len() - 1;
-        let node = parse.root().descendant_for_byte_range(start, at + marker.len());
-        if let Some(line) = node.and_then(enclosing_line)
-            && lines.last() != Some(&line)
-        {
-            lines.push(line);
-        }
-    }
-    lines
-}
-
-fn enclosing_line(node: Node<'_>) -> Option<Node<'_>> {
-    let mut current = Some(node);
-    while let Some(node) = current {
-        if Kind::of(node) == Kind::ScenarioLine {
-            return current;
-        }
-        current = node.parent();
-    }
-    None
 }
 
 fn add_allow(parse: &Parse, line: Node<'_>, allow: Node<'_>, module: &mut Module) {
