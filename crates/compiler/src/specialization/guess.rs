@@ -9,12 +9,14 @@
 //!    compared with strings is `""`; what is only compared with `None` is `None`; the bound of an
 //!    unrolled loop is 4; a tile extent is 1024 when it is the only one, 64 in general, and 32
 //!    when its name ends in `K` in a kernel that multiplies matrices; a name that begins with
-//!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4, and any other integer is 64;
+//!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
+//!    and any other number is 64;
 //! 4. for other parameters, by use: what is loaded or stored through is `*fp32:16`, or
-//!    `*i64:16` when what is loaded serves as an index, bound or bit field; what has
-//!    descriptor methods is `tensordesc<fp32[64, 64]>`; what meets loaded data or float
-//!    literals in arithmetic, or is called `eps`, `scale`, `alpha`, `beta`, `lr`, `p` or the
-//!    like, is `fp32`; anything else is `i32`.
+//!    `*i64:16` when what is loaded serves as an index, bound or bit field, or its name says
+//!    so (`indices`, `row_idx`, `cu_seqlens`); what has descriptor methods is
+//!    `tensordesc<fp32[64, 64]>`; what is only compared with `None` is `None`; what meets
+//!    loaded data or floats in arithmetic and bounds nothing, or is called `eps`, `scale`,
+//!    `alpha`, `beta`, `lr`, `p` or the like, is `fp32`; anything else is `i32`.
 //!
 //! Pointers are found by use, not by name: see [`super::usage`]. A parameter that is never used
 //! is a pointer when its name says so (`x_ptr`, `XPtr`, `pointer`).
@@ -55,6 +57,9 @@ pub(super) fn constexpr(name: &str, uses: &Use, kernel: KernelFacts) -> ConstArg
     if uses.condition && !is_number {
         return ConstArg::Bool(false);
     }
+    if is_float(name, uses) && !uses.extent {
+        return ConstArg::Float(1f64.to_bits());
+    }
     ConstArg::Int(integer(name, uses, kernel))
 }
 
@@ -77,10 +82,18 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
         return number("tensordesc<fp32[64, 64]>");
     }
     if uses.pointer || (*uses == Use::default() && named_pointer(name)) {
-        let element = if uses.integer_elements { "*i64" } else { "*fp32" };
+        let integers = uses.integer_elements || named_index(name);
+        let element = if integers { "*i64" } else { "*fp32" };
         return ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
     }
-    number(if uses.float || named_float(name) { "fp32" } else { "i32" })
+    if uses.none_test && !uses.number && !uses.float {
+        return ArgSpec::Constexpr(ConstArg::None);
+    }
+    number(if is_float(name, uses) { "fp32" } else { "i32" })
+}
+
+fn is_float(name: &str, uses: &Use) -> bool {
+    (uses.float && !uses.integral) || named_float(name)
 }
 
 /// A runtime argument about whose alignment nothing is known.
@@ -91,6 +104,14 @@ pub(super) fn number(signature: &str) -> ArgSpec {
 fn named_pointer(name: &str) -> bool {
     let lower = name.to_lowercase();
     lower.ends_with("ptr") || lower.ends_with("pointer") || lower.starts_with("ptr_")
+}
+
+/// Words in the names of tensors that hold indices or extents.
+const INDEX_WORDS: &[&str] =
+    &["ids", "idx", "index", "indices", "lens", "lengths", "offsets", "seqlen", "seqlens"];
+
+fn named_index(name: &str) -> bool {
+    name.to_lowercase().split('_').any(|word| INDEX_WORDS.contains(&word))
 }
 
 /// Names that authors give to floating-point scalars.
@@ -114,5 +135,8 @@ const FLOAT_NAMES: &[&str] = &[
 
 fn named_float(name: &str) -> bool {
     let lower = name.to_lowercase();
-    FLOAT_NAMES.contains(&lower.as_str()) || lower.ends_with("_scale") || lower.ends_with("_eps")
+    FLOAT_NAMES.contains(&lower.as_str())
+        || lower.ends_with("_scale")
+        || lower.ends_with("_eps")
+        || lower.starts_with("eps_")
 }

@@ -30,6 +30,8 @@ pub(super) struct Use {
     pub(super) number: bool,
     /// It takes part in floating-point arithmetic.
     pub(super) float: bool,
+    /// It must be an integer: it bounds a loop or indices, or is an operand of `//`, `&`, `<<`.
+    pub(super) integral: bool,
     /// It is an extent of a tile.
     pub(super) extent: bool,
     /// It is a condition by itself.
@@ -42,7 +44,7 @@ pub(super) struct Use {
     pub(super) dtype: bool,
     /// It bounds a loop that is unrolled.
     pub(super) unrolled: bool,
-    /// It is an operand's extent in a function that multiplies matrices.
+    /// It is called.
     pub(super) called: bool,
 }
 
@@ -263,10 +265,7 @@ impl<'a> BodyUses<'a> {
                 Expr::Compare { first, rest } => {
                     let mut left = *first;
                     for (op, right) in rest {
-                        if matches!(
-                            op,
-                            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge
-                        ) {
+                        if is_order(*op) {
                             self.number(left, false);
                             self.number(*right, false);
                         }
@@ -282,6 +281,7 @@ impl<'a> BodyUses<'a> {
     fn number(&mut self, operand: ExprId, integral: bool) {
         if let Some(at) = self.direct(operand) {
             self.uses[at].number = true;
+            self.uses[at].integral |= integral;
         }
         if integral && let Some(Origin::Loaded(at)) = self.origin(operand) {
             self.uses[at].integer_elements = true;
@@ -292,17 +292,32 @@ impl<'a> BodyUses<'a> {
     fn scan_floats(&mut self) {
         let body = self.body;
         for expr in body.exprs.values() {
-            let Expr::Binary { op, lhs, rhs } = expr else { continue };
-            if op_is_integral(*op) {
-                continue;
-            }
-            for (param, other) in [(*lhs, *rhs), (*rhs, *lhs)] {
-                if let Some(at) = self.direct(param)
-                    && self.is_float(other, 0)
-                {
-                    self.uses[at].float = true;
+            match expr {
+                Expr::Binary { op, lhs, rhs } if !op_is_integral(*op) => {
+                    for (param, other) in [(*lhs, *rhs), (*rhs, *lhs)] {
+                        self.meets(param, other, false);
+                    }
                 }
+                Expr::Compare { first, rest } => {
+                    for (op, right) in rest {
+                        let ordered = is_order(*op);
+                        self.meets(*first, *right, ordered);
+                        self.meets(*right, *first, ordered);
+                    }
+                }
+                _ => {}
             }
+        }
+    }
+
+    /// Marks a parameter by what stands at the other side of an operator. What is ordered against
+    /// something that is no float bounds indices.
+    fn meets(&mut self, param: ExprId, other: ExprId, ordered: bool) {
+        let Some(at) = self.direct(param) else { return };
+        if self.is_float(other, 0) {
+            self.uses[at].float = true;
+        } else if ordered {
+            self.uses[at].integral = true;
         }
     }
 
@@ -394,6 +409,7 @@ impl<'a> BodyUses<'a> {
             for leaf in leaves(self.body, arg.value) {
                 if let Some(at) = self.direct(leaf) {
                     self.uses[at].number = true;
+                    self.uses[at].integral = true;
                     self.uses[at].unrolled |= unrolled;
                 }
                 if let Some(Origin::Loaded(at)) = self.origin(leaf) {
@@ -545,6 +561,7 @@ impl<'a> BodyUses<'a> {
                 outer.integer_elements |= inner.pointer && inner.integer_elements;
                 outer.number |= inner.number && !inner.pointer;
                 outer.float |= inner.float;
+                outer.integral |= inner.integral;
                 outer.extent |= inner.extent;
                 outer.condition |= inner.condition;
                 outer.none_test |= inner.none_test;
@@ -572,6 +589,10 @@ fn is_float_dtype(body: &Body, id: ExprId) -> bool {
         Expr::Attribute { attr, .. } => attr.contains("float"),
         _ => false,
     }
+}
+
+fn is_order(op: CompareOp) -> bool {
+    matches!(op, CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge)
 }
 
 /// Operators whose operands are integers.
