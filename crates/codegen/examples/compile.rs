@@ -32,7 +32,6 @@ fn run() -> Result<String, String> {
     let target = Target { arch: arch.parse().map_err(|error| format!("{error}"))? };
     let keep = Keep { gpu: true, llvm: true, sass: false };
     let ptxas = std::env::var_os("TILE_PTXAS").map(PathBuf::from);
-    let ptxas = ptxas.filter(|_| stage == "info" || stage == "llvm");
     let options = Options { keep, ptxas, nvdisasm: None };
     let artifact = compile(&func, target, &options).map_err(|error| error.to_string())?;
     Ok(match stage.as_str() {

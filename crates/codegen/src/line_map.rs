@@ -25,7 +25,7 @@ pub fn relocate(ptx: &str, func: &Function) -> (String, LineMap) {
     let mut body = String::with_capacity(ptx.len());
     for line in ptx.lines() {
         let directive = line.trim_start();
-        if let Some(rest) = directive.strip_prefix(".loc") {
+        if let Some(rest) = directive.strip_prefix(".loc\t") {
             let loc = numbered_location(rest, func);
             located = relocation.enter(loc, &mut body);
         } else if directive.starts_with(".file") {

@@ -8,10 +8,13 @@
 mod across;
 mod arith;
 mod cast;
+mod code;
 mod control;
 mod convert;
 mod debug;
+mod diagnose;
 mod dot;
+mod exchange;
 mod index;
 mod math;
 mod memory;
@@ -65,6 +68,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         indices: FxHashMap::default(),
         thread: None,
         libdevice_function: None,
+        strings: Vec::new(),
     };
     for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
         emitter.values.insert(arg, vec![Val::Param(at as u32)]);
@@ -93,6 +97,8 @@ struct Emitter<'f> {
     /// The thread's number in the CTA.
     thread: Option<Val>,
     libdevice_function: Option<String>,
+    /// Definitions of string constants.
+    strings: Vec<String>,
 }
 
 type Emitted = Result<(), CodegenError>;
@@ -133,6 +139,14 @@ impl<'f> Emitter<'f> {
             Opcode::Reduce => self.reduce(inst, data),
             Opcode::ConvertLayout => self.convert(inst, data),
             Opcode::Dot => self.dot(data),
+            Opcode::Scan => self.scan(inst, data),
+            Opcode::Sort => self.sort(inst, data),
+            Opcode::Gather => self.gather(inst, data),
+            Opcode::Histogram => self.histogram(inst, data),
+            Opcode::MapElements => self.map_elements(data),
+            Opcode::InlineAsm => self.inline_asm(data),
+            Opcode::DeviceAssert => self.device_assert(data),
+            Opcode::DevicePrint => self.device_print(data),
             Opcode::For => self.counted_loop(data),
             Opcode::While => self.while_loop(data),
             Opcode::If => self.branch(data),
@@ -226,8 +240,8 @@ impl<'f> Emitter<'f> {
                 shared::SYMBOL
             );
         }
-        for declaration in &self.text.declarations {
-            let _ = writeln!(out, "{declaration}");
+        for line in self.strings.iter().chain(&self.text.declarations) {
+            let _ = writeln!(out, "{line}");
         }
         self.write_function(&mut out);
         self.write_metadata(&mut out);

@@ -26,7 +26,7 @@ impl Emitter<'_> {
     }
 
     /// Writes into the entry block, which dominates everything.
-    fn in_prelude<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn in_prelude<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
         let back = self.text.switch_to(self.prelude);
         let location = self.text.location.take();
         let result = write(self);

@@ -124,8 +124,8 @@ impl Emitter<'_> {
                 self.plain_store(words, ptrs[group[0]], &packed);
                 continue;
             }
-            let modifiers = format!("{}{}", cache(hints.cache), eviction(hints.evict));
-            self.asm_store(words, ptrs[group[0]], predicate, &packed, &modifiers);
+            let modifiers = modifiers(hints.cache, hints.evict);
+            self.asm_store(words, ptrs[group[0]], predicate, &packed, modifiers);
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Emitter<'_> {
         self.thread_without(masks.lane, warp)
     }
 
-    fn both(&mut self, a: Option<Val>, b: Option<Val>) -> Option<Val> {
+    pub(super) fn both(&mut self, a: Option<Val>, b: Option<Val>) -> Option<Val> {
         match (a, b) {
             (Some(a), Some(b)) => Some(self.text.binary("and", Ty::Int(1), a, b)),
             (a, b) => a.or(b),
@@ -291,11 +291,8 @@ impl Emitter<'_> {
         let outputs =
             if count == 1 { outputs[0].clone() } else { format!("{{{}}}", outputs.join(", ")) };
         let volatile = if hints.volatile { ".volatile" } else { "" };
-        let modifiers = if hints.volatile {
-            String::new()
-        } else {
-            format!("{}{}", cache(hints.cache), eviction(hints.evict))
-        };
+        let modifiers =
+            if hints.volatile { "" } else { modifiers(hints.cache, hints.evict) };
         let _ = write!(
             asm,
             "{guard}ld{volatile}.global{modifiers}{} {outputs}, [${count}];",
@@ -542,22 +539,17 @@ fn is_plain(hints: &LoadHints) -> bool {
         && hints.evict == Eviction::Normal
 }
 
-/// `.cv` is accepted and, as in Triton, has no effect.
-fn cache(modifier: CacheModifier) -> &'static str {
-    match modifier {
-        CacheModifier::Default | CacheModifier::Cv => "",
-        CacheModifier::Ca => ".ca",
-        CacheModifier::Cg => ".cg",
-        CacheModifier::Wb => ".wb",
-        CacheModifier::Cs => ".cs",
-        CacheModifier::Wt => ".wt",
-    }
-}
-
-fn eviction(priority: Eviction) -> &'static str {
-    match priority {
-        Eviction::Normal => "",
-        Eviction::First => ".L1::evict_first",
-        Eviction::Last => ".L1::evict_last",
+/// PTX takes a cache operator or an eviction priority, not both; the operator says more. `.cv` is
+/// accepted and, as in Triton, has no effect.
+fn modifiers(cache: CacheModifier, evict: Eviction) -> &'static str {
+    match (cache, evict) {
+        (CacheModifier::Ca, _) => ".ca",
+        (CacheModifier::Cg, _) => ".cg",
+        (CacheModifier::Wb, _) => ".wb",
+        (CacheModifier::Cs, _) => ".cs",
+        (CacheModifier::Wt, _) => ".wt",
+        (CacheModifier::Default | CacheModifier::Cv, Eviction::First) => ".L1::evict_first",
+        (CacheModifier::Default | CacheModifier::Cv, Eviction::Last) => ".L1::evict_last",
+        (CacheModifier::Default | CacheModifier::Cv, Eviction::Normal) => "",
     }
 }

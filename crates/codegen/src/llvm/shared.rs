@@ -12,6 +12,7 @@ use cranelift_entity::SecondaryMap;
 use tile_compiler::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Value};
 use tile_compiler::layout::{Conversion, LayoutError, plan_conversion};
 
+use super::exchange;
 use crate::CodegenError;
 
 /// The symbol of dynamic shared memory.
@@ -159,6 +160,13 @@ fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, CodegenError> 
             _ => 0,
         }),
         (Opcode::Reduce, Attrs::Axis(axis)) => reduce_bytes(func, data, axis.axis as usize),
+        (Opcode::Scan, Attrs::Scan(scan)) => Ok(exchange_bytes(func, data, scan.axis as usize)),
+        (Opcode::Sort, _) => {
+            let axis = func.ty(data.operand(0)).shape().len() - 1;
+            Ok(exchange_bytes(func, data, axis))
+        }
+        (Opcode::Gather, _) => Ok(tile_bytes(func, data.operand(0))),
+        (Opcode::Histogram, _) => Ok(tile_bytes(func, data.result())),
         (Opcode::AtomicRmw | Opcode::AtomicCas, _) => {
             let result = data.result();
             let used = func.insts.values().any(|user| user.uses().any(|value| value == result));
@@ -192,6 +200,21 @@ fn reduce_bytes(func: &Function, data: &InstData, axis: usize) -> Result<u32, Co
         (partials * element_bytes(elem)).next_multiple_of(16)
     });
     Ok(bytes.sum())
+}
+
+/// The operands of a butterfly that leaves the warp.
+fn exchange_bytes(func: &Function, data: &InstData, axis: usize) -> u32 {
+    let layout = func.ty(data.operand(0)).layout().map(|id| &func.layouts[id]);
+    if !layout.is_some_and(|layout| exchange::leaves_warp(layout, axis)) {
+        return 0;
+    }
+    data.uses().map(|value| tile_bytes(func, value)).sum()
+}
+
+fn tile_bytes(func: &Function, value: Value) -> u32 {
+    let ty = func.ty(value);
+    let bytes = ty.elem().map_or(0, element_bytes) * ty.numel() as u32;
+    bytes.next_multiple_of(16)
 }
 
 fn shared_result_bytes(func: &Function, result: Value) -> u32 {
