@@ -52,7 +52,12 @@ impl Emitter<'_> {
     }
 
     /// Applies the region to two elements.
-    pub(super) fn combine(&mut self, region: Region, a: &[Val], b: &[Val]) -> Result<Tuple, CodegenError> {
+    pub(super) fn combine(
+        &mut self,
+        region: Region,
+        a: &[Val],
+        b: &[Val],
+    ) -> Result<Tuple, CodegenError> {
         let args = self.func.regions[region].args.clone();
         for (&arg, &value) in args.iter().zip(a.iter().chain(b)) {
             self.set(arg, vec![value]);

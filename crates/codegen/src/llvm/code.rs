@@ -93,9 +93,8 @@ impl Emitter<'_> {
                 let mut padded = chunk.to_vec();
                 padded.resize(per_word, Val::Poison);
                 let vector = self.vector_of(narrow, &padded);
-                let word = self
-                    .text
-                    .op(format_args!("bitcast <{per_word} x {narrow}> {vector} to i32"));
+                let word =
+                    self.text.op(format_args!("bitcast <{per_word} x {narrow}> {vector} to i32"));
                 (Ty::Int(32), word)
             })
             .collect()

@@ -61,9 +61,7 @@ impl Emitter<'_> {
         let i32 = Ty::Int(32);
         let pids: Vec<Val> = ["x", "y", "z"]
             .iter()
-            .map(|axis| {
-                self.text.call(&format!("llvm.nvvm.read.ptx.sreg.ctaid.{axis}"), i32, &[])
-            })
+            .map(|axis| self.text.call(&format!("llvm.nvvm.read.ptx.sreg.ctaid.{axis}"), i32, &[]))
             .collect();
         let operands: Vec<_> = data.uses().collect();
         let several = operands.len() > 1;
@@ -123,12 +121,10 @@ impl Emitter<'_> {
         let format = self.string(text);
         let fields: Vec<String> = args.iter().map(|(ty, _)| ty.to_string()).collect();
         let fields = format!("{{ {} }}", fields.join(", "));
-        let buffer =
-            self.in_prelude(|this| this.text.op(format_args!("alloca {fields}, align 8")));
+        let buffer = self.in_prelude(|this| this.text.op(format_args!("alloca {fields}, align 8")));
         for (at, (ty, value)) in args.iter().enumerate() {
-            let field = self
-                .text
-                .op(format_args!("getelementptr {fields}, ptr {buffer}, i32 0, i32 {at}"));
+            let field =
+                self.text.op(format_args!("getelementptr {fields}, ptr {buffer}, i32 0, i32 {at}"));
             self.text.line(format_args!("store {ty} {value}, ptr {field}"));
         }
         self.text.declarations.insert("declare i32 @vprintf(ptr, ptr)".into());

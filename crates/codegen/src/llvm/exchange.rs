@@ -55,7 +55,12 @@ impl<'f> Emitter<'f> {
     }
 
     /// The elements whose index differs in `step`, for each tile and register.
-    fn partners(&mut self, exchange: &Exchange<'_>, step: u64, tiles: &[Vec<Val>]) -> Vec<Vec<Val>> {
+    fn partners(
+        &mut self,
+        exchange: &Exchange<'_>,
+        step: u64,
+        tiles: &[Vec<Val>],
+    ) -> Vec<Vec<Val>> {
         match carrier(exchange.layout, step) {
             Carrier::Register(bit) => tiles
                 .iter()
@@ -136,7 +141,8 @@ impl<'f> Emitter<'f> {
         for step in axis_steps(exchange.layout, scan.axis as usize) {
             let others = self.partners(&exchange, step, &total);
             for register in 0..exchange.indices.len() {
-                let of = |all: &[Vec<Val>]| all.iter().map(|tile| tile[register]).collect::<Vec<_>>();
+                let of =
+                    |all: &[Vec<Val>]| all.iter().map(|tile| tile[register]).collect::<Vec<_>>();
                 let (own, other, sum) = (of(&prefix), of(&others), of(&total));
                 let high = self.has_bit(&exchange, register, step);
                 // The block that comes later in scan order.
@@ -149,8 +155,7 @@ impl<'f> Emitter<'f> {
                 let other_first = self.combine(region, &other, &sum)?;
                 let own_first = self.combine(region, &sum, &other)?;
                 for (at, &ty) in exchange.types.iter().enumerate() {
-                    prefix[at][register] =
-                        self.choose_value(later, ty, extended[at], own[at]);
+                    prefix[at][register] = self.choose_value(later, ty, extended[at], own[at]);
                     total[at][register] =
                         self.choose_value(later, ty, other_first[at], own_first[at]);
                 }

@@ -291,8 +291,7 @@ impl Emitter<'_> {
         let outputs =
             if count == 1 { outputs[0].clone() } else { format!("{{{}}}", outputs.join(", ")) };
         let volatile = if hints.volatile { ".volatile" } else { "" };
-        let modifiers =
-            if hints.volatile { "" } else { modifiers(hints.cache, hints.evict) };
+        let modifiers = if hints.volatile { "" } else { modifiers(hints.cache, hints.evict) };
         let _ = write!(
             asm,
             "{guard}ld{volatile}.global{modifiers}{} {outputs}, [${count}];",

@@ -1,0 +1,56 @@
+//! Runs the text suites of code generation. Every module passes LLVM's verifier, and the
+//! assembler's where one is found.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tile_codegen::{CodegenError, Options, Target, compile};
+use tile_compiler::artifact::{Artifact, Keep};
+use tile_compiler::ir;
+use tile_tests::Command;
+
+const COMMANDS: &[(&str, Command)] = &[("gpu", gpu), ("ptx", ptx), ("assemble", assemble)];
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    tile_tests::run(&root, "tir", COMMANDS).exit_code()
+}
+
+/// GPU IR for the architecture given.
+fn gpu(args: &[&str], program: &str) -> String {
+    compiled(args, program, None).map_or_else(|error| error, |artifact| artifact.gpu_ir)
+}
+
+/// PTX for the architecture given, and the shared memory that it needs.
+fn ptx(args: &[&str], program: &str) -> String {
+    let shown = |artifact: Artifact| {
+        format!("{}shared bytes: {}", artifact.ptx, artifact.manifest.shared_bytes)
+    };
+    compiled(args, program, None).map_or_else(|error| error, shown)
+}
+
+/// Assembles for each architecture given; says so where there is no assembler.
+fn assemble(args: &[&str], program: &str) -> String {
+    let assembler = tile_worker::ptxas::find(None, None);
+    if assembler.is_none() {
+        eprintln!("skipped: {}", tile_worker::ptxas::MISSING);
+    }
+    let lines = args.iter().map(|arch| {
+        let result = compiled(&[arch], program, assembler.clone());
+        format!("{arch}: {}\n", result.map_or_else(|error| error, |_| "assembles".to_owned()))
+    });
+    lines.collect()
+}
+
+fn compiled(
+    args: &[&str],
+    program: &str,
+    ptxas: Option<std::path::PathBuf>,
+) -> Result<Artifact, String> {
+    let arch = args.first().copied().unwrap_or("sm_90a");
+    let func = ir::parse(program).map_err(|error| format!("parse error: {error}"))?;
+    let target = Target { arch: arch.parse().map_err(|error: CodegenError| error.to_string())? };
+    let keep = Keep { gpu: true, ..Keep::default() };
+    let options = Options { keep, ptxas, nvdisasm: None };
+    compile(&func, target, &options).map_err(|error| error.to_string())
+}
