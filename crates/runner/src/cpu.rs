@@ -18,6 +18,7 @@
 mod access;
 mod collective;
 mod compile;
+mod device;
 mod dot;
 mod effects;
 mod extern_math;
@@ -33,6 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub use compile::CompileError;
+pub use device::CpuDevice;
 pub use finding::{Access, Finding, FindingKind, Place};
 pub use machine::Options;
 pub use memory::{Buffer, BufferId, Buffers};

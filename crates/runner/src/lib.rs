@@ -1,4 +1,8 @@
 //! Runs tile kernels: scenarios, the CPU executor, CUDA devices, benchmarks.
 
+pub mod bench;
 pub mod cpu;
+pub mod launch;
 pub mod number;
+pub mod report;
+pub mod scenario;

@@ -28,8 +28,10 @@ mod views;
 pub use dtype::DType;
 pub use error::ScenarioError;
 pub use eval::{
-    AssertOutcome, BoundArg, BoundLaunch, KernelInfo, KernelParam, LaunchFailure, Launcher, Outcome,
-    ScenarioOptions, evaluate_arguments, run,
+    AssertOutcome, BoundArg, BoundLaunch, KernelInfo, KernelParam, LaunchFailure, Launcher,
+    Outcome, ScenarioOptions, evaluate_arguments, run,
 };
 pub use npy::{load_npy, save_npy};
-pub use tensor::{Array, Comparison, Data, Layout, Storage, StorageId, Store, Summary, Tensor, Value};
+pub use tensor::{
+    Array, Comparison, Data, Layout, Storage, StorageId, Store, Summary, Tensor, Value,
+};

@@ -361,16 +361,16 @@ pub(super) enum Known {
 macro_rules! known_function {
     ($known:expr, $scalar:expr, $T:ident, $f:ident => $go:expr) => {{
         macro_rules! int {
-                ($name:ident) => { with_int!($scalar, $T => { let $f = $T::$name; $go }) };
-            }
+                    ($name:ident) => { with_int!($scalar, $T => { let $f = $T::$name; $go }) };
+                }
         macro_rules! float {
-                ($name:ident) => {
-                    with_float!($scalar, $T => {
-                        let $f = |a: $T, b: $T| $T::narrow(Real::$name(a.widen(), b.widen()));
-                        $go
-                    })
-                };
-            }
+                    ($name:ident) => {
+                        with_float!($scalar, $T => {
+                            let $f = |a: $T, b: $T| $T::narrow(Real::$name(a.widen(), b.widen()));
+                            $go
+                        })
+                    };
+                }
         match $known {
             Known::Add => int!(add),
             Known::Mul => int!(mul),

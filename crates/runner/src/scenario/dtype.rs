@@ -86,9 +86,10 @@ impl DType {
     /// The type with this name: Triton's short or long one, or PyTorch's.
     pub fn from_name(name: &str) -> Option<DType> {
         let known = DType::ALL.iter().copied();
-        known.into_iter().find(|dtype| dtype.name() == name || dtype.long_name() == name).or_else(
-            || ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, dtype)| *dtype),
-        )
+        known
+            .into_iter()
+            .find(|dtype| dtype.name() == name || dtype.long_name() == name)
+            .or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, dtype)| *dtype))
     }
 
     /// Size of an element in memory, in bytes.

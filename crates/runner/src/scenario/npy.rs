@@ -35,7 +35,11 @@ pub fn load_npy(path: &Path) -> Result<Array, String> {
     macro_rules! ints {
         ($dtype:ident, $ty:ty) => {{
             let values: Vec<$ty> = npy.into_vec().map_err(failed)?;
-            Array::ints(DType::$dtype, shape, values.into_iter().map(|value| value as i64).collect())
+            Array::ints(
+                DType::$dtype,
+                shape,
+                values.into_iter().map(|value| value as i64).collect(),
+            )
         }};
     }
     let array = match (ty.type_char(), bytes) {

@@ -138,10 +138,8 @@ pub(super) fn binary(op: BinaryOp, a: Operand, b: Operand) -> Eval<Value> {
         dtype = DType::F32;
     }
     let (a, b) = (a.to_array(dtype), b.to_array(dtype));
-    let bitwise = matches!(
-        op,
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr
-    );
+    let bitwise =
+        matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr);
     let array = if dtype.is_float() && !bitwise {
         let f = float_function(op)?;
         zip_floats(&a, &b, dtype, f)?
@@ -205,9 +203,13 @@ fn int_function(op: BinaryOp) -> Eval<fn(i64, i64) -> i64> {
         BinaryOp::Sub => i64::wrapping_sub,
         BinaryOp::Mul => i64::wrapping_mul,
         BinaryOp::FloorDiv => |x, y| if y == 0 { 0 } else { floor_div(x.into(), y.into()) as i64 },
-        BinaryOp::Mod => {
-            |x, y| if y == 0 { 0 } else { x.wrapping_sub((floor_div(x.into(), y.into()) as i64).wrapping_mul(y)) }
-        }
+        BinaryOp::Mod => |x, y| {
+            if y == 0 {
+                0
+            } else {
+                x.wrapping_sub((floor_div(x.into(), y.into()) as i64).wrapping_mul(y))
+            }
+        },
         BinaryOp::Pow => |x, y| x.wrapping_pow(u32::try_from(y).unwrap_or(0)),
         BinaryOp::And => |x, y| x & y,
         BinaryOp::Or => |x, y| x | y,
@@ -241,7 +243,10 @@ fn negate(array: &Array) -> Array {
     let data = match &array.data {
         Data::Float(values) => Data::Float(values.iter().map(|value| -value).collect()),
         Data::Int(values) => Data::Int(
-            values.iter().map(|value| array.dtype.decode_int(value.wrapping_neg() as u64)).collect(),
+            values
+                .iter()
+                .map(|value| array.dtype.decode_int(value.wrapping_neg() as u64))
+                .collect(),
         ),
     };
     Array { dtype: array.dtype, shape: array.shape.clone(), data }
@@ -313,7 +318,12 @@ fn matmul(a: &Operand, b: &Operand) -> Eval<Value> {
     let dtype = a.dtype.promote(b.dtype);
     let starts = |shape: &[usize], size: usize| -> Vec<usize> {
         let layout = Layout::contiguous(&shape[..shape.len() - 2]).broadcast(&batch_shape);
-        layout.map(|layout| layout.positions()).unwrap_or_default().iter().map(|at| at * size).collect()
+        layout
+            .map(|layout| layout.positions())
+            .unwrap_or_default()
+            .iter()
+            .map(|at| at * size)
+            .collect()
     };
     let (x, y) = (a.to_floats(), b.to_floats());
     let mut values = Vec::new();

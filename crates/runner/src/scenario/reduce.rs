@@ -96,10 +96,8 @@ pub(super) fn reduce(
     keep: bool,
 ) -> Eval<Array> {
     let along = along(array, axis, keep)?;
-    let needs_elements = !matches!(
-        reduction,
-        Reduction::Sum | Reduction::Prod | Reduction::Any | Reduction::All
-    );
+    let needs_elements =
+        !matches!(reduction, Reduction::Sum | Reduction::Prod | Reduction::Any | Reduction::All);
     if needs_elements && along.axis == 0 {
         return Err(fault!("nothing to reduce: the axis has extent 0"));
     }

@@ -340,6 +340,8 @@ pub enum Value {
     Str(Arc<str>),
     /// An element type.
     DType(DType),
+    /// A function of the file, by its name: an argument for a constexpr parameter.
+    Function(Arc<str>),
     /// A tuple or a list.
     Tuple(Vec<Value>),
     /// A tensor that kernels can take.
@@ -379,6 +381,7 @@ impl Value {
             Value::Float(_) => "a float",
             Value::Str(_) => "a string",
             Value::DType(_) => "a dtype",
+            Value::Function(_) => "a function",
             Value::Tuple(_) => "a tuple",
             Value::Tensor(_) | Value::Array(_) => "a tensor",
             Value::Comparison(_) => "a comparison",

@@ -111,7 +111,10 @@ pub(super) fn reshape(layout: &Layout, shape: &[i128]) -> Eval<Option<Layout>> {
     }
     if unknown > 1 || wanted.iter().product::<usize>() != numel {
         let shape = show_shape(&layout.shape);
-        return Err(fault!("{shape} has {numel} elements and cannot become {}", show_shape(&wanted)));
+        return Err(fault!(
+            "{shape} has {numel} elements and cannot become {}",
+            show_shape(&wanted)
+        ));
     }
     let dense = layout.is_contiguous();
     Ok(dense.then(|| Layout { offset: layout.offset, ..Layout::contiguous(&wanted) }))

@@ -1,0 +1,888 @@
+//! Evaluation of statements and expressions.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use tile_compiler::hir::{
+    Arg, ArgKind, Body, CompareOp, Expr, ExprId, ItemKind, Literal, Module, Name, Scenario,
+    SourceMap, Stmt, StmtId,
+};
+use tile_compiler::ir::LaunchOptions;
+use tile_compiler::source::TextRange;
+
+use super::dtype::DType;
+use super::error::{Eval, Fault, ScenarioError, fault};
+use super::functions;
+use super::operators::{self, Operand};
+use super::tensor::{Array, Comparison, Data, Layout, Store, Tensor, Value};
+use super::views::{self, Index};
+
+/// A kernel as launches see it.
+#[derive(Debug, Clone, Default)]
+pub struct KernelInfo {
+    /// Parameters in order.
+    pub params: Vec<KernelParam>,
+    /// Options of a launch that does not say otherwise: those of the chosen autotune
+    /// configuration.
+    pub options: LaunchOptions,
+}
+
+/// A parameter of a kernel.
+#[derive(Debug, Clone)]
+pub struct KernelParam {
+    /// Its name.
+    pub name: Name,
+    /// True for `tl.constexpr` parameters.
+    pub constexpr: bool,
+    /// The type that its annotation gives, in signature spelling, such as `i32`.
+    pub annotation: Option<Arc<str>>,
+    /// Whether a launch is specialized on the value 1.
+    pub specialize: bool,
+    /// Whether a launch is specialized on multiples of 16.
+    pub specialize_alignment: bool,
+    /// Value when the launch gives none: the autotune configuration's, else the default.
+    pub default: Option<Value>,
+}
+
+/// A launch with every argument bound.
+#[derive(Debug, Clone)]
+pub struct BoundLaunch {
+    /// The kernel.
+    pub kernel: Name,
+    /// Arguments in parameter order.
+    pub args: Vec<BoundArg>,
+    /// Programs along x, y and z.
+    pub grid: [u32; 3],
+    /// Launch options.
+    pub options: LaunchOptions,
+}
+
+/// An argument of a launch.
+#[derive(Debug, Clone)]
+pub struct BoundArg {
+    /// The parameter.
+    pub param: KernelParam,
+    /// Its value: tensors are [`Value::Tensor`].
+    pub value: Value,
+}
+
+/// Why a launch failed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LaunchFailure {
+    /// The kernel does not compile.
+    Compile(String),
+    /// The device or the launch itself failed.
+    Device(String),
+    /// The arguments do not fit the kernel.
+    Usage(String),
+}
+
+impl LaunchFailure {
+    /// What people read.
+    pub fn message(&self) -> &str {
+        match self {
+            LaunchFailure::Compile(message)
+            | LaunchFailure::Device(message)
+            | LaunchFailure::Usage(message) => message,
+        }
+    }
+}
+
+/// Compiles and launches kernels for a scenario.
+pub trait Launcher {
+    /// What is known of a kernel.
+    ///
+    /// # Errors
+    /// When there is no kernel of this name.
+    fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure>;
+
+    /// Runs a launch to its end: storages of the arguments hold what it wrote.
+    ///
+    /// # Errors
+    /// When it does not compile or run.
+    fn launch(&mut self, store: &mut Store, launch: &BoundLaunch) -> Result<(), LaunchFailure>;
+}
+
+/// How a scenario is evaluated.
+#[derive(Debug, Clone, Default)]
+pub struct ScenarioOptions {
+    /// Where relative paths of `load` start.
+    pub folder: PathBuf,
+    /// A grid that replaces that of every launch.
+    pub grid: Option<[u32; 3]>,
+    /// Values that replace the arguments of these names in every launch.
+    pub arguments: Vec<(String, Value)>,
+    /// Launch options that replace those of the scenario.
+    pub num_warps: Option<u32>,
+    /// See [`ScenarioOptions::num_warps`].
+    pub num_stages: Option<u32>,
+}
+
+/// What an `assert` found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssertOutcome {
+    /// The statement.
+    pub at: TextRange,
+    /// True when it holds.
+    pub ok: bool,
+    /// What `allclose` found, if it was one.
+    pub comparison: Option<Comparison>,
+}
+
+/// What a scenario did.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its assertions in order; evaluation goes on after one that does not hold.
+    pub asserts: Vec<AssertOutcome>,
+    /// Variables at its end.
+    pub variables: BTreeMap<String, Value>,
+    /// Launches in order.
+    pub launches: Vec<BoundLaunch>,
+    /// What its tensors hold.
+    pub store: Store,
+}
+
+/// Runs a scenario of `module`.
+///
+/// # Errors
+/// What is wrong with a statement, where, and what to do. What a kernel does wrong is no error.
+pub fn run(
+    module: &Module,
+    scenario: &Scenario,
+    launcher: &mut dyn Launcher,
+    options: &ScenarioOptions,
+) -> Result<Outcome, ScenarioError> {
+    let mut evaluator = Evaluator::new(module, options, Some(launcher), Store::default());
+    let code = Code { body: scenario.body.clone(), map: scenario.map.clone() };
+    let root = code.body.root.clone();
+    evaluator.statements(&code, &root).map_err(Fault::finish)?;
+    Ok(evaluator.finish())
+}
+
+/// Evaluates `NAME=EXPR` arguments: each expression may use the names before it.
+///
+/// # Errors
+/// The name, and what is wrong with its expression.
+pub fn evaluate_arguments(
+    module: &Module,
+    arguments: &[(String, String)],
+    options: &ScenarioOptions,
+) -> Result<(Vec<(String, Value)>, Store), (String, ScenarioError)> {
+    let mut evaluator = Evaluator::new(module, options, None, Store::default());
+    let mut values = Vec::new();
+    for (name, text) in arguments {
+        let failed = |fault: Fault| (name.clone(), fault.finish());
+        let lowered = tile_compiler::hir::lower_expression(text);
+        let Some((body, map, id)) = lowered else {
+            return Err(failed(fault!("`{text}` is not an expression")));
+        };
+        let code = Code { body: Arc::new(body), map: Arc::new(map) };
+        let value = evaluator.expr(&code, id).map_err(failed)?;
+        evaluator.bind(name, value.clone());
+        values.push((name.clone(), evaluator.variables[name.as_str()].clone()));
+    }
+    Ok((values, evaluator.store))
+}
+
+/// A body with its positions.
+#[derive(Debug, Clone)]
+pub(super) struct Code {
+    pub body: Arc<Body>,
+    pub map: Arc<SourceMap>,
+}
+
+/// Loop iterations that a scenario may make.
+const MAX_ITERATIONS: i128 = 1 << 20;
+/// Module constants followed into each other.
+const MAX_DEPTH: u32 = 32;
+
+pub(super) struct Evaluator<'a> {
+    module: &'a Module,
+    pub options: &'a ScenarioOptions,
+    launcher: Option<&'a mut dyn Launcher>,
+    pub store: Store,
+    variables: FxHashMap<String, Value>,
+    asserts: Vec<AssertOutcome>,
+    launches: Vec<BoundLaunch>,
+    depth: u32,
+}
+
+impl<'a> Evaluator<'a> {
+    fn new(
+        module: &'a Module,
+        options: &'a ScenarioOptions,
+        launcher: Option<&'a mut dyn Launcher>,
+        store: Store,
+    ) -> Evaluator<'a> {
+        Evaluator {
+            module,
+            options,
+            launcher,
+            store,
+            variables: FxHashMap::default(),
+            asserts: Vec::new(),
+            launches: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    fn finish(self) -> Outcome {
+        Outcome {
+            asserts: self.asserts,
+            variables: self.variables.into_iter().collect(),
+            launches: self.launches,
+            store: self.store,
+        }
+    }
+
+    fn statements(&mut self, code: &Code, statements: &[StmtId]) -> Eval<()> {
+        for &statement in statements {
+            let at = code.map.stmts[statement];
+            self.statement(code, statement).map_err(|fault| fault.at(at))?;
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, code: &Code, statement: StmtId) -> Eval<()> {
+        match &code.body.stmts[statement] {
+            Stmt::Expr(value) => {
+                if !self.launch_statement(code, *value)? {
+                    self.expr(code, *value)?;
+                }
+                Ok(())
+            }
+            Stmt::Assign { targets, value } => {
+                let value = self.expr(code, *value)?;
+                targets.iter().try_for_each(|&target| self.assign(code, target, value.clone()))
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } => {
+                let value = self.expr(code, *value)?;
+                self.assign(code, *target, value)
+            }
+            Stmt::AugAssign { target, op, value } => {
+                let old = self.expr(code, *target)?;
+                let value = self.expr(code, *value)?;
+                let (a, b) = (self.operand(old)?, self.operand(value)?);
+                let value = operators::binary(*op, a, b)?;
+                self.assign(code, *target, value)
+            }
+            Stmt::For { target, iter, body, .. } => self.for_loop(code, *target, *iter, body),
+            Stmt::If { test, body, orelse } => {
+                let test = self.expr(code, *test)?;
+                let taken = if self.truth(&test)? { body } else { orelse };
+                self.statements(code, taken)
+            }
+            Stmt::Assert { test, message: _ } => self.assert(code, statement, *test),
+            Stmt::Pass | Stmt::AnnAssign { value: None, .. } => Ok(()),
+            Stmt::Error => Err(fault!("this line cannot be read as a statement")),
+            _ => Err(fault!(
+                "a scenario has assignments, launches, asserts and `for` loops, nothing else"
+            )),
+        }
+    }
+
+    fn for_loop(&mut self, code: &Code, target: ExprId, iter: ExprId, body: &[StmtId]) -> Eval<()> {
+        let items = match self.expr(code, iter)? {
+            Value::Tuple(items) => items,
+            other => return Err(fault!("cannot loop over {}", other.kind())),
+        };
+        for item in items {
+            self.assign(code, target, item)?;
+            self.statements(code, body)?;
+        }
+        Ok(())
+    }
+
+    fn assert(&mut self, code: &Code, statement: StmtId, test: ExprId) -> Eval<()> {
+        let value = self.expr(code, test)?;
+        let comparison = match &value {
+            Value::Comparison(comparison) => Some(*comparison),
+            _ => None,
+        };
+        let ok = self.truth(&value)?;
+        self.asserts.push(AssertOutcome { at: code.map.stmts[statement], ok, comparison });
+        Ok(())
+    }
+
+    fn assign(&mut self, code: &Code, target: ExprId, value: Value) -> Eval<()> {
+        let at = code.map.exprs[target];
+        match &code.body.exprs[target] {
+            Expr::Name(name) => {
+                self.bind(name, value);
+                Ok(())
+            }
+            Expr::Tuple(targets) | Expr::List(targets) => {
+                let Value::Tuple(values) = value else {
+                    return Err(fault!("cannot unpack {}", value.kind()).at(at));
+                };
+                if values.len() != targets.len() {
+                    let (left, right) = (targets.len(), values.len());
+                    return Err(fault!("{left} names on the left, {right} values").at(at));
+                }
+                let pairs = targets.iter().zip(values);
+                pairs.into_iter().try_for_each(|(&target, value)| self.assign(code, target, value))
+            }
+            _ => Err(fault!("a scenario assigns to names only").at(at)),
+        }
+    }
+
+    /// Binds a name; a storage that has none takes it.
+    fn bind(&mut self, name: &str, value: Value) {
+        if let Value::Tensor(tensor) = &value {
+            let storage = &mut self.store.storages[tensor.storage.0];
+            if storage.name.is_empty() {
+                storage.name = name.to_owned();
+            }
+        }
+        self.variables.insert(name.to_owned(), value);
+    }
+
+    /// True when `id` was a launch, which is then done.
+    fn launch_statement(&mut self, code: &Code, id: ExprId) -> Eval<bool> {
+        let Expr::Call { callee, args } = &code.body.exprs[id] else { return Ok(false) };
+        let Expr::Subscript { value, index } = &code.body.exprs[*callee] else { return Ok(false) };
+        let Expr::Name(kernel) = &code.body.exprs[*value] else {
+            return Err(fault!("a launch is written `kernel[grid](arguments)`"));
+        };
+        let launch = self.bind_launch(code, kernel, *index, args)?;
+        let launcher =
+            self.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
+        launcher.launch(&mut self.store, &launch).map_err(launch_fault)?;
+        self.launches.push(launch);
+        Ok(true)
+    }
+
+    fn bind_launch(
+        &mut self,
+        code: &Code,
+        kernel: &Name,
+        grid: ExprId,
+        args: &[Arg],
+    ) -> Eval<BoundLaunch> {
+        let launcher =
+            self.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
+        let info = launcher.kernel(kernel).map_err(launch_fault)?;
+        let mut options = info.options.clone();
+        let mut given: Vec<Option<Value>> = vec![None; info.params.len()];
+        let mut next = 0;
+        for arg in args {
+            let at = code.map.exprs[arg.value];
+            match &arg.kind {
+                ArgKind::Positional => {
+                    if next >= given.len() {
+                        let count = given.len();
+                        return Err(fault!("`{kernel}` takes {count} arguments").at(at));
+                    }
+                    given[next] = Some(self.argument(code, arg.value)?);
+                    next += 1;
+                }
+                ArgKind::Keyword(name) => {
+                    let param = info.params.iter().position(|param| param.name == *name);
+                    let value = self.argument(code, arg.value)?;
+                    match param {
+                        Some(index) if given[index].is_some() => {
+                            return Err(fault!("`{name}` is given twice").at(at));
+                        }
+                        Some(index) => given[index] = Some(value),
+                        None => set_option(&mut options, name, &value).map_err(|f| f.at(at))?,
+                    }
+                }
+                ArgKind::Star => {
+                    let Value::Tuple(values) = self.expr(code, arg.value)? else {
+                        return Err(fault!("`*` takes a tuple").at(at));
+                    };
+                    for value in values {
+                        let slot = given.get_mut(next);
+                        *slot.ok_or_else(|| fault!("too many arguments").at(at))? = Some(value);
+                        next += 1;
+                    }
+                }
+                ArgKind::DoubleStar => {
+                    return Err(fault!("`**` arguments are not supported in scenarios").at(at));
+                }
+            }
+        }
+        self.options.num_warps.inspect(|&count| options.num_warps = count);
+        self.options.num_stages.inspect(|&count| options.num_stages = count);
+        let args = self.bind_arguments(kernel, info, given)?;
+        let grid = match self.options.grid {
+            Some(grid) => grid,
+            None => self.grid(code, grid, &args)?,
+        };
+        Ok(BoundLaunch { kernel: kernel.clone(), args, grid, options })
+    }
+
+    fn bind_arguments(
+        &mut self,
+        kernel: &Name,
+        info: KernelInfo,
+        given: Vec<Option<Value>>,
+    ) -> Eval<Vec<BoundArg>> {
+        let mut bound = Vec::new();
+        for (param, value_given) in info.params.into_iter().zip(given) {
+            let replaced = self.options.arguments.iter().find(|(name, _)| **name == *param.name);
+            let value = replaced.map(|(_, value)| value.clone());
+            let value = value.or(value_given).or_else(|| param.default.clone());
+            let Some(value) = value else {
+                return Err(fault!("`{kernel}` needs an argument for `{}`", param.name));
+            };
+            bound.push(BoundArg { param, value });
+        }
+        Ok(bound)
+    }
+
+    /// An argument: a computed tensor becomes a storage, and the name that it has refers to it.
+    fn argument(&mut self, code: &Code, id: ExprId) -> Eval<Value> {
+        let value = self.expr(code, id)?;
+        let Value::Array(array) = value else { return Ok(value) };
+        let tensor = self.store.store(&array);
+        let value = Value::Tensor(tensor);
+        if let Expr::Name(name) = &code.body.exprs[id] {
+            self.bind(name, value.clone());
+        }
+        Ok(value)
+    }
+
+    /// The grid: a tuple of up to three extents, one extent, or a function of the arguments.
+    fn grid(&mut self, code: &Code, id: ExprId, args: &[BoundArg]) -> Eval<[u32; 3]> {
+        let at = code.map.exprs[id];
+        let value = match &code.body.exprs[id] {
+            Expr::Lambda { params, body } => {
+                let meta = args.iter().map(|arg| (arg.param.name.to_string(), arg.value.clone()));
+                let meta = Value::Meta(Arc::new(meta.collect()));
+                let outer = params
+                    .first()
+                    .map(|name| (name.to_string(), self.variables.insert(name.to_string(), meta)));
+                let value = self.expr(code, *body);
+                match outer {
+                    Some((name, Some(value))) => self.variables.insert(name, value),
+                    Some((name, None)) => self.variables.remove(&name),
+                    None => None,
+                };
+                value?
+            }
+            _ => self.expr(code, id)?,
+        };
+        parse_grid(&value).map_err(|fault| fault.at(at))
+    }
+
+    pub fn expr(&mut self, code: &Code, id: ExprId) -> Eval<Value> {
+        let at = code.map.exprs[id];
+        self.expr_inner(code, id).map_err(|fault| fault.at(at))
+    }
+
+    fn expr_inner(&mut self, code: &Code, id: ExprId) -> Eval<Value> {
+        match &code.body.exprs[id] {
+            Expr::Name(name) => self.name(name),
+            Expr::Literal(literal) => literal_value(literal),
+            Expr::Tuple(items) | Expr::List(items) => {
+                let items = items.iter().map(|&item| self.expr(code, item));
+                items.collect::<Eval<Vec<Value>>>().map(Value::Tuple)
+            }
+            Expr::Binary { op, lhs, rhs } => {
+                let (lhs, rhs) = (self.expr(code, *lhs)?, self.expr(code, *rhs)?);
+                self.binary(*op, lhs, rhs)
+            }
+            Expr::Unary { op, operand } => {
+                let operand = self.expr(code, *operand)?;
+                if *op == tile_compiler::hir::UnaryOp::Not {
+                    return Ok(Value::Bool(!self.truth(&operand)?));
+                }
+                operators::unary(*op, self.operand(operand)?)
+            }
+            Expr::Bool { and, values } => {
+                let mut last = Value::Bool(*and);
+                for &value in values {
+                    last = self.expr(code, value)?;
+                    if self.truth(&last)? != *and {
+                        break;
+                    }
+                }
+                Ok(last)
+            }
+            Expr::Compare { first, rest } => self.compare(code, *first, rest),
+            Expr::Call { callee, args } => self.call(code, *callee, args),
+            Expr::Attribute { value, attr } => {
+                if let Expr::Name(module) = &code.body.exprs[*value]
+                    && let Some(dtype) = self.namespaced_dtype(module, attr)
+                {
+                    return Ok(Value::DType(dtype));
+                }
+                let value = self.expr(code, *value)?;
+                self.attribute(&value, attr)
+            }
+            Expr::Subscript { value, index } => {
+                let value = self.expr(code, *value)?;
+                self.subscript(code, value, *index)
+            }
+            Expr::IfElse { condition, on_true, on_false } => {
+                let condition = self.expr(code, *condition)?;
+                let taken = if self.truth(&condition)? { *on_true } else { *on_false };
+                self.expr(code, taken)
+            }
+            Expr::Missing => Err(fault!("something is missing here")),
+            _ => Err(fault!("a scenario cannot compute this")),
+        }
+    }
+
+    fn namespaced_dtype(&self, module: &str, attr: &str) -> Option<DType> {
+        const NAMESPACES: [&str; 4] = ["tl", "torch", "np", "language"];
+        let shadowed = self.variables.contains_key(module);
+        let dtype = NAMESPACES.contains(&module).then(|| DType::from_name(attr)).flatten();
+        dtype.filter(|_| !shadowed)
+    }
+
+    fn name(&mut self, name: &Name) -> Eval<Value> {
+        if let Some(value) = self.variables.get(&**name) {
+            return Ok(value.clone());
+        }
+        if let Some(value) = self.module_constant(name)? {
+            return Ok(value);
+        }
+        let function = |item: &tile_compiler::hir::Item| {
+            item.name == *name && matches!(item.kind, ItemKind::Function(_))
+        };
+        match DType::from_name(name) {
+            Some(dtype) => Ok(Value::DType(dtype)),
+            None if self.module.items.iter().any(function) => Ok(Value::Function(name.clone())),
+            None => Err(fault!("`{name}` is not defined in this scenario or as a module constant")),
+        }
+    }
+
+    /// The value of a name that the file binds to a constant expression; the last binding counts.
+    fn module_constant(&mut self, name: &Name) -> Eval<Option<Value>> {
+        let module = self.module;
+        let item =
+            module.items.iter().rev().find(|item| item.name == *name && item.scope.is_empty());
+        let Some(ItemKind::Assign { body, map, value, .. }) = item.map(|item| &item.kind) else {
+            return Ok(None);
+        };
+        if self.depth >= MAX_DEPTH {
+            return Err(fault!("`{name}` is defined by itself"));
+        }
+        let code = Code { body: body.clone(), map: map.clone() };
+        let locals = std::mem::take(&mut self.variables);
+        self.depth += 1;
+        let found = self.expr(&code, *value);
+        self.depth -= 1;
+        self.variables = locals;
+        // The place of an error is where the scenario uses the name.
+        let failed = |fault: Fault| fault!("the module constant `{name}`: {}", fault.message);
+        found.map(Some).map_err(failed)
+    }
+
+    fn binary(&mut self, op: tile_compiler::hir::BinaryOp, lhs: Value, rhs: Value) -> Eval<Value> {
+        use tile_compiler::hir::BinaryOp;
+        match (op, lhs, rhs) {
+            (BinaryOp::Add, Value::Tuple(mut lhs), Value::Tuple(rhs)) => {
+                lhs.extend(rhs);
+                Ok(Value::Tuple(lhs))
+            }
+            (BinaryOp::Mul, Value::Tuple(items), Value::Int(count)) => {
+                let count = usize::try_from(count).unwrap_or(0).min(64);
+                let total = items.len() * count;
+                Ok(Value::Tuple(items.into_iter().cycle().take(total).collect()))
+            }
+            (op, lhs, rhs) => operators::binary(op, self.operand(lhs)?, self.operand(rhs)?),
+        }
+    }
+
+    fn compare(&mut self, code: &Code, first: ExprId, rest: &[(CompareOp, ExprId)]) -> Eval<Value> {
+        let mut left = self.expr(code, first)?;
+        let mut result = Value::Bool(true);
+        for &(op, right) in rest {
+            let right = self.expr(code, right)?;
+            result = self.compare_pair(op, left, right.clone())?;
+            if rest.len() > 1 && !self.truth(&result)? {
+                return Ok(Value::Bool(false));
+            }
+            left = right;
+        }
+        Ok(result)
+    }
+
+    fn compare_pair(&mut self, op: CompareOp, left: Value, right: Value) -> Eval<Value> {
+        let equal = match (&left, &right) {
+            (Value::DType(a), Value::DType(b)) => Some(a == b),
+            (Value::Str(a), Value::Str(b)) => Some(a == b),
+            (Value::None, Value::None) => Some(true),
+            (Value::None, _) | (_, Value::None) => Some(false),
+            (Value::Tuple(a), Value::Tuple(b)) => Some(self.same_tuples(a, b)?),
+            _ => None,
+        };
+        match (op, equal) {
+            (CompareOp::Eq | CompareOp::Is, Some(equal)) => Ok(Value::Bool(equal)),
+            (CompareOp::Ne | CompareOp::IsNot, Some(equal)) => Ok(Value::Bool(!equal)),
+            (CompareOp::In | CompareOp::NotIn | CompareOp::Is | CompareOp::IsNot, _) => {
+                Err(fault!("a scenario cannot compute this comparison"))
+            }
+            _ => operators::compare(op, self.operand(left)?, self.operand(right)?),
+        }
+    }
+
+    fn same_tuples(&mut self, a: &[Value], b: &[Value]) -> Eval<bool> {
+        if a.len() != b.len() {
+            return Ok(false);
+        }
+        for (a, b) in a.iter().zip(b) {
+            let same = self.compare_pair(CompareOp::Eq, a.clone(), b.clone())?;
+            if !self.truth(&same)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn call(&mut self, code: &Code, callee: ExprId, args: &[Arg]) -> Eval<Value> {
+        let mut positional = Vec::new();
+        let mut named = Vec::new();
+        for arg in args {
+            let value = self.expr(code, arg.value)?;
+            match (&arg.kind, value) {
+                (ArgKind::Positional, value) => positional.push(value),
+                (ArgKind::Keyword(name), value) => named.push((name.to_string(), value)),
+                (ArgKind::Star, Value::Tuple(values)) => positional.extend(values),
+                _ => return Err(fault!("`*` takes a tuple, and `**` is not supported")),
+            }
+        }
+        let args = functions::Args { positional, named };
+        match &code.body.exprs[callee] {
+            Expr::Name(name) => functions::call(self, name, args),
+            Expr::Attribute { value, attr } => {
+                let namespace = matches!(&code.body.exprs[*value], Expr::Name(module)
+                    if matches!(&**module, "triton" | "torch" | "np" | "math" | "tl")
+                        && !self.variables.contains_key(&**module));
+                if namespace {
+                    return functions::call(self, attr, args);
+                }
+                let value = self.expr(code, *value)?;
+                functions::method(self, value, attr, args)
+            }
+            _ => Err(fault!("a scenario cannot call this")),
+        }
+    }
+
+    pub fn attribute(&mut self, value: &Value, attr: &str) -> Eval<Value> {
+        let tuple = |shape: &[usize]| {
+            Value::Tuple(shape.iter().map(|&extent| Value::Int(extent as i128)).collect())
+        };
+        let known = match (value, attr) {
+            (Value::Tensor(tensor), "shape") => Some(tuple(&tensor.layout.shape)),
+            (Value::Array(array), "shape") => Some(tuple(&array.shape)),
+            (Value::Tensor(tensor), "dtype") => Some(Value::DType(tensor.dtype)),
+            (Value::Array(array), "dtype") => Some(Value::DType(array.dtype)),
+            (Value::Tensor(tensor), "ndim") => Some(Value::Int(tensor.layout.shape.len() as i128)),
+            (Value::Array(array), "ndim") => Some(Value::Int(array.shape.len() as i128)),
+            (Value::Tensor(_) | Value::Array(_), "T") => {
+                Some(self.view(value, |layout| Ok(layout.transposed()))?)
+            }
+            (Value::Meta(meta), _) => {
+                meta.iter().find(|(name, _)| name == attr).map(|(_, value)| value.clone())
+            }
+            _ => None,
+        };
+        known.ok_or_else(|| fault!("{} has no attribute `{attr}`", value.kind()))
+    }
+
+    /// Another view of a tensor's elements.
+    pub fn view(&mut self, value: &Value, f: impl FnOnce(&Layout) -> Eval<Layout>) -> Eval<Value> {
+        match value {
+            Value::Tensor(tensor) => {
+                let layout = f(&tensor.layout)?;
+                Ok(Value::Tensor(Tensor { layout, ..tensor.clone() }))
+            }
+            Value::Array(array) => {
+                let layout = f(&Layout::contiguous(&array.shape))?;
+                Ok(Value::Array(array.gather(&layout).into()))
+            }
+            other => Err(fault!("{} is not a tensor", other.kind())),
+        }
+    }
+
+    fn subscript(&mut self, code: &Code, value: Value, index: ExprId) -> Eval<Value> {
+        match &value {
+            Value::Tuple(items) => {
+                let Value::Int(at) = self.expr(code, index)? else {
+                    return Err(fault!("a tuple is indexed by an integer"));
+                };
+                let position = if at < 0 { at + items.len() as i128 } else { at };
+                let item = usize::try_from(position).ok().and_then(|at| items.get(at));
+                item.cloned().ok_or_else(|| fault!("index {at} of a tuple of {}", items.len()))
+            }
+            Value::Meta(meta) => {
+                let Value::Str(name) = self.expr(code, index)? else {
+                    return Err(fault!("arguments are looked up by name, as in meta[\"BLOCK\"]"));
+                };
+                let found = meta.iter().find(|(known, _)| **known == *name);
+                found
+                    .map(|(_, value)| value.clone())
+                    .ok_or_else(|| fault!("the kernel has no parameter `{name}`"))
+            }
+            Value::Tensor(_) | Value::Array(_) => {
+                let parts = match &code.body.exprs[index] {
+                    Expr::Tuple(parts) => parts.clone(),
+                    _ => vec![index],
+                };
+                let parts = parts.into_iter().map(|part| self.index(code, part));
+                let parts = parts.collect::<Eval<Vec<Index>>>()?;
+                self.view(&value, |layout| views::slice(layout, &parts))
+            }
+            other => Err(fault!("{} cannot be indexed", other.kind())),
+        }
+    }
+
+    fn index(&mut self, code: &Code, id: ExprId) -> Eval<Index> {
+        if let Expr::Slice { lower, upper, step } = &code.body.exprs[id] {
+            let mut part = |part: &Option<ExprId>| -> Eval<Option<i128>> {
+                let Some(id) = *part else { return Ok(None) };
+                let value = self.expr(code, id)?;
+                self.int(&value).map(Some)
+            };
+            let (lower, upper, step) = (part(lower)?, part(upper)?, part(step)?);
+            return Ok(Index::Range(lower, upper, step.unwrap_or(1)));
+        }
+        if matches!(&code.body.exprs[id], Expr::Literal(Literal::Ellipsis)) {
+            return Ok(Index::Rest);
+        }
+        match self.expr(code, id)? {
+            Value::None => Ok(Index::New),
+            value => Ok(Index::At(self.int(&value)?)),
+        }
+    }
+
+    /// The elements of a tensor.
+    pub fn array(&self, value: &Value) -> Eval<Arc<Array>> {
+        match value {
+            Value::Tensor(tensor) => Ok(self.store.read(tensor).into()),
+            Value::Array(array) => Ok(array.clone()),
+            other => Err(fault!("a tensor is needed here, not {}", other.kind())),
+        }
+    }
+
+    /// A number or a tensor.
+    pub fn operand(&self, value: Value) -> Eval<Operand> {
+        Ok(match value {
+            Value::Bool(value) => Operand::Int(i128::from(value)),
+            Value::Comparison(comparison) => Operand::Int(i128::from(comparison.ok)),
+            Value::Int(value) => Operand::Int(value),
+            Value::Float(value) => Operand::Float(value),
+            Value::Tensor(_) | Value::Array(_) => Operand::Array(self.array(&value)?),
+            other => {
+                return Err(fault!("a number or a tensor is needed here, not {}", other.kind()));
+            }
+        })
+    }
+
+    /// An integer; a tensor of one element counts.
+    pub fn int(&self, value: &Value) -> Eval<i128> {
+        match value {
+            Value::Int(value) => Ok(*value),
+            Value::Bool(value) => Ok(i128::from(*value)),
+            Value::Tensor(_) | Value::Array(_) => match &self.array(value)?.data {
+                Data::Int(values) if values.len() == 1 => Ok(i128::from(values[0])),
+                _ => Err(fault!("an integer is needed here, not a tensor")),
+            },
+            other => Err(fault!("an integer is needed here, not {}", other.kind())),
+        }
+    }
+
+    pub fn truth(&self, value: &Value) -> Eval<bool> {
+        Ok(match value {
+            Value::None => false,
+            Value::Bool(value) => *value,
+            Value::Comparison(comparison) => comparison.ok,
+            Value::Int(value) => *value != 0,
+            Value::Float(value) => *value != 0.0,
+            Value::Str(text) => !text.is_empty(),
+            Value::Tuple(items) => !items.is_empty(),
+            Value::DType(_) | Value::Function(_) | Value::Meta(_) => true,
+            Value::Tensor(_) | Value::Array(_) => {
+                let array = self.array(value)?;
+                if array.numel() != 1 {
+                    let message = "a tensor of many elements has no one truth value; \
+                                   use all(...), any(...) or allclose(a, b)";
+                    return Err(fault!("{message}"));
+                }
+                array.float_at(0) != 0.0
+            }
+        })
+    }
+
+    /// The integers that `range` counts.
+    pub fn range(start: i128, end: i128, step: i128) -> Eval<Value> {
+        if step == 0 {
+            return Err(fault!("range's step cannot be 0"));
+        }
+        let span = if step > 0 { end - start } else { start - end };
+        let count = ((span + step.abs() - 1) / step.abs()).max(0);
+        if count > MAX_ITERATIONS {
+            return Err(fault!("a loop of {count} iterations is too long for a scenario"));
+        }
+        Ok(Value::Tuple((0..count).map(|at| Value::Int(start + at * step)).collect()))
+    }
+}
+
+fn launch_fault(failure: LaunchFailure) -> Fault {
+    let message = failure.message().to_owned();
+    Fault { at: None, message, launch: Some(failure) }
+}
+
+fn set_option(options: &mut LaunchOptions, name: &str, value: &Value) -> Eval<()> {
+    let number = match value {
+        Value::Int(value) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    match (name, number, value) {
+        ("num_warps", Some(count), _) if count.is_power_of_two() => options.num_warps = count,
+        ("num_stages", Some(count), _) => options.num_stages = count,
+        ("num_ctas", Some(count), _) => options.num_ctas = count,
+        ("maxnreg", Some(count), _) => options.max_registers = Some(count),
+        ("enable_fp_fusion", _, Value::Bool(value)) => options.fp_fusion = *value,
+        ("num_warps", ..) => return Err(fault!("num_warps must be a power of 2")),
+        ("num_stages" | "num_ctas" | "maxnreg", ..) => {
+            return Err(fault!("`{name}` takes a positive integer"));
+        }
+        _ => return Err(fault!("the kernel has no parameter `{name}`, nor is it a launch option")),
+    }
+    Ok(())
+}
+
+/// The extents of a grid.
+fn parse_grid(value: &Value) -> Eval<[u32; 3]> {
+    let extents = match value {
+        Value::Tuple(items) if (1..=3).contains(&items.len()) => items.clone(),
+        Value::Int(_) => vec![value.clone()],
+        Value::Tuple(items) => {
+            return Err(fault!("a grid has one to three extents, not {}", items.len()));
+        }
+        other => return Err(fault!("a grid is a tuple of integers, not {}", other.kind())),
+    };
+    let mut grid = [1; 3];
+    for (at, extent) in extents.iter().enumerate() {
+        let limit = if at == 0 { i128::from(i32::MAX) } else { 65_535 };
+        grid[at] = match extent {
+            Value::Int(extent) if (0..=limit).contains(extent) => *extent as u32,
+            Value::Int(extent) => {
+                return Err(fault!("the grid's extent {extent} is outside 0 to {limit}"));
+            }
+            other => return Err(fault!("a grid's extents are integers, not {}", other.kind())),
+        };
+    }
+    Ok(grid)
+}
+
+fn literal_value(literal: &Literal) -> Eval<Value> {
+    Ok(match literal {
+        Literal::Int(value) => Value::Int(*value),
+        Literal::Float(bits) => Value::Float(f64::from_bits(*bits)),
+        Literal::Bool(value) => Value::Bool(*value),
+        Literal::None => Value::None,
+        Literal::Str(text) => Value::Str(text.clone()),
+        Literal::BigInt(_) => return Err(fault!("the integer is too large")),
+        Literal::Bytes | Literal::Ellipsis | Literal::Imaginary => {
+            return Err(fault!("a scenario cannot use this literal"));
+        }
+    })
+}
