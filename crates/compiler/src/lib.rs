@@ -6,7 +6,9 @@
 
 pub mod analysis;
 pub mod artifact;
+pub mod builtins;
 pub mod diagnostic;
+pub mod eval;
 pub mod gpu;
 pub mod hir;
 pub mod ir;

@@ -67,4 +67,130 @@ codes! {
         include_str!("explain/syntax-unreadable.md");
     UndefinedName = "name/undefined", Error, "a name that nothing defines",
         include_str!("explain/name-undefined.md");
+    UnknownBuiltin = "name/unknown-builtin", Error, "a member that the language (in this version) does not have",
+        include_str!("explain/name-unknown-builtin.md");
+    UnknownKeyword = "name/unknown-keyword", Error, "a keyword argument that the function does not have",
+        include_str!("explain/name-unknown-keyword.md");
+    NoAttribute = "name/no-attribute", Error, "an attribute that a value does not have",
+        include_str!("explain/name-no-attribute.md");
+    GlobalNotConstexpr = "constexpr/global", Error, "a global variable that is not a `tl.constexpr`",
+        include_str!("explain/constexpr-global.md");
+    HostFunction = "python/host-function", Error, "a call of a plain Python function",
+        include_str!("explain/python-host-function.md");
+    MissingArgument = "type/missing-argument", Error, "a call lacks an argument",
+        include_str!("explain/type-missing-argument.md");
+    TooManyArguments = "type/extra-argument", Error, "a call has too many arguments",
+        include_str!("explain/type-extra-argument.md");
+    NotCallable = "type/not-callable", Error, "a call of something that is no function",
+        include_str!("explain/type-not-callable.md");
+    NotConstexpr = "constexpr/not-constexpr", Error, "a run-time value where a compile-time one is needed",
+        include_str!("explain/constexpr-not-constexpr.md");
+    ArangeBound = "constexpr/arange-bound", Error, "a bound of `tl.arange` that is no compile-time integer in range",
+        include_str!("explain/constexpr-arange-bound.md");
+    ShapeExtent = "constexpr/shape", Error, "an extent of a shape that is no compile-time integer",
+        include_str!("explain/constexpr-shape.md");
+    ConstexprReassigned = "constexpr/reassigned", Error, "a second assignment of a `tl.constexpr`",
+        include_str!("explain/constexpr-reassigned.md");
+    StaticAssert = "constexpr/static-assert", Error, "a `tl.static_assert` that fails",
+        include_str!("explain/constexpr-static-assert.md");
+    StaticAssertType = "constexpr/static-assert-condition", Error, "a condition of `tl.static_assert` that is no compile-time bool",
+        include_str!("explain/constexpr-static-assert-condition.md");
+    StaticPrint = "constexpr/static-print", Info, "text printed by `tl.static_print`",
+        include_str!("explain/constexpr-static-print.md");
+    TooMuchCode = "constexpr/too-much-code", Error, "unrolling and inlining make too much code",
+        include_str!("explain/constexpr-too-much-code.md");
+    Recursion = "constexpr/recursion", Error, "a function that calls itself without end",
+        include_str!("explain/constexpr-recursion.md");
+    PowerOfTwo = "shape/power-of-two", Error, "an extent that is not a power of two",
+        include_str!("explain/shape-power-of-two.md");
+    TooManyElements = "shape/too-many-elements", Error, "a tile with more than 1048576 elements",
+        include_str!("explain/shape-too-many-elements.md");
+    BroadcastMismatch = "shape/broadcast", Error, "shapes that do not broadcast",
+        include_str!("explain/shape-broadcast.md");
+    ReshapeCount = "shape/reshape", Error, "a shape that does not fit the elements",
+        include_str!("explain/shape-reshape.md");
+    PermuteAxes = "shape/permute", Error, "axes that are no permutation",
+        include_str!("explain/shape-permute.md");
+    AxisRange = "shape/axis", Error, "an axis that a value does not have",
+        include_str!("explain/shape-axis.md");
+    TensorIndex = "shape/index", Error, "an index of a tile other than `None` and `:`",
+        include_str!("explain/shape-index.md");
+    IndexRange = "shape/index-range", Error, "an index beyond the end of a tuple",
+        include_str!("explain/shape-index-range.md");
+    GatherShape = "shape/gather", Error, "source and index of `tl.gather` that do not fit",
+        include_str!("explain/shape-gather.md");
+    StoreShape = "shape/store", Error, "a stored value that does not fit the pointers",
+        include_str!("explain/shape-store.md");
+    DotShape = "shape/dot", Error, "operands of a matrix product that do not fit",
+        include_str!("explain/shape-dot.md");
+    HintLength = "shape/hint", Error, "a hint with another number of values than axes",
+        include_str!("explain/shape-hint.md");
+    HistogramInput = "shape/histogram", Error, "an input that `tl.histogram` does not take",
+        include_str!("explain/shape-histogram.md");
+    MaskShape = "mask/shape", Error, "a mask that does not fit the pointers",
+        include_str!("explain/mask-shape.md");
+    MaskType = "mask/type", Error, "a mask that is not `int1`",
+        include_str!("explain/mask-type.md");
+    OtherWithoutMask = "mask/other-without-mask", Error, "`other` without `mask`",
+        include_str!("explain/mask-other-without-mask.md");
+    WhereCondition = "type/where-condition", Warning, "a condition of `tl.where` that is not `int1`",
+        include_str!("explain/type-where-condition.md");
+    NotATensor = "type/not-a-tensor", Error, "a value that cannot become a tensor",
+        include_str!("explain/type-not-a-tensor.md");
+    NotAPointer = "type/not-a-pointer", Error, "memory accessed through something that is no pointer",
+        include_str!("explain/type-not-a-pointer.md");
+    ConstPointer = "type/const-pointer", Error, "a store through a `tl.const` pointer",
+        include_str!("explain/type-const-pointer.md");
+    PointerArithmetic = "type/pointer-arithmetic", Error, "arithmetic that pointers do not have",
+        include_str!("explain/type-pointer-arithmetic.md");
+    BadOperand = "type/operand", Error, "an operator that is not defined for its operands",
+        include_str!("explain/type-operand.md");
+    BadCast = "type/cast", Error, "a conversion that does not exist",
+        include_str!("explain/type-cast.md");
+    BadDType = "type/dtype", Error, "something else where an element type is needed",
+        include_str!("explain/type-dtype.md");
+    UnsupportedDType = "type/unsupported-dtype", Error, "an element type that the target does not have",
+        include_str!("explain/type-unsupported-dtype.md");
+    FloatRequired = "type/float-required", Error, "a function of floats on another type",
+        include_str!("explain/type-float-required.md");
+    IntegerRange = "type/integer-range", Error, "a number out of the range of its type",
+        include_str!("explain/type-integer-range.md");
+    DotType = "type/dot", Error, "operand types that a matrix product does not take",
+        include_str!("explain/type-dot.md");
+    AtomicType = "type/atomic", Error, "an element type that an atomic operation does not take",
+        include_str!("explain/type-atomic.md");
+    CombineFunction = "type/combine-function", Error, "a combining function whose results do not fit its inputs",
+        include_str!("explain/type-combine-function.md");
+    BadOption = "type/option", Error, "an option with a value that it does not have",
+        include_str!("explain/type-option.md");
+    BadCondition = "type/condition", Error, "a condition that is no single truth value",
+        include_str!("explain/type-condition.md");
+    BadUnpack = "type/unpack", Error, "an unpacking that does not fit",
+        include_str!("explain/type-unpack.md");
+    LoopBound = "type/loop-bound", Error, "a loop bound that is no scalar integer",
+        include_str!("explain/type-loop-bound.md");
+    LoopCarried = "type/loop-carried", Error, "a variable whose type changes in a loop",
+        include_str!("explain/type-loop-carried.md");
+    BranchMismatch = "type/branch-mismatch", Error, "a variable with different types in the branches of an `if`",
+        include_str!("explain/type-branch-mismatch.md");
+    ReturnMismatch = "type/return-mismatch", Error, "a function that returns different types",
+        include_str!("explain/type-return-mismatch.md");
+    BlockPointer = "type/block-pointer", Error, "a block pointer that is made or used wrongly",
+        include_str!("explain/type-block-pointer.md");
+    Descriptor = "type/descriptor", Error, "a tensor descriptor that is made or used wrongly",
+        include_str!("explain/type-descriptor.md");
+    NoInline = "type/noinline", Error, "a tile passed to a `noinline` function",
+        include_str!("explain/type-noinline.md");
+    RandomSeed = "type/random-seed", Error, "a seed or offset of random numbers that is no integer",
+        include_str!("explain/type-random-seed.md");
+    PrintPrefix = "type/print-prefix", Error, "a print whose first argument is no string",
+        include_str!("explain/type-print-prefix.md");
+    UnusedResult = "type/unused-result", Error, "a result that must be used",
+        include_str!("explain/type-unused-result.md");
+    UnsupportedPython = "python/unsupported", Error, "Python that kernels may not use",
+        include_str!("explain/python-unsupported.md");
+    NotUnderstood = "python/not-understood", Error, "something that this compiler cannot compile yet",
+        include_str!("explain/python-not-understood.md");
+    NoKernel = "name/no-kernel", Error, "a kernel that the file does not define",
+        include_str!("explain/name-no-kernel.md");
 }

@@ -1,0 +1,434 @@
+//! The one table of the language's builtins.
+//!
+//! Evaluation, completion, hover and signature help read it. A row gives a name, the module it
+//! lives in, its parameters as Python writes them, the rule that evaluates it, whether it is also
+//! a method of tensors, the Triton versions that have it, and documentation.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::ir::{AtomicOp, Opcode};
+use crate::specialization::TritonVersion;
+
+mod debug;
+mod host;
+mod libdevice;
+mod math;
+mod memory;
+mod programming;
+mod random;
+mod reduction;
+mod shape;
+mod signature;
+
+pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
+pub use signature::{Parameter, ParameterKind};
+
+/// Dotted path of the language's module.
+pub const LANGUAGE: &str = "triton.language";
+/// Dotted path of the language's math module.
+pub const MATH: &str = "triton.language.math";
+/// Dotted path of the device library's module.
+pub const LIBDEVICE: &str = "triton.language.extra.libdevice";
+/// Dotted path of the CUDA extension module.
+pub const CUDA: &str = "triton.language.extra.cuda";
+/// Dotted path of the module that describes the target.
+pub const TARGET_INFO: &str = "triton.language.target_info";
+/// Dotted path of Triton's host module.
+pub const TRITON: &str = "triton";
+/// Pseudo-module of the Python builtins that kernels may use.
+pub const PYTHON: &str = "builtins";
+/// Python's `math` module.
+pub const PYTHON_MATH: &str = "math";
+
+/// A member of the language.
+#[derive(Debug)]
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// Dotted path of the module it lives in.
+    pub module: &'static str,
+    /// Parameters as Python writes them, in Triton 3.6.
+    pub signature: &'static str,
+    /// Parameters in Triton 3.9 where they differ.
+    pub signature_3_9: Option<&'static str>,
+    /// True when it is also a method of tensors, with the first parameter as receiver.
+    pub method: bool,
+    /// True when it is only a method, and no member of a module.
+    pub only_method: bool,
+    /// True when `triton.language.math` has it too.
+    pub in_math: bool,
+    /// The first version that has it.
+    pub since: TritonVersion,
+    /// The last version that has it.
+    pub until: TritonVersion,
+    /// How it is evaluated.
+    pub rule: Rule,
+    /// What it does, its shape and type rule, in Markdown.
+    pub doc: &'static str,
+}
+
+/// How a builtin is evaluated; `eval::builtins` has the code of each rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the builtins'")]
+pub enum Rule {
+    ProgramId,
+    NumPrograms,
+    Arange,
+    Full,
+    Zeros,
+    ZerosLike,
+    ToTensor,
+    Broadcast,
+    BroadcastTo,
+    ExpandDims,
+    Squeeze,
+    Reshape,
+    View,
+    Ravel,
+    Item,
+    Trans,
+    Permute,
+    Join,
+    Split,
+    Interleave,
+    Cat,
+    Flip,
+    Gather,
+    Where,
+    Arithmetic(crate::hir::BinaryOp),
+    Logical { and: bool },
+    Extremum { max: bool },
+    Clamp,
+    PythonExtremum { max: bool },
+    Abs,
+    UMulHi,
+    Fma,
+    Unary(Opcode),
+    SqrtRn,
+    DivRn,
+    FDiv,
+    CDiv,
+    Sigmoid,
+    Softmax,
+    Swizzle2d,
+    Cast,
+    Reduce,
+    Sum,
+    ReduceExtremum { max: bool },
+    ArgExtremum { max: bool },
+    XorSum,
+    ReduceOr,
+    AssociativeScan,
+    CumSum,
+    CumProd,
+    Sort,
+    TopK,
+    BitonicMerge,
+    Histogram,
+    MapElementwise,
+    InlineAsm,
+    Dot,
+    DotScaled,
+    Load,
+    Store,
+    MakeBlockPtr,
+    Advance,
+    MakeDescriptor,
+    DescriptorLoad,
+    DescriptorStore,
+    DescriptorGather,
+    DescriptorScatter,
+    DescriptorAtomic(AtomicOp),
+    AtomicRmw(AtomicOp),
+    AtomicCas,
+    AtomicLoad,
+    AtomicStore,
+    AtomicPoll,
+    DebugBarrier,
+    MultipleOf,
+    MaxContiguous,
+    MaxConstancy,
+    Assume,
+    StaticAssert,
+    StaticPrint,
+    DevicePrint,
+    DeviceAssert,
+    Constexpr,
+    Condition,
+    StaticRange,
+    Range,
+    PhiloxImpl,
+    Philox,
+    RandInt,
+    RandInt4x,
+    Rand,
+    Rand4x,
+    Randn,
+    Randn4x,
+    UniformFloat,
+    PairNormal,
+    /// A class that serves `isinstance` and annotations alone.
+    Class,
+    PointerType,
+    BlockTypeClass,
+    DTypeClass,
+    PythonLen,
+    PythonInt,
+    PythonFloat,
+    PythonRange,
+    PythonList,
+    PythonIsInstance,
+    PythonGetAttr,
+    PythonHasAttr,
+    /// A function of Python's `math` on compile-time numbers.
+    PythonMath,
+    HostCDiv,
+    HostNextPowerOf2,
+    /// A function of the device library.
+    Libdevice,
+    /// A register or clock of the device.
+    Special,
+    TargetQuery,
+    /// Gives its receiver.
+    Answer,
+    /// Known by name; its result is not followed.
+    Opaque,
+}
+
+impl Builtin {
+    const fn new(
+        module: &'static str,
+        name: &'static str,
+        signature: &'static str,
+        rule: Rule,
+        doc: &'static str,
+    ) -> Builtin {
+        Builtin {
+            name,
+            module,
+            signature,
+            signature_3_9: None,
+            method: false,
+            only_method: false,
+            in_math: false,
+            since: TritonVersion::V3_6,
+            until: TritonVersion::V3_9,
+            rule,
+            doc,
+        }
+    }
+
+    const fn tl(
+        name: &'static str,
+        signature: &'static str,
+        rule: Rule,
+        doc: &'static str,
+    ) -> Builtin {
+        Builtin::new(LANGUAGE, name, signature, rule, doc)
+    }
+
+    const fn method(mut self) -> Builtin {
+        self.method = true;
+        self
+    }
+
+    const fn only_method(mut self) -> Builtin {
+        self.method = true;
+        self.only_method = true;
+        self
+    }
+
+    const fn math(mut self) -> Builtin {
+        self.in_math = true;
+        self
+    }
+
+    const fn in_3_9(mut self, signature: &'static str) -> Builtin {
+        self.signature_3_9 = Some(signature);
+        self
+    }
+
+    const fn since_3_9(mut self) -> Builtin {
+        self.since = TritonVersion::V3_9;
+        self
+    }
+
+    const fn until_3_6(mut self) -> Builtin {
+        self.until = TritonVersion::V3_6;
+        self
+    }
+
+    /// The parameters in `version`.
+    pub fn parameters(&'static self, version: TritonVersion) -> &'static [Parameter] {
+        signature::parameters(self.signature_text(version))
+    }
+
+    /// The parameters in `version` as Python writes them.
+    pub fn signature_text(&self, version: TritonVersion) -> &'static str {
+        match (version, self.signature_3_9) {
+            (TritonVersion::V3_9, Some(signature)) => signature,
+            _ => self.signature,
+        }
+    }
+
+    /// True when `version` has it.
+    pub fn exists_in(&self, version: TritonVersion) -> bool {
+        (self.since..=self.until).contains(&version)
+    }
+
+    /// `tl.load`, `libdevice.tanh`, `len`: as kernels usually write it.
+    pub fn display_name(&self) -> String {
+        match self.module {
+            LANGUAGE => format!("tl.{}", self.name),
+            MATH => format!("tl.math.{}", self.name),
+            LIBDEVICE => format!("libdevice.{}", self.name),
+            PYTHON => self.name.to_owned(),
+            module => format!("{}.{}", module.rsplit('.').next().unwrap_or(module), self.name),
+        }
+    }
+}
+
+/// Every builtin, by topic.
+pub fn all() -> impl Iterator<Item = &'static Builtin> {
+    [
+        programming::ROWS,
+        shape::ROWS,
+        math::ROWS,
+        reduction::ROWS,
+        memory::ROWS,
+        debug::ROWS,
+        random::ROWS,
+        host::ROWS,
+    ]
+    .into_iter()
+    .flatten()
+    .chain(libdevice::rows())
+}
+
+static BY_MODULE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Builtin>> =
+    LazyLock::new(|| {
+        let mut map = FxHashMap::default();
+        for builtin in all().filter(|builtin| !builtin.only_method) {
+            map.insert((builtin.module, builtin.name), builtin);
+            if builtin.in_math {
+                map.insert((MATH, builtin.name), builtin);
+            }
+        }
+        map
+    });
+
+static METHODS: LazyLock<FxHashMap<&'static str, &'static Builtin>> = LazyLock::new(|| {
+    all().filter(|builtin| builtin.method).map(|builtin| (builtin.name, builtin)).collect()
+});
+
+/// The member `name` of the module with dotted path `module`, in any version.
+pub fn member(module: &str, name: &str) -> Option<&'static Builtin> {
+    let canonical = canonical_module(module);
+    let (_, builtin) = BY_MODULE.get_key_value(&(canonical, name))?;
+    Some(builtin)
+}
+
+/// The method `name` of tensors, in any version.
+pub fn method(name: &str) -> Option<&'static Builtin> {
+    METHODS.get(name).copied()
+}
+
+/// The method `name` of tensor descriptors.
+pub fn descriptor_method(name: &str) -> Option<&'static Builtin> {
+    memory::DESCRIPTOR_METHODS.iter().find(|builtin| builtin.name == name)
+}
+
+/// The builtin behind methods without parameters whose answer is known where the method is named,
+/// such as `dtype.is_int`: it gives its receiver.
+pub fn answer() -> &'static Builtin {
+    static ANSWER: Builtin = Builtin::tl("answer", "value", Rule::Answer, "The receiver itself.");
+    &ANSWER
+}
+
+/// Every method of tensor descriptors.
+pub fn descriptor_methods() -> &'static [Builtin] {
+    memory::DESCRIPTOR_METHODS
+}
+
+/// Every member of the module with dotted path `module`.
+pub fn members(module: &str) -> Vec<&'static Builtin> {
+    let canonical = canonical_module(module);
+    let mut members: Vec<_> =
+        BY_MODULE.iter().filter(|((home, _), _)| *home == canonical).map(|(_, b)| *b).collect();
+    members.sort_by_key(|builtin| builtin.name);
+    members
+}
+
+/// Every method of tensors.
+pub fn methods() -> Vec<&'static Builtin> {
+    let mut methods: Vec<_> = METHODS.values().copied().collect();
+    methods.sort_by_key(|builtin| builtin.name);
+    methods
+}
+
+/// Submodules that a known module has, as (name, dotted path).
+pub fn submodules(module: &str) -> &'static [(&'static str, &'static str)] {
+    match canonical_module(module) {
+        TRITON => &[("language", LANGUAGE)],
+        LANGUAGE => &[
+            ("math", MATH),
+            ("core", "triton.language.core"),
+            ("standard", "triton.language.standard"),
+            ("random", "triton.language.random"),
+            ("extra", "triton.language.extra"),
+            ("target_info", TARGET_INFO),
+        ],
+        "triton.language.extra" => {
+            &[("libdevice", LIBDEVICE), ("cuda", CUDA), ("hip", "triton.language.extra.hip")]
+        }
+        CUDA | "triton.language.extra.hip" => &[("libdevice", LIBDEVICE)],
+        _ => &[],
+    }
+}
+
+/// True for modules whose members the table lists completely.
+pub fn is_known_module(module: &str) -> bool {
+    matches!(
+        canonical_module(module),
+        LANGUAGE | MATH | LIBDEVICE | CUDA | TARGET_INFO | TRITON | PYTHON_MATH
+            | "triton.language.extra" | "triton.language.extra.hip"
+    )
+}
+
+/// Modules that are spelled in several ways have one canonical path.
+pub fn canonical_module(module: &str) -> &str {
+    match module {
+        "triton.language.core" | "triton.language.standard" | "triton.language.random" => LANGUAGE,
+        "triton.language.extra.cuda.libdevice"
+        | "triton.language.extra.hip.libdevice"
+        | "triton.language.libdevice" => LIBDEVICE,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_parameters_and_documentation() {
+        for builtin in all() {
+            assert!(!builtin.doc.trim().is_empty(), "{} lacks documentation", builtin.name);
+            for version in [TritonVersion::V3_6, TritonVersion::V3_9] {
+                let parameters = builtin.parameters(version);
+                assert!(parameters.iter().all(|p| !p.name.is_empty()), "{}", builtin.name);
+            }
+        }
+    }
+
+    #[test]
+    fn members_and_methods_are_found() {
+        assert_eq!(member("triton.language", "load").map(|b| b.rule), Some(Rule::Load));
+        assert_eq!(member("triton.language.core", "load").map(|b| b.rule), Some(Rule::Load));
+        assert_eq!(method("to").map(|b| b.rule), Some(Rule::Cast));
+        assert!(member("triton.language.math", "exp2").is_some());
+        assert!(member(LIBDEVICE, "tanh").is_some());
+    }
+}

@@ -1,0 +1,55 @@
+//! Elementwise arithmetic, mathematics and conversions.
+
+use super::{Builtin, Rule};
+use crate::ir::Opcode;
+
+pub(super) const ROWS: &[Builtin] = &[
+    Builtin::tl("where", "condition, x, y", Rule::Where,
+        "`x` where `condition` is true, else `y`, elementwise with broadcasting. Both are evaluated.\n\nThe type is that of `x` and `y` promoted; literals yield to tensors."),
+    Builtin::tl("minimum", "x, y, propagate_nan: constexpr = PropagateNan.NONE", Rule::Extremum { max: false },
+        "Elementwise minimum. Without `propagate_nan=tl.PropagateNan.ALL` a NaN gives the other operand."),
+    Builtin::tl("maximum", "x, y, propagate_nan: constexpr = PropagateNan.NONE", Rule::Extremum { max: true },
+        "Elementwise maximum. Without `propagate_nan=tl.PropagateNan.ALL` a NaN gives the other operand."),
+    Builtin::tl("clamp", "x, min, max, propagate_nan: constexpr = PropagateNan.NONE", Rule::Clamp,
+        "`x` limited to the range from `min` to `max`, elementwise. Floats only in Triton 3.6."),
+    Builtin::tl("abs", "x", Rule::Abs, "Elementwise absolute value.").method().math(),
+    Builtin::tl("umulhi", "x, y", Rule::UMulHi,
+        "Upper half of the double-width product of unsigned integers of 32 or 64 bits.").math(),
+    Builtin::tl("fma", "x, y, z", Rule::Fma, "`x * y + z` elementwise, rounded once.").math(),
+    Builtin::tl("exp", "x", Rule::Unary(Opcode::Exp), "Elementwise natural exponential. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("exp2", "x", Rule::Unary(Opcode::Exp2), "Elementwise base-2 exponential. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("log", "x", Rule::Unary(Opcode::Log), "Elementwise natural logarithm. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("log2", "x", Rule::Unary(Opcode::Log2), "Elementwise base-2 logarithm. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("sin", "x", Rule::Unary(Opcode::Sin), "Elementwise sine. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("cos", "x", Rule::Unary(Opcode::Cos), "Elementwise cosine. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("sqrt", "x", Rule::Unary(Opcode::Sqrt), "Elementwise square root, fast. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("rsqrt", "x", Rule::Unary(Opcode::Rsqrt), "Elementwise reciprocal square root, fast. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("erf", "x", Rule::Unary(Opcode::Erf), "Elementwise error function. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("floor", "x", Rule::Unary(Opcode::Floor), "Largest integer not above, elementwise. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("ceil", "x", Rule::Unary(Opcode::Ceil), "Smallest integer not below, elementwise. Takes `fp32` or `fp64`.").method().math(),
+    Builtin::tl("sqrt_rn", "x", Rule::SqrtRn, "Elementwise square root, rounded to nearest. Takes `fp32`.").method().math(),
+    Builtin::tl("div_rn", "x, y", Rule::DivRn, "Elementwise quotient, rounded to nearest. Takes `fp32`.").math(),
+    Builtin::tl("fdiv", "x, y, ieee_rounding: constexpr = False", Rule::FDiv,
+        "Elementwise quotient of floats, fast.").math()
+        .in_3_9("x, y, ieee_rounding: constexpr = False, approx: constexpr = False"),
+    Builtin::tl("cdiv", "x, div", Rule::CDiv, "`x / div` rounded up: `(x + div - 1) // div`.").method(),
+    Builtin::tl("sigmoid", "x", Rule::Sigmoid, "`1 / (1 + exp(-x))` elementwise. Takes `fp32` or `fp64`.").method(),
+    Builtin::tl("softmax", "x, dim: constexpr = None, keep_dims: constexpr = False, ieee_rounding: constexpr = False", Rule::Softmax,
+        "Softmax along `dim`, which is **0** unless given: not the last axis.").method()
+        .in_3_9("x, dim: constexpr = None, *, keep_dims: constexpr = None, ieee_rounding: constexpr = False"),
+    Builtin::tl("swizzle2d", "i, j, size_i, size_j, size_g", Rule::Swizzle2d,
+        "Maps indices of a row-major `size_i` by `size_j` grid to an order that walks groups of `size_g` rows column by column, for better cache reuse.\n\nGives the new `(i, j)`."),
+    Builtin::tl("cast", "input, dtype: constexpr, fp_downcast_rounding: constexpr = None, bitcast: constexpr = False", Rule::Cast,
+        "Converts to `dtype`; with `bitcast=True` reinterprets the bits.\n\nFloats round to nearest even (`fp_downcast_rounding='rtz'`: toward zero); float to integer truncates.").method(),
+    Builtin::tl("to", "input, dtype: constexpr, fp_downcast_rounding: constexpr = None, bitcast: constexpr = False", Rule::Cast,
+        "Converts to `dtype`; with `bitcast=True` reinterprets the bits.\n\nFloats round to nearest even (`fp_downcast_rounding='rtz'`: toward zero); float to integer truncates.").only_method(),
+    Builtin::tl("dot", "input, other, acc=None, input_precision: constexpr = None, allow_tf32: constexpr = None, max_num_imprecise_acc: constexpr = None, out_dtype: constexpr = float32", Rule::Dot,
+        "Matrix product `input @ other + acc` over the last two axes; a leading axis is a batch.\n\nTakes tiles `[M, K]` and `[K, N]` of one type with K at least 16. f16, bf16, f32 and fp8 accumulate in `fp32`, int8 in `int32`. `fp32` operands use TF32 unless `input_precision='ieee'`.")
+        .in_3_9("input, other, acc=None, input_precision: constexpr = None, allow_tf32: constexpr = None, max_num_imprecise_acc: constexpr = None, out_dtype: constexpr = None"),
+    Builtin::tl("dot_scaled", "lhs, lhs_scale, lhs_format: constexpr, rhs, rhs_scale, rhs_format: constexpr, acc=None, fast_math: constexpr = False, lhs_k_pack: constexpr = True, rhs_k_pack: constexpr = True, out_dtype: constexpr = float32", Rule::DotScaled,
+        "Matrix product of block-scaled operands: each 32 values along K share a scale.\n\nFormats are `e2m1` (two to a byte), `e4m3`, `e5m2`, `bf16`, `fp16`; scales have shape `[M, K/32]` and `[N, K/32]`."),
+    Builtin::tl("inline_asm_elementwise", "asm: constexpr, constraints: constexpr, args, dtype: constexpr, is_pure: constexpr, pack: constexpr", Rule::InlineAsm,
+        "Applies inline assembly to each element, or to `pack` of them at once.\n\n`constraints` is an LLVM constraint string; a tuple as `dtype` gives several results."),
+    Builtin::tl("map_elementwise", "scalar_fn, *args, pack: constexpr = 1", Rule::MapElementwise,
+        "Applies a jit function with control flow to each element; arguments broadcast."),
+];

@@ -1,0 +1,41 @@
+//! Shape manipulation.
+
+use super::{Builtin, Rule};
+
+pub(super) const ROWS: &[Builtin] = &[
+    Builtin::tl("broadcast", "input, other", Rule::Broadcast,
+        "Brings two values to one shape by the broadcasting rules: missing leading axes and axes of extent 1 are repeated.\n\nGives both as a tuple."),
+    Builtin::tl("broadcast_to", "input, *shape", Rule::BroadcastTo,
+        "Repeats axes of extent 1 up to `shape`. The rank stays; scalars are splatted.").method(),
+    Builtin::tl("expand_dims", "input, axis: constexpr", Rule::ExpandDims,
+        "Inserts an axis of extent 1 at `axis` of the result (or one for each of a tuple).\n\n`x[:, None]` does the same.").method(),
+    Builtin::tl("reshape", "input, *shape, can_reorder: constexpr = False", Rule::Reshape,
+        "The same elements in row-major order at another shape with as many elements.").in_3_9("input, *shape, can_reorder: constexpr = False").method(),
+    Builtin::tl("view", "input, *shape", Rule::View,
+        "The same elements at another shape, in any order. Deprecated; use `reshape`.").method(),
+    Builtin::tl("ravel", "x, can_reorder: constexpr = False", Rule::Ravel,
+        "All elements as one axis, in row-major order.").method(),
+    Builtin::tl("item", "input", Rule::Item,
+        "The one element of a one-element tile, as a scalar.").only_method(),
+    Builtin::tl("trans", "input, *dims", Rule::Trans,
+        "Permutes axes by `dims`; without them swaps the last two.").method(),
+    Builtin::tl("permute", "input, *dims", Rule::Permute,
+        "Permutes axes: axis `i` of the result is axis `dims[i]` of `input`. `dims` names every axis once.").method(),
+    Builtin::tl("join", "a, b", Rule::Join,
+        "Stacks two tiles (or scalars) along a new last axis of extent 2. Both have one element type; shapes broadcast."),
+    Builtin::tl("split", "a", Rule::Split,
+        "The two halves along a last axis of extent 2, as a tuple.").method(),
+    Builtin::tl("interleave", "a, b", Rule::Interleave,
+        "Alternates the elements of two tiles along the last axis, which doubles."),
+    Builtin::tl("cat", "input, other, can_reorder: constexpr = False", Rule::Cat,
+        "One one-dimensional tile after another. In Triton 3.6 `can_reorder=True` is required.")
+        .in_3_9("input, other, can_reorder: constexpr = False, dim: constexpr = 0"),
+    Builtin::tl("flip", "x, dim: constexpr = None", Rule::Flip,
+        "Reverses the elements along `dim`.").method(),
+    Builtin::tl("gather", "src, index, axis: constexpr", Rule::Gather,
+        "Picks elements along `axis`: `result[i, j] = src[index[i, j], j]` for axis 0.\n\nGives `index`'s shape with `src`'s type; the other extents are equal.").method(),
+    Builtin::tl("squeeze", "x, dim: constexpr", Rule::Squeeze,
+        "Removes an axis of extent 1.").method().since_3_9(),
+    Builtin::tl("unsqueeze", "x, dim: constexpr", Rule::ExpandDims,
+        "Inserts an axis of extent 1.").method().since_3_9(),
+];

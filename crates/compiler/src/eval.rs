@@ -1,0 +1,274 @@
+//! Evaluation: the language's partial evaluator.
+//!
+//! One engine serves two uses. *Inference* ([`infer_file`]) knows no specialization: constexpr
+//! parameters are symbols, element types of arguments are unknown unless annotated, an `if` on an
+//! unknown constexpr visits both branches, and nothing is emitted. *Lowering* ([`lower_kernel`])
+//! knows every argument and drives an emitter that builds tile IR. Rules of the language are
+//! written once, in terms of abstract [`Value`]s that carry an IR value only while emitting.
+//!
+//! Evaluation is total: an error is reported once, its expression becomes [`Value::Unknown`],
+//! which absorbs silently, and evaluation goes on. Work is bounded by a step budget, so that
+//! unrolling and recursion end with a diagnostic instead of running away.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{Body, Function, Module, Name, SourceMap};
+use crate::ir;
+use crate::source::{FileId, FileRange, TextRange};
+use crate::specialization::{Specialization, TritonVersion};
+
+mod attribute;
+mod builtins;
+mod call;
+mod cast;
+mod constant;
+mod control;
+pub mod display;
+pub mod dtype;
+mod emit;
+mod expr;
+mod function;
+mod join;
+mod kernel;
+mod loops;
+mod names;
+mod ops;
+mod promote;
+mod report;
+mod shape;
+mod stmt;
+pub mod symbolic;
+mod types;
+pub mod value;
+
+pub use kernel::{FileInference, KernelInference, LowerResult, infer_file, lower_kernel};
+pub use types::{BodyTypes, Reason};
+
+use emit::Emitter;
+use value::{FunctionRef, Origin, Value};
+
+/// What evaluation asks of the files around a kernel.
+pub trait Project {
+    /// The module of a file.
+    fn module(&self, file: FileId) -> Option<Arc<Module>>;
+
+    /// The file that `from <level dots><path> import ...` in `file` names, if it is followed.
+    fn import(&self, file: FileId, level: u32, path: &[Name]) -> Option<FileId>;
+
+    /// Line and column, both from 1, of a byte offset.
+    fn line_col(&self, file: FileId, offset: u32) -> (u32, u32);
+
+    /// True for `.tile` files, which have `tl` and `triton` in scope without imports.
+    fn has_implicit_imports(&self, file: FileId) -> bool;
+}
+
+/// Why an evaluation has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// An error was reported.
+    Reported,
+    /// Not enough is known.
+    Unknown,
+}
+
+/// The value of an expression, or the reason why there is none.
+type Eval<T> = Result<T, Stop>;
+
+/// The text that is being evaluated: expressions, statements and where they stand.
+#[derive(Clone, Copy)]
+struct Source<'c> {
+    body: &'c Body,
+    map: &'c SourceMap,
+    file: FileId,
+}
+
+impl<'c> Source<'c> {
+    fn of(function: &'c Function, file: FileId) -> Source<'c> {
+        Source { body: &function.body, map: &function.map, file }
+    }
+
+    fn at(self, expr: crate::hir::ExprId) -> FileRange {
+        FileRange { file: self.file, range: self.map.exprs[expr] }
+    }
+
+    fn stmt_at(self, stmt: crate::hir::StmtId) -> FileRange {
+        FileRange { file: self.file, range: self.map.stmts[stmt] }
+    }
+}
+
+/// How statements of a frame behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Kernel code: assignment turns literals into tensors.
+    Jit,
+    /// Python at compile time: `constexpr_function`s and module-level values.
+    Python,
+}
+
+/// A local variable.
+#[derive(Debug, Clone)]
+struct Local {
+    value: Value,
+    at: TextRange,
+}
+
+type Locals = indexmap::IndexMap<Name, Local, rustc_hash::FxBuildHasher>;
+
+/// Why a name that was assigned somewhere has no value here.
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    at: TextRange,
+    place: &'static str,
+}
+
+/// The evaluation of one function's body.
+struct Frame {
+    mode: Mode,
+    file: FileId,
+    /// Name and identity of the function; `None` for module-level values.
+    function: Option<FunctionRef>,
+    /// Enclosing host functions and classes, for names.
+    scope: Arc<[Name]>,
+    locals: Locals,
+    lost: FxHashMap<Name, Lost>,
+    /// Values returned so far, with where.
+    returns: Vec<(Value, FileRange)>,
+    /// How many run-time loops are around.
+    loops: u32,
+    /// The call that led here.
+    call: FileRange,
+    /// The location of that call, while emitting.
+    inlined_at: Option<ir::Loc>,
+    /// Defaults of parameters may name any global.
+    in_default: bool,
+}
+
+/// The reason why a value is not known at compile time.
+#[derive(Debug, Clone)]
+struct OriginData {
+    at: FileRange,
+    kind: OriginKind,
+    parent: Origin,
+}
+
+#[derive(Debug, Clone)]
+enum OriginKind {
+    /// A runtime argument.
+    Argument(Name),
+    /// A literal that an assignment turned into a tensor; the range is the target.
+    Literal(Name),
+    /// The result of a builtin.
+    Call(&'static str),
+    /// The index of a run-time loop.
+    LoopIndex,
+    /// Computed from another run-time value.
+    Derived,
+}
+
+/// The evaluator.
+struct Evaluator<'a> {
+    project: &'a dyn Project,
+    version: TritonVersion,
+    /// A specialization is known: errors hold for it alone.
+    exact: bool,
+    /// Compute capability compiled for, such as 90.
+    capability: u32,
+    options: ir::LaunchOptions,
+    emitter: Option<Emitter>,
+    frames: Vec<Frame>,
+    origins: Vec<OriginData>,
+    diagnostics: Vec<Diagnostic>,
+    reported: FxHashSet<(Code, FileRange, FileRange)>,
+    globals: FxHashMap<(FileId, Arc<[Name]>, Name), Value>,
+    resolving: Vec<(FileId, Name)>,
+    /// Symbols that are certainly integers.
+    integer_symbols: FxHashSet<symbolic::Atom>,
+    fresh: u32,
+    steps: u32,
+    /// Diagnostics are dropped while positive.
+    quiet: u32,
+    /// Inside a branch that may be dead at compile time.
+    speculative: u32,
+    failed: bool,
+    kernel: Name,
+    label: Option<String>,
+    prints: Vec<(FileRange, String)>,
+    types: BodyTypes,
+}
+
+/// Steps after which evaluation gives up.
+const MAX_STEPS: u32 = 2_000_000;
+/// Nested calls after which recursion is refused.
+const MAX_DEPTH: usize = 64;
+
+impl<'a> Evaluator<'a> {
+    fn new(project: &'a dyn Project, version: TritonVersion) -> Evaluator<'a> {
+        Evaluator {
+            project,
+            version,
+            exact: false,
+            capability: 90,
+            options: ir::LaunchOptions::default(),
+            emitter: None,
+            frames: Vec::new(),
+            origins: Vec::new(),
+            diagnostics: Vec::new(),
+            reported: FxHashSet::default(),
+            globals: FxHashMap::default(),
+            resolving: Vec::new(),
+            integer_symbols: FxHashSet::default(),
+            fresh: 0,
+            steps: 0,
+            quiet: 0,
+            speculative: 0,
+            failed: false,
+            kernel: Name::from(""),
+            label: None,
+            prints: Vec::new(),
+            types: BodyTypes::default(),
+        }
+    }
+
+    fn frame(&self) -> &Frame {
+        self.frames.last().expect("invariant: evaluation happens inside a frame")
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("invariant: evaluation happens inside a frame")
+    }
+
+    fn is_3_9(&self) -> bool {
+        self.version == TritonVersion::V3_9
+    }
+
+    /// A number of which nothing is known.
+    fn fresh_symbol(&mut self) -> symbolic::Sym {
+        self.fresh += 1;
+        symbolic::Sym::atom(format!("?{}", self.fresh))
+    }
+
+    /// A compile-time value of which nothing is known.
+    fn fresh_const(&mut self) -> Value {
+        Value::Const(value::Const::Symbol(self.fresh_symbol()))
+    }
+
+    fn origin(&mut self, at: FileRange, kind: OriginKind, parent: Origin) -> Origin {
+        let index = self.origins.len() as u32;
+        self.origins.push(OriginData { at, kind, parent });
+        Origin(index)
+    }
+
+    /// Counts a step; false once the budget is spent.
+    fn step(&mut self) -> bool {
+        self.steps += 1;
+        self.steps <= MAX_STEPS
+    }
+}
+
+/// The options of a specialization that evaluation reads.
+fn options_of(spec: &Specialization) -> ir::LaunchOptions {
+    spec.options.clone()
+}

@@ -1,0 +1,528 @@
+//! Attributes and subscripts.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::dtype::{DType, Elem, Kind};
+use super::names::{known_member, suggest};
+use super::symbolic::Sym;
+use super::value::{Const, FunctionRef, ModuleRef, Object, Shape, Tensor, Value};
+use super::{Evaluator, Mode, Stop};
+use crate::builtins;
+use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::hir::Name;
+use crate::source::{FileRange, TextRange};
+
+impl Evaluator<'_> {
+    /// `object.attr`.
+    pub(super) fn attribute(&mut self, object: &Value, attr: &Name, at: FileRange) -> Value {
+        match object {
+            Value::Module(module) => self.module_member(module, attr, at),
+            Value::Tensor(tensor) => self.tensor_attribute(tensor, attr, at),
+            Value::Const(constant) => self.const_attribute(constant, attr, at),
+            Value::Tuple(tuple) => match &tuple.named {
+                Some(named) => match named.1.iter().position(|name| name == attr) {
+                    Some(index) => tuple.items.get(index).cloned().unwrap_or(Value::Unknown),
+                    None => self.no_attribute(object, attr, at),
+                },
+                None if &**attr == "type" || &**attr == "values" => Value::Unknown,
+                None => self.no_attribute(object, attr, at),
+            },
+            Value::Object(fields) => self.object_attribute(fields, attr, object),
+            Value::Descriptor(desc) => match &**attr {
+                "shape" => tuple_of(&desc.shape),
+                "strides" => tuple_of(&desc.strides),
+                "block_shape" => shape_tuple(&desc.block),
+                "dtype" => Value::Const(Const::DType(desc.base.elem.pointee())),
+                "type" | "block_type" => {
+                    Value::Const(Const::BlockType(desc.base.elem.pointee(), desc.block.clone()))
+                }
+                "handle" => Value::Unknown,
+                name => match descriptor_method(name) {
+                    Some(builtin) => bound(object, builtin),
+                    None => self.no_attribute(object, attr, at),
+                },
+            },
+            Value::BlockPtr(block) => match &**attr {
+                "dtype" | "type" => Value::Unknown,
+                "shape" => shape_tuple(&block.block),
+                name => match builtins::method(name) {
+                    Some(builtin) => bound(object, builtin),
+                    None => self.no_attribute(object, attr, at),
+                },
+            },
+            Value::Builtin(builtin) => match (builtin.name, &**attr) {
+                ("PropagateNan", "ALL") => Value::Const(Const::Enum("PropagateNan.ALL")),
+                ("PropagateNan", "NONE") => Value::Const(Const::Enum("PropagateNan.NONE")),
+                _ => Value::Unknown,
+            },
+            Value::Class(class) => {
+                let method = class.class.methods.iter().find(|method| method.name == *attr);
+                match method {
+                    Some(method) => Value::Function(FunctionRef {
+                        file: class.file,
+                        function: method.clone(),
+                        kind: self.method_kind(class.file, method),
+                        scope: Arc::from([]),
+                    }),
+                    None => Value::Unknown,
+                }
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    fn method_kind(
+        &self,
+        file: crate::source::FileId,
+        method: &crate::hir::Function,
+    ) -> super::value::FunctionKind {
+        match self.project.module(file) {
+            Some(module) => super::names::function_kind(&module, method),
+            None => super::value::FunctionKind {
+                role: super::value::Role::Unknown,
+                noinline: false,
+                must_use: false,
+            },
+        }
+    }
+
+    fn module_member(&mut self, module: &ModuleRef, attr: &Name, at: FileRange) -> Value {
+        match module {
+            ModuleRef::Known(path) => match known_member(path, attr) {
+                Some(Value::Builtin(builtin)) if !builtin.exists_in(self.version) => {
+                    self.missing_in_version(builtin, at);
+                    Value::Unknown
+                }
+                Some(value) => value,
+                None => self.unknown_member(path, attr, at),
+            },
+            ModuleRef::File(file) => {
+                let scope: Arc<[Name]> = Arc::from([]);
+                if let Some(value) = self.global(*file, &scope, attr) {
+                    return value;
+                }
+                Value::Unknown
+            }
+            ModuleRef::Other(path) => {
+                let nested = format!("{path}.{attr}");
+                Value::Module(ModuleRef::Other(Arc::from(nested)))
+            }
+        }
+    }
+
+    fn unknown_member(&mut self, path: &str, attr: &Name, at: FileRange) -> Value {
+        // Private and experimental members come and go; modules that the table does not list
+        // completely are not judged.
+        let lists = matches!(
+            builtins::canonical_module(path),
+            builtins::LANGUAGE | builtins::MATH | builtins::LIBDEVICE
+        );
+        if !lists || attr.starts_with('_') || path != builtins::canonical_module(path) {
+            return Value::Unknown;
+        }
+        if self.frame().mode == Mode::Python {
+            return Value::Unknown;
+        }
+        let start = at.range.end.saturating_sub(attr.len() as u32);
+        let name_at =
+            FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
+        let module = match path {
+            builtins::LANGUAGE => "triton.language",
+            builtins::MATH => "triton.language.math",
+            _ => "libdevice",
+        };
+        let mut diagnostic = Diagnostic::new(
+            Code::UnknownBuiltin,
+            name_at,
+            format!("`{module}` has no member `{attr}`"),
+        );
+        let version = self.version;
+        let members: Vec<&str> = builtins::members(path)
+            .into_iter()
+            .filter(|builtin| builtin.exists_in(version))
+            .map(|builtin| builtin.name)
+            .chain(
+                DType::ALL
+                    .iter()
+                    .filter(|_| path == builtins::LANGUAGE)
+                    .map(|dtype| dtype.member()),
+            )
+            .collect();
+        if let Some(best) = suggest(attr, members.iter().copied()) {
+            diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
+            let edit = TextEdit { at: name_at, text: best.to_owned() };
+            diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
+        } else if builtins::member(builtins::LIBDEVICE, attr).is_some() {
+            diagnostic = diagnostic.with_note(format!(
+                "`{attr}` is in the device library: `from triton.language.extra import libdevice`, then `libdevice.{attr}`"
+            ));
+        }
+        self.emit_diagnostic(diagnostic);
+        Value::Unknown
+    }
+
+    fn tensor_attribute(&mut self, tensor: &Tensor, attr: &Name, at: FileRange) -> Value {
+        let open = tensor.elem.is_unknown() && tensor.is_scalar();
+        match &**attr {
+            "dtype" if open => Value::Const(Const::DType(Elem::Unknown)),
+            "dtype" => Value::Const(Const::DType(tensor.elem)),
+            "shape" if open => Value::Unknown,
+            "shape" => shape_tuple(&tensor.shape),
+            "type" if tensor.is_scalar() => Value::Const(Const::DType(tensor.elem)),
+            "type" => Value::Const(Const::BlockType(tensor.elem, tensor.shape.clone())),
+            "numel" => match tensor.shape.numel() {
+                Some(numel) if !open => Value::Const(Const::from_sym(numel)),
+                _ => self.fresh_const(),
+            },
+            "T" if open => Value::Unknown,
+            "T" => {
+                let tensor = tensor.clone();
+                let dims = [1, 0];
+                self.permute(&tensor, &dims, at).map_or(Value::Unknown, Value::Tensor)
+            }
+            "handle" | "value" => Value::Unknown,
+            name => {
+                let object = Value::Tensor(tensor.clone());
+                match builtins::method(name) {
+                    Some(builtin) => bound(&object, builtin),
+                    None if open => Value::Unknown,
+                    None => self.no_attribute(&object, attr, at),
+                }
+            }
+        }
+    }
+
+    fn const_attribute(&mut self, constant: &Const, attr: &Name, at: FileRange) -> Value {
+        match (constant, &**attr) {
+            (_, "value") => Value::Const(constant.clone()),
+            (Const::Symbol(_), _) => Value::Unknown,
+            (Const::DType(elem), name) => self.dtype_attribute(*elem, name, at),
+            (Const::BlockType(elem, shape), name) => match name {
+                "element_ty" | "scalar" => Value::Const(Const::DType(*elem)),
+                "shape" => shape_tuple(shape),
+                "numel" => match shape.numel() {
+                    Some(numel) => Value::Const(Const::from_sym(numel)),
+                    None => self.fresh_const(),
+                },
+                "is_block" => self.predicate(Some(true)),
+                "is_ptr" => self.predicate(Some(false)),
+                name => self.dtype_attribute(*elem, name, at),
+            },
+            (Const::Str(_), _) if self.frame().mode == Mode::Jit => Value::Unknown,
+            (Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::None, name)
+                if self.frame().mode == Mode::Jit =>
+            {
+                let object = Value::Const(constant.clone());
+                if builtins::method(name).is_some() {
+                    return self.method_of_constant(&object, attr, at);
+                }
+                self.no_attribute(&object, attr, at)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Compile-time numbers have no methods: `n.to(...)` fails when `n` is one at launch.
+    fn method_of_constant(&mut self, object: &Value, attr: &Name, at: FileRange) -> Value {
+        let text = super::display::type_text(object);
+        let diagnostic = Diagnostic::new(
+            Code::NoAttribute,
+            at,
+            format!("a compile-time value has no method `{attr}`; this is `{text}`"),
+        )
+        .with_note(format!(
+            "integer arguments that equal 1 become compile-time values; `tl.cast`, `tl.full` or `do_not_specialize` avoid it, or write `tl.{attr}(...)`"
+        ));
+        self.emit_diagnostic(diagnostic);
+        Value::Unknown
+    }
+
+    /// An attribute of an element type. Predicates such as `is_int()` are methods.
+    fn dtype_attribute(&mut self, elem: Elem, name: &str, at: FileRange) -> Value {
+        let num = elem.num();
+        let known = !elem.is_unknown();
+        let class = |test: fn(DType) -> bool| known.then(|| num.is_some_and(test));
+        match name {
+            "element_ty" if elem.is_ptr() => Value::Const(Const::DType(elem.pointee())),
+            "element_ty" | "scalar" => Value::Const(Const::DType(elem)),
+            "primitive_bitwidth" | "int_bitwidth" => match elem.bits() {
+                Some(bits) => Value::int(i128::from(bits)),
+                None => self.fresh_const(),
+            },
+            "itemsize" => match elem.bits() {
+                Some(bits) => Value::int(i128::from(bits / 8)),
+                None => self.fresh_const(),
+            },
+            "fp_mantissa_width" => match num {
+                Some(dtype) => Value::int(i128::from(dtype.mantissa_width())),
+                None => self.fresh_const(),
+            },
+            "name" => match num {
+                Some(dtype) => Value::str(dtype.name()),
+                None => self.fresh_const(),
+            },
+            "is_floating" => self.predicate(class(DType::is_float)),
+            "is_standard_floating" => self.predicate(class(DType::is_standard_float)),
+            "is_int" => self.predicate(class(DType::is_int)),
+            "is_int_signed" => self.predicate(class(DType::is_signed)),
+            "is_int_unsigned" => self.predicate(class(DType::is_unsigned)),
+            "is_bool" | "is_int1" => self.predicate(class(|d| d.kind() == Kind::Bool)),
+            "is_fp8" => self.predicate(class(DType::is_fp8)),
+            "is_fp16" => self.predicate(class(|d| d == DType::Float16)),
+            "is_bf16" => self.predicate(class(|d| d == DType::BFloat16)),
+            "is_fp32" => self.predicate(class(|d| d == DType::Float32)),
+            "is_fp64" => self.predicate(class(|d| d == DType::Float64)),
+            "is_int8" => self.predicate(class(|d| d == DType::Int8)),
+            "is_int16" => self.predicate(class(|d| d == DType::Int16)),
+            "is_int32" => self.predicate(class(|d| d == DType::Int32)),
+            "is_int64" => self.predicate(class(|d| d == DType::Int64)),
+            "is_uint8" => self.predicate(class(|d| d == DType::UInt8)),
+            "is_uint16" => self.predicate(class(|d| d == DType::UInt16)),
+            "is_uint32" => self.predicate(class(|d| d == DType::UInt32)),
+            "is_uint64" => self.predicate(class(|d| d == DType::UInt64)),
+            "is_fp8e4nv" => self.predicate(class(|d| d == DType::Float8E4NV)),
+            "is_fp8e5" => self.predicate(class(|d| d == DType::Float8E5)),
+            "is_fp8e4b15" => self.predicate(class(|d| d == DType::Float8E4B15)),
+            "is_ptr" => self.predicate(known.then(|| elem.is_ptr())),
+            "is_block" => self.predicate(known.then_some(false)),
+            "is_const" => self.predicate(known.then(|| elem.ptr().is_some_and(|p| p.constant))),
+            _ => {
+                let _ = at;
+                Value::Unknown
+            }
+        }
+    }
+
+    /// A method without parameters whose result is decided at compile time.
+    fn predicate(&mut self, result: Option<bool>) -> Value {
+        let result = match result {
+            Some(result) => Value::bool(result),
+            None => self.fresh_const(),
+        };
+        Value::Bound(Arc::new((result, Value::Builtin(builtins::answer()))))
+    }
+
+    fn object_attribute(&mut self, object: &Object, attr: &Name, receiver: &Value) -> Value {
+        if let Some((_, value)) = object.fields.iter().find(|(name, _)| name == attr) {
+            return value.clone();
+        }
+        let Some(method) = object.class.class.methods.iter().find(|m| m.name == *attr) else {
+            return Value::Unknown;
+        };
+        let kind = self.method_kind(object.class.file, method);
+        let function = Value::Function(FunctionRef {
+            file: object.class.file,
+            function: method.clone(),
+            kind,
+            scope: Arc::from([]),
+        });
+        let is_static = method.decorators.iter().any(|&decorator| {
+            matches!(&method.body.exprs[decorator], crate::hir::Expr::Name(name) if &**name == "staticmethod")
+        });
+        if is_static { function } else { Value::Bound(Arc::new((receiver.clone(), function))) }
+    }
+
+    fn no_attribute(&mut self, object: &Value, attr: &Name, at: FileRange) -> Value {
+        if self.frame().mode == Mode::Python || attr.starts_with('_') {
+            return Value::Unknown;
+        }
+        let start = at.range.end.saturating_sub(attr.len() as u32);
+        let name_at =
+            FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
+        let text = super::display::type_text(object);
+        let mut diagnostic = Diagnostic::new(
+            Code::NoAttribute,
+            name_at,
+            format!("`{text}` has no attribute `{attr}`"),
+        );
+        if let Value::Tensor(_) = object {
+            let names: Vec<&str> = builtins::methods()
+                .iter()
+                .map(|builtin| builtin.name)
+                .chain(["dtype", "shape", "T", "type", "numel"])
+                .collect();
+            if let Some(best) = suggest(attr, names.iter().copied()) {
+                diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
+                let edit = TextEdit { at: name_at, text: best.to_owned() };
+                diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
+            }
+        }
+        self.emit_diagnostic(diagnostic);
+        Value::Unknown
+    }
+
+    /// `object[index]`.
+    pub(super) fn subscript(
+        &mut self,
+        object: &Value,
+        index: &Value,
+        at: FileRange,
+        index_at: FileRange,
+    ) -> Value {
+        match object {
+            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => {
+                Value::Unknown
+            }
+            Value::Tensor(tensor) => {
+                let tensor = tensor.clone();
+                match self.index_tensor(&tensor, index, at, index_at) {
+                    Ok(result) => Value::Tensor(result),
+                    Err(_) => Value::Unknown,
+                }
+            }
+            Value::Tuple(tuple) => self.index_tuple(&tuple.items, index, index_at),
+            Value::Const(Const::Str(text)) => match index {
+                Value::Const(Const::Int(position)) => {
+                    let count = text.chars().count() as i128;
+                    let position = if *position < 0 { position + count } else { *position };
+                    match usize::try_from(position).ok().and_then(|at| text.chars().nth(at)) {
+                        Some(c) => Value::str(c.to_string()),
+                        None => {
+                            self.error(Code::IndexRange, index_at, "the index is out of range");
+                            Value::Unknown
+                        }
+                    }
+                }
+                _ => self.fresh_const(),
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    fn index_tuple(&mut self, items: &[Value], index: &Value, at: FileRange) -> Value {
+        match index {
+            Value::Const(Const::Int(position)) => {
+                let count = items.len() as i128;
+                let wrapped = if *position < 0 { position + count } else { *position };
+                match usize::try_from(wrapped).ok().and_then(|at| items.get(at)) {
+                    Some(item) => item.clone(),
+                    None => {
+                        let message = format!("index {position} is out of range for a tuple of {count}");
+                        self.error(Code::IndexRange, at, message);
+                        Value::Unknown
+                    }
+                }
+            }
+            Value::Const(Const::Bool(value)) => {
+                let index = Value::int(i128::from(*value));
+                self.index_tuple(items, &index, at)
+            }
+            Value::Const(Const::Slice(bounds)) => slice_tuple(items, bounds),
+            Value::Const(Const::Symbol(_)) | Value::Unknown => Value::Unknown,
+            Value::Tensor(tensor) if tensor.elem.is_unknown() => Value::Unknown,
+            other => {
+                let what = "the index of a tuple";
+                self.not_constexpr(Code::NotConstexpr, what, &other.clone(), at);
+                Value::Unknown
+            }
+        }
+    }
+
+    /// `x[:, None]`: inserts axes.
+    fn index_tensor(
+        &mut self,
+        tensor: &Tensor,
+        index: &Value,
+        at: FileRange,
+        index_at: FileRange,
+    ) -> Result<Tensor, Stop> {
+        let parts: Vec<Value> = match index {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            Value::Unknown => return Err(Stop::Unknown),
+            other => vec![other.clone()],
+        };
+        let mut kept = 0;
+        let mut result = tensor.clone();
+        for (axis, part) in parts.iter().enumerate() {
+            match part {
+                Value::Const(Const::None) => result = self.insert_axis(&result, axis),
+                Value::Const(Const::Slice(bounds)) if bounds.iter().all(Option::is_none) => {
+                    kept += 1;
+                }
+                Value::Unknown | Value::Const(Const::Symbol(_)) => return Err(Stop::Unknown),
+                _ => {
+                    let diagnostic = Diagnostic::new(
+                        Code::TensorIndex,
+                        index_at,
+                        "tiles are indexed only by `None` and `:`",
+                    )
+                    .with_note("to read single elements, load them from memory, or use `tl.gather` or a masked `tl.sum`");
+                    return Err(self.emit_diagnostic(diagnostic));
+                }
+            }
+        }
+        if let Some(rank) = tensor.shape.rank()
+            && kept > rank
+        {
+            let text = super::report::extents(&tensor.shape);
+            let message = format!("{kept} axes are indexed, but the tile has shape {text}");
+            return Err(self.error(Code::TensorIndex, at, message));
+        }
+        Ok(result)
+    }
+}
+
+fn bound(object: &Value, builtin: &'static builtins::Builtin) -> Value {
+    Value::Bound(Arc::new((object.clone(), Value::Builtin(builtin))))
+}
+
+fn tuple_of(tensors: &[Tensor]) -> Value {
+    Value::tuple(tensors.iter().cloned().map(Value::Tensor).collect())
+}
+
+/// A shape as the tuple of constexprs that kernels see.
+pub(super) fn shape_tuple(shape: &Shape) -> Value {
+    match shape.dims() {
+        Some(dims) => Value::tuple(
+            dims.iter().map(|extent| Value::Const(Const::from_sym(extent.clone()))).collect(),
+        ),
+        None => Value::Unknown,
+    }
+}
+
+/// The builtin behind a method of descriptors.
+fn descriptor_method(name: &str) -> Option<&'static builtins::Builtin> {
+    builtins::descriptor_method(name)
+}
+
+fn slice_tuple(items: &[Value], bounds: &[Option<Const>; 3]) -> Value {
+    let count = items.len() as i128;
+    let bound = |value: &Option<Const>, default: i128| match value {
+        None => Some(default),
+        Some(Const::Int(value)) => Some(if *value < 0 { value + count } else { *value }),
+        Some(_) => None,
+    };
+    let step = match &bounds[2] {
+        None => 1,
+        Some(Const::Int(step)) if *step != 0 => *step,
+        Some(_) => return Value::Unknown,
+    };
+    let (low, high) = if step > 0 { (0, count) } else { (count - 1, -1) };
+    let (Some(start), Some(end)) = (bound(&bounds[0], low), bound(&bounds[1], high)) else {
+        return Value::Unknown;
+    };
+    let mut picked = Vec::new();
+    let mut at = start.clamp(-1, count);
+    while (step > 0 && at < end.min(count)) || (step < 0 && at > end) {
+        if let Some(item) = usize::try_from(at).ok().and_then(|at| items.get(at)) {
+            picked.push(item.clone());
+        }
+        at += step;
+    }
+    Value::tuple(picked)
+}
+
+/// The extents that a value names: a tuple of compile-time integers, or one.
+pub(super) fn extents_of(value: &Value) -> Option<SmallVec<[Sym; 3]>> {
+    match value {
+        Value::Tuple(tuple) => tuple
+            .items
+            .iter()
+            .map(|item| item.as_const().and_then(Const::to_sym))
+            .collect(),
+        Value::Const(constant) => Some(SmallVec::from_iter([constant.to_sym()?])),
+        _ => None,
+    }
+}

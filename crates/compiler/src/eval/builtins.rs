@@ -1,0 +1,220 @@
+//! The rules of the table of builtins.
+
+use super::call::Call;
+use super::value::{Const, Tensor, Value};
+use super::{Eval, Evaluator, OriginKind, Stop};
+use crate::builtins::Rule;
+use crate::diagnostic::Code;
+use crate::source::FileRange;
+
+mod asm;
+mod atomic;
+mod block_ptr;
+mod create;
+mod descriptor;
+mod dot;
+mod extern_math;
+mod hints;
+mod host;
+mod math;
+mod memory;
+mod random;
+mod reduce;
+mod rearrange;
+mod sort;
+mod statics;
+
+impl Evaluator<'_> {
+    /// Applies the rule of a builtin to its arguments.
+    pub(super) fn apply_builtin(&mut self, call: &Call) -> Eval<Value> {
+        let value = self.dispatch(call)?;
+        Ok(self.with_call_origin(call, value))
+    }
+
+    /// Results of builtins say that they are one when somebody asks why they are not constexpr.
+    fn with_call_origin(&mut self, call: &Call, value: Value) -> Value {
+        match value {
+            Value::Tensor(tensor) => {
+                let kind = OriginKind::Call(call.builtin.name);
+                let origin = self.origin(call.at, kind, tensor.origin);
+                Value::Tensor(Tensor { origin, ..tensor })
+            }
+            other => other,
+        }
+    }
+
+    fn dispatch(&mut self, call: &Call) -> Eval<Value> {
+        match call.builtin.rule {
+            Rule::ProgramId | Rule::NumPrograms => self.program(call),
+            Rule::Arange => self.arange(call),
+            Rule::Full => self.full(call),
+            Rule::Zeros => self.zeros(call),
+            Rule::ZerosLike => self.zeros_like(call),
+            Rule::ToTensor => Ok(Value::Tensor(self.to_tensor(&call.nth(0), call.at)?)),
+            Rule::Cast => self.cast_builtin(call),
+            Rule::Broadcast => self.broadcast_builtin(call),
+            Rule::BroadcastTo => self.broadcast_to(call),
+            Rule::ExpandDims => self.expand_dims(call),
+            Rule::Squeeze => self.squeeze(call),
+            Rule::Reshape | Rule::View => self.reshape_builtin(call),
+            Rule::Ravel => self.ravel(call),
+            Rule::Item => self.item_builtin(call),
+            Rule::Trans => self.trans(call),
+            Rule::Permute => self.permute_builtin(call),
+            Rule::Join => self.join_builtin(call),
+            Rule::Split => self.split(call),
+            Rule::Interleave => self.interleave(call),
+            Rule::Cat => self.cat(call),
+            Rule::Flip => self.flip(call),
+            Rule::Gather => self.gather(call),
+            Rule::Where => self.where_builtin(call),
+            Rule::Arithmetic(op) => {
+                let places = (call.place_nth(0), call.place_nth(1));
+                Ok(self.binary(op, &call.nth(0), &call.nth(1), call.at, places))
+            }
+            Rule::Logical { and } => {
+                let (a, b) = (self.tensor_arg(call, 0)?, self.tensor_arg(call, 1)?);
+                Ok(Value::Tensor(self.logical(and, &a, &b, call.at)?))
+            }
+            Rule::Extremum { max } => self.extremum(call, max),
+            Rule::PythonExtremum { max } => self.python_extremum(call, max),
+            Rule::Clamp => self.clamp(call),
+            Rule::Abs => self.abs(call),
+            Rule::UMulHi => self.umulhi(call),
+            Rule::Fma => self.fma(call),
+            Rule::Unary(opcode) => self.unary_math(call, opcode),
+            Rule::SqrtRn => self.sqrt_rn(call),
+            Rule::DivRn => self.div_rn(call),
+            Rule::FDiv => self.fdiv(call),
+            Rule::CDiv => self.cdiv(call),
+            Rule::Sigmoid => self.sigmoid(call),
+            Rule::Softmax => self.softmax(call),
+            Rule::Swizzle2d => self.swizzle2d(call),
+            Rule::Reduce => self.reduce_builtin(call),
+            Rule::Sum => self.sum(call),
+            Rule::ReduceExtremum { max } => self.reduce_extremum(call, max),
+            Rule::ArgExtremum { max } => self.arg_extremum(call, max),
+            Rule::XorSum | Rule::ReduceOr => self.reduce_bits(call),
+            Rule::AssociativeScan => self.associative_scan(call),
+            Rule::CumSum | Rule::CumProd => self.cumulative(call),
+            Rule::Sort | Rule::BitonicMerge => self.sort(call),
+            Rule::TopK => self.topk(call),
+            Rule::Histogram => self.histogram(call),
+            Rule::MapElementwise => self.map_elementwise(call),
+            Rule::InlineAsm => self.inline_asm(call),
+            Rule::Dot => self.dot(call),
+            Rule::DotScaled => self.dot_scaled(call),
+            Rule::Load => self.load(call),
+            Rule::Store => self.store(call),
+            Rule::MakeBlockPtr => self.make_block_ptr(call),
+            Rule::Advance => self.advance(call),
+            Rule::MakeDescriptor => self.make_descriptor(call),
+            Rule::DescriptorLoad => self.descriptor_load(call),
+            Rule::DescriptorStore => self.descriptor_store(call),
+            Rule::DescriptorGather => self.descriptor_gather(call),
+            Rule::DescriptorScatter => self.descriptor_scatter(call),
+            Rule::DescriptorAtomic(op) => self.descriptor_atomic(call, op),
+            Rule::AtomicRmw(op) => self.atomic_rmw(call, op),
+            Rule::AtomicCas => self.atomic_cas(call),
+            Rule::AtomicLoad | Rule::AtomicStore | Rule::AtomicPoll => self.atomic_other(call),
+            Rule::DebugBarrier => self.debug_barrier(),
+            Rule::MultipleOf | Rule::MaxContiguous | Rule::MaxConstancy => self.facts(call),
+            Rule::Assume => self.assume(call),
+            Rule::StaticAssert => self.static_assert(call),
+            Rule::StaticPrint => self.static_print(call),
+            Rule::DevicePrint => self.device_print(call),
+            Rule::DeviceAssert => self.device_assert(call),
+            Rule::Constexpr => self.constexpr(call),
+            Rule::Condition => {
+                Ok(Value::Condition(std::sync::Arc::new(call.nth(0))))
+            }
+            Rule::StaticRange | Rule::Range | Rule::PythonRange => self.range_builtin(call),
+            Rule::PhiloxImpl | Rule::Philox | Rule::RandInt | Rule::RandInt4x | Rule::Rand
+            | Rule::Rand4x | Rule::Randn | Rule::Randn4x | Rule::UniformFloat
+            | Rule::PairNormal => self.random(call),
+            Rule::Class | Rule::Opaque => Ok(Value::Unknown),
+            Rule::PointerType => self.pointer_type(call),
+            Rule::BlockTypeClass => self.block_type(call),
+            Rule::DTypeClass => self.dtype_class(call),
+            Rule::PythonLen => self.python_len(call),
+            Rule::PythonInt | Rule::PythonFloat => self.python_number(call),
+            Rule::PythonList => Ok(call.nth(0)),
+            Rule::PythonIsInstance => self.python_isinstance(call),
+            Rule::PythonGetAttr | Rule::PythonHasAttr => self.python_getattr(call),
+            Rule::PythonMath => self.python_math(call),
+            Rule::HostCDiv | Rule::HostNextPowerOf2 => self.host_function(call),
+            Rule::Libdevice => self.libdevice(call),
+            Rule::Special => self.special(call),
+            Rule::TargetQuery => self.target_query(call),
+            Rule::Answer => Ok(call.nth(0)),
+        }
+    }
+
+    /// A tensor argument; literals become tensors.
+    fn tensor_arg(&mut self, call: &Call, index: usize) -> Eval<Tensor> {
+        let value = call.nth(index);
+        self.to_tensor(&value, call.place_nth(index))
+    }
+
+    /// An argument that must be a tensor already: literals are refused.
+    fn strict_tensor(&mut self, call: &Call, index: usize) -> Eval<Tensor> {
+        match call.nth(index) {
+            Value::Tensor(tensor) => Ok(tensor),
+            Value::Unknown => Err(Stop::Unknown),
+            Value::Const(constant) if constant.is_symbol() => Err(Stop::Unknown),
+            other => {
+                let message = format!(
+                    "`{}` needs a tensor, but this is {}",
+                    call.builtin.display_name(),
+                    super::report::a(&other)
+                );
+                Err(self.error(Code::NotATensor, call.place_nth(index), message))
+            }
+        }
+    }
+
+    /// A compile-time bool; `default` where it was not given.
+    fn flag(&mut self, call: &Call, name: &str, default: bool) -> Eval<bool> {
+        match call.given(name) {
+            None => Ok(default),
+            Some(Value::Const(constant)) => constant.truth().ok_or(Stop::Unknown),
+            Some(Value::Unknown) => Err(Stop::Unknown),
+            Some(other) => {
+                let (value, at) = (other.clone(), call.place(name));
+                let what = format!("`{name}`");
+                Err(self.not_constexpr(Code::NotConstexpr, &what, &value, at))
+            }
+        }
+    }
+
+    /// A compile-time axis of a tensor of `rank`, counted from the end when negative; `None` for
+    /// `None`.
+    fn axis(&mut self, call: &Call, name: &str, rank: Option<usize>) -> Eval<Option<usize>> {
+        let at = call.place(name);
+        match call.value(name) {
+            Value::Const(Const::None) => Ok(None),
+            Value::Const(Const::Int(axis)) => match rank {
+                None => Err(Stop::Unknown),
+                Some(rank) => self.checked_axis(axis, rank, at).map(Some),
+            },
+            Value::Const(Const::Bool(axis)) => match rank {
+                None => Err(Stop::Unknown),
+                Some(rank) => self.checked_axis(i128::from(axis), rank, at).map(Some),
+            },
+            Value::Const(Const::Symbol(_)) | Value::Unknown => Err(Stop::Unknown),
+            other => {
+                let what = format!("`{name}`");
+                Err(self.not_constexpr(Code::NotConstexpr, &what, &other, at))
+            }
+        }
+    }
+
+    fn checked_axis(&mut self, axis: i128, rank: usize, at: FileRange) -> Eval<usize> {
+        let count = rank as i128;
+        if (-count..count).contains(&axis) {
+            return Ok((if axis < 0 { axis + count } else { axis }) as usize);
+        }
+        let message = format!("axis {axis} is out of range for a value of rank {rank}");
+        Err(self.error(Code::AxisRange, at, message))
+    }
+}

@@ -1,0 +1,177 @@
+//! Hints to the compiler, assertions and prints at run time.
+
+use smallvec::SmallVec;
+
+use super::super::attribute::extents_of;
+use super::super::call::Call;
+use super::super::value::{Const, Shape, Tensor, Value};
+use super::super::{Eval, Evaluator, Mode, Stop};
+use crate::builtins::Rule;
+use crate::diagnostic::Code;
+use crate::ir::{self, Attrs, Longs, Opcode};
+
+impl Evaluator<'_> {
+    pub(super) fn debug_barrier(&mut self) -> Eval<Value> {
+        self.effect(Opcode::Barrier, &[], Attrs::None);
+        Ok(Value::NONE)
+    }
+
+    pub(super) fn facts(&mut self, call: &Call) -> Eval<Value> {
+        let input = match call.nth(0) {
+            Value::Const(constant) if !constant.is_symbol() => {
+                // A compile-time number needs no promise.
+                return Ok(Value::Const(constant));
+            }
+            _ => self.strict_tensor(call, 0)?,
+        };
+        let name = call.builtin.display_name();
+        let at = call.place("values");
+        let Some(values) = extents_of(&call.value("values")) else {
+            let value = call.value("values");
+            if value.is_unknown() {
+                return Ok(Value::Tensor(input));
+            }
+            return Err(self.not_constexpr(Code::NotConstexpr, &format!("`values` of `{name}`"), &value, at));
+        };
+        let rule = call.builtin.rule;
+        let expected = match (input.shape.rank(), rule) {
+            (None, _) => values.len(),
+            (Some(rank), Rule::MultipleOf) => rank.max(1),
+            (Some(rank), _) => rank,
+        };
+        let open = input.elem.is_unknown();
+        if !open && values.len() != expected {
+            let message = format!("`{name}` needs {expected} values, one per axis, but {} are given", values.len());
+            return Err(self.error(Code::HintLength, at, message));
+        }
+        let longs: Option<SmallVec<[i64; 4]>> =
+            values.iter().map(|value| i64::try_from(value.int()?).ok()).collect();
+        let Some(longs) = longs else { return Ok(Value::Tensor(input)) };
+        let mut facts = ir::Facts {
+            divisibility: Longs::default(),
+            contiguity: Longs::default(),
+            constancy: Longs::default(),
+        };
+        match rule {
+            Rule::MultipleOf => facts.divisibility = Longs(longs),
+            Rule::MaxContiguous => facts.contiguity = Longs(longs),
+            _ => facts.constancy = Longs(longs),
+        }
+        let shape = input.shape.clone();
+        Ok(Value::Tensor(self.op(Opcode::AssertFacts, &[&input], facts, input.elem, shape)))
+    }
+
+    pub(super) fn assume(&mut self, call: &Call) -> Eval<Value> {
+        match call.nth(0) {
+            Value::Tensor(tensor) => {
+                let condition = self.to_bool(&tensor, call.place_nth(0))?;
+                if condition.is_scalar() {
+                    self.effect(Opcode::Assume, &[Some(&condition)], Attrs::None);
+                }
+            }
+            Value::Const(_) | Value::Unknown => {}
+            other => {
+                let message = format!("`tl.assume` needs a condition, but this is {}", super::super::report::a(&other));
+                return Err(self.error(Code::BadCondition, call.at, message));
+            }
+        }
+        Ok(Value::NONE)
+    }
+
+    pub(super) fn device_print(&mut self, call: &Call) -> Eval<Value> {
+        if self.frame().mode == Mode::Python {
+            return Ok(Value::NONE);
+        }
+        let at = call.place_nth(0);
+        let prefix = match call.nth(0) {
+            Value::Const(Const::Str(text)) => text,
+            Value::Unknown | Value::Const(Const::Symbol(_)) => return Ok(Value::NONE),
+            _ => {
+                let message = "the first argument of a print is a string; the values follow";
+                return Err(self.error(Code::PrintPrefix, at, message));
+            }
+        };
+        if !prefix.is_ascii() {
+            let message = "the prefix of a print may contain only ASCII characters";
+            return Err(self.error(Code::PrintPrefix, at, message));
+        }
+        let hex = self.flag(call, "hex", false).unwrap_or(false);
+        let mut tensors: Vec<Tensor> = Vec::new();
+        for (value, place) in &call.rest {
+            match value {
+                Value::Unknown => return Ok(Value::NONE),
+                value => tensors.push(self.to_tensor(value, *place)?),
+            }
+        }
+        let operands: Vec<Option<&Tensor>> = tensors.iter().map(Some).collect();
+        let text = print_prefix(&prefix, !operands.is_empty());
+        let attrs = ir::Message { text: ir::Text(text.into()), hex };
+        self.effect(Opcode::DevicePrint, &operands, attrs);
+        Ok(Value::NONE)
+    }
+
+    /// Compiled only in debug mode; arguments are checked all the same.
+    pub(super) fn device_assert(&mut self, call: &Call) -> Eval<Value> {
+        match call.nth(0) {
+            Value::Tuple(_) => {
+                let message = "the condition of an assertion is a tuple";
+                return Err(self.error(Code::BadCondition, call.place_nth(0), message));
+            }
+            Value::Unknown => return Err(Stop::Unknown),
+            _ => {}
+        }
+        self.mask_arg(call)?;
+        Ok(Value::NONE)
+    }
+
+    pub(super) fn special(&mut self, call: &Call) -> Eval<Value> {
+        let asm = |text: &str, constraints: &str| ir::InlineAsm {
+            asm: text.into(),
+            constraints: constraints.into(),
+            pack: 1,
+            pure: false,
+        };
+        let (dtype, attrs) = match call.builtin.name {
+            "num_warps" => return Ok(Value::int(i128::from(self.options.num_warps))),
+            "num_threads" => return Ok(Value::int(i128::from(self.options.num_warps) * 32)),
+            "globaltimer" => {
+                (super::super::dtype::DType::Int64, asm("mov.u64 $0, %globaltimer;", "=l"))
+            }
+            "smid" => (super::super::dtype::DType::Int32, asm("mov.u32 $0, %smid;", "=r")),
+            name => {
+                let text = match name {
+                    "gdc_wait" => "griddepcontrol.wait;",
+                    _ => "griddepcontrol.launch_dependents;",
+                };
+                self.gdc(asm(text, "~{memory}"));
+                return Ok(Value::NONE);
+            }
+        };
+        let elem = super::super::dtype::Elem::Num(dtype);
+        Ok(Value::Tensor(self.op(Opcode::InlineAsm, &[], attrs, elem, Shape::scalar())))
+    }
+
+    fn gdc(&mut self, attrs: ir::InlineAsm) {
+        if let Some(emitter) = self.emitter.as_mut() {
+            emitter.inst(Opcode::InlineAsm, [], attrs, [], []);
+        }
+    }
+}
+
+/// The prefix as Triton prints it: a blank before, and a colon when values follow.
+fn print_prefix(prefix: &str, values: bool) -> String {
+    let mut text = prefix.to_owned();
+    if values {
+        if !text.ends_with(' ') {
+            text.push(' ');
+        }
+        if !text.ends_with(": ") {
+            text.pop();
+            text.push_str(": ");
+        }
+    }
+    if text.len() > 2 && !text.starts_with(' ') {
+        text.insert(0, ' ');
+    }
+    text
+}

@@ -1,0 +1,304 @@
+//! Python's builtins and `math`, and Triton's host functions, at compile time.
+
+use super::super::call::Call;
+use super::super::dtype::Elem;
+use super::super::symbolic::{Sym, floor_div};
+use super::super::value::{Const, Tensor, Value};
+use super::super::{Eval, Evaluator, Mode, Stop};
+use crate::builtins::{Builtin, LANGUAGE, Rule};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::Name;
+
+impl Evaluator<'_> {
+    pub(super) fn python_len(&mut self, call: &Call) -> Eval<Value> {
+        match call.nth(0) {
+            Value::Tuple(tuple) => Ok(Value::int(tuple.items.len() as i128)),
+            Value::Const(Const::Str(text)) => Ok(Value::int(text.chars().count() as i128)),
+            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => {
+                Ok(self.fresh_const())
+            }
+            Value::Tensor(tensor) => match tensor.shape.dims() {
+                Some([first, ..]) => Ok(Value::Const(Const::from_sym(first.clone()))),
+                Some([]) => {
+                    let message = "a scalar has no length";
+                    Err(self.error(Code::BadOperand, call.at, message))
+                }
+                None => Ok(self.fresh_const()),
+            },
+            Value::Const(Const::Int(_) | Const::Float(_) | Const::Bool(_) | Const::None)
+                if self.frame().mode == Mode::Jit =>
+            {
+                let message = "a number has no length";
+                Err(self.error(Code::BadOperand, call.at, message))
+            }
+            _ => Ok(self.fresh_const()),
+        }
+    }
+
+    /// `int(x)` and `float(x)`.
+    pub(super) fn python_number(&mut self, call: &Call) -> Eval<Value> {
+        let to_int = call.builtin.rule == Rule::PythonInt;
+        let at = call.place_nth(0);
+        let constant = match call.nth(0) {
+            Value::Const(constant) => constant,
+            Value::Unknown => return Ok(self.fresh_const()),
+            Value::Tensor(tensor) if tensor.elem.is_unknown() => return Err(Stop::Unknown),
+            other => {
+                let what = format!("the argument of `{}`", call.builtin.name);
+                return Err(self.not_constexpr(Code::NotConstexpr, &what, &other, at));
+            }
+        };
+        let result = match (&constant, to_int) {
+            (Const::Symbol(sym), true) => Const::Symbol(sym.clone()),
+            (Const::Symbol(_), false) => return Ok(self.fresh_const()),
+            (Const::Int(value), true) => Const::Int(*value),
+            (Const::Bool(value), true) => Const::Int(i128::from(*value)),
+            (Const::Float(value), true) if value.is_finite() => Const::Int(value.trunc() as i128),
+            (Const::Str(text), true) => match text.trim().parse::<i128>() {
+                Ok(value) => Const::Int(value),
+                Err(_) => return Err(self.bad_number(call, &constant)),
+            },
+            (Const::Int(value), false) => Const::Float(*value as f64),
+            (Const::Bool(value), false) => Const::Float(f64::from(u8::from(*value))),
+            (Const::Float(value), false) => Const::Float(*value),
+            (Const::Str(text), false) => match python_float(text) {
+                Some(value) => Const::Float(value),
+                None => return Err(self.bad_number(call, &constant)),
+            },
+            _ => return Err(self.bad_number(call, &constant)),
+        };
+        Ok(Value::Const(result))
+    }
+
+    fn bad_number(&mut self, call: &Call, constant: &Const) -> Stop {
+        let message = format!("`{}` cannot convert {constant}", call.builtin.name);
+        self.error(Code::BadOperand, call.at, message)
+    }
+
+    pub(super) fn python_isinstance(&mut self, call: &Call) -> Eval<Value> {
+        let value = call.nth(0);
+        let classes: Vec<Value> = match call.nth(1) {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            other => vec![other],
+        };
+        let mut unknown = false;
+        for class in &classes {
+            match class {
+                Value::Builtin(builtin) => match is_instance(&value, builtin) {
+                    Some(true) => return Ok(Value::bool(true)),
+                    Some(false) => {}
+                    None => unknown = true,
+                },
+                Value::Class(class) => match &value {
+                    Value::Object(object) => {
+                        let same = std::sync::Arc::ptr_eq(&object.class.class, &class.class);
+                        if same {
+                            return Ok(Value::bool(true));
+                        }
+                    }
+                    Value::Tuple(tuple) if tuple.named.is_some() => unknown = true,
+                    Value::Unknown => unknown = true,
+                    _ => {}
+                },
+                _ => unknown = true,
+            }
+        }
+        Ok(if unknown { self.fresh_const() } else { Value::bool(false) })
+    }
+
+    pub(super) fn python_getattr(&mut self, call: &Call) -> Eval<Value> {
+        let object = call.nth(0);
+        let Value::Const(Const::Str(name)) = call.nth(1) else {
+            return Ok(self.fresh_const());
+        };
+        let name = Name::from(&*name);
+        let at = call.at;
+        if call.builtin.rule == Rule::PythonGetAttr {
+            if call.has("default") {
+                return Err(Stop::Unknown);
+            }
+            return Ok(self.attribute(&object, &name, at));
+        }
+        let before = self.failed;
+        let found = match &object {
+            Value::Tensor(tensor) if tensor.elem.is_unknown() => None,
+            Value::Tensor(_) | Value::Tuple(_) => {
+                Some(!self.quietly(|this| this.attribute(&object, &name, at)).is_unknown())
+            }
+            Value::Module(super::super::value::ModuleRef::Known(path)) => {
+                super::super::names::known_member(path, &name).map(|value| match value {
+                    Value::Builtin(builtin) => builtin.exists_in(self.version),
+                    _ => true,
+                })
+            }
+            _ => None,
+        };
+        self.failed = before;
+        Ok(match found {
+            Some(found) => Value::bool(found),
+            None => self.fresh_const(),
+        })
+    }
+
+    pub(super) fn python_math(&mut self, call: &Call) -> Eval<Value> {
+        let first = call.nth(0);
+        if let Value::Tensor(tensor) = &first {
+            if tensor.elem.is_unknown() {
+                return Err(Stop::Unknown);
+            }
+            let name = call.builtin.name;
+            let what = format!("the argument of Python's `math.{name}`");
+            let at = call.place_nth(0);
+            return Err(self.not_constexpr(Code::NotConstexpr, &what, &first, at));
+        }
+        let (Some(x), y) = (number(&first), number(&call.nth(1))) else {
+            return Ok(self.fresh_const());
+        };
+        let result = match (call.builtin.name, y) {
+            ("ceil", _) if x.is_finite() => Const::Int(x.ceil() as i128),
+            ("floor", _) if x.is_finite() => Const::Int(x.floor() as i128),
+            ("trunc", _) if x.is_finite() => Const::Int(x.trunc() as i128),
+            ("sqrt", _) if x >= 0.0 => Const::Float(x.sqrt()),
+            ("log", None) if x > 0.0 => Const::Float(x.ln()),
+            ("log", Some(base)) if x > 0.0 => Const::Float(x.ln() / base.ln()),
+            ("log2", _) if x > 0.0 => Const::Float(x.log2()),
+            ("log10", _) if x > 0.0 => Const::Float(x.log10()),
+            ("log1p", _) if x > -1.0 => Const::Float(x.ln_1p()),
+            ("exp", _) => Const::Float(x.exp()),
+            ("exp2", _) => Const::Float(x.exp2()),
+            ("pow", Some(y)) => Const::Float(x.powf(y)),
+            ("sin", _) => Const::Float(x.sin()),
+            ("cos", _) => Const::Float(x.cos()),
+            ("tan", _) => Const::Float(x.tan()),
+            ("tanh", _) => Const::Float(x.tanh()),
+            ("fabs", _) => Const::Float(x.abs()),
+            ("isnan", _) => Const::Bool(x.is_nan()),
+            ("isinf", _) => Const::Bool(x.is_infinite()),
+            ("gcd", Some(y)) => Const::Int(gcd(x as i128, y as i128)),
+            _ => return Ok(self.fresh_const()),
+        };
+        Ok(Value::Const(result))
+    }
+
+    pub(super) fn host_function(&mut self, call: &Call) -> Eval<Value> {
+        let values = [call.nth(0), call.nth(1)];
+        for (index, value) in values.iter().enumerate() {
+            if let Value::Tensor(tensor) = value {
+                if tensor.elem.is_unknown() {
+                    return Err(Stop::Unknown);
+                }
+                let name = call.builtin.name;
+                let message = format!(
+                    "`triton.{name}` works on compile-time numbers, but this is {}",
+                    super::super::report::a(value)
+                );
+                let mut diagnostic =
+                    Diagnostic::new(Code::NotConstexpr, call.place_nth(index), message);
+                if name == "cdiv" {
+                    diagnostic = diagnostic.with_note("in kernels use `tl.cdiv`");
+                }
+                let diagnostic = self.with_reasons(diagnostic, tensor.origin);
+                return Err(self.emit_diagnostic(diagnostic));
+            }
+        }
+        match (call.builtin.rule, values[0].as_const(), values[1].as_const()) {
+            (Rule::HostCDiv, Some(Const::Int(x)), Some(Const::Int(y))) if *y != 0 => {
+                Ok(Value::int(floor_div(x + y - 1, *y)))
+            }
+            (Rule::HostCDiv, Some(x), Some(y)) => match (x.to_sym(), y.to_sym()) {
+                (Some(x), Some(y)) => {
+                    let sum = x.add(&y).sub(&Sym::Int(1));
+                    let result = sum.floor_div(&y).unwrap_or_else(|| self.fresh_symbol());
+                    Ok(Value::Const(Const::from_sym(result)))
+                }
+                _ => Ok(self.fresh_const()),
+            },
+            (Rule::HostNextPowerOf2, Some(Const::Int(n)), _) => {
+                let n = u128::try_from(*n).unwrap_or(0).clamp(1, 1 << 62);
+                Ok(Value::int(n.next_power_of_two() as i128))
+            }
+            (Rule::HostNextPowerOf2, Some(Const::Symbol(sym)), _) => {
+                let text = Sym::atom(format!("next_power_of_2({sym})"));
+                if sym.is_opaque() { Ok(self.fresh_const()) } else { Ok(Value::Const(Const::Symbol(text))) }
+            }
+            _ => Ok(self.fresh_const()),
+        }
+    }
+
+    pub(super) fn target_query(&mut self, call: &Call) -> Eval<Value> {
+        Ok(match call.builtin.name {
+            "is_cuda" => Value::bool(true),
+            "is_hip" | "is_hip_cdna3" | "is_hip_cdna4" => Value::bool(false),
+            "cuda_capability_geq" => match (call.nth(0).as_const(), call.nth(1).as_const()) {
+                (Some(Const::Int(major)), minor) if self.exact => {
+                    let minor = match minor {
+                        Some(Const::Int(minor)) => *minor,
+                        _ => 0,
+                    };
+                    Value::bool(i128::from(self.capability) >= major * 10 + minor)
+                }
+                _ => self.fresh_const(),
+            },
+            _ => self.fresh_const(),
+        })
+    }
+}
+
+/// Whether a value is an instance of a class of the language; `None` when it is not known.
+fn is_instance(value: &Value, class: &Builtin) -> Option<bool> {
+    if let Value::Unknown = value {
+        return None;
+    }
+    if let Value::Tensor(Tensor { elem: Elem::Unknown, shape, .. }) = value
+        && shape.is_scalar()
+    {
+        return None;
+    }
+    if let Value::Const(Const::Symbol(_)) = value
+        && class.name != "constexpr"
+    {
+        return None;
+    }
+    Some(match (class.module, class.name) {
+        (LANGUAGE, "tensor") => matches!(value, Value::Tensor(_) | Value::BlockPtr(_)),
+        (LANGUAGE, "tensor_descriptor" | "tensor_descriptor_base") => {
+            matches!(value, Value::Descriptor(_))
+        }
+        (LANGUAGE, "tuple") => matches!(value, Value::Tuple(_)),
+        // Arguments of Python functions are unwrapped first, so nothing is ever a `constexpr`.
+        (LANGUAGE, "constexpr") => false,
+        (LANGUAGE, "dtype") => {
+            matches!(value, Value::Const(Const::DType(elem)) if !elem.is_ptr())
+        }
+        (LANGUAGE, "pointer_type") => {
+            matches!(value, Value::Const(Const::DType(elem)) if elem.is_ptr())
+        }
+        (LANGUAGE, "block_type") => matches!(value, Value::Const(Const::BlockType(..))),
+        (_, "int") => matches!(value, Value::Const(Const::Int(_) | Const::Bool(_))),
+        (_, "float") => matches!(value, Value::Const(Const::Float(_))),
+        _ => return None,
+    })
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value.as_const()? {
+        Const::Int(value) => Some(*value as f64),
+        Const::Bool(value) => Some(f64::from(u8::from(*value))),
+        Const::Float(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn python_float(text: &str) -> Option<f64> {
+    let lower = text.trim().to_ascii_lowercase();
+    match lower.as_str() {
+        "inf" | "+inf" | "infinity" => Some(f64::INFINITY),
+        "-inf" | "-infinity" => Some(f64::NEG_INFINITY),
+        "nan" | "+nan" | "-nan" => Some(f64::NAN),
+        other => other.parse().ok(),
+    }
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
+}

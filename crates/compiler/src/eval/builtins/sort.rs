@@ -1,0 +1,85 @@
+//! Sorting.
+
+use super::super::call::Call;
+use super::super::dtype::{DType, Elem};
+use super::super::symbolic::Sym;
+use super::super::value::{Const, Shape, Tensor, Value};
+use super::super::{Eval, Evaluator, Stop};
+use crate::diagnostic::Code;
+use crate::ir::{self, Opcode};
+
+impl Evaluator<'_> {
+    /// Only the last axis can be sorted.
+    fn check_last_axis(&mut self, input: &Tensor, call: &Call) -> Eval<()> {
+        let rank = input.shape.rank();
+        if rank == Some(0) && !input.elem.is_unknown() {
+            return Err(self.error(Code::AxisRange, call.at, "a scalar cannot be sorted"));
+        }
+        let dim = match call.given("dim") {
+            Some(Value::Const(Const::Int(dim))) => *dim,
+            _ => return Ok(()),
+        };
+        // Triton compares with the last axis literally, so `-1` is refused too.
+        match rank {
+            Some(rank) if dim != rank as i128 - 1 => {
+                let message = format!("only the last axis, {}, can be sorted, not {dim}", rank - 1);
+                Err(self.error(Code::AxisRange, call.place("dim"), message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sorted(&mut self, input: &Tensor, descending: bool) -> Tensor {
+        let attrs = ir::Sort { descending };
+        self.op(Opcode::Sort, &[input], attrs, input.elem, input.shape.clone())
+    }
+
+    pub(super) fn sort(&mut self, call: &Call) -> Eval<Value> {
+        let input = self.strict_tensor(call, 0)?;
+        self.check_last_axis(&input, call)?;
+        let descending = self.flag(call, "descending", false)?;
+        Ok(Value::Tensor(self.sorted(&input, descending)))
+    }
+
+    pub(super) fn topk(&mut self, call: &Call) -> Eval<Value> {
+        let input = self.strict_tensor(call, 0)?;
+        self.check_last_axis(&input, call)?;
+        let k = match call.value("k") {
+            Value::Const(constant) => constant.to_sym().ok_or(Stop::Unknown)?,
+            Value::Unknown => return Err(Stop::Unknown),
+            other => {
+                return Err(self.not_constexpr(Code::NotConstexpr, "`k`", &other, call.place("k")));
+            }
+        };
+        self.check_extents(&Shape::of([k.clone()]), call.place("k"))?;
+        let descending = self.flag(call, "descending", true)?;
+        let Some(dims) = input.shape.dims() else {
+            return Ok(Value::Tensor(Tensor { shape: Shape::unknown(), ir: None, ..input }));
+        };
+        let last = dims.len().saturating_sub(1);
+        if let (Some(k), Some(extent)) = (k.int(), dims.last().and_then(Sym::int))
+            && k > extent
+        {
+            let message = format!("the last axis has {extent} elements, so there are no {k} largest");
+            return Err(self.error(Code::AxisRange, call.place("k"), message));
+        }
+        let mut shape = dims.to_vec();
+        shape[last] = k;
+        let shape = Shape::of(shape);
+        let sorted = self.sorted(&input, descending);
+        let indices = self.axis_indices(&shape, last);
+        Ok(Value::Tensor(self.gather_along(&sorted, &indices, last)))
+    }
+
+    /// An integer tile, or an error that names what is needed.
+    pub(super) fn integer_operand(&mut self, tensor: &Tensor, call: &Call) -> Eval<DType> {
+        match tensor.elem {
+            Elem::Num(dtype) if dtype.is_int() => Ok(dtype),
+            Elem::Unknown => Err(Stop::Unknown),
+            elem => {
+                let message = format!("`{}` needs integers, not `{elem}`", call.builtin.display_name());
+                Err(self.error(Code::BadOperand, call.at, message))
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What runs while compiling: assertions, prints, ranges, types.
+
+use super::super::call::Call;
+use super::super::display::{const_text, print_text};
+use super::super::dtype::{DType, Elem, Pointer};
+use super::super::value::{Const, Value};
+use super::super::{Eval, Evaluator, Stop};
+use crate::builtins::Rule;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir;
+
+impl Evaluator<'_> {
+    pub(super) fn static_assert(&mut self, call: &Call) -> Eval<Value> {
+        let at = call.place_nth(0);
+        match call.nth(0) {
+            Value::Const(Const::Bool(true)) => Ok(Value::NONE),
+            Value::Const(Const::Bool(false)) => {
+                // In a branch that may be dead the assertion may never be reached.
+                if self.speculative > 0 {
+                    return Ok(Value::NONE);
+                }
+                let text = match call.given("msg") {
+                    Some(Value::Const(Const::Str(text))) if !text.is_empty() => {
+                        format!("static assertion failed: {text}")
+                    }
+                    _ => "static assertion failed".to_owned(),
+                };
+                Err(self.error(Code::StaticAssert, call.at, text))
+            }
+            Value::Const(Const::Symbol(_)) | Value::Unknown => Ok(Value::NONE),
+            Value::Const(other) => {
+                let text = const_text(&other);
+                let diagnostic = Diagnostic::new(
+                    Code::StaticAssertType,
+                    at,
+                    format!("the condition of `tl.static_assert` must be a bool, not {text}"),
+                )
+                .with_note("compare, as in `x != 0`");
+                Err(self.emit_diagnostic(diagnostic))
+            }
+            other => {
+                let what = "the condition of `tl.static_assert`";
+                Err(self.not_constexpr(Code::StaticAssertType, what, &other, at))
+            }
+        }
+    }
+
+    pub(super) fn static_print(&mut self, call: &Call) -> Eval<Value> {
+        let separator = match call.given("sep") {
+            Some(Value::Const(Const::Str(text))) => text.to_string(),
+            _ => " ".to_owned(),
+        };
+        let parts: Vec<String> = call.rest.iter().map(|(value, _)| print_text(value)).collect();
+        let text = parts.join(&separator);
+        if self.quiet == 0 {
+            self.prints.push((call.at, text.clone()));
+            if self.exact {
+                self.emit_diagnostic(Diagnostic::new(Code::StaticPrint, call.at, text));
+            }
+        }
+        Ok(Value::NONE)
+    }
+
+    pub(super) fn constexpr(&mut self, call: &Call) -> Eval<Value> {
+        match call.nth(0) {
+            value @ (Value::Const(_) | Value::Tuple(_) | Value::Function(_) | Value::Builtin(_)) => {
+                Ok(value)
+            }
+            Value::Unknown => Ok(self.fresh_const()),
+            Value::Tensor(tensor) if tensor.elem.is_unknown() => Ok(self.fresh_const()),
+            other @ Value::Tensor(_) => {
+                let what = "the argument of `tl.constexpr`";
+                Err(self.not_constexpr(Code::NotConstexpr, what, &other, call.at))
+            }
+            other => Ok(other),
+        }
+    }
+
+    pub(super) fn range_builtin(&mut self, call: &Call) -> Eval<Value> {
+        let unrolled = call.builtin.rule == Rule::StaticRange;
+        let number = |name: &str| match call.given(name) {
+            Some(Value::Const(Const::Int(value))) => u32::try_from(*value).unwrap_or(0),
+            _ => 0,
+        };
+        let switch = |name: &str| {
+            matches!(call.given(name), Some(Value::Const(value)) if value.truth() == Some(true))
+        };
+        let options = ir::Loop {
+            stages: number("num_stages"),
+            unroll: number("loop_unroll_factor"),
+            flatten: switch("flatten"),
+            warp_specialize: switch("warp_specialize"),
+        };
+        let args = ["arg1", "arg2", "step"].map(|name| call.given(name).cloned());
+        Ok(self.range_value(args, unrolled, options))
+    }
+
+    pub(super) fn pointer_type(&mut self, call: &Call) -> Eval<Value> {
+        let constant = self.flag(call, "const", false)?;
+        let elem = match self.dtype_arg(call, "element_ty")? {
+            Elem::Num(dtype) => Elem::Ptr(Pointer { to: Some(dtype), depth: 1, constant }),
+            Elem::Ptr(pointer) => {
+                Elem::Ptr(Pointer { depth: pointer.depth.saturating_add(1), constant, ..pointer })
+            }
+            _ => Elem::Ptr(Pointer { to: None, depth: 1, constant }),
+        };
+        Ok(Value::Const(Const::DType(elem)))
+    }
+
+    pub(super) fn block_type(&mut self, call: &Call) -> Eval<Value> {
+        let elem = self.dtype_arg(call, "element_ty")?;
+        let shape = self.shape_arg(&call.value("shape"), call.place("shape"))?;
+        Ok(Value::Const(Const::BlockType(elem, shape)))
+    }
+
+    pub(super) fn dtype_class(&mut self, call: &Call) -> Eval<Value> {
+        match call.nth(0) {
+            Value::Const(Const::Str(name)) => match DType::from_signature(&name) {
+                Some(dtype) => Ok(Value::Const(Const::DType(Elem::Num(dtype)))),
+                None => {
+                    let message = format!("there is no type called '{name}'");
+                    Err(self.error(Code::BadDType, call.at, message))
+                }
+            },
+            _ => Err(Stop::Unknown),
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Calls: arguments, and what is called.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::names::suggest;
+use super::value::{Const, Object, Role, Tuple, Value};
+use super::{Eval, Evaluator, Mode, Source, Stop};
+use crate::builtins::{Builtin, Parameter, ParameterKind};
+use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Name};
+use crate::source::FileRange;
+
+/// An evaluated argument.
+#[derive(Debug, Clone)]
+pub(super) struct Argument {
+    /// The keyword, if it was passed by one.
+    pub keyword: Option<Name>,
+    /// The value.
+    pub value: Value,
+    /// Where the value stands.
+    pub at: FileRange,
+}
+
+/// The arguments of a builtin, one entry per parameter.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// The builtin.
+    pub builtin: &'static Builtin,
+    /// The whole call.
+    pub at: FileRange,
+    parameters: &'static [Parameter],
+    values: SmallVec<[Option<(Value, FileRange)>; 8]>,
+    /// The arguments of `*args`.
+    pub rest: Vec<(Value, FileRange)>,
+    pub source_file: crate::source::FileId,
+}
+
+impl Call {
+    fn index(&self, name: &str) -> Option<usize> {
+        self.parameters.iter().position(|parameter| parameter.name == name)
+    }
+
+    /// The value given for a parameter; `None` when its default applies.
+    pub(super) fn given(&self, name: &str) -> Option<&Value> {
+        let (value, _) = self.values.get(self.index(name)?)?.as_ref()?;
+        Some(value)
+    }
+
+    /// The value of a parameter, `None` of the language where it was not given.
+    pub(super) fn value(&self, name: &str) -> Value {
+        self.given(name).cloned().unwrap_or(Value::NONE)
+    }
+
+    /// The value of the parameter at a position, `None` of the language where not given.
+    pub(super) fn nth(&self, index: usize) -> Value {
+        let value = self.values.get(index).and_then(Option::as_ref);
+        value.map_or(Value::NONE, |(value, _)| value.clone())
+    }
+
+    /// Where an argument stands; the whole call where it was not given.
+    pub(super) fn place(&self, name: &str) -> FileRange {
+        let index = self.index(name);
+        self.place_nth(index.unwrap_or(usize::MAX))
+    }
+
+    /// As [`Self::place`], by position.
+    pub(super) fn place_nth(&self, index: usize) -> FileRange {
+        let value = self.values.get(index).and_then(Option::as_ref);
+        value.map_or(self.at, |(_, at)| *at)
+    }
+
+    /// True when an argument was given and is not `None`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.given(name).is_some_and(|value| !value.is_none())
+    }
+}
+
+impl Evaluator<'_> {
+    /// A call expression.
+    pub(super) fn call(
+        &mut self,
+        source: Source<'_>,
+        id: ExprId,
+        callee: ExprId,
+        args: &[Arg],
+    ) -> Value {
+        let at = source.at(id);
+        let function = self.expr_callee(source, callee);
+        let Some(arguments) = self.arguments(source, args) else { return Value::Unknown };
+        let name_at = match &source.body.exprs[callee] {
+            Expr::Attribute { value, .. } => {
+                let range = source.map.exprs[callee];
+                let start = source.map.exprs[*value].end;
+                FileRange {
+                    file: source.file,
+                    range: crate::source::TextRange { start: start.saturating_add(1).min(range.end), end: range.end },
+                }
+            }
+            _ => source.at(callee),
+        };
+        let _ = name_at;
+        self.call_value(&function, arguments, at)
+    }
+
+    /// The callee of a call; unlike other expressions it may be unknown while emitting, which
+    /// the call itself reports.
+    fn expr_callee(&mut self, source: Source<'_>, callee: ExprId) -> Value {
+        self.expr(source, callee)
+    }
+
+    /// Evaluates arguments in order; `None` when one cannot be followed.
+    fn arguments(&mut self, source: Source<'_>, args: &[Arg]) -> Option<Vec<Argument>> {
+        let mut arguments = Vec::with_capacity(args.len());
+        let mut followed = true;
+        for arg in args {
+            let value = self.expr(source, arg.value);
+            let at = source.at(arg.value);
+            match &arg.kind {
+                ArgKind::Positional => arguments.push(Argument { keyword: None, value, at }),
+                ArgKind::Keyword(name) => {
+                    arguments.push(Argument { keyword: Some(name.clone()), value, at });
+                }
+                ArgKind::Star => match value {
+                    Value::Tuple(tuple) => arguments.extend(tuple.items.iter().map(|item| {
+                        Argument { keyword: None, value: item.clone(), at }
+                    })),
+                    _ => followed = false,
+                },
+                ArgKind::DoubleStar => {
+                    if self.frame().mode == Mode::Jit {
+                        self.unsupported("`**` in a call", "pass the arguments by name", at);
+                    }
+                    followed = false;
+                }
+            }
+        }
+        followed.then_some(arguments)
+    }
+
+    /// Calls any value.
+    pub(super) fn call_value(
+        &mut self,
+        function: &Value,
+        mut arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        match function {
+            Value::Builtin(builtin) => self.call_builtin(builtin, arguments, at),
+            Value::Bound(bound) => {
+                let receiver = Argument { keyword: None, value: bound.0.clone(), at };
+                arguments.insert(0, receiver);
+                self.call_value(&bound.1, arguments, at)
+            }
+            Value::Function(function) => match function.kind.role {
+                Role::Jit => self.call_function(function, arguments, at),
+                Role::Constexpr => self.call_constexpr(function, arguments, at),
+                Role::Host if self.frame().mode == Mode::Python => {
+                    self.call_constexpr(function, arguments, at)
+                }
+                Role::Host | Role::Unknown => Value::Unknown,
+            },
+            Value::Class(class) => self.construct(class, arguments, at),
+            Value::Const(Const::DType(_)) => Value::Unknown,
+            Value::Const(Const::Symbol(_)) | Value::Unknown => Value::Unknown,
+            Value::Tensor(tensor) if tensor.elem.is_unknown() => Value::Unknown,
+            _ if self.frame().mode == Mode::Python => Value::Unknown,
+            other => {
+                let text = super::report::a(other);
+                self.error(Code::NotCallable, at, format!("{text} cannot be called"));
+                Value::Unknown
+            }
+        }
+    }
+
+    /// Calls a member of the language.
+    pub(super) fn call_builtin(
+        &mut self,
+        builtin: &'static Builtin,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        match self.bind_builtin(builtin, arguments, at) {
+            Ok(call) => match self.apply_builtin(&call) {
+                Ok(value) => value,
+                Err(Stop::Reported) => Value::Unknown,
+                Err(Stop::Unknown) => Value::Unknown,
+            },
+            Err(_) => Value::Unknown,
+        }
+    }
+
+    /// Assigns arguments to the parameters of a builtin.
+    fn bind_builtin(
+        &mut self,
+        builtin: &'static Builtin,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Eval<Call> {
+        if !builtin.exists_in(self.version) {
+            return Err(self.missing_in_version(builtin, at));
+        }
+        let parameters = builtin.parameters(self.version);
+        let mut call = Call {
+            builtin,
+            at,
+            parameters,
+            values: SmallVec::from_elem(None, parameters.len()),
+            rest: Vec::new(),
+            source_file: at.file,
+        };
+        let mut next = 0;
+        for argument in arguments {
+            match argument.keyword {
+                None => self.bind_positional(&mut call, &mut next, argument.value, argument.at)?,
+                Some(name) => self.bind_keyword(&mut call, &name, argument.value, argument.at)?,
+            }
+        }
+        let missing = parameters.iter().enumerate().find(|(index, parameter)| {
+            parameter.default.is_none()
+                && parameter.kind != ParameterKind::VarArgs
+                && call.values[*index].is_none()
+        });
+        if let Some((_, parameter)) = missing {
+            let name = builtin.display_name();
+            let diagnostic = Diagnostic::new(
+                Code::MissingArgument,
+                at,
+                format!("`{name}` needs the argument `{}`", parameter.name),
+            )
+            .with_note(format!("{name}({})", builtin.signature_text(self.version)));
+            return Err(self.emit_diagnostic(diagnostic));
+        }
+        Ok(call)
+    }
+
+    fn bind_positional(
+        &mut self,
+        call: &mut Call,
+        next: &mut usize,
+        value: Value,
+        at: FileRange,
+    ) -> Eval<()> {
+        let parameters = call.parameters;
+        match parameters.get(*next).map(|parameter| parameter.kind) {
+            Some(ParameterKind::Normal) => {
+                call.values[*next] = Some((value, at));
+                *next += 1;
+                Ok(())
+            }
+            Some(ParameterKind::VarArgs) => {
+                call.rest.push((value, at));
+                Ok(())
+            }
+            Some(ParameterKind::KeywordOnly) | None => {
+                let keyword_only = parameters.get(*next);
+                let name = call.builtin.display_name();
+                let message = match keyword_only {
+                    Some(parameter) => {
+                        format!("`{}` of `{name}` is passed by keyword", parameter.name)
+                    }
+                    None => format!("`{name}` takes at most {} arguments", parameters.len()),
+                };
+                let diagnostic = Diagnostic::new(Code::TooManyArguments, at, message)
+                    .with_note(format!("{name}({})", call.builtin.signature_text(self.version)));
+                Err(self.emit_diagnostic(diagnostic))
+            }
+        }
+    }
+
+    fn bind_keyword(
+        &mut self,
+        call: &mut Call,
+        name: &Name,
+        value: Value,
+        at: FileRange,
+    ) -> Eval<()> {
+        // Older code passes these to every builtin; Triton strips them.
+        if matches!(&**name, "_builder" | "_semantic" | "_generator") {
+            return Ok(());
+        }
+        match call.index(name) {
+            Some(index) if call.parameters[index].kind != ParameterKind::VarArgs => {
+                if call.values[index].is_some() {
+                    let message = format!("`{name}` is given twice");
+                    return Err(self.error(Code::TooManyArguments, at, message));
+                }
+                call.values[index] = Some((value, at));
+                Ok(())
+            }
+            _ => Err(self.unknown_keyword(call, name, at)),
+        }
+    }
+
+    fn unknown_keyword(&mut self, call: &Call, name: &Name, at: FileRange) -> Stop {
+        let builtin = call.builtin;
+        let shown = builtin.display_name();
+        // The keyword stands before `=` and the value.
+        let keyword_at = keyword_range(at, name);
+        let mut diagnostic = Diagnostic::new(
+            Code::UnknownKeyword,
+            keyword_at,
+            format!("`{shown}` has no parameter `{name}`"),
+        )
+        .with_note(format!("{shown}({})", builtin.signature_text(self.version)));
+        let candidates = call.parameters.iter().map(|parameter| parameter.name);
+        if let Some(best) = suggest(name, candidates) {
+            diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
+            let edit = TextEdit { at: keyword_at, text: best.to_owned() };
+            diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
+        }
+        self.emit_diagnostic(diagnostic)
+    }
+
+    /// The error that a builtin does not exist in the Triton version compiled for.
+    pub(super) fn missing_in_version(&mut self, builtin: &'static Builtin, at: FileRange) -> Stop {
+        let name = builtin.display_name();
+        let message = if builtin.since > self.version {
+            format!("`{name}` exists only since Triton {}", builtin.since)
+        } else {
+            format!("`{name}` was removed after Triton {}", builtin.until)
+        };
+        self.error(Code::UnknownBuiltin, at, message)
+    }
+
+    /// Makes an instance of a class: a named tuple or an aggregate.
+    fn construct(
+        &mut self,
+        class: &super::value::ClassRef,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        let bases: Vec<String> = class
+            .class
+            .bases
+            .iter()
+            .filter_map(|&base| match &class.class.body.exprs[base] {
+                Expr::Name(name) => Some(name.to_string()),
+                Expr::Attribute { attr, .. } => Some(attr.to_string()),
+                _ => None,
+            })
+            .collect();
+        if bases.iter().any(|base| base == "NamedTuple") {
+            return named_tuple(class, arguments);
+        }
+        let init = class.class.methods.iter().find(|method| &*method.name == "__init__");
+        if class.class.decorators.is_empty() {
+            return Value::Unknown;
+        }
+        let Some(init) = init else {
+            return fields_in_order(class, arguments);
+        };
+        self.run_init(class, &init.clone(), arguments, at)
+    }
+}
+
+/// The range of a keyword, which ends right before `=` in front of its value. The text between is
+/// not at hand, so `name=value` without blanks is assumed, as formatters write it.
+fn keyword_range(value: FileRange, name: &str) -> FileRange {
+    let end = value.range.start.saturating_sub(1);
+    let start = end.saturating_sub(name.len() as u32);
+    FileRange { file: value.file, range: crate::source::TextRange { start, end } }
+}
+
+fn named_tuple(class: &super::value::ClassRef, arguments: Vec<Argument>) -> Value {
+    let names: Vec<Name> = class.class.fields.iter().map(|(name, ..)| name.clone()).collect();
+    let Some(items) = by_field(&names, arguments) else { return Value::Unknown };
+    let named = Some(Arc::new((class.class.name.clone(), names)));
+    Value::Tuple(Arc::new(Tuple { items, named }))
+}
+
+fn fields_in_order(class: &super::value::ClassRef, arguments: Vec<Argument>) -> Value {
+    let names: Vec<Name> = class.class.fields.iter().map(|(name, ..)| name.clone()).collect();
+    let Some(items) = by_field(&names, arguments) else { return Value::Unknown };
+    let fields = names.into_iter().zip(items).collect();
+    Value::Object(Arc::new(Object { class: class.clone(), fields }))
+}
+
+fn by_field(names: &[Name], arguments: Vec<Argument>) -> Option<Vec<Value>> {
+    let mut items = vec![None; names.len()];
+    for (position, argument) in arguments.into_iter().enumerate() {
+        let index = match &argument.keyword {
+            Some(keyword) => names.iter().position(|name| name == keyword)?,
+            None => position,
+        };
+        *items.get_mut(index)? = Some(argument.value);
+    }
+    items.into_iter().collect()
+}

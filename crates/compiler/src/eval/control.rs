@@ -1,0 +1,444 @@
+//! Branches: `if` and the conditional expression.
+
+use super::display::type_text;
+use super::join::{Relation, leaves, rebuild, relate};
+use super::stmt::{Flow, Outcome, Rest, contains_return};
+use super::value::{Const, Tensor, Value};
+use super::{Evaluator, Local, Locals, Mode, Source};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{ExprId, Name, StmtId};
+use crate::ir::{self, Attrs, Opcode};
+use crate::source::FileRange;
+
+/// What is known of a condition.
+enum Test {
+    /// Decided at compile time.
+    Known(bool),
+    /// Decided at run time by a scalar bit.
+    Runtime(Tensor),
+    /// Decided at compile time or at run time, it is not known how.
+    Open,
+}
+
+impl Evaluator<'_> {
+    fn test(&mut self, value: &Value, at: FileRange) -> Test {
+        match value {
+            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => Test::Open,
+            Value::Tensor(tensor) => self.runtime_test(&tensor.clone(), at),
+            Value::Const(constant) => self.constant_test(constant, at),
+            Value::Unknown => Test::Open,
+            Value::Tuple(_) if self.frame().mode == Mode::Jit => {
+                self.bad_condition("a tuple", at);
+                Test::Open
+            }
+            _ => Test::Open,
+        }
+    }
+
+    fn constant_test(&mut self, constant: &Const, at: FileRange) -> Test {
+        let jit = self.frame().mode == Mode::Jit;
+        match constant {
+            Const::None | Const::Bool(_) | Const::Int(_) => {}
+            Const::Symbol(_) => return Test::Open,
+            Const::Float(_) if jit => self.bad_condition("a float", at),
+            Const::Str(_) if jit => self.bad_condition("a string", at),
+            _ if jit => self.bad_condition("not a number", at),
+            _ => {}
+        }
+        constant.truth().map_or(Test::Open, Test::Known)
+    }
+
+    fn bad_condition(&mut self, what: &str, at: FileRange) {
+        let message =
+            format!("a compile-time condition must be a bool, an integer or `None`, but this is {what}");
+        self.error(Code::BadCondition, at, message);
+    }
+
+    fn runtime_test(&mut self, tensor: &Tensor, at: FileRange) -> Test {
+        let numel = tensor.shape.numel().and_then(|numel| numel.int());
+        if tensor.is_block() && numel.is_some_and(|numel| numel > 1) {
+            let text = super::report::extents(&tensor.shape);
+            let diagnostic = Diagnostic::new(
+                Code::BadCondition,
+                at,
+                format!("a condition needs one value, but this tile has shape {text}"),
+            )
+            .with_note("choose elementwise with `tl.where`, or reduce with `tl.max` or `tl.min` first");
+            self.emit_diagnostic(diagnostic);
+            return Test::Open;
+        }
+        let scalar = if tensor.is_block() && numel == Some(1) {
+            self.reshape_to(tensor, super::value::Shape::scalar(), false)
+        } else {
+            tensor.clone()
+        };
+        match self.to_bool(&scalar, at) {
+            Ok(bit) => Test::Runtime(bit),
+            Err(_) => Test::Open,
+        }
+    }
+
+    /// An `if` statement.
+    pub(super) fn if_stmt(
+        &mut self,
+        source: Source<'_>,
+        test: ExprId,
+        body: &[StmtId],
+        orelse: &[StmtId],
+        rest: &Rest<'_>,
+    ) -> Outcome {
+        let value = self.expr(source, test);
+        let returns = contains_return(source, body) || contains_return(source, orelse);
+        match self.test(&value, source.at(test)) {
+            Test::Known(taken) => {
+                let live = if taken { body } else { orelse };
+                if contains_return(source, live) {
+                    return Outcome::RanRest(self.run(source, live, Some(rest)));
+                }
+                self.run(source, live, None);
+                Outcome::Next
+            }
+            Test::Runtime(bit) => {
+                if returns && self.emitting() && self.frame().loops == 0 {
+                    return Outcome::RanRest(self.branch_with_return(source, &bit, body, orelse, rest));
+                }
+                self.branch(source, Some(&bit), body, orelse, source.at(test))
+            }
+            Test::Open => {
+                self.speculative += 1;
+                let outcome = self.branch(source, None, body, orelse, source.at(test));
+                self.speculative -= 1;
+                outcome
+            }
+        }
+    }
+
+    /// Both branches, whose assignments merge. Without a bit it is not known when the condition
+    /// is decided, and nothing is certain of what the branches assign.
+    fn branch(
+        &mut self,
+        source: Source<'_>,
+        bit: Option<&Tensor>,
+        body: &[StmtId],
+        orelse: &[StmtId],
+        at: FileRange,
+    ) -> Outcome {
+        let before = self.frame().locals.clone();
+        let then_open = self.begin_region([]);
+        let then_flow = self.run(source, body, None);
+        self.end_region(&then_open);
+        let then_locals = std::mem::replace(&mut self.frame_mut().locals, before.clone());
+        let else_open = self.begin_region([]);
+        let else_flow = self.run(source, orelse, None);
+        self.end_region(&else_open);
+        let else_locals = std::mem::replace(&mut self.frame_mut().locals, before.clone());
+        match (then_flow, else_flow) {
+            (Flow::Returned, Flow::Returned) => return Outcome::Returned,
+            (Flow::Returned, Flow::Falls) => self.frame_mut().locals = else_locals,
+            (Flow::Falls, Flow::Returned) => self.frame_mut().locals = then_locals,
+            (Flow::Falls, Flow::Falls) => match bit {
+                Some(bit) => {
+                    let merged = self.merge_locals(&before, &then_locals, &else_locals, at);
+                    self.emit_if(bit, then_open, else_open, &before, merged);
+                }
+                None => self.frame_mut().locals = self.join_locals(then_locals, else_locals),
+            },
+        }
+        Outcome::Next
+    }
+
+    /// The variables whose value depends on the branch taken, with both values.
+    fn merge_locals(
+        &mut self,
+        before: &Locals,
+        then_locals: &Locals,
+        else_locals: &Locals,
+        at: FileRange,
+    ) -> Vec<(Name, Local, Local)> {
+        let mut merged = Vec::new();
+        let mut lost = Vec::new();
+        for (name, then) in then_locals {
+            let Some(other) = else_locals.get(name) else {
+                lost.push((name.clone(), then.at));
+                continue;
+            };
+            let (then, other) = (then.clone(), other.clone());
+            if let Some(old) = before.get(name)
+                && unchanged(old, &then)
+                && unchanged(old, &other)
+            {
+                continue;
+            }
+            self.check_merge(name, before.get(name), &then, &other, at);
+            merged.push((name.clone(), then, other));
+        }
+        let only_else = else_locals.iter().filter(|(name, _)| !then_locals.contains_key(*name));
+        lost.extend(only_else.map(|(name, local)| (name.clone(), local.at)));
+        for (name, at) in lost {
+            let place = "one branch of an `if` on a run-time condition";
+            self.frame_mut().lose(name, super::Lost { at, place });
+        }
+        merged
+    }
+
+    /// Both branches must give a variable one type, and keep the type it had.
+    fn check_merge(
+        &mut self,
+        name: &Name,
+        before: Option<&Local>,
+        then: &Local,
+        other: &Local,
+        at: FileRange,
+    ) {
+        if self.speculative > 0 && !self.exact {
+            return;
+        }
+        let place = |local: &Local| FileRange { file: at.file, range: local.at };
+        if relate(&then.value, &other.value) == Relation::Different {
+            let message = format!(
+                "`{name}` has different types in the branches of this `if`: `{}` and `{}`",
+                type_text(&then.value),
+                type_text(&other.value)
+            );
+            let what = |local: &Local| format!("`{}` here", type_text(&local.value));
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(then), what(then))
+                .with_related(place(other), what(other))
+                .with_note("give both one type, for example with `.to(...)`");
+            self.emit_diagnostic(diagnostic);
+            return;
+        }
+        let Some(old) = before else { return };
+        let changed = if unchanged(old, then) { other } else { then };
+        if relate(&old.value, &changed.value) == Relation::Different {
+            let message = format!(
+                "`{name}` is `{}` before this `if`, but a branch makes it `{}`",
+                type_text(&old.value),
+                type_text(&changed.value)
+            );
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(old), "its value before")
+                .with_related(place(changed), "assigned with another type here");
+            self.emit_diagnostic(diagnostic);
+        }
+    }
+
+    /// Closes both regions and binds the merged variables to the results.
+    fn emit_if(
+        &mut self,
+        bit: &Tensor,
+        then_open: Option<super::emit::OpenRegion>,
+        else_open: Option<super::emit::OpenRegion>,
+        before: &Locals,
+        merged: Vec<(Name, Local, Local)>,
+    ) {
+        let then_leaves: Vec<Tensor> =
+            merged.iter().flat_map(|(_, then, _)| leaves(&then.value)).collect();
+        let else_leaves: Vec<Tensor> =
+            merged.iter().flat_map(|(_, _, other)| leaves(&other.value)).collect();
+        let results = self.close_branches(bit, then_open, else_open, &then_leaves, &else_leaves);
+        let mut results = results.into_iter();
+        let _ = before;
+        for (name, then, other) in merged {
+            let joined = if self.emitting() {
+                rebuild(&then.value, &mut results)
+            } else {
+                self.join_typed(&then.value, &other.value)
+            };
+            if let Value::Tensor(tensor) = &joined {
+                self.name_value(tensor.ir, &name);
+            }
+            let frame = self.frame_mut();
+            frame.lost.remove(&name);
+            frame.locals.insert(name, Local { value: joined, at: then.at });
+        }
+    }
+
+    /// The value of a variable after an `if` of which both branches must agree in type: what one
+    /// side does not know, the other may.
+    fn join_typed(&mut self, a: &Value, b: &Value) -> Value {
+        match (a, b) {
+            (Value::Tensor(x), Value::Tensor(y)) => {
+                let shape = if x.shape.rank().is_some() { &x.shape } else { &y.shape };
+                let elem = x.elem.or(y.elem);
+                Value::Tensor(Tensor { elem, shape: shape.clone(), ir: None, origin: x.origin })
+            }
+            _ => self.join(a, b),
+        }
+    }
+
+    /// Ends two regions with values of equal types and emits the `if`; gives its results.
+    fn close_branches(
+        &mut self,
+        bit: &Tensor,
+        then_open: Option<super::emit::OpenRegion>,
+        else_open: Option<super::emit::OpenRegion>,
+        then_leaves: &[Tensor],
+        else_leaves: &[Tensor],
+    ) -> Vec<Tensor> {
+        let (Some(then_open), Some(else_open), Some(condition)) = (then_open, else_open, bit.ir)
+        else {
+            return then_leaves.iter().map(|t| Tensor { ir: None, ..t.clone() }).collect();
+        };
+        let handles = |tensors: &[Tensor]| -> Option<Vec<ir::Value>> {
+            tensors.iter().map(|tensor| tensor.ir).collect()
+        };
+        let (Some(then_values), Some(else_values)) = (handles(then_leaves), handles(else_leaves))
+        else {
+            return then_leaves.to_vec();
+        };
+        self.terminate(then_open.region, Opcode::Yield, then_values.iter().copied());
+        self.terminate(else_open.region, Opcode::Yield, else_values);
+        let Some(emitter) = self.emitter.as_mut() else { return then_leaves.to_vec() };
+        let types: Vec<ir::Type> =
+            then_values.iter().map(|&value| emitter.func.ty(value).clone()).collect();
+        let regions = [then_open.region, else_open.region];
+        let results = emitter.inst(Opcode::If, [Some(condition)], Attrs::None, types, regions);
+        Self::with_handles(then_leaves, &results)
+    }
+
+    /// An `if` one of whose branches returns: each branch runs the rest of the function, and the
+    /// `if` gives what the function returns.
+    fn branch_with_return(
+        &mut self,
+        source: Source<'_>,
+        bit: &Tensor,
+        body: &[StmtId],
+        orelse: &[StmtId],
+        rest: &Rest<'_>,
+    ) -> Flow {
+        let before = self.frame().locals.clone();
+        let then_open = self.begin_region([]);
+        let then_value = self.run_to_return(source, body, rest);
+        self.end_region(&then_open);
+        self.frame_mut().locals = before;
+        let else_open = self.begin_region([]);
+        let else_value = self.run_to_return(source, orelse, rest);
+        self.end_region(&else_open);
+        let at = FileRange { file: source.file, range: self.frame().call.range };
+        if relate(&then_value.0, &else_value.0) == Relation::Different {
+            self.return_mismatch(&then_value, &else_value, at);
+        }
+        let (then_leaves, else_leaves) = (leaves(&then_value.0), leaves(&else_value.0));
+        let results = self.close_branches(bit, then_open, else_open, &then_leaves, &else_leaves);
+        let value = rebuild(&then_value.0, &mut results.into_iter());
+        self.frame_mut().returns.push((value, then_value.1));
+        Flow::Returned
+    }
+
+    /// Runs a branch and the rest of the function; gives what it returned.
+    fn run_to_return(
+        &mut self,
+        source: Source<'_>,
+        stmts: &[StmtId],
+        rest: &Rest<'_>,
+    ) -> (Value, FileRange) {
+        let depth = self.frame().returns.len();
+        self.run(source, stmts, Some(rest));
+        let returns = &mut self.frame_mut().returns;
+        let value = if returns.len() > depth { returns.pop() } else { None };
+        returns.truncate(depth);
+        value.unwrap_or((Value::NONE, FileRange::default()))
+    }
+
+    /// The error that two `return`s give different types.
+    pub(super) fn return_mismatch(
+        &mut self,
+        first: &(Value, FileRange),
+        second: &(Value, FileRange),
+        at: FileRange,
+    ) {
+        let primary = if second.1 == FileRange::default() { first.1 } else { second.1 };
+        let primary = if primary == FileRange::default() { at } else { primary };
+        let message = format!(
+            "this function returns different types: `{}` and `{}`",
+            type_text(&first.0),
+            type_text(&second.0)
+        );
+        let mut diagnostic = Diagnostic::new(Code::ReturnMismatch, primary, message);
+        for (value, place) in [first, second] {
+            if *place != FileRange::default() {
+                diagnostic = diagnostic.with_related(*place, format!("`{}` here", type_text(value)));
+            }
+        }
+        self.emit_diagnostic(diagnostic);
+    }
+
+    /// `on_true if condition else on_false`.
+    pub(super) fn ternary(
+        &mut self,
+        source: Source<'_>,
+        at: FileRange,
+        condition: ExprId,
+        on_true: ExprId,
+        on_false: ExprId,
+    ) -> Value {
+        let value = self.expr(source, condition);
+        match self.test(&value, source.at(condition)) {
+            Test::Known(true) => self.expr(source, on_true),
+            Test::Known(false) => self.expr(source, on_false),
+            Test::Open => {
+                self.speculative += 1;
+                let then = self.expr(source, on_true);
+                let other = self.expr(source, on_false);
+                self.speculative -= 1;
+                self.join(&then, &other)
+            }
+            Test::Runtime(bit) => self.runtime_ternary(source, at, &bit, on_true, on_false),
+        }
+    }
+
+    fn runtime_ternary(
+        &mut self,
+        source: Source<'_>,
+        at: FileRange,
+        bit: &Tensor,
+        on_true: ExprId,
+        on_false: ExprId,
+    ) -> Value {
+        let then_open = self.begin_region([]);
+        let then = self.expr(source, on_true);
+        let then = self.to_tensor(&then, source.at(on_true));
+        self.end_region(&then_open);
+        let else_open = self.begin_region([]);
+        let other = self.expr(source, on_false);
+        let other = self.to_tensor(&other, source.at(on_false));
+        self.end_region(&else_open);
+        let (Ok(then), Ok(other)) = (then, other) else { return Value::Unknown };
+        let (then, other) = (Value::Tensor(then), Value::Tensor(other));
+        if relate(&then, &other) == Relation::Different {
+            let message = format!(
+                "both arms of a conditional expression on a run-time condition need one type, but they are `{}` and `{}`",
+                type_text(&then),
+                type_text(&other)
+            );
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(source.at(on_true), format!("this is `{}`", type_text(&then)))
+                .with_related(source.at(on_false), format!("this is `{}`", type_text(&other)));
+            self.emit_diagnostic(diagnostic);
+            return Value::Unknown;
+        }
+        let results =
+            self.close_branches(bit, then_open, else_open, &leaves(&then), &leaves(&other));
+        if self.emitting() {
+            rebuild(&then, &mut results.into_iter())
+        } else {
+            self.join_typed(&then, &other)
+        }
+    }
+}
+
+/// True when a variable was not assigned in a branch.
+fn unchanged(before: &Local, after: &Local) -> bool {
+    if before.at != after.at {
+        return false;
+    }
+    match (&before.value, &after.value) {
+        (Value::Tensor(a), Value::Tensor(b)) => a.ir == b.ir && a.origin == b.origin,
+        (Value::Tuple(a), Value::Tuple(b)) => std::sync::Arc::ptr_eq(a, b),
+        (Value::BlockPtr(a), Value::BlockPtr(b)) => std::sync::Arc::ptr_eq(a, b),
+        (Value::Descriptor(a), Value::Descriptor(b)) => std::sync::Arc::ptr_eq(a, b),
+        (Value::Object(a), Value::Object(b)) => std::sync::Arc::ptr_eq(a, b),
+        _ => relate(&before.value, &after.value) != Relation::Different,
+    }
+}

@@ -1,0 +1,179 @@
+//! How values and types print: for people, and as the language itself prints them.
+
+use std::fmt::{self, Write};
+
+use super::dtype::Elem;
+use super::value::{Const, Shape, Tensor, Value};
+
+/// A type as hover shows it: `fp32`, `tile<BLOCK x fp32>`, `pointer<fp16>`.
+pub fn type_text(value: &Value) -> String {
+    match value {
+        Value::Unknown => "?".to_owned(),
+        Value::Const(value) => const_type(value),
+        Value::Tensor(tensor) => tensor_type(tensor.elem, &tensor.shape),
+        Value::Tuple(tuple) => {
+            let items: Vec<String> = tuple.items.iter().map(type_text).collect();
+            let name = tuple.named.as_ref().map_or("tuple", |named| &named.0);
+            format!("{name}<{}>", items.join(", "))
+        }
+        Value::Function(function) => format!("function {}", function.function.name),
+        Value::Builtin(builtin) => format!("builtin {}", builtin.name),
+        Value::Bound(bound) => format!("method of {}", type_text(&bound.0)),
+        Value::Module(_) => "module".to_owned(),
+        Value::BlockPtr(block) => {
+            format!("block_ptr<{}>", extents_and(&block.block, block.base.elem.pointee()))
+        }
+        Value::Descriptor(desc) => {
+            format!("descriptor<{}>", extents_and(&desc.block, desc.base.elem.pointee()))
+        }
+        Value::Class(class) => format!("class {}", class.class.name),
+        Value::Object(object) => object.class.class.name.to_string(),
+        Value::Range(_) => "range".to_owned(),
+        Value::Condition(_) => "condition".to_owned(),
+    }
+}
+
+fn const_type(value: &Const) -> String {
+    let name = match value {
+        Const::None => "None",
+        Const::Bool(_) => "bool",
+        Const::Int(_) => "int",
+        Const::Float(_) => "float",
+        Const::Str(_) => "str",
+        Const::DType(_) => "dtype",
+        Const::BlockType(..) => "type",
+        Const::Slice(_) => "slice",
+        Const::Ellipsis => "ellipsis",
+        Const::Enum(_) => "enum",
+        Const::Symbol(_) => return "constexpr".to_owned(),
+    };
+    format!("constexpr {name}")
+}
+
+/// `fp32` for scalars, `tile<4 x 8 x fp32>` for tiles.
+pub fn tensor_type(elem: Elem, shape: &Shape) -> String {
+    if shape.is_scalar() { elem.to_string() } else { format!("tile<{}>", extents_and(shape, elem)) }
+}
+
+fn extents_and(shape: &Shape, elem: Elem) -> String {
+    let mut out = String::new();
+    match shape.dims() {
+        Some(extents) => extents.iter().for_each(|extent| {
+            let text = extent.to_string();
+            let nested = text.contains(' ') && !text.starts_with('(');
+            let _ = if nested { write!(out, "({text}) x ") } else { write!(out, "{text} x ") };
+        }),
+        None => out.push_str("... x "),
+    }
+    let _ = write!(out, "{elem}");
+    out
+}
+
+/// `[4, BLOCK]`; `[...]` when the rank is not known.
+pub fn shape_text(shape: &Shape) -> String {
+    match shape.dims() {
+        Some(extents) => {
+            let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+            format!("[{}]", extents.join(", "))
+        }
+        None => "[...]".to_owned(),
+    }
+}
+
+/// A compile-time value as Python's `str` spells it.
+pub fn const_text(value: &Const) -> String {
+    match value {
+        Const::None => "None".to_owned(),
+        Const::Bool(true) => "True".to_owned(),
+        Const::Bool(false) => "False".to_owned(),
+        Const::Int(value) => value.to_string(),
+        Const::Float(value) => float_text(*value),
+        Const::Str(text) => text.to_string(),
+        Const::DType(elem) => elem.to_string(),
+        Const::BlockType(elem, shape) => block_type_text(*elem, shape),
+        Const::Slice(_) => "slice".to_owned(),
+        Const::Ellipsis => "Ellipsis".to_owned(),
+        Const::Enum(name) => (*name).to_owned(),
+        Const::Symbol(sym) => sym.to_string(),
+    }
+}
+
+/// A float as Python's `repr` spells it.
+pub fn float_text(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    let magnitude = value.abs();
+    if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
+        return exponent_text(value);
+    }
+    format!("{value:?}")
+}
+
+/// Scientific notation with the sign and two digits that Python gives an exponent.
+fn exponent_text(value: f64) -> String {
+    let text = format!("{value:e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let (sign, digits) = match exponent.strip_prefix('-') {
+                Some(digits) => ('-', digits),
+                None => ('+', exponent),
+            };
+            format!("{mantissa}e{sign}{digits:0>2}")
+        }
+        None => text,
+    }
+}
+
+/// The type of a tile as the language prints it: `<['4', '8'], fp32>`.
+pub fn block_type_text(elem: Elem, shape: &Shape) -> String {
+    format!("<{}, {elem}>", quoted_extents(shape))
+}
+
+fn quoted_extents(shape: &Shape) -> String {
+    let extents = shape.dims().unwrap_or_default();
+    let extents: Vec<String> = extents.iter().map(|extent| format!("'{extent}'")).collect();
+    format!("[{}]", extents.join(", "))
+}
+
+/// A value as `tl.static_print` spells it.
+pub fn print_text(value: &Value) -> String {
+    match value {
+        Value::Const(value) => const_text(value),
+        Value::Tensor(tensor) => tensor_text(tensor),
+        Value::Tuple(tuple) => {
+            let items: Vec<String> =
+                tuple.items.iter().map(|item| format!("'{}'", nested_text(item))).collect();
+            format!("[{}]", items.join(", "))
+        }
+        other => type_text(other),
+    }
+}
+
+/// An element of a printed tuple: constants show that they are.
+fn nested_text(value: &Value) -> String {
+    match value {
+        Value::Const(Const::DType(elem)) => elem.to_string(),
+        Value::Const(value) => const_text(value),
+        other => print_text(other),
+    }
+}
+
+/// A tensor as the language prints it: `int32[]`, `fp32[constexpr[4]]`.
+fn tensor_text(tensor: &Tensor) -> String {
+    let extents = tensor.shape.dims().unwrap_or_default();
+    let extents: Vec<String> = extents.iter().map(|e| format!("constexpr[{e}]")).collect();
+    format!("{}[{}]", tensor.elem, extents.join(", "))
+}
+
+impl fmt::Display for Const {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Const::Str(text) => write!(f, "{text:?}"),
+            other => f.write_str(&const_text(other)),
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! Expressions.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::constant::{compare_consts, literal};
+use super::display::const_text;
+use super::value::{Const, Tuple, Value};
+use super::{Evaluator, Lost, Mode, Source};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
+use crate::source::FileRange;
+
+impl Evaluator<'_> {
+    /// Evaluates an expression. Errors are reported and give [`Value::Unknown`].
+    pub(super) fn expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
+        if !self.step() {
+            return self.out_of_steps(source.at(id));
+        }
+        let at = source.at(id);
+        let outer = self.set_location(at);
+        let value = self.expr_inner(source, id, at);
+        self.restore_location(outer);
+        if value.is_unknown() && self.emitting() && self.frame().mode == Mode::Jit {
+            let message = "the compiler does not understand this expression";
+            self.error(Code::NotUnderstood, at, message);
+        }
+        if self.frames.len() == 1 && self.quiet == 0 {
+            self.types.record(id, &value);
+        }
+        value
+    }
+
+    fn expr_inner(&mut self, source: Source<'_>, id: ExprId, at: FileRange) -> Value {
+        match &source.body.exprs[id] {
+            Expr::Missing => Value::Unknown,
+            Expr::Name(name) => self.name(name, at),
+            Expr::Literal(value) => literal(value),
+            Expr::Tuple(items) | Expr::List(items) => {
+                let mut values = Vec::with_capacity(items.len());
+                for &item in items {
+                    match &source.body.exprs[item] {
+                        Expr::Starred(_) => {
+                            return self.unsupported("Starred", "write the elements out", at);
+                        }
+                        _ => values.push(self.expr(source, item)),
+                    }
+                }
+                Value::tuple(values)
+            }
+            Expr::ListComp { element, target, iterable, conditions } => {
+                self.comprehension(source, at, *element, *target, *iterable, conditions)
+            }
+            Expr::Binary { op, lhs, rhs } => {
+                let left = self.expr(source, *lhs);
+                let right = self.expr(source, *rhs);
+                let places = (source.at(*lhs), source.at(*rhs));
+                self.binary(*op, &left, &right, at, places)
+            }
+            Expr::Unary { op, operand } => {
+                let value = self.expr(source, *operand);
+                self.unary(*op, &value, at)
+            }
+            Expr::Bool { and, values } => self.bool_chain(source, *and, values, at),
+            Expr::Compare { first, rest } => self.compare_chain(source, *first, rest, at),
+            Expr::Call { callee, args } => self.call(source, id, *callee, args),
+            Expr::Attribute { value, attr } => {
+                let object = self.expr(source, *value);
+                self.attribute(&object, attr, at)
+            }
+            Expr::Subscript { value, index } => {
+                let object = self.expr(source, *value);
+                let index_value = self.expr(source, *index);
+                self.subscript(&object, &index_value, at, source.at(*index))
+            }
+            Expr::Slice { lower, upper, step } => self.slice(source, *lower, *upper, *step),
+            Expr::IfElse { condition, on_true, on_false } => {
+                self.ternary(source, at, *condition, *on_true, *on_false)
+            }
+            Expr::FString(parts) => self.fstring(source, parts),
+            Expr::Walrus { target, value } => {
+                let result = self.expr(source, *value);
+                if self.frame().mode == Mode::Jit && !self.is_3_9() {
+                    return self.unsupported("NamedExpr", "assign on a line of its own", at);
+                }
+                self.assign_name(target, result.clone(), at.range);
+                result
+            }
+            Expr::Lambda { .. } => match self.frame().mode {
+                Mode::Jit => self.unsupported("Lambda", "define a `@triton.jit` function", at),
+                Mode::Python => Value::Unknown,
+            },
+            Expr::Dict(_) => self.unsupported("Dict", "use separate variables or a tuple", at),
+            Expr::Set(_) => self.unsupported("Set", "use a tuple", at),
+            Expr::Starred(_) => self.unsupported("Starred", "write the elements out", at),
+            Expr::Unsupported(node) => self.unsupported(node, alternative(node), at),
+        }
+    }
+
+    /// The error that kernels may not use a construct of Python; silent in host code.
+    pub(super) fn unsupported(&mut self, node: &str, instead: &str, at: FileRange) -> Value {
+        if self.frame().mode == Mode::Python {
+            return Value::Unknown;
+        }
+        let what = construct(node);
+        let mut diagnostic =
+            Diagnostic::new(Code::UnsupportedPython, at, format!("kernels cannot use {what}"));
+        if !instead.is_empty() {
+            diagnostic = diagnostic.with_note(format!("instead, {instead}"));
+        }
+        self.emit_diagnostic(diagnostic);
+        Value::Unknown
+    }
+
+    fn out_of_steps(&mut self, at: FileRange) -> Value {
+        if !self.failed && self.exact {
+            let message = "compilation was given up: too much code after unrolling and inlining";
+            let diagnostic = Diagnostic::new(Code::TooMuchCode, at, message)
+                .with_note("use `range` instead of `tl.static_range`, or smaller bounds");
+            self.emit_diagnostic(diagnostic);
+        }
+        Value::Unknown
+    }
+
+    fn unary(&mut self, op: UnaryOp, value: &Value, at: FileRange) -> Value {
+        match value {
+            Value::Tensor(tensor) => {
+                let tensor = tensor.clone();
+                self.tensor_unary(op, &tensor, at).map_or(Value::Unknown, Value::Tensor)
+            }
+            Value::Const(constant) => match self.const_unary(op, constant) {
+                Some(result) => Value::Const(result),
+                None => {
+                    let message = format!("`{}` cannot be applied to {value:?}", unary_text(op));
+                    let _ = message;
+                    let text = format!(
+                        "unary `{}` is not defined for `{}`",
+                        unary_text(op),
+                        const_text(constant)
+                    );
+                    self.error(Code::BadOperand, at, text);
+                    Value::Unknown
+                }
+            },
+            Value::Tuple(_) if op == UnaryOp::Not => {
+                self.error(Code::BadOperand, at, "`not` is not defined for tuples in kernels");
+                Value::Unknown
+            }
+            Value::Unknown => Value::Unknown,
+            _ if op == UnaryOp::Not => Value::bool(false),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// `a and b`, `a or b`: short-circuits on compile-time values, combines tensors.
+    fn bool_chain(
+        &mut self,
+        source: Source<'_>,
+        and: bool,
+        values: &[ExprId],
+        at: FileRange,
+    ) -> Value {
+        let mut tensors: Vec<Value> = Vec::new();
+        let mut last = Value::Unknown;
+        let mut uncertain = false;
+        for &id in values {
+            let value = self.expr(source, id);
+            match &value {
+                Value::Tensor(tensor) if tensor.elem.is_unknown() => {
+                    uncertain = true;
+                }
+                Value::Tensor(_) => tensors.push(value.clone()),
+                Value::Unknown => return Value::Unknown,
+                Value::Const(constant) => match constant.truth() {
+                    Some(truth) if truth != and && !uncertain => return value,
+                    Some(_) => {}
+                    None => uncertain = true,
+                },
+                Value::Tuple(tuple) => {
+                    if tuple.items.is_empty() == and && !uncertain {
+                        return value;
+                    }
+                }
+                _ => {}
+            }
+            last = value;
+        }
+        if uncertain {
+            return if tensors.is_empty() && !matches!(last, Value::Tensor(_)) {
+                self.fresh_const()
+            } else {
+                Value::Unknown
+            };
+        }
+        let Some(mut result) = tensors.pop() else { return last };
+        while let Some(left) = tensors.pop() {
+            let (Value::Tensor(a), Value::Tensor(b)) = (&left, &result) else { break };
+            let (a, b) = (a.clone(), b.clone());
+            result = self.logical(and, &a, &b, at).map_or(Value::Unknown, Value::Tensor);
+        }
+        result
+    }
+
+    fn compare_chain(
+        &mut self,
+        source: Source<'_>,
+        first: ExprId,
+        rest: &[(CompareOp, ExprId)],
+        at: FileRange,
+    ) -> Value {
+        if rest.len() > 1 && !self.is_3_9() && self.frame().mode == Mode::Jit {
+            let note = "compare twice: `(a < b) & (b < c)`";
+            return self.unsupported("chained comparison", note, at);
+        }
+        let mut left = self.expr(source, first);
+        let mut left_at = source.at(first);
+        let mut result: Option<Value> = None;
+        for &(op, id) in rest {
+            let right = self.expr(source, id);
+            let places = (left_at, source.at(id));
+            let next = self.compare(op, &left, &right, at, places);
+            result = Some(match result {
+                None => next,
+                Some(before) => self.both(&before, &next, at),
+            });
+            left = right;
+            left_at = source.at(id);
+        }
+        result.unwrap_or(Value::Unknown)
+    }
+
+    /// The conjunction of two links of a chained comparison.
+    fn both(&mut self, left: &Value, right: &Value, at: FileRange) -> Value {
+        match (left, right) {
+            (Value::Const(a), _) if a.truth() == Some(false) => left.clone(),
+            (Value::Const(a), _) if a.truth() == Some(true) => right.clone(),
+            (Value::Tensor(a), Value::Tensor(b)) => {
+                let (a, b) = (a.clone(), b.clone());
+                self.logical(true, &a, &b, at).map_or(Value::Unknown, Value::Tensor)
+            }
+            (Value::Tensor(_), Value::Const(b)) if b.truth() == Some(true) => left.clone(),
+            (Value::Tensor(_), Value::Const(b)) if b.truth() == Some(false) => right.clone(),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// One comparison.
+    pub(super) fn compare(
+        &mut self,
+        op: CompareOp,
+        left: &Value,
+        right: &Value,
+        at: FileRange,
+        places: (FileRange, FileRange),
+    ) -> Value {
+        if matches!(op, CompareOp::Is | CompareOp::IsNot) {
+            return self.identity(op == CompareOp::Is, left, right);
+        }
+        if matches!(op, CompareOp::In | CompareOp::NotIn) {
+            if self.frame().mode == Mode::Python {
+                return Value::Unknown;
+            }
+            let note = "compare with each element";
+            return self.unsupported("`in`", note, at);
+        }
+        match (left, right) {
+            (Value::Unknown, _) | (_, Value::Unknown) => self.unknown_comparison(left, right),
+            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
+                self.compare_tensors(op, left, right, at, places)
+            }
+            (Value::Const(a), Value::Const(b)) => match compare_consts(op, a, b) {
+                Some(result) => Value::bool(result),
+                None if a.is_symbol() || b.is_symbol() => self.fresh_const(),
+                None if matches!(a, Const::DType(e) if e.is_unknown())
+                    || matches!(b, Const::DType(e) if e.is_unknown()) =>
+                {
+                    self.fresh_const()
+                }
+                None => {
+                    let message = format!("cannot compare {a} and {b}");
+                    self.error(Code::BadOperand, at, message);
+                    Value::Unknown
+                }
+            },
+            (Value::Function(a), Value::Function(b)) => {
+                let same = Arc::ptr_eq(&a.function, &b.function);
+                self.equality(op, same)
+            }
+            (Value::Builtin(a), Value::Builtin(b)) => self.equality(op, std::ptr::eq(*a, *b)),
+            _ => self.fresh_const(),
+        }
+    }
+
+    fn equality(&mut self, op: CompareOp, same: bool) -> Value {
+        match op {
+            CompareOp::Eq => Value::bool(same),
+            CompareOp::Ne => Value::bool(!same),
+            _ => self.fresh_const(),
+        }
+    }
+
+    /// A comparison of which one side is unknown: a tensor of bools, or a compile-time bool.
+    fn unknown_comparison(&mut self, left: &Value, right: &Value) -> Value {
+        let _ = (left, right);
+        Value::Unknown
+    }
+
+    /// `is` and `is not`: always decided at compile time.
+    fn identity(&mut self, positive: bool, left: &Value, right: &Value) -> Value {
+        let same = match (left, right) {
+            (Value::Unknown, _) | (_, Value::Unknown) => None,
+            (Value::Const(a), Value::Const(b)) => match (a, b) {
+                (Const::Symbol(_), _) | (_, Const::Symbol(_)) => None,
+                (Const::None, Const::None) => Some(true),
+                (Const::None, _) | (_, Const::None) => Some(false),
+                _ => compare_consts(CompareOp::Eq, a, b),
+            },
+            (Value::Tensor(tensor), Value::Const(_)) | (Value::Const(_), Value::Tensor(tensor)) => {
+                // An argument of unknown type may be `None` at launch.
+                let maybe = tensor.elem.is_unknown() && tensor.is_scalar();
+                if maybe { None } else { Some(false) }
+            }
+            (Value::Function(a), Value::Function(b)) => Some(Arc::ptr_eq(&a.function, &b.function)),
+            (Value::Builtin(a), Value::Builtin(b)) => Some(std::ptr::eq(*a, *b)),
+            (Value::Tensor(_), Value::Tensor(_)) => None,
+            (Value::Const(Const::Symbol(_)), _) | (_, Value::Const(Const::Symbol(_))) => None,
+            _ => Some(false),
+        };
+        match same {
+            Some(same) => Value::bool(same == positive),
+            None => self.fresh_const(),
+        }
+    }
+
+    fn slice(
+        &mut self,
+        source: Source<'_>,
+        lower: Option<ExprId>,
+        upper: Option<ExprId>,
+        step: Option<ExprId>,
+    ) -> Value {
+        let mut bounds: SmallVec<[Option<Const>; 3]> = SmallVec::new();
+        for bound in [lower, upper, step] {
+            let Some(id) = bound else {
+                bounds.push(None);
+                continue;
+            };
+            match self.expr(source, id) {
+                Value::Const(Const::None) => bounds.push(None),
+                Value::Const(value) => bounds.push(Some(value)),
+                _ => return Value::Unknown,
+            }
+        }
+        match <[Option<Const>; 3]>::try_from(bounds.into_vec()) {
+            Ok(bounds) => Value::Const(Const::Slice(Arc::new(bounds))),
+            Err(_) => Value::Unknown,
+        }
+    }
+
+    fn fstring(&mut self, source: Source<'_>, parts: &[FStringPart]) -> Value {
+        let mut text = String::new();
+        let mut known = true;
+        for part in parts {
+            match part {
+                FStringPart::Text(part) => text.push_str(part),
+                FStringPart::Hole(id) => match self.expr(source, *id) {
+                    Value::Const(Const::Symbol(_)) | Value::Unknown => known = false,
+                    Value::Const(value) => text.push_str(&const_text(&value)),
+                    Value::Tuple(_) => known = false,
+                    value => {
+                        let at = source.at(*id);
+                        self.not_constexpr(Code::NotConstexpr, "a part of an f-string", &value, at);
+                        return Value::Unknown;
+                    }
+                },
+            }
+        }
+        if known { Value::str(text) } else { self.fresh_const() }
+    }
+
+    fn comprehension(
+        &mut self,
+        source: Source<'_>,
+        at: FileRange,
+        element: ExprId,
+        target: ExprId,
+        iterable: ExprId,
+        conditions: &[ExprId],
+    ) -> Value {
+        let items = match self.expr(source, iterable) {
+            Value::Tuple(tuple) => tuple,
+            Value::Unknown => return Value::Unknown,
+            Value::Const(value) if value.is_symbol() => return Value::Unknown,
+            Value::Range(_) if self.frame().mode == Mode::Python => return Value::Unknown,
+            Value::Tensor(tensor) if tensor.elem.is_unknown() => return Value::Unknown,
+            _ => {
+                let message = "comprehensions in kernels iterate only over tuples";
+                self.error(Code::UnsupportedPython, source.at(iterable), message);
+                return Value::Unknown;
+            }
+        };
+        let Expr::Name(name) = &source.body.exprs[target] else {
+            return self.unsupported("a comprehension over several targets", "use a loop", at);
+        };
+        let mut results = Vec::new();
+        for item in &items.items {
+            self.bind(name, item.clone(), source.map.exprs[target]);
+            // Triton 3.6 ignores the conditions.
+            let mut keep = true;
+            if self.is_3_9() || self.frame().mode == Mode::Python {
+                for &condition in conditions {
+                    match self.expr(source, condition) {
+                        Value::Const(value) => match value.truth() {
+                            Some(truth) => keep &= truth,
+                            None => return Value::Unknown,
+                        },
+                        _ => return Value::Unknown,
+                    }
+                }
+            }
+            if keep {
+                let value = self.expr(source, element);
+                results.push(value);
+            }
+        }
+        let lost = Lost { at: source.map.exprs[target], place: "a comprehension" };
+        if self.is_3_9() {
+            self.frame_mut().lose(name.clone(), lost);
+        }
+        Value::Tuple(Arc::new(Tuple { items: results, named: None }))
+    }
+
+    /// Binds a local without the rules of assignment.
+    pub(super) fn bind(&mut self, name: &Name, value: Value, at: crate::source::TextRange) {
+        let frame = self.frame_mut();
+        frame.lost.remove(name);
+        frame.locals.insert(name.clone(), super::Local { value, at });
+    }
+}
+
+fn unary_text(op: UnaryOp) -> &'static str {
+    match op {
+        UnaryOp::Plus => "+",
+        UnaryOp::Minus => "-",
+        UnaryOp::Invert => "~",
+        UnaryOp::Not => "not",
+    }
+}
+
+/// How people call a node of Python's syntax tree.
+pub(super) fn construct(node: &str) -> String {
+    let known = match node {
+        "Break" => "`break`",
+        "Continue" => "`continue`",
+        "Try" | "TryStar" => "`try`",
+        "Raise" => "`raise`",
+        "Lambda" => "`lambda`",
+        "Dict" => "dictionaries",
+        "Set" => "sets",
+        "DictComp" => "dictionary comprehensions",
+        "SetComp" => "set comprehensions",
+        "GeneratorExp" => "generator expressions",
+        "ListComp" => "nested comprehensions",
+        "Delete" => "`del`",
+        "Global" => "`global`",
+        "Nonlocal" => "`nonlocal`",
+        "Import" | "ImportFrom" => "`import`",
+        "ClassDef" => "class definitions",
+        "FunctionDef" | "AsyncFunctionDef" => "nested function definitions",
+        "Yield" | "YieldFrom" => "`yield`",
+        "NamedExpr" => "`:=` before Triton 3.9",
+        "Match" => "`match`",
+        "Starred" => "`*` outside of a call",
+        "Await" => "`await`",
+        other => other,
+    };
+    known.to_owned()
+}
+
+/// What to write instead of a construct.
+pub(super) fn alternative(node: &str) -> &'static str {
+    match node {
+        "Break" | "Continue" => "put the rest of the body under an `if`, or use a `while` condition",
+        "Try" | "TryStar" | "Raise" => "use `tl.static_assert` or `tl.device_assert`",
+        "GeneratorExp" | "DictComp" | "SetComp" | "ListComp" => "use a loop over `tl.static_range`",
+        "Import" | "ImportFrom" => "import at module level",
+        "ClassDef" | "FunctionDef" | "AsyncFunctionDef" => "define it at module level",
+        "Match" => "use `if`",
+        "Delete" => "leave the variable unused",
+        _ => "",
+    }
+}

@@ -1,0 +1,378 @@
+//! Functions of the user: parameters, inlining, evaluation at compile time.
+
+use std::sync::Arc;
+
+use super::call::Argument;
+use super::join::{Relation, relate};
+use super::names::suggest;
+use super::value::{ClassRef, Const, FunctionRef, Object, Tensor, Value};
+use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
+use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::hir::{Function, Name, Param, ParamKind};
+use crate::source::FileRange;
+
+impl Evaluator<'_> {
+    /// Calls a jit function: its body is evaluated in place.
+    pub(super) fn call_function(
+        &mut self,
+        function: &FunctionRef,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        if self.frames.len() >= MAX_DEPTH || self.is_unbounded(function, &arguments) {
+            let name = &function.function.name;
+            let message = format!("`{name}` calls itself without end");
+            let diagnostic = Diagnostic::new(Code::Recursion, at, message)
+                .with_note("each level of a recursion must be specialized to something smaller");
+            self.emit_diagnostic(diagnostic);
+            return Value::Unknown;
+        }
+        if function.kind.noinline && self.check_noinline(function, &arguments, at) {
+            return Value::Unknown;
+        }
+        let Some(locals) = self.bind_parameters(function, arguments, at, Mode::Jit) else {
+            return Value::Unknown;
+        };
+        self.inline(function, locals, at, Mode::Jit)
+    }
+
+    /// Calls a function at compile time; what cannot be followed gives an unknown constexpr.
+    pub(super) fn call_constexpr(
+        &mut self,
+        function: &FunctionRef,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        let runtime = arguments.iter().find(|argument| {
+            matches!(&argument.value, Value::Tensor(tensor) if !tensor.elem.is_unknown())
+        });
+        if let (Some(argument), Mode::Jit) = (runtime, self.frame().mode) {
+            let what = format!("an argument of `{}`, which runs at compile time,", function.function.name);
+            let (value, place) = (argument.value.clone(), argument.at);
+            self.not_constexpr(Code::NotConstexpr, &what, &value, place);
+            return Value::Unknown;
+        }
+        if self.frames.len() >= MAX_DEPTH {
+            return self.fresh_const();
+        }
+        let Some(locals) = self.bind_parameters(function, arguments, at, Mode::Python) else {
+            return Value::Unknown;
+        };
+        let function = function.clone();
+        let value = self.quietly(|this| this.inline(&function, locals, at, Mode::Python));
+        match value {
+            Value::Unknown | Value::Tensor(_) => self.fresh_const(),
+            value => value,
+        }
+    }
+
+    /// Evaluates a body with the given locals; gives what it returns.
+    fn inline(
+        &mut self,
+        function: &FunctionRef,
+        locals: Locals,
+        at: FileRange,
+        mode: Mode,
+    ) -> Value {
+        let inlined_at = self.emitter.as_ref().map(|emitter| emitter.loc);
+        self.frames.push(Frame {
+            mode,
+            file: function.file,
+            function: Some(function.clone()),
+            scope: inner_scope(function),
+            locals,
+            lost: rustc_hash::FxHashMap::default(),
+            returns: Vec::new(),
+            loops: 0,
+            call: at,
+            inlined_at,
+            in_default: false,
+        });
+        let body = function.function.clone();
+        let source = Source::of(&body, function.file);
+        let flow = self.run(source, &source.body.root, None);
+        let value = self.returned(flow == super::stmt::Flow::Returned, at);
+        self.frames.pop();
+        value
+    }
+
+    /// The one value that the innermost frame returned.
+    fn returned(&mut self, ended: bool, at: FileRange) -> Value {
+        let returns = std::mem::take(&mut self.frame_mut().returns);
+        let mut values = returns.into_iter();
+        let Some(first) = values.next() else { return Value::NONE };
+        let mut result = first.0.clone();
+        for next in values {
+            let different = relate(&result, &next.0) == Relation::Different;
+            if different && self.exact && self.speculative == 0 {
+                self.return_mismatch(&first, &next, at);
+                return Value::Unknown;
+            }
+            result = if different { Value::Unknown } else { self.join(&result, &next.0) };
+        }
+        if ended { result } else { self.falls_off(result) }
+    }
+
+    /// A function that may also end without `return`.
+    fn falls_off(&mut self, result: Value) -> Value {
+        if result.is_none() { result } else { Value::Unknown }
+    }
+
+    /// The same function is already being evaluated with arguments of the same types.
+    fn is_unbounded(&self, function: &FunctionRef, arguments: &[Argument]) -> bool {
+        let same = self.frames.iter().filter(|frame| {
+            frame.function.as_ref().is_some_and(|f| Arc::ptr_eq(&f.function, &function.function))
+        });
+        let mut depth = 0;
+        for frame in same {
+            depth += 1;
+            let params = &function.function.params;
+            let repeats = !params.is_empty()
+                && params.iter().zip(arguments).all(|(param, argument)| {
+                    let known = frame.locals.get(&param.name);
+                    known.is_some_and(|local| {
+                        relate(&local.value, &argument.value) == Relation::Same
+                    })
+                });
+            if repeats && depth > 1 {
+                return true;
+            }
+        }
+        depth > 24
+    }
+
+    fn check_noinline(
+        &mut self,
+        function: &FunctionRef,
+        arguments: &[Argument],
+        at: FileRange,
+    ) -> bool {
+        let tile = arguments.iter().find(|argument| {
+            matches!(&argument.value, Value::Tensor(tensor) if tensor.is_block())
+        });
+        let Some(tile) = tile else { return false };
+        let message = format!(
+            "`{}` is marked `noinline`, so it takes scalars only, but this is {}",
+            function.function.name,
+            super::report::a(&tile.value)
+        );
+        let diagnostic = Diagnostic::new(Code::NoInline, tile.at, message)
+            .with_related(at, "in this call");
+        self.emit_diagnostic(diagnostic);
+        true
+    }
+
+    /// Assigns arguments to parameters; reports what does not fit.
+    pub(super) fn bind_parameters(
+        &mut self,
+        function: &FunctionRef,
+        arguments: Vec<Argument>,
+        at: FileRange,
+        mode: Mode,
+    ) -> Option<Locals> {
+        let params = &function.function.params;
+        let mut slots: Vec<Option<Value>> = vec![None; params.len()];
+        let mut extra: Vec<Value> = Vec::new();
+        let mut position = 0;
+        let positional = params.iter().filter(|p| p.kind == ParamKind::Normal).count();
+        let var_args = params.iter().position(|param| param.kind == ParamKind::VarArgs);
+        for argument in arguments {
+            match &argument.keyword {
+                None if position < positional => {
+                    slots[position] = Some(argument.value);
+                    position += 1;
+                }
+                None if var_args.is_some() => extra.push(argument.value),
+                None => {
+                    self.too_many(function, argument.at);
+                    return None;
+                }
+                Some(name) => match params.iter().position(|param| param.name == *name) {
+                    Some(index) if slots[index].is_none() => slots[index] = Some(argument.value),
+                    Some(_) => {
+                        let message = format!("`{name}` is given twice");
+                        self.error(Code::TooManyArguments, argument.at, message);
+                        return None;
+                    }
+                    None if params.iter().any(|param| param.kind == ParamKind::KwArgs) => {}
+                    None => {
+                        self.unknown_parameter(function, name, argument.at);
+                        return None;
+                    }
+                },
+            }
+        }
+        let mut locals = Locals::default();
+        for (index, param) in params.iter().enumerate() {
+            let value = match (slots[index].take(), param.kind) {
+                (_, ParamKind::VarArgs) => Value::tuple(std::mem::take(&mut extra)),
+                (_, ParamKind::KwArgs) => Value::Unknown,
+                (Some(value), _) => value,
+                (None, _) => match param.default {
+                    Some(default) => self.default_value(function, default),
+                    None => {
+                        self.missing_argument(function, param, at, mode);
+                        return None;
+                    }
+                },
+            };
+            locals.insert(param.name.clone(), Local { value, at: param.range });
+        }
+        Some(locals)
+    }
+
+    /// The default of a parameter, evaluated where the function is defined.
+    pub(super) fn default_value(
+        &mut self,
+        function: &FunctionRef,
+        default: crate::hir::ExprId,
+    ) -> Value {
+        let body = function.function.clone();
+        let source = Source::of(&body, function.file);
+        self.frames.push(Frame {
+            mode: Mode::Python,
+            file: function.file,
+            function: None,
+            scope: function.scope.clone(),
+            locals: Locals::default(),
+            lost: rustc_hash::FxHashMap::default(),
+            returns: Vec::new(),
+            loops: 0,
+            call: FileRange::default(),
+            inlined_at: None,
+            in_default: true,
+        });
+        let value = self.quietly(|this| this.expr(source, default));
+        self.frames.pop();
+        value
+    }
+
+    fn too_many(&mut self, function: &FunctionRef, at: FileRange) {
+        let count = function.function.params.len();
+        let name = &function.function.name;
+        let message = format!("`{name}` takes {count} arguments, but more are given");
+        let diagnostic = Diagnostic::new(Code::TooManyArguments, at, message)
+            .with_related(definition(function), format!("`{name}` is defined here"));
+        self.emit_diagnostic(diagnostic);
+    }
+
+    fn unknown_parameter(&mut self, function: &FunctionRef, name: &Name, at: FileRange) {
+        let called = &function.function.name;
+        let end = at.range.start.saturating_sub(1);
+        let range = crate::source::TextRange { start: end.saturating_sub(name.len() as u32), end };
+        let keyword_at = FileRange { file: at.file, range };
+        let mut diagnostic = Diagnostic::new(
+            Code::UnknownKeyword,
+            keyword_at,
+            format!("`{called}` has no parameter `{name}`"),
+        )
+        .with_related(definition(function), format!("`{called}` is defined here"));
+        let candidates = function.function.params.iter().map(|param| &*param.name);
+        if let Some(best) = suggest(name, candidates) {
+            diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
+            let edit = TextEdit { at: keyword_at, text: best.to_owned() };
+            diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
+        }
+        self.emit_diagnostic(diagnostic);
+    }
+
+    fn missing_argument(
+        &mut self,
+        function: &FunctionRef,
+        param: &Param,
+        at: FileRange,
+        mode: Mode,
+    ) {
+        if mode == Mode::Python && self.frame().mode == Mode::Python {
+            return;
+        }
+        let name = &function.function.name;
+        let place = FileRange { file: function.file, range: param.range };
+        let message = format!("`{name}` needs the argument `{}`", param.name);
+        let diagnostic = Diagnostic::new(Code::MissingArgument, at, message)
+            .with_related(place, "this parameter has no default");
+        self.emit_diagnostic(diagnostic);
+    }
+
+    /// Calls a combining function of a reduction on scalars; gives the scalars it returns.
+    pub(super) fn call_combine(
+        &mut self,
+        function: &Value,
+        arguments: Vec<Tensor>,
+        at: FileRange,
+    ) -> Vec<Value> {
+        let arguments = arguments
+            .into_iter()
+            .map(|tensor| Argument { keyword: None, value: Value::Tensor(tensor), at })
+            .collect();
+        match self.call_value(function, arguments, at) {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            Value::Const(constant @ (Const::Int(_) | Const::Bool(_) | Const::Float(_))) => {
+                let value = Value::Const(constant);
+                vec![self.to_tensor(&value, at).map_or(Value::Unknown, Value::Tensor)]
+            }
+            other => vec![other],
+        }
+    }
+
+    /// Runs the constructor of an aggregate.
+    pub(super) fn run_init(
+        &mut self,
+        class: &ClassRef,
+        init: &Arc<Function>,
+        mut arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        let object = Object { class: class.clone(), fields: Vec::new() };
+        let this = Value::Object(Arc::new(object));
+        arguments.insert(0, Argument { keyword: None, value: this, at });
+        let function = FunctionRef {
+            file: class.file,
+            function: init.clone(),
+            kind: super::value::FunctionKind {
+                role: super::value::Role::Jit,
+                noinline: false,
+                must_use: false,
+            },
+            scope: Arc::from([]),
+        };
+        let Some(locals) = self.bind_parameters(&function, arguments, at, Mode::Jit) else {
+            return Value::Unknown;
+        };
+        let receiver = init.params.first().map(|param| param.name.clone());
+        self.frames.push(Frame {
+            mode: Mode::Jit,
+            file: class.file,
+            function: Some(function),
+            scope: Arc::from([]),
+            locals,
+            lost: rustc_hash::FxHashMap::default(),
+            returns: Vec::new(),
+            loops: 0,
+            call: at,
+            inlined_at: self.emitter.as_ref().map(|emitter| emitter.loc),
+            in_default: false,
+        });
+        let source = Source::of(init, class.file);
+        self.run(source, &source.body.root, None);
+        let frame = self.frames.pop();
+        let made = receiver.and_then(|name| frame.and_then(|frame| frame.locals.get(&name).cloned()));
+        made.map_or(Value::Unknown, |local| local.value)
+    }
+}
+
+/// Names inside a function see its own nested definitions too.
+fn inner_scope(function: &FunctionRef) -> Arc<[Name]> {
+    function.scope.clone()
+}
+
+fn definition(function: &FunctionRef) -> FileRange {
+    let range = function
+        .function
+        .params
+        .first()
+        .map(|param| param.range)
+        .or_else(|| function.function.body.root.first().map(|&stmt| function.function.map.stmts[stmt]))
+        .unwrap_or_default();
+    FileRange { file: function.file, range }
+}

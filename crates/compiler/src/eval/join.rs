@@ -1,0 +1,241 @@
+//! Values as sequences of tensors, and what becomes of a variable where two paths meet.
+
+use std::sync::Arc;
+
+use super::display::type_text;
+use super::dtype::Elem;
+use super::value::{BlockPtr, Const, Descriptor, Object, Shape, Tensor, Tuple, Value};
+use super::{Evaluator, Local, Locals, Lost};
+use crate::hir::Name;
+use crate::ir;
+use crate::source::TextRange;
+
+/// The tensors inside a value, in a fixed order. Compile-time parts have none.
+pub(super) fn leaves(value: &Value) -> Vec<Tensor> {
+    let mut out = Vec::new();
+    collect(value, &mut out);
+    out
+}
+
+fn collect(value: &Value, out: &mut Vec<Tensor>) {
+    match value {
+        Value::Tensor(tensor) => out.push(tensor.clone()),
+        Value::Tuple(tuple) => tuple.items.iter().for_each(|item| collect(item, out)),
+        Value::Object(object) => object.fields.iter().for_each(|(_, field)| collect(field, out)),
+        Value::BlockPtr(block) => {
+            out.push(block.base.clone());
+            out.extend(block.shape.iter().chain(&block.strides).chain(&block.offsets).cloned());
+        }
+        Value::Descriptor(desc) => {
+            out.push(desc.base.clone());
+            out.extend(desc.shape.iter().chain(&desc.strides).cloned());
+        }
+        _ => {}
+    }
+}
+
+/// `value` with its tensors replaced, in the order of [`leaves`].
+pub(super) fn rebuild(value: &Value, tensors: &mut impl Iterator<Item = Tensor>) -> Value {
+    let mut next = |old: &Tensor| tensors.next().unwrap_or_else(|| old.clone());
+    match value {
+        Value::Tensor(tensor) => Value::Tensor(next(tensor)),
+        Value::Tuple(tuple) => {
+            let items = tuple.items.iter().map(|item| rebuild(item, tensors)).collect();
+            Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
+        }
+        Value::Object(object) => {
+            let fields = object
+                .fields
+                .iter()
+                .map(|(name, field)| (name.clone(), rebuild(field, tensors)))
+                .collect();
+            Value::Object(Arc::new(Object { class: object.class.clone(), fields }))
+        }
+        Value::BlockPtr(block) => {
+            let base = next(&block.base);
+            let shape = block.shape.iter().map(&mut next).collect();
+            let strides = block.strides.iter().map(&mut next).collect();
+            let offsets = block.offsets.iter().map(&mut next).collect();
+            let block = block.block.clone();
+            Value::BlockPtr(Arc::new(BlockPtr { base, shape, strides, offsets, block }))
+        }
+        Value::Descriptor(desc) => {
+            let base = next(&desc.base);
+            let shape = desc.shape.iter().map(&mut next).collect();
+            let strides = desc.strides.iter().map(&mut next).collect();
+            let (block, nan_padding) = (desc.block.clone(), desc.nan_padding);
+            Value::Descriptor(Arc::new(Descriptor { base, shape, strides, block, nan_padding }))
+        }
+        other => other.clone(),
+    }
+}
+
+/// How two values of one variable relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// The same type.
+    Same,
+    /// Certainly different types.
+    Different,
+    /// Depends on what is not known.
+    Unknown,
+}
+
+fn both(a: Relation, b: Relation) -> Relation {
+    match (a, b) {
+        (Relation::Different, _) | (_, Relation::Different) => Relation::Different,
+        (Relation::Unknown, _) | (_, Relation::Unknown) => Relation::Unknown,
+        _ => Relation::Same,
+    }
+}
+
+/// Whether two shapes are the same.
+pub(super) fn relate_shapes(a: &Shape, b: &Shape) -> Relation {
+    let (Some(x), Some(y)) = (a.dims(), b.dims()) else { return Relation::Unknown };
+    if x.len() != y.len() {
+        return Relation::Different;
+    }
+    x.iter().zip(y).fold(Relation::Same, |relation, (left, right)| {
+        let next = if left == right {
+            Relation::Same
+        } else if left.certainly_differs(right) {
+            Relation::Different
+        } else {
+            Relation::Unknown
+        };
+        both(relation, next)
+    })
+}
+
+/// Whether two values have one type, as variables that paths merge must.
+pub(super) fn relate(a: &Value, b: &Value) -> Relation {
+    match (a, b) {
+        (Value::Unknown, _) | (_, Value::Unknown) => Relation::Unknown,
+        (Value::Tensor(x), Value::Tensor(y)) => {
+            let elems = match (x.elem, y.elem) {
+                (Elem::Unknown, _) | (_, Elem::Unknown) => Relation::Unknown,
+                (Elem::Ptr(p), Elem::Ptr(q)) if p.to.is_none() || q.to.is_none() => {
+                    Relation::Unknown
+                }
+                (x, y) if x == y => Relation::Same,
+                _ => Relation::Different,
+            };
+            both(elems, relate_shapes(&x.shape, &y.shape))
+        }
+        (Value::Tuple(x), Value::Tuple(y)) => {
+            if x.items.len() != y.items.len() {
+                return Relation::Different;
+            }
+            let items = x.items.iter().zip(&y.items);
+            items.fold(Relation::Same, |relation, (x, y)| both(relation, relate(x, y)))
+        }
+        (Value::Object(x), Value::Object(y)) => {
+            let items = x.fields.iter().zip(&y.fields);
+            items.fold(Relation::Same, |relation, (x, y)| both(relation, relate(&x.1, &y.1)))
+        }
+        (Value::BlockPtr(x), Value::BlockPtr(y)) => relate_shapes(&x.block, &y.block),
+        (Value::Descriptor(x), Value::Descriptor(y)) => relate_shapes(&x.block, &y.block),
+        (Value::Const(x), Value::Const(y)) => {
+            match super::constant::compare_consts(crate::hir::CompareOp::Eq, x, y) {
+                Some(true) => Relation::Same,
+                Some(false) => Relation::Different,
+                None => Relation::Unknown,
+            }
+        }
+        (Value::Const(constant), Value::Tensor(tensor))
+        | (Value::Tensor(tensor), Value::Const(constant)) => {
+            // An argument of unknown type may be that very constant at launch.
+            let open = tensor.elem.is_unknown() && tensor.is_scalar() || constant.is_symbol();
+            if open { Relation::Unknown } else { Relation::Different }
+        }
+        (Value::Function(x), Value::Function(y)) if Arc::ptr_eq(&x.function, &y.function) => {
+            Relation::Same
+        }
+        (Value::Builtin(x), Value::Builtin(y)) if std::ptr::eq(*x, *y) => Relation::Same,
+        _ => Relation::Unknown,
+    }
+}
+
+impl Evaluator<'_> {
+    /// What is known of a value that is either `a` or `b`.
+    pub(super) fn join(&mut self, a: &Value, b: &Value) -> Value {
+        match (a, b) {
+            (Value::Tensor(x), Value::Tensor(y)) => {
+                let elem = if x.elem == y.elem { x.elem } else { Elem::Unknown };
+                let shape = self.join_shapes(&x.shape, &y.shape);
+                let ir = if x.ir == y.ir { x.ir } else { None };
+                Value::Tensor(Tensor { elem, shape, ir, origin: x.origin })
+            }
+            (Value::Const(x), Value::Const(y)) => {
+                let equal = super::constant::compare_consts(crate::hir::CompareOp::Eq, x, y);
+                let same_kind = std::mem::discriminant(x) == std::mem::discriminant(y);
+                if equal == Some(true) && same_kind { a.clone() } else { self.fresh_const() }
+            }
+            (Value::Tuple(x), Value::Tuple(y)) if x.items.len() == y.items.len() => {
+                let pairs: Vec<(Value, Value)> =
+                    x.items.iter().cloned().zip(y.items.iter().cloned()).collect();
+                let items = pairs.iter().map(|(x, y)| self.join(x, y)).collect();
+                Value::Tuple(Arc::new(Tuple { items, named: x.named.clone() }))
+            }
+            _ if relate(a, b) == Relation::Same => a.clone(),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn join_shapes(&mut self, a: &Shape, b: &Shape) -> Shape {
+        let (Some(x), Some(y)) = (a.dims(), b.dims()) else { return Shape::unknown() };
+        if x.len() != y.len() {
+            return Shape::unknown();
+        }
+        let dims: Vec<_> = x
+            .iter()
+            .zip(y)
+            .map(|(x, y)| if x == y { x.clone() } else { self.fresh_symbol() })
+            .collect();
+        Shape::of(dims)
+    }
+
+    /// Joins the locals of two paths where it is not known which one is taken, or whether both
+    /// may be at run time. A name that only one path has may have no value.
+    pub(super) fn join_locals(&mut self, then: Locals, other: Locals) -> Locals {
+        let mut joined = Locals::default();
+        for (name, local) in &then {
+            let value = match other.get(name) {
+                Some(alternative) => self.join(&local.value, &alternative.value),
+                None => Value::Unknown,
+            };
+            joined.insert(name.clone(), Local { value, at: local.at });
+        }
+        for (name, local) in other {
+            joined.entry(name).or_insert(Local { value: Value::Unknown, at: local.at });
+        }
+        joined
+    }
+
+    /// Forgets the names that a region bound and that did not exist before it.
+    pub(super) fn forget_inner(&mut self, before: &Locals, place: &'static str) {
+        let inner: Vec<(Name, TextRange)> = self
+            .frame()
+            .locals
+            .iter()
+            .filter(|(name, _)| !before.contains_key(*name))
+            .map(|(name, local)| (name.clone(), local.at))
+            .collect();
+        for (name, at) in inner {
+            self.frame_mut().lose(name, Lost { at, place });
+        }
+    }
+
+    /// New tensors for the values that a structured operation gives, with the types of `like`.
+    pub(super) fn with_handles(like: &[Tensor], handles: &[ir::Value]) -> Vec<Tensor> {
+        like.iter()
+            .enumerate()
+            .map(|(at, tensor)| Tensor { ir: handles.get(at).copied(), ..tensor.clone() })
+            .collect()
+    }
+}
+
+/// `name` with its type, for messages.
+pub(super) fn described(name: &str, value: &Value) -> String {
+    format!("`{name}` is `{}` here", type_text(value))
+}

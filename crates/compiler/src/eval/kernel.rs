@@ -1,0 +1,422 @@
+//! The two uses of evaluation: inference of a file, lowering of a kernel.
+
+use std::sync::Arc;
+
+use super::dtype::{DType, Elem, Pointer};
+use super::emit::Emitter;
+use super::names::function_kind;
+use super::symbolic::Sym;
+use super::types::BodyTypes;
+use super::value::{Const, Descriptor, FunctionRef, Origin, Role, Shape, Tensor, Value};
+use super::{
+    Evaluator, Frame, Local, Locals, Mode, OriginKind, Project, Source, options_of,
+};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{Expr, ItemKind, Literal, Name};
+use crate::ir::{self, Opcode};
+use crate::source::{FileId, FileRange, TextRange};
+use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion};
+
+/// What inference found in one file.
+#[derive(Debug, Clone, Default)]
+pub struct FileInference {
+    /// Every jit function, in source order.
+    pub kernels: Vec<KernelInference>,
+}
+
+/// What inference found in one jit function.
+#[derive(Debug, Clone)]
+pub struct KernelInference {
+    /// Its name.
+    pub name: Name,
+    /// Range of its name.
+    pub range: TextRange,
+    /// Values and types of its expressions.
+    pub types: BodyTypes,
+    /// What is certainly wrong, for every specialization.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What lowering a kernel gave.
+#[derive(Debug)]
+pub struct LowerResult {
+    /// The kernel as tile IR; `None` when there is an error.
+    pub function: Option<ir::Function>,
+    /// Errors and prints, each naming the specialization.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What `tl.static_print` printed, with where.
+    pub prints: Vec<(FileRange, String)>,
+    /// Values and types of its expressions under the specialization.
+    pub types: BodyTypes,
+}
+
+/// Infers every jit function of a file.
+pub fn infer_file(project: &dyn Project, file: FileId, version: TritonVersion) -> FileInference {
+    let Some(module) = project.module(file) else { return FileInference::default() };
+    let mut kernels: Vec<KernelInference> = Vec::new();
+    for item in &module.items {
+        let ItemKind::Function(function) = &item.kind else { continue };
+        let kind = function_kind(&module, function);
+        if kind.role != Role::Jit {
+            continue;
+        }
+        let function = FunctionRef {
+            file,
+            function: function.clone(),
+            kind,
+            scope: Arc::from(item.scope.as_slice()),
+        };
+        kernels.push(infer_function(project, &function, item.name_range, version));
+    }
+    drop_repeated(&mut kernels);
+    FileInference { kernels }
+}
+
+/// An error that a helper has by itself is not repeated at each call.
+fn drop_repeated(kernels: &mut [KernelInference]) {
+    let own: rustc_hash::FxHashSet<(Code, FileRange)> = kernels
+        .iter()
+        .flat_map(|kernel| kernel.diagnostics.iter())
+        .map(|diagnostic| (diagnostic.code, diagnostic.primary))
+        .collect();
+    for kernel in kernels {
+        kernel.diagnostics.retain(|diagnostic| {
+            let inner = diagnostic.related.first().filter(|related| {
+                related.message.starts_with("inside the inlined function")
+            });
+            inner.is_none_or(|inner| !own.contains(&(diagnostic.code, inner.at)))
+        });
+    }
+}
+
+fn infer_function(
+    project: &dyn Project,
+    function: &FunctionRef,
+    range: TextRange,
+    version: TritonVersion,
+) -> KernelInference {
+    let mut evaluator = Evaluator::new(project, version);
+    evaluator.kernel = function.function.name.clone();
+    let locals = evaluator.symbolic_arguments(function);
+    evaluator.run_kernel(function, locals);
+    let name = function.function.name.clone();
+    let mut types = std::mem::take(&mut evaluator.types);
+    types.set_origins(std::mem::take(&mut evaluator.origins));
+    KernelInference { name, range, types, diagnostics: evaluator.diagnostics }
+}
+
+/// Lowers the kernel called `kernel` of `file` under a specialization.
+pub fn lower_kernel(
+    project: &dyn Project,
+    file: FileId,
+    kernel: &str,
+    spec: &Specialization,
+    version: TritonVersion,
+) -> LowerResult {
+    let mut evaluator = Evaluator::new(project, version);
+    evaluator.exact = true;
+    evaluator.label = Some(spec.to_string());
+    evaluator.kernel = Name::from(kernel);
+    evaluator.options = options_of(spec);
+    let found = project.module(file).and_then(|module| {
+        let mut functions = module.items.iter().rev().filter_map(|item| match &item.kind {
+            ItemKind::Function(function) if &*item.name == kernel => Some((item, function.clone())),
+            _ => None,
+        });
+        let (item, function) = functions.next()?;
+        let kind = function_kind(&module, &function);
+        Some(FunctionRef { file, function, kind, scope: Arc::from(item.scope.as_slice()) })
+    });
+    let Some(function) = found else {
+        let message = format!("there is no kernel `{kernel}` in this file");
+        let diagnostic = Diagnostic::new(Code::NoKernel, FileRange::default(), message);
+        return LowerResult {
+            function: None,
+            diagnostics: vec![diagnostic],
+            prints: Vec::new(),
+            types: BodyTypes::default(),
+        };
+    };
+    let ir_function = ir::Function::new(kernel, ir::Level::Tile, evaluator.options.clone());
+    evaluator.emitter = Some(Emitter::new(ir_function));
+    if let Some(locals) = evaluator.specialized_arguments(&function, spec) {
+        evaluator.run_kernel(&function, locals);
+    }
+    evaluator.finish()
+}
+
+impl Evaluator<'_> {
+    /// Evaluates a kernel's body.
+    fn run_kernel(&mut self, function: &FunctionRef, locals: Locals) {
+        let params = locals.iter().map(|(name, local)| (name.clone(), local.value.clone()));
+        self.types.set_params(params.collect());
+        self.frames.push(Frame {
+            mode: Mode::Jit,
+            file: function.file,
+            function: Some(function.clone()),
+            scope: function.scope.clone(),
+            locals,
+            lost: rustc_hash::FxHashMap::default(),
+            returns: Vec::new(),
+            loops: 0,
+            call: FileRange::default(),
+            inlined_at: None,
+            in_default: false,
+        });
+        let body = function.function.clone();
+        let source = Source::of(&body, function.file);
+        self.run(source, &source.body.root, None);
+        self.frames.pop();
+    }
+
+    fn finish(mut self) -> LowerResult {
+        if let Some(emitter) = self.emitter.as_ref() {
+            let body = emitter.func.body;
+            self.terminate(body, Opcode::Return, []);
+        }
+        let function = self.emitter.take().filter(|_| !self.failed).map(|emitter| emitter.func);
+        let mut types = std::mem::take(&mut self.types);
+        types.set_origins(std::mem::take(&mut self.origins));
+        LowerResult { function, diagnostics: self.diagnostics, prints: self.prints, types }
+    }
+
+    /// Arguments of which nothing but the annotations is known.
+    fn symbolic_arguments(&mut self, function: &FunctionRef) -> Locals {
+        let mut locals = Locals::default();
+        let body = function.function.clone();
+        for param in &function.function.params {
+            let at = FileRange { file: function.file, range: param.range };
+            let annotation = param.annotation.map(|id| (id, &body));
+            let constexpr = annotation.is_some_and(|(id, body)| {
+                is_constexpr_text(body, id)
+            });
+            let value = if constexpr {
+                Value::Const(Const::Symbol(Sym::atom(param.name.clone())))
+            } else {
+                let hinted = annotation.and_then(|(id, body)| self.annotated_elem(function, body, id));
+                let elem = hinted.unwrap_or(Elem::Unknown);
+                let origin =
+                    self.origin(at, OriginKind::Argument(param.name.clone()), Origin::NONE);
+                Value::Tensor(Tensor { elem, shape: Shape::scalar(), ir: None, origin })
+            };
+            locals.insert(param.name.clone(), Local { value, at: param.range });
+        }
+        locals
+    }
+
+    /// The type that a parameter's annotation sets, if it sets one.
+    fn annotated_elem(
+        &mut self,
+        function: &FunctionRef,
+        body: &crate::hir::Function,
+        annotation: crate::hir::ExprId,
+    ) -> Option<Elem> {
+        if let Expr::Literal(Literal::Str(text)) = &body.body.exprs[annotation] {
+            return Elem::from_signature(text.trim_start_matches("tl."));
+        }
+        if let Expr::Name(name) = &body.body.exprs[annotation] {
+            match &**name {
+                "int" => return Some(Elem::I32),
+                "float" => return Some(Elem::Num(DType::Float32)),
+                _ => {}
+            }
+        }
+        match self.default_value(function, annotation) {
+            Value::Const(Const::DType(elem)) if !elem.is_unknown() => Some(elem),
+            _ => None,
+        }
+    }
+
+    /// Arguments of a specialization; adds the runtime ones to the IR function.
+    fn specialized_arguments(
+        &mut self,
+        function: &FunctionRef,
+        spec: &Specialization,
+    ) -> Option<Locals> {
+        let mut locals = Locals::default();
+        for param in &function.function.params {
+            let at = FileRange { file: function.file, range: param.range };
+            let value = match spec.args.get(&param.name) {
+                Some(arg) => self.argument(&param.name, arg, function, at)?,
+                None => match param.default {
+                    Some(default) => self.default_value(function, default),
+                    None => {
+                        let message = format!("the specialization has no value for `{}`", param.name);
+                        self.error(Code::MissingArgument, at, message);
+                        return None;
+                    }
+                },
+            };
+            let value = self.override_by_annotation(function, param, value);
+            locals.insert(param.name.clone(), Local { value, at: param.range });
+        }
+        Some(locals)
+    }
+
+    /// `tl.const` makes a pointer constant.
+    fn override_by_annotation(
+        &mut self,
+        function: &FunctionRef,
+        param: &crate::hir::Param,
+        value: Value,
+    ) -> Value {
+        let Some(annotation) = param.annotation else { return value };
+        let body = function.function.clone();
+        let is_const = match &body.body.exprs[annotation] {
+            Expr::Attribute { attr, .. } => &**attr == "const",
+            Expr::Name(name) => &**name == "const",
+            _ => false,
+        };
+        match value {
+            Value::Tensor(Tensor { elem: Elem::Ptr(pointer), shape, ir, origin }) if is_const => {
+                let elem = Elem::Ptr(Pointer { constant: true, ..pointer });
+                Value::Tensor(Tensor { elem, shape, ir, origin })
+            }
+            other => other,
+        }
+    }
+
+    fn argument(
+        &mut self,
+        name: &Name,
+        arg: &ArgSpec,
+        function: &FunctionRef,
+        at: FileRange,
+    ) -> Option<Value> {
+        match arg {
+            ArgSpec::Constexpr(constant) => Some(self.constant_argument(constant, function)),
+            ArgSpec::Tuple(items) => {
+                let mut values = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    let part = Name::from(format!("{name}.{index}"));
+                    values.push(self.argument(&part, item, function, at)?);
+                }
+                Some(Value::tuple(values))
+            }
+            ArgSpec::Runtime { signature, divisible_by_16 } => {
+                self.runtime_argument(name, signature, *divisible_by_16, at)
+            }
+        }
+    }
+
+    fn constant_argument(&mut self, constant: &ConstArg, function: &FunctionRef) -> Value {
+        match constant {
+            ConstArg::None => Value::NONE,
+            ConstArg::Bool(value) => Value::bool(*value),
+            ConstArg::Int(value) => Value::int(*value),
+            ConstArg::Float(bits) => Value::Const(Const::Float(f64::from_bits(*bits))),
+            ConstArg::Str(text) => Value::str(text.clone()),
+            ConstArg::DType(name) => match Elem::from_signature(name) {
+                Some(elem) => Value::Const(Const::DType(elem)),
+                None => Value::Unknown,
+            },
+            ConstArg::Function(name) => {
+                let scope = function.scope.clone();
+                let found = self.global(function.file, &scope, &Name::from(&**name));
+                found.unwrap_or(Value::Unknown)
+            }
+            ConstArg::Tuple(items) => Value::tuple(
+                items.iter().map(|item| self.constant_argument(item, function)).collect(),
+            ),
+        }
+    }
+
+    fn runtime_argument(
+        &mut self,
+        name: &Name,
+        signature: &str,
+        divisible: bool,
+        at: FileRange,
+    ) -> Option<Value> {
+        if let Some(descriptor) = self.descriptor_argument(name, signature, at) {
+            return Some(descriptor);
+        }
+        let Some(elem) = Elem::from_signature(signature) else {
+            let message = format!("`{signature}` is not a type of an argument");
+            self.error(Code::UnsupportedDType, at, message);
+            return None;
+        };
+        self.scalar_argument(name, signature, elem, divisible, at).map(Value::Tensor)
+    }
+
+    fn scalar_argument(
+        &mut self,
+        name: &Name,
+        signature: &str,
+        elem: Elem,
+        divisible: bool,
+        at: FileRange,
+    ) -> Option<Tensor> {
+        let Some(lowered) = elem.lower() else {
+            let message = format!("`{signature}` is not supported on this architecture");
+            self.error(Code::UnsupportedDType, at, message);
+            return None;
+        };
+        let origin = self.origin(at, OriginKind::Argument(name.clone()), Origin::NONE);
+        let ir = self.emitter.as_mut().map(|emitter| {
+            let param = ir::Param {
+                name: name.clone(),
+                signature: Arc::from(signature),
+                divisibility: if divisible { 16 } else { 1 },
+            };
+            emitter.func.add_param(param, ir::Type::Scalar(lowered))
+        });
+        Some(Tensor { elem, shape: Shape::scalar(), ir, origin })
+    }
+
+    /// `tensordesc<fp16[128, 64]>`: a base pointer, extents and strides as separate parameters.
+    fn descriptor_argument(
+        &mut self,
+        name: &Name,
+        signature: &str,
+        at: FileRange,
+    ) -> Option<Value> {
+        let inner = signature.strip_prefix("tensordesc<")?.strip_suffix('>')?;
+        let (dtype, block) = inner.split_once('[')?;
+        let dtype = DType::from_signature(dtype)?;
+        let block = block.split(']').next()?;
+        let extents: Option<Vec<Sym>> = block
+            .split(',')
+            .map(|extent| extent.trim().parse::<i128>().ok().map(Sym::Int))
+            .collect();
+        let block = Shape::of(extents?);
+        let rank = block.rank()?;
+        let base_signature = format!("*{}", dtype.signature());
+        let base = self.scalar_argument(
+            &Name::from(format!("{name}.base")),
+            &base_signature,
+            Elem::pointer_to(Some(dtype)),
+            true,
+            at,
+        )?;
+        let mut shape = Vec::new();
+        for axis in 0..rank {
+            let part = Name::from(format!("{name}.shape.{axis}"));
+            shape.push(self.scalar_argument(&part, "i32", Elem::I32, false, at)?);
+        }
+        let mut strides = Vec::new();
+        for axis in 0..rank {
+            let elem = Elem::Num(DType::Int64);
+            if axis + 1 == rank {
+                strides.push(self.int_constant(1, DType::Int64));
+                continue;
+            }
+            // Rows are aligned to 16 bytes, which is what the hardware asks for.
+            let part = Name::from(format!("{name}.stride.{axis}"));
+            strides.push(self.scalar_argument(&part, "i64", elem, dtype.bits() <= 8, at)?);
+        }
+        let descriptor = Descriptor { base, shape, strides, block, nan_padding: false };
+        Some(Value::Descriptor(Arc::new(descriptor)))
+    }
+}
+
+/// True for the annotation `tl.constexpr` in any spelling.
+fn is_constexpr_text(function: &crate::hir::Function, annotation: crate::hir::ExprId) -> bool {
+    match &function.body.exprs[annotation] {
+        Expr::Attribute { attr, .. } => &**attr == "constexpr",
+        Expr::Name(name) => &**name == "constexpr",
+        Expr::Literal(Literal::Str(text)) => text.ends_with("constexpr"),
+        Expr::Subscript { value, .. } => is_constexpr_text(function, *value),
+        _ => false,
+    }
+}

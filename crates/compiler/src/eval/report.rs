@@ -1,0 +1,156 @@
+//! Reporting: where a finding goes, what it names, and the reasons behind a value.
+
+use super::display::{shape_text, type_text};
+use super::value::{Origin, Shape, Tensor, Value};
+use super::{Evaluator, OriginKind, Stop};
+use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
+use crate::source::{FileRange, TextRange};
+
+/// Reasons listed at most for one finding.
+const MAX_REASONS: usize = 6;
+
+impl Evaluator<'_> {
+    /// Reports `diagnostic`, which is in terms of the text evaluated now. Inside an inlined
+    /// helper the primary place becomes the outermost call.
+    pub(super) fn emit_diagnostic(&mut self, mut diagnostic: Diagnostic) -> Stop {
+        let is_error = diagnostic.severity == Severity::Error;
+        if self.quiet > 0 {
+            return Stop::Reported;
+        }
+        let inner = diagnostic.primary;
+        if let Some(outer) = self.outermost_call() {
+            let helper = self.frame().function.as_ref().map(|f| f.function.name.clone());
+            let place = helper.map_or_else(String::new, |name| format!(" `{name}`"));
+            diagnostic.related.insert(0, crate::diagnostic::Related {
+                at: inner,
+                message: format!("inside the inlined function{place}"),
+            });
+            diagnostic.fixes.clear();
+            diagnostic.primary = outer;
+        }
+        diagnostic.kernel = Some(self.kernel.to_string());
+        diagnostic.specialization.clone_from(&self.label);
+        if is_error {
+            self.failed = true;
+            self.emitter = None;
+        }
+        if self.reported.insert((diagnostic.code, diagnostic.primary, inner)) {
+            self.diagnostics.push(diagnostic);
+        }
+        Stop::Reported
+    }
+
+    /// Reports an error without extras.
+    pub(super) fn error(
+        &mut self,
+        code: Code,
+        at: FileRange,
+        message: impl Into<String>,
+    ) -> Stop {
+        self.emit_diagnostic(Diagnostic::new(code, at, message))
+    }
+
+    /// The user's own call, when the text evaluated now was inlined.
+    fn outermost_call(&self) -> Option<FileRange> {
+        let inlined = self.frames.iter().position(|frame| {
+            frame.call != FileRange::default() && frame.function.is_some()
+        })?;
+        Some(self.frames[inlined].call)
+    }
+
+    /// Adds why `origin` is not a compile-time value, nearest reason first, and a fix where an
+    /// annotation would make it one.
+    pub(super) fn with_reasons(&self, mut diagnostic: Diagnostic, origin: Origin) -> Diagnostic {
+        let mut next = origin;
+        for _ in 0..MAX_REASONS {
+            let Some(data) = self.origins.get(next.0 as usize) else { break };
+            match &data.kind {
+                OriginKind::Argument(name) => {
+                    diagnostic = diagnostic
+                        .with_related(data.at, format!("`{name}` is a runtime argument"));
+                    let insert = FileRange {
+                        file: data.at.file,
+                        range: TextRange::empty(data.at.range.end as usize),
+                    };
+                    let edit = TextEdit { at: insert, text: ": tl.constexpr".to_owned() };
+                    diagnostic =
+                        diagnostic.with_fix(format!("Make `{name}` a `tl.constexpr`"), vec![edit]);
+                }
+                OriginKind::Literal(name) => {
+                    diagnostic = diagnostic.with_related(
+                        data.at,
+                        format!("this assignment turns the literal into a tensor; annotate `{name}: tl.constexpr`"),
+                    );
+                    let insert = FileRange {
+                        file: data.at.file,
+                        range: TextRange::empty(data.at.range.end as usize),
+                    };
+                    let edit = TextEdit { at: insert, text: ": tl.constexpr".to_owned() };
+                    diagnostic = diagnostic
+                        .with_fix(format!("Annotate `{name}` as `tl.constexpr`"), vec![edit]);
+                }
+                OriginKind::Call(name) => {
+                    diagnostic = diagnostic
+                        .with_related(data.at, format!("the result of `{name}` exists at run time"));
+                }
+                OriginKind::LoopIndex => {
+                    diagnostic = diagnostic.with_related(
+                        data.at,
+                        "the index of a run-time loop; `tl.static_range` makes it a constexpr",
+                    );
+                }
+                OriginKind::Derived => {}
+            }
+            next = data.parent;
+        }
+        diagnostic
+    }
+
+    /// The error that `what` must be a compile-time value but `value` is not.
+    pub(super) fn not_constexpr(
+        &mut self,
+        code: Code,
+        what: &str,
+        value: &Value,
+        at: FileRange,
+    ) -> Stop {
+        let origin = match value {
+            Value::Unknown => return Stop::Unknown,
+            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => {
+                // An argument that equals one, or `None`, becomes a constexpr at launch.
+                if !self.is_certain_runtime(tensor) {
+                    return Stop::Unknown;
+                }
+                tensor.origin
+            }
+            Value::Tensor(tensor) => tensor.origin,
+            _ => Origin::NONE,
+        };
+        let message = format!("{what} must be a compile-time value, but this is {}", a(value));
+        let diagnostic = Diagnostic::new(code, at, message);
+        let diagnostic = self.with_reasons(diagnostic, origin);
+        self.emit_diagnostic(diagnostic)
+    }
+
+    /// True when a scalar of unknown type is still certain to exist at run time for some launch,
+    /// so that using it as a constexpr is an error of the source.
+    fn is_certain_runtime(&self, tensor: &Tensor) -> bool {
+        self.origins.get(tensor.origin.0 as usize).is_some_and(|data| {
+            matches!(data.kind, OriginKind::Argument(_) | OriginKind::Derived)
+        })
+    }
+}
+
+/// `a fp32 scalar`, `a tile<4 x int32>`, `a tuple`.
+pub(super) fn a(value: &Value) -> String {
+    match value {
+        Value::Tensor(tensor) if tensor.elem.is_unknown() => "a run-time value".to_owned(),
+        Value::Tensor(tensor) if tensor.is_scalar() => format!("a run-time `{}`", tensor.elem),
+        other => format!("`{}`", type_text(other)),
+    }
+}
+
+/// `[4, 8]` of a tensor.
+pub(super) fn extents(shape: &Shape) -> String {
+    shape_text(shape)
+}

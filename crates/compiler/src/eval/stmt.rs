@@ -1,0 +1,502 @@
+//! Statements.
+
+use std::sync::Arc;
+
+use super::value::{Const, Tuple, Value};
+use super::{Evaluator, Local, Mode, OriginKind, Source};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{BinaryOp, Expr, ExprId, Name, Stmt, StmtId};
+use crate::source::{FileRange, TextRange};
+
+/// Where control goes after statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// To the next statement.
+    Falls,
+    /// Out of the function; what it returned is in the frame.
+    Returned,
+}
+
+/// What runs after a block: an early `return` puts it into the other branch of the `if`.
+#[derive(Clone, Copy)]
+pub(super) struct Rest<'r> {
+    pub work: Work<'r>,
+    pub next: Option<&'r Rest<'r>>,
+}
+
+/// One piece of what runs after a block.
+#[derive(Clone, Copy)]
+pub(super) enum Work<'r> {
+    /// Statements.
+    Stmts(&'r [StmtId]),
+    /// The remaining copies of an unrolled loop.
+    Unrolled { target: ExprId, indices: &'r [i128], body: &'r [StmtId] },
+}
+
+impl Evaluator<'_> {
+    /// Runs statements, then `rest`.
+    pub(super) fn run(
+        &mut self,
+        source: Source<'_>,
+        stmts: &[StmtId],
+        rest: Option<&Rest<'_>>,
+    ) -> Flow {
+        for (at, &id) in stmts.iter().enumerate() {
+            if !self.step() {
+                return Flow::Returned;
+            }
+            let after = Rest { work: Work::Stmts(&stmts[at + 1..]), next: rest };
+            let outer = self.set_location(source.stmt_at(id));
+            let outcome = self.stmt(source, id, &after);
+            self.restore_location(outer);
+            match outcome {
+                Outcome::Next => {}
+                Outcome::Returned => return Flow::Returned,
+                Outcome::RanRest(flow) => return flow,
+            }
+        }
+        match rest {
+            Some(rest) => self.run_rest(source, rest),
+            None => Flow::Falls,
+        }
+    }
+
+    /// Runs what comes after a block.
+    pub(super) fn run_rest(&mut self, source: Source<'_>, rest: &Rest<'_>) -> Flow {
+        match rest.work {
+            Work::Stmts(stmts) => self.run(source, stmts, rest.next),
+            Work::Unrolled { target, indices, body } => {
+                self.run_unrolled(source, target, indices, body, rest.next)
+            }
+        }
+    }
+
+    fn stmt(&mut self, source: Source<'_>, id: StmtId, rest: &Rest<'_>) -> Outcome {
+        let at = source.stmt_at(id);
+        match &source.body.stmts[id] {
+            Stmt::Expr(expr) => {
+                self.expression_statement(source, *expr);
+                Outcome::Next
+            }
+            Stmt::Assign { targets, value } => {
+                if targets.len() > 1 && self.frame().mode == Mode::Jit {
+                    self.unsupported("several targets in one assignment", "assign one by one", at);
+                }
+                let value = self.expr(source, *value);
+                for &target in targets {
+                    self.assign(source, target, value.clone());
+                }
+                Outcome::Next
+            }
+            Stmt::AugAssign { target, op, value } => {
+                self.augmented(source, *target, *op, *value, at);
+                Outcome::Next
+            }
+            Stmt::AnnAssign { target, annotation, value } => {
+                self.annotated(source, *target, *annotation, *value);
+                Outcome::Next
+            }
+            Stmt::If { test, body, orelse } => self.if_stmt(source, *test, body, orelse, rest),
+            Stmt::For { target, iter, body, orelse } => {
+                if !orelse.is_empty() {
+                    self.unsupported("`else` after a loop", "set a flag in the loop", at);
+                }
+                self.for_stmt(source, *target, *iter, body, at, rest)
+            }
+            Stmt::While { test, body, orelse } => {
+                if !orelse.is_empty() {
+                    self.unsupported("`else` after a loop", "set a flag in the loop", at);
+                }
+                self.while_stmt(source, *test, body, at);
+                Outcome::Next
+            }
+            Stmt::With { items, body } => {
+                for (item, target) in items {
+                    self.expr(source, *item);
+                    if let Some(target) = target {
+                        self.bind_target(source, *target, Value::Unknown);
+                    }
+                }
+                match self.run(source, body, None) {
+                    Flow::Falls => Outcome::Next,
+                    Flow::Returned => Outcome::Returned,
+                }
+            }
+            Stmt::Return(value) => {
+                self.return_stmt(source, *value, at);
+                Outcome::Returned
+            }
+            Stmt::Assert { test, message } => {
+                let condition = self.expr(source, *test);
+                if let Some(message) = message {
+                    self.expr(source, *message);
+                }
+                self.python_assert(&condition, at);
+                Outcome::Next
+            }
+            Stmt::Pass | Stmt::Error => Outcome::Next,
+            Stmt::Unsupported(node) => {
+                self.unsupported(node, super::expr::alternative(node), at);
+                Outcome::Next
+            }
+        }
+    }
+
+    fn expression_statement(&mut self, source: Source<'_>, expr: ExprId) {
+        let value = self.expr(source, expr);
+        if let (Expr::Call { callee, .. }, Mode::Jit) =
+            (&source.body.exprs[expr], self.frame().mode)
+            && !value.is_unknown()
+            && self.must_use_of(source, *callee)
+        {
+            let message = "the result of this call is not used";
+            self.error(Code::UnusedResult, source.at(expr), message);
+        }
+    }
+
+    fn must_use_of(&mut self, source: Source<'_>, callee: ExprId) -> bool {
+        matches!(
+            self.quietly(|this| this.expr(source, callee)),
+            Value::Function(function) if function.kind.must_use
+        )
+    }
+
+    /// Evaluates without reports, types or IR.
+    pub(super) fn quietly<T>(&mut self, evaluate: impl FnOnce(&mut Self) -> T) -> T {
+        let emitter = self.emitter.take();
+        let failed = self.failed;
+        self.quiet += 1;
+        let result = evaluate(self);
+        self.quiet -= 1;
+        self.failed = failed;
+        self.emitter = emitter;
+        result
+    }
+
+    /// Assigns to any target by the rules of an assignment statement.
+    pub(super) fn assign(&mut self, source: Source<'_>, target: ExprId, value: Value) {
+        let at = source.at(target);
+        match &source.body.exprs[target] {
+            Expr::Name(name) => {
+                let name = name.clone();
+                self.assign_name(&name, value, at.range);
+                if self.frames.len() == 1
+                    && self.quiet == 0
+                    && let Some(local) = self.frame().locals.get(&name)
+                {
+                    let value = local.value.clone();
+                    self.types.record(target, &value);
+                }
+            }
+            Expr::Tuple(items) | Expr::List(items) => {
+                self.unpack(source, items, value, at);
+            }
+            Expr::Starred(_) => {
+                self.unsupported("starred targets", "index the tuple", at);
+            }
+            Expr::Attribute { .. } if self.frame().mode == Mode::Jit => {
+                self.assign_attribute(source, target, value, at);
+            }
+            Expr::Subscript { value: object, .. } if self.frame().mode == Mode::Jit => {
+                let object = self.quietly(|this| this.expr(source, *object));
+                if !object.is_unknown() {
+                    let note = "build a new tile with `tl.where`, or store to memory with `tl.store`";
+                    self.unsupported("assignment to an element", note, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Assigns without the rules of assignment statements: loop and `with` targets.
+    pub(super) fn bind_target(&mut self, source: Source<'_>, target: ExprId, value: Value) {
+        match &source.body.exprs[target] {
+            Expr::Name(name) => {
+                self.bind(name, value.clone(), source.map.exprs[target]);
+                if self.frames.len() == 1 && self.quiet == 0 {
+                    self.types.record(target, &value);
+                }
+            }
+            Expr::Tuple(items) | Expr::List(items) => {
+                let parts: Vec<Value> = match &value {
+                    Value::Tuple(tuple) if tuple.items.len() == items.len() => tuple.items.clone(),
+                    _ => vec![Value::Unknown; items.len()],
+                };
+                for (&item, part) in items.iter().zip(parts) {
+                    self.bind_target(source, item, part);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn unpack(&mut self, source: Source<'_>, targets: &[ExprId], value: Value, at: FileRange) {
+        let items = match &value {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            Value::Unknown | Value::Const(Const::Symbol(_)) => Vec::new(),
+            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => Vec::new(),
+            _ if self.frame().mode == Mode::Python => Vec::new(),
+            other => {
+                let text = super::report::a(other);
+                let message = format!("only tuples can be unpacked, but this is {text}");
+                self.error(Code::BadUnpack, at, message);
+                Vec::new()
+            }
+        };
+        if matches!(value, Value::Tuple(_)) && items.len() < targets.len() {
+            let message = format!("{} targets, but the tuple has {} elements", targets.len(), items.len());
+            self.error(Code::BadUnpack, at, message);
+        }
+        for (index, &target) in targets.iter().enumerate() {
+            let part = items.get(index).cloned().unwrap_or(Value::Unknown);
+            self.assign(source, target, part);
+        }
+    }
+
+    /// `name = value`: literals become tensors in kernel code.
+    pub(super) fn assign_name(&mut self, name: &Name, value: Value, at: TextRange) {
+        let value = match self.frame().mode {
+            Mode::Jit => self.sanitize(name, value, at),
+            Mode::Python => value,
+        };
+        if let Value::Tensor(tensor) = &value {
+            self.name_value(tensor.ir, name);
+        }
+        let frame = self.frame_mut();
+        frame.lost.remove(name);
+        frame.locals.insert(name.clone(), Local { value, at });
+    }
+
+    /// What an assignment makes of a value: numbers become tensors, also inside tuples.
+    fn sanitize(&mut self, name: &Name, value: Value, at: TextRange) -> Value {
+        let file = self.frame().file;
+        let place = FileRange { file, range: at };
+        match value {
+            Value::Const(Const::None | Const::DType(_) | Const::BlockType(..) | Const::Enum(_)) => {
+                value
+            }
+            Value::Const(Const::Symbol(ref sym)) => {
+                // A string, `None`, a type or a function stays; a number becomes a tensor.
+                let elem = self.symbol_elem(sym);
+                if elem.is_unknown() {
+                    return Value::Unknown;
+                }
+                self.literal_tensor(name, &value, place)
+            }
+            Value::Const(_) => self.literal_tensor(name, &value, place),
+            Value::Tuple(tuple) => {
+                let items =
+                    tuple.items.iter().map(|item| self.sanitize(name, item.clone(), at)).collect();
+                Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
+            }
+            Value::Function(ref function) => {
+                let message = format!(
+                    "`{}` cannot be assigned; annotate the target with `tl.constexpr`",
+                    function.function.name
+                );
+                self.error(Code::NotATensor, place, message);
+                value
+            }
+            other => other,
+        }
+    }
+
+    fn literal_tensor(&mut self, name: &Name, value: &Value, at: FileRange) -> Value {
+        match self.to_tensor(value, at) {
+            Ok(mut tensor) => {
+                let origin = super::value::Origin::NONE;
+                tensor.origin = self.origin(at, OriginKind::Literal(name.clone()), origin);
+                Value::Tensor(tensor)
+            }
+            Err(_) => Value::Unknown,
+        }
+    }
+
+    fn augmented(
+        &mut self,
+        source: Source<'_>,
+        target: ExprId,
+        op: BinaryOp,
+        value: ExprId,
+        at: FileRange,
+    ) {
+        let left = self.expr(source, target);
+        let right = self.expr(source, value);
+        let places = (source.at(target), source.at(value));
+        let result = self.binary(op, &left, &right, at, places);
+        self.assign(source, target, result);
+    }
+
+    fn annotated(
+        &mut self,
+        source: Source<'_>,
+        target: ExprId,
+        annotation: ExprId,
+        value: Option<ExprId>,
+    ) {
+        let constexpr = self.is_constexpr_annotation(source, annotation);
+        let Some(value) = value else { return };
+        if !constexpr || self.frame().mode == Mode::Python {
+            let value = self.expr(source, value);
+            self.assign(source, target, value);
+            return;
+        }
+        let result = self.expr(source, value);
+        let Expr::Name(name) = &source.body.exprs[target] else { return };
+        if let Some(earlier) = self.frame().locals.get(name) {
+            let earlier = FileRange { file: source.file, range: earlier.at };
+            let message = format!("`{name}` is already defined; a `tl.constexpr` cannot be assigned again");
+            let diagnostic = Diagnostic::new(Code::ConstexprReassigned, source.at(target), message)
+                .with_related(earlier, "first defined here");
+            self.emit_diagnostic(diagnostic);
+        }
+        // Triton keeps a tensor as it is here; using it as a constexpr fails later.
+        self.bind(name, result.clone(), source.map.exprs[target]);
+        if self.frames.len() == 1 && self.quiet == 0 {
+            self.types.record(target, &result);
+        }
+    }
+
+    /// True for `tl.constexpr`, also as a string.
+    pub(super) fn is_constexpr_annotation(&mut self, source: Source<'_>, annotation: ExprId) -> bool {
+        match &source.body.exprs[annotation] {
+            Expr::Literal(crate::hir::Literal::Str(text)) => text.ends_with("constexpr"),
+            Expr::Name(_) | Expr::Attribute { .. } => matches!(
+                self.quietly(|this| this.expr(source, annotation)),
+                Value::Builtin(builtin) if builtin.rule == crate::builtins::Rule::Constexpr
+            ),
+            _ => false,
+        }
+    }
+
+    fn assign_attribute(
+        &mut self,
+        source: Source<'_>,
+        target: ExprId,
+        value: Value,
+        at: FileRange,
+    ) {
+        let Expr::Attribute { value: object, attr } = &source.body.exprs[target] else { return };
+        let Expr::Name(name) = &source.body.exprs[*object] else { return };
+        let Some(local) = self.frame().locals.get(name).cloned() else { return };
+        if let Value::Object(object) = &local.value {
+            let mut object = (**object).clone();
+            match object.fields.iter_mut().find(|(field, _)| field == attr) {
+                Some(field) => field.1 = value,
+                None => object.fields.push((attr.clone(), value)),
+            }
+            self.bind(name, Value::Object(Arc::new(object)), local.at);
+        } else if !local.value.is_unknown() {
+            self.unsupported("assignment to an attribute", "use a variable", at);
+        }
+    }
+
+    fn return_stmt(&mut self, source: Source<'_>, value: Option<ExprId>, at: FileRange) {
+        let value = value.map_or(Value::NONE, |id| self.expr(source, id));
+        if self.frame().loops > 0 && self.frame().mode == Mode::Jit {
+            let diagnostic = Diagnostic::new(
+                Code::UnsupportedPython,
+                at,
+                "kernels cannot use `return` inside a `for` or `while` loop",
+            )
+            .with_note("compute the result in the loop and return after it");
+            self.emit_diagnostic(diagnostic);
+        }
+        let value = if self.frame().mode == Mode::Jit { self.decay(value, at) } else { value };
+        self.frame_mut().returns.push((value, at));
+    }
+
+    /// Numbers that a function returns become tensors in Triton 3.6.
+    fn decay(&mut self, value: Value, at: FileRange) -> Value {
+        if self.is_3_9() {
+            return value;
+        }
+        match &value {
+            Value::Const(Const::None | Const::DType(_) | Const::Str(_) | Const::Symbol(_)) => value,
+            Value::Const(_) => self.to_tensor(&value, at).map_or(Value::Unknown, Value::Tensor),
+            Value::Tuple(tuple) => {
+                let items =
+                    tuple.items.iter().map(|item| self.decay(item.clone(), at)).collect();
+                Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
+            }
+            _ => value,
+        }
+    }
+
+    fn python_assert(&mut self, condition: &Value, at: FileRange) {
+        if self.frame().mode == Mode::Python || condition.is_unknown() {
+            return;
+        }
+        // Compiled only in debug mode; the condition is still checked to be a scalar or tile.
+        if let Value::Tuple(_) = condition {
+            self.error(Code::BadOperand, at, "the condition of `assert` is a tuple");
+        }
+    }
+}
+
+/// What a statement did.
+pub(super) enum Outcome {
+    /// Control goes to the next statement.
+    Next,
+    /// The function returned.
+    Returned,
+    /// It ran the rest of the function inside its branches.
+    RanRest(Flow),
+}
+
+/// True when a `return` stands anywhere in the statements.
+pub(super) fn contains_return(source: Source<'_>, stmts: &[StmtId]) -> bool {
+    stmts.iter().any(|&id| match &source.body.stmts[id] {
+        Stmt::Return(_) => true,
+        Stmt::If { body, orelse, .. }
+        | Stmt::For { body, orelse, .. }
+        | Stmt::While { body, orelse, .. } => {
+            contains_return(source, body) || contains_return(source, orelse)
+        }
+        Stmt::With { body, .. } => contains_return(source, body),
+        _ => false,
+    })
+}
+
+/// Every name that the statements assign, in order of first assignment.
+pub(super) fn assigned_names(source: Source<'_>, stmts: &[StmtId]) -> Vec<Name> {
+    let mut names = Vec::new();
+    for &id in stmts {
+        collect_assigned(source, id, &mut names);
+    }
+    names
+}
+
+fn collect_assigned(source: Source<'_>, id: StmtId, names: &mut Vec<Name>) {
+    match &source.body.stmts[id] {
+        Stmt::Assign { targets, .. } => {
+            targets.iter().for_each(|&target| collect_target(source, target, names));
+        }
+        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => {
+            collect_target(source, *target, names);
+        }
+        Stmt::If { body, orelse, .. } | Stmt::While { body, orelse, .. } => {
+            body.iter().chain(orelse).for_each(|&id| collect_assigned(source, id, names));
+        }
+        Stmt::For { target, body, orelse, .. } => {
+            collect_target(source, *target, names);
+            body.iter().chain(orelse).for_each(|&id| collect_assigned(source, id, names));
+        }
+        Stmt::With { items, body } => {
+            items.iter().filter_map(|(_, t)| *t).for_each(|t| collect_target(source, t, names));
+            body.iter().for_each(|&id| collect_assigned(source, id, names));
+        }
+        _ => {}
+    }
+}
+
+fn collect_target(source: Source<'_>, target: ExprId, names: &mut Vec<Name>) {
+    match &source.body.exprs[target] {
+        Expr::Name(name) if !names.contains(name) => names.push(name.clone()),
+        Expr::Tuple(items) | Expr::List(items) => {
+            items.iter().for_each(|&item| collect_target(source, item, names));
+        }
+        Expr::Attribute { value, .. } => collect_target(source, *value, names),
+        _ => {}
+    }
+}

@@ -1,0 +1,101 @@
+//! Results per expression, for hover and inlay hints.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::display::{const_text, type_text};
+use super::value::{Origin, Value};
+use super::{OriginData, OriginKind};
+use crate::hir::{ExprId, Name};
+use crate::source::FileRange;
+
+/// What evaluation found for the expressions and variables of one function.
+#[derive(Debug, Clone, Default)]
+pub struct BodyTypes {
+    values: FxHashMap<ExprId, Value>,
+    params: Vec<(Name, Value)>,
+    origins: Arc<Vec<OriginData>>,
+}
+
+/// One step in the explanation why a value is not known at compile time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// Where.
+    pub at: FileRange,
+    /// What happens there.
+    pub message: String,
+}
+
+impl BodyTypes {
+    pub(super) fn record(&mut self, expr: ExprId, value: &Value) {
+        if value.is_unknown() && self.values.contains_key(&expr) {
+            return;
+        }
+        self.values.insert(expr, value.clone());
+    }
+
+    pub(super) fn set_params(&mut self, params: Vec<(Name, Value)>) {
+        self.params = params;
+    }
+
+    pub(super) fn set_origins(&mut self, origins: Vec<OriginData>) {
+        self.origins = Arc::new(origins);
+    }
+
+    /// The abstract value of an expression, if it was evaluated.
+    pub fn value(&self, expr: ExprId) -> Option<&Value> {
+        self.values.get(&expr)
+    }
+
+    /// The type as hover shows it, such as `tile<BLOCK x fp32>`; `None` where nothing is known.
+    pub fn type_text(&self, expr: ExprId) -> Option<String> {
+        self.value(expr).filter(|value| !value.is_unknown()).map(type_text)
+    }
+
+    /// The compile-time value as text, such as `128` or `2*BLOCK`, if it is one.
+    pub fn const_text(&self, expr: ExprId) -> Option<String> {
+        self.value(expr)?.as_const().map(const_text)
+    }
+
+    /// The type of a parameter as hover shows it.
+    pub fn param_text(&self, name: &str) -> Option<String> {
+        let (_, value) = self.params.iter().find(|(param, _)| &**param == name)?;
+        Some(type_text(value))
+    }
+
+    /// Why the value of an expression is not known at compile time, nearest reason first.
+    pub fn reasons(&self, expr: ExprId) -> Vec<Reason> {
+        let Some(Value::Tensor(tensor)) = self.value(expr) else { return Vec::new() };
+        let mut reasons = Vec::new();
+        let mut next = tensor.origin;
+        while let Some(data) = self.origins.get(next.0 as usize) {
+            if let Some(message) = reason(&data.kind) {
+                reasons.push(Reason { at: data.at, message });
+            }
+            next = data.parent;
+            if next == Origin::NONE || reasons.len() > 8 {
+                break;
+            }
+        }
+        reasons
+    }
+
+    /// Number of expressions evaluated, and how many of them are not understood.
+    pub fn coverage(&self) -> (usize, usize) {
+        let unknown = self.values.values().filter(|value| value.is_unknown()).count();
+        (self.values.len(), unknown)
+    }
+}
+
+fn reason(kind: &OriginKind) -> Option<String> {
+    match kind {
+        OriginKind::Argument(name) => Some(format!("`{name}` is a runtime argument")),
+        OriginKind::Literal(name) => {
+            Some(format!("assigning a literal to `{name}` makes a tensor; annotate `: tl.constexpr`"))
+        }
+        OriginKind::Call(name) => Some(format!("the result of `{name}`")),
+        OriginKind::LoopIndex => Some("the index of a run-time loop".to_owned()),
+        OriginKind::Derived => None,
+    }
+}

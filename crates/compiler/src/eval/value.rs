@@ -1,0 +1,383 @@
+//! Abstract values: what an expression of a kernel evaluates to.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::dtype::Elem;
+use super::symbolic::Sym;
+use crate::builtins::Builtin;
+use crate::hir::{Class, Function, Name};
+use crate::ir;
+use crate::source::FileId;
+
+/// What an expression evaluates to.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// Nothing is known, or an error was reported; absorbs silently.
+    Unknown,
+    /// A compile-time value.
+    Const(Const),
+    /// A scalar or a tile at run time.
+    Tensor(Tensor),
+    /// A tuple; lists are tuples.
+    Tuple(Arc<Tuple>),
+    /// A function of some file.
+    Function(FunctionRef),
+    /// A member of the language.
+    Builtin(&'static Builtin),
+    /// A method with its receiver.
+    Bound(Arc<(Value, Value)>),
+    /// A module.
+    Module(ModuleRef),
+    /// A pointer to a block of an n-dimensional array.
+    BlockPtr(Arc<BlockPtr>),
+    /// A tensor descriptor.
+    Descriptor(Arc<Descriptor>),
+    /// A class of some file.
+    Class(ClassRef),
+    /// An instance of an aggregate class.
+    Object(Arc<Object>),
+    /// What a `for` iterates.
+    Range(Arc<RangeValue>),
+    /// `tl.condition(...)`: the condition of a `while`.
+    Condition(Arc<Value>),
+}
+
+/// A compile-time value.
+#[derive(Debug, Clone)]
+pub enum Const {
+    /// `None`.
+    None,
+    /// A bool.
+    Bool(bool),
+    /// An integer.
+    Int(i128),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Str(Arc<str>),
+    /// An element type.
+    DType(Elem),
+    /// The type of a tile.
+    BlockType(Elem, Shape),
+    /// `lower:upper:step`.
+    Slice(Arc<[Option<Const>; 3]>),
+    /// `...`.
+    Ellipsis,
+    /// A member of an enumeration of the language, such as `PropagateNan.ALL`.
+    Enum(&'static str),
+    /// Not known yet: a symbol for a number, or for anything at all.
+    Symbol(Sym),
+}
+
+/// Extents of a tile; `None` when not even the rank is known.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Shape(pub Option<SmallVec<[Sym; 3]>>);
+
+/// A scalar (rank 0) or a tile at run time.
+#[derive(Debug, Clone)]
+pub struct Tensor {
+    /// Type of its elements.
+    pub elem: Elem,
+    /// Its extents.
+    pub shape: Shape,
+    /// The IR's value; `None` when nothing is emitted.
+    pub ir: Option<ir::Value>,
+    /// Why it is not a compile-time value.
+    pub origin: Origin,
+}
+
+/// Index into the evaluator's list of reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Origin(pub u32);
+
+impl Origin {
+    /// No reason recorded.
+    pub const NONE: Origin = Origin(u32::MAX);
+}
+
+/// A tuple, with names if it is a named one.
+#[derive(Debug, Clone)]
+pub struct Tuple {
+    /// The elements.
+    pub items: Vec<Value>,
+    /// The class and field names of a named tuple.
+    pub named: Option<Arc<(Name, Vec<Name>)>>,
+}
+
+/// A function of some file.
+#[derive(Debug, Clone)]
+pub struct FunctionRef {
+    /// The file that defines it.
+    pub file: FileId,
+    /// The function.
+    pub function: Arc<Function>,
+    /// What its decorators make of it.
+    pub kind: FunctionKind,
+    /// Names of the functions and classes around it, outermost first.
+    pub scope: Arc<[Name]>,
+}
+
+/// What decorators make of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FunctionKind {
+    /// Who may call it.
+    pub role: Role,
+    /// `noinline=True`: takes no tiles.
+    pub noinline: bool,
+    /// The result may not be dropped.
+    pub must_use: bool,
+}
+
+/// Who may call a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// `@triton.jit`.
+    Jit,
+    /// `@triton.constexpr_function`.
+    Constexpr,
+    /// Neither: host code.
+    Host,
+    /// Decorated in a way that is not understood.
+    Unknown,
+}
+
+/// A class of some file.
+#[derive(Debug, Clone)]
+pub struct ClassRef {
+    /// The file that defines it.
+    pub file: FileId,
+    /// The class.
+    pub class: Arc<Class>,
+}
+
+/// A module that a name is bound to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ModuleRef {
+    /// A module of Triton or Python that the table of builtins knows, by its dotted path.
+    Known(Arc<str>),
+    /// A module of the workspace.
+    File(FileId),
+    /// A package or module that is not followed, by its dotted path.
+    Other(Arc<str>),
+}
+
+/// A pointer to a block of an n-dimensional array in memory.
+#[derive(Debug, Clone)]
+pub struct BlockPtr {
+    /// Pointer to the array's first element.
+    pub base: Tensor,
+    /// Extents of the array, `int64`.
+    pub shape: Vec<Tensor>,
+    /// Strides in elements, `int64`.
+    pub strides: Vec<Tensor>,
+    /// Position of the block, `int32`.
+    pub offsets: Vec<Tensor>,
+    /// Extents of the block.
+    pub block: Shape,
+}
+
+/// A tensor descriptor.
+#[derive(Debug, Clone)]
+pub struct Descriptor {
+    /// Pointer to the first element.
+    pub base: Tensor,
+    /// Extents of the array, `int32`.
+    pub shape: Vec<Tensor>,
+    /// Strides in elements, `int64`.
+    pub strides: Vec<Tensor>,
+    /// Extents of the block.
+    pub block: Shape,
+    /// Reads outside give NaN instead of zero.
+    pub nan_padding: bool,
+}
+
+/// An instance of an aggregate class.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// Its class.
+    pub class: ClassRef,
+    /// Fields in the order of the class.
+    pub fields: Vec<(Name, Value)>,
+}
+
+/// What a `for` iterates.
+#[derive(Debug, Clone)]
+pub struct RangeValue {
+    /// First index.
+    pub start: Value,
+    /// One past the last index.
+    pub end: Value,
+    /// Step.
+    pub step: Value,
+    /// Unrolled at compile time: `tl.static_range`.
+    pub unrolled: bool,
+    /// Options of `tl.range`.
+    pub options: ir::Loop,
+}
+
+impl Value {
+    /// `None`.
+    pub const NONE: Value = Value::Const(Const::None);
+
+    /// A compile-time bool.
+    pub fn bool(value: bool) -> Value {
+        Value::Const(Const::Bool(value))
+    }
+
+    /// A compile-time integer.
+    pub fn int(value: i128) -> Value {
+        Value::Const(Const::Int(value))
+    }
+
+    /// A compile-time string.
+    pub fn str(text: impl Into<Arc<str>>) -> Value {
+        Value::Const(Const::Str(text.into()))
+    }
+
+    /// A tuple without names.
+    pub fn tuple(items: Vec<Value>) -> Value {
+        Value::Tuple(Arc::new(Tuple { items, named: None }))
+    }
+
+    /// The compile-time value, if it is one.
+    pub fn as_const(&self) -> Option<&Const> {
+        match self {
+            Value::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The tensor, if it is one.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// True for `None`.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Value::Const(Const::None))
+    }
+
+    /// True when nothing is known.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Value::Unknown)
+    }
+}
+
+impl Const {
+    /// The number as a symbolic integer, for integers, bools and symbols.
+    pub fn to_sym(&self) -> Option<Sym> {
+        match self {
+            Const::Int(value) => Some(Sym::Int(*value)),
+            Const::Bool(value) => Some(Sym::Int(i128::from(*value))),
+            Const::Symbol(sym) => Some(sym.clone()),
+            _ => None,
+        }
+    }
+
+    /// The integer of a symbolic result.
+    pub fn from_sym(sym: Sym) -> Const {
+        match sym {
+            Sym::Int(value) => Const::Int(value),
+            poly @ Sym::Poly(_) => Const::Symbol(poly),
+        }
+    }
+
+    /// Python's truth value; `None` when it is not known.
+    pub fn truth(&self) -> Option<bool> {
+        match self {
+            Const::None => Some(false),
+            Const::Bool(value) => Some(*value),
+            Const::Int(value) => Some(*value != 0),
+            Const::Float(value) => Some(*value != 0.0),
+            Const::Str(text) => Some(!text.is_empty()),
+            Const::Symbol(_) => None,
+            _ => Some(true),
+        }
+    }
+
+    /// True for a value that is not known yet.
+    pub fn is_symbol(&self) -> bool {
+        matches!(self, Const::Symbol(_))
+    }
+}
+
+impl Shape {
+    /// The shape of scalars.
+    pub fn scalar() -> Shape {
+        Shape(Some(SmallVec::new()))
+    }
+
+    /// A shape of which nothing is known.
+    pub fn unknown() -> Shape {
+        Shape(None)
+    }
+
+    /// A shape of known extents.
+    pub fn of(extents: impl IntoIterator<Item = Sym>) -> Shape {
+        Shape(Some(extents.into_iter().collect()))
+    }
+
+    /// Its extents, if the rank is known.
+    pub fn dims(&self) -> Option<&[Sym]> {
+        self.0.as_deref()
+    }
+
+    /// Its rank, if it is known.
+    pub fn rank(&self) -> Option<usize> {
+        self.dims().map(<[Sym]>::len)
+    }
+
+    /// True when it is certainly a scalar.
+    pub fn is_scalar(&self) -> bool {
+        self.rank() == Some(0)
+    }
+
+    /// True when it is certainly a tile.
+    pub fn is_block(&self) -> bool {
+        self.rank().is_some_and(|rank| rank > 0)
+    }
+
+    /// Number of elements, if the rank is known.
+    pub fn numel(&self) -> Option<Sym> {
+        Some(self.dims()?.iter().fold(Sym::Int(1), |product, extent| product.mul(extent)))
+    }
+
+    /// All extents as the IR holds them, if all are known.
+    pub fn known(&self) -> Option<ir::Shape> {
+        self.dims()?.iter().map(|extent| u32::try_from(extent.int()?).ok()).collect()
+    }
+}
+
+impl Tensor {
+    /// A tensor of which no IR exists.
+    pub fn new(elem: Elem, shape: Shape) -> Tensor {
+        Tensor { elem, shape, ir: None, origin: Origin::NONE }
+    }
+
+    /// True when it is certainly a scalar.
+    pub fn is_scalar(&self) -> bool {
+        self.shape.is_scalar()
+    }
+
+    /// True when it is certainly a tile.
+    pub fn is_block(&self) -> bool {
+        self.shape.is_block()
+    }
+}
+
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Value {
+        Value::Tensor(tensor)
+    }
+}
+
+impl From<Const> for Value {
+    fn from(value: Const) -> Value {
+        Value::Const(value)
+    }
+}
