@@ -98,10 +98,16 @@ pub enum Rule {
     Gather,
     Where,
     Arithmetic(crate::hir::BinaryOp),
-    Logical { and: bool },
-    Extremum { max: bool },
+    Logical {
+        and: bool,
+    },
+    Extremum {
+        max: bool,
+    },
     Clamp,
-    PythonExtremum { max: bool },
+    PythonExtremum {
+        max: bool,
+    },
     Abs,
     UMulHi,
     Fma,
@@ -116,8 +122,12 @@ pub enum Rule {
     Cast,
     Reduce,
     Sum,
-    ReduceExtremum { max: bool },
-    ArgExtremum { max: bool },
+    ReduceExtremum {
+        max: bool,
+    },
+    ArgExtremum {
+        max: bool,
+    },
     XorSum,
     ReduceOr,
     AssociativeScan,
@@ -392,8 +402,15 @@ pub fn submodules(module: &str) -> &'static [(&'static str, &'static str)] {
 pub fn is_known_module(module: &str) -> bool {
     matches!(
         canonical_module(module),
-        LANGUAGE | MATH | LIBDEVICE | CUDA | TARGET_INFO | TRITON | PYTHON_MATH
-            | "triton.language.extra" | "triton.language.extra.hip"
+        LANGUAGE
+            | MATH
+            | LIBDEVICE
+            | CUDA
+            | TARGET_INFO
+            | TRITON
+            | PYTHON_MATH
+            | "triton.language.extra"
+            | "triton.language.extra.hip"
     )
 }
 

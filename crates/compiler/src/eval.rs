@@ -15,9 +15,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{Body, Function, Module, Name, SourceMap};
+use crate::hir::{Body, Function, Name, SourceMap};
 use crate::ir;
-use crate::source::{FileId, FileRange, TextRange};
+use crate::project::{ItemRef, Sources};
+use crate::source::{FileId, FileRange, LineIndex, TextRange};
 use crate::specialization::{Specialization, TritonVersion};
 
 mod attribute;
@@ -49,21 +50,6 @@ pub use types::{BodyTypes, Reason};
 
 use emit::Emitter;
 use value::{FunctionRef, Origin, Value};
-
-/// What evaluation asks of the files around a kernel.
-pub trait Project {
-    /// The module of a file.
-    fn module(&self, file: FileId) -> Option<Arc<Module>>;
-
-    /// The file that `from <level dots><path> import ...` in `file` names, if it is followed.
-    fn import(&self, file: FileId, level: u32, path: &[Name]) -> Option<FileId>;
-
-    /// Line and column, both from 1, of a byte offset.
-    fn line_col(&self, file: FileId, offset: u32) -> (u32, u32);
-
-    /// True for `.tile` files, which have `tl` and `triton` in scope without imports.
-    fn has_implicit_imports(&self, file: FileId) -> bool;
-}
 
 /// Why an evaluation has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +156,7 @@ enum OriginKind {
 
 /// The evaluator.
 struct Evaluator<'a> {
-    project: &'a dyn Project,
+    project: &'a dyn Sources,
     version: TritonVersion,
     /// A specialization is known: errors hold for it alone.
     exact: bool,
@@ -182,8 +168,9 @@ struct Evaluator<'a> {
     origins: Vec<OriginData>,
     diagnostics: Vec<Diagnostic>,
     reported: FxHashSet<(Code, FileRange, FileRange)>,
-    globals: FxHashMap<(FileId, Arc<[Name]>, Name), Value>,
-    resolving: Vec<(FileId, Name)>,
+    globals: FxHashMap<(FileId, Arc<[Name]>, Name), Option<names::Global>>,
+    resolving: Vec<ItemRef>,
+    lines: FxHashMap<FileId, (Arc<str>, LineIndex)>,
     /// Symbols that are certainly integers.
     integer_symbols: FxHashSet<symbolic::Atom>,
     fresh: u32,
@@ -205,7 +192,7 @@ const MAX_STEPS: u32 = 2_000_000;
 const MAX_DEPTH: usize = 64;
 
 impl<'a> Evaluator<'a> {
-    fn new(project: &'a dyn Project, version: TritonVersion) -> Evaluator<'a> {
+    fn new(project: &'a dyn Sources, version: TritonVersion) -> Evaluator<'a> {
         Evaluator {
             project,
             version,
@@ -219,6 +206,7 @@ impl<'a> Evaluator<'a> {
             reported: FxHashSet::default(),
             globals: FxHashMap::default(),
             resolving: Vec::new(),
+            lines: FxHashMap::default(),
             integer_symbols: FxHashSet::default(),
             fresh: 0,
             steps: 0,
@@ -259,6 +247,18 @@ impl<'a> Evaluator<'a> {
         let index = self.origins.len() as u32;
         self.origins.push(OriginData { at, kind, parent });
         Origin(index)
+    }
+
+    /// Line and column, both from 1, of a byte offset.
+    fn line_col(&mut self, file: FileId, offset: u32) -> (u32, u32) {
+        let project = self.project;
+        let (text, lines) = self.lines.entry(file).or_insert_with(|| {
+            let text = project.text(file).unwrap_or_else(|| Arc::from(""));
+            let lines = LineIndex::new(&text);
+            (text, lines)
+        });
+        let at = lines.line_col(text, offset);
+        (at.line + 1, at.col + 1)
     }
 
     /// Counts a step; false once the budget is spent.

@@ -6,7 +6,8 @@ use crate::ir::AtomicOp;
 const LOAD: &str = "pointer, mask=None, other=None, boundary_check: constexpr = (), padding_option: constexpr = '', cache_modifier: constexpr = '', eviction_policy: constexpr = '', volatile: constexpr = False";
 const LOAD_3_9: &str = "pointer, mask=None, other=None, *, cache_modifier: constexpr = '', eviction_policy: constexpr = '', volatile: constexpr = False";
 const STORE: &str = "pointer, value, mask=None, boundary_check: constexpr = (), cache_modifier: constexpr = '', eviction_policy: constexpr = ''";
-const STORE_3_9: &str = "pointer, value, mask=None, *, cache_modifier: constexpr = '', eviction_policy: constexpr = ''";
+const STORE_3_9: &str =
+    "pointer, value, mask=None, *, cache_modifier: constexpr = '', eviction_policy: constexpr = ''";
 const RMW: &str = "pointer, val, mask=None, sem: constexpr = None, scope: constexpr = None";
 
 pub(super) const ROWS: &[Builtin] = &[
@@ -52,24 +53,64 @@ pub(super) const ROWS: &[Builtin] = &[
 
 /// Methods of tensor descriptors.
 pub(super) const DESCRIPTOR_METHODS: &[Builtin] = &[
-    Builtin::tl("load", "desc, offsets", Rule::DescriptorLoad,
-        "Reads the block at `offsets`; elements outside the array are zero (or NaN)."),
-    Builtin::tl("store", "desc, offsets, value", Rule::DescriptorStore,
-        "Writes `value` at `offsets`; elements outside the array are dropped."),
-    Builtin::tl("gather", "desc, x_offsets, y_offset", Rule::DescriptorGather,
-        "Reads the rows `x_offsets` from column `y_offset` on. The block has one row."),
-    Builtin::tl("scatter", "desc, value, x_offsets, y_offset", Rule::DescriptorScatter,
-        "Writes to the rows `x_offsets` from column `y_offset` on. The block has one row."),
-    Builtin::tl("atomic_add", "desc, offsets, value", Rule::DescriptorAtomic(AtomicOp::Add),
-        "Atomically adds `value` to the block at `offsets`."),
-    Builtin::tl("atomic_min", "desc, offsets, value", Rule::DescriptorAtomic(AtomicOp::SMin),
-        "Atomically takes the minimum with `value` in the block at `offsets`."),
-    Builtin::tl("atomic_max", "desc, offsets, value", Rule::DescriptorAtomic(AtomicOp::SMax),
-        "Atomically takes the maximum with `value` in the block at `offsets`."),
-    Builtin::tl("atomic_and", "desc, offsets, value", Rule::DescriptorAtomic(AtomicOp::And),
-        "Atomically combines the block at `offsets` with `value` by bitwise and."),
-    Builtin::tl("atomic_or", "desc, offsets, value", Rule::DescriptorAtomic(AtomicOp::Or),
-        "Atomically combines the block at `offsets` with `value` by bitwise or."),
-    Builtin::tl("atomic_xor", "desc, offsets, value", Rule::DescriptorAtomic(AtomicOp::Xor),
-        "Atomically combines the block at `offsets` with `value` by bitwise exclusive or."),
+    Builtin::tl(
+        "load",
+        "desc, offsets",
+        Rule::DescriptorLoad,
+        "Reads the block at `offsets`; elements outside the array are zero (or NaN).",
+    ),
+    Builtin::tl(
+        "store",
+        "desc, offsets, value",
+        Rule::DescriptorStore,
+        "Writes `value` at `offsets`; elements outside the array are dropped.",
+    ),
+    Builtin::tl(
+        "gather",
+        "desc, x_offsets, y_offset",
+        Rule::DescriptorGather,
+        "Reads the rows `x_offsets` from column `y_offset` on. The block has one row.",
+    ),
+    Builtin::tl(
+        "scatter",
+        "desc, value, x_offsets, y_offset",
+        Rule::DescriptorScatter,
+        "Writes to the rows `x_offsets` from column `y_offset` on. The block has one row.",
+    ),
+    Builtin::tl(
+        "atomic_add",
+        "desc, offsets, value",
+        Rule::DescriptorAtomic(AtomicOp::Add),
+        "Atomically adds `value` to the block at `offsets`.",
+    ),
+    Builtin::tl(
+        "atomic_min",
+        "desc, offsets, value",
+        Rule::DescriptorAtomic(AtomicOp::SMin),
+        "Atomically takes the minimum with `value` in the block at `offsets`.",
+    ),
+    Builtin::tl(
+        "atomic_max",
+        "desc, offsets, value",
+        Rule::DescriptorAtomic(AtomicOp::SMax),
+        "Atomically takes the maximum with `value` in the block at `offsets`.",
+    ),
+    Builtin::tl(
+        "atomic_and",
+        "desc, offsets, value",
+        Rule::DescriptorAtomic(AtomicOp::And),
+        "Atomically combines the block at `offsets` with `value` by bitwise and.",
+    ),
+    Builtin::tl(
+        "atomic_or",
+        "desc, offsets, value",
+        Rule::DescriptorAtomic(AtomicOp::Or),
+        "Atomically combines the block at `offsets` with `value` by bitwise or.",
+    ),
+    Builtin::tl(
+        "atomic_xor",
+        "desc, offsets, value",
+        Rule::DescriptorAtomic(AtomicOp::Xor),
+        "Atomically combines the block at `offsets` with `value` by bitwise exclusive or.",
+    ),
 ];

@@ -7,11 +7,14 @@ use smallvec::SmallVec;
 use super::dtype::{DType, Elem, Kind};
 use super::names::{known_member, suggest};
 use super::symbolic::Sym;
-use super::value::{Const, FunctionRef, ModuleRef, Object, Shape, Tensor, Value};
+use super::value::{
+    Const, FunctionKind, FunctionRef, ModuleRef, Object, Role, Shape, Tensor, Value,
+};
 use super::{Evaluator, Mode, Stop};
 use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::Name;
+use crate::project::{self, Resolution, Scope};
 use crate::source::{FileRange, TextRange};
 
 impl Evaluator<'_> {
@@ -73,19 +76,23 @@ impl Evaluator<'_> {
         }
     }
 
+    /// What the decorators of a method make of it: methods of aggregates are jit functions.
     fn method_kind(
         &self,
         file: crate::source::FileId,
         method: &crate::hir::Function,
-    ) -> super::value::FunctionKind {
-        match self.project.module(file) {
-            Some(module) => super::names::function_kind(&module, method),
-            None => super::value::FunctionKind {
-                role: super::value::Role::Unknown,
-                noinline: false,
-                must_use: false,
-            },
-        }
+    ) -> FunctionKind {
+        let scope = Scope { file, path: &[] };
+        let jit = method.decorators.iter().any(|&decorator| {
+            let callee = match &method.body.exprs[decorator] {
+                crate::hir::Expr::Call { callee, .. } => *callee,
+                _ => decorator,
+            };
+            let meaning = project::resolve_expr(self.project, scope, &method.body, callee);
+            meaning == Resolution::Triton("jit".into())
+        });
+        let role = if jit { Role::Jit } else { Role::Unknown };
+        FunctionKind { role, noinline: false, must_use: false }
     }
 
     fn module_member(&mut self, module: &ModuleRef, attr: &Name, at: FileRange) -> Value {
@@ -99,11 +106,9 @@ impl Evaluator<'_> {
                 None => self.unknown_member(path, attr, at),
             },
             ModuleRef::File(file) => {
-                let scope: Arc<[Name]> = Arc::from([]);
-                if let Some(value) = self.global(*file, &scope, attr) {
-                    return value;
-                }
-                Value::Unknown
+                let resolution = Resolution::File(*file);
+                let member = project::resolve_member(self.project, &resolution, attr);
+                self.resolved(&member).map_or(Value::Unknown, |global| global.value)
             }
             ModuleRef::Other(path) => {
                 let nested = format!("{path}.{attr}");
@@ -126,8 +131,7 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let start = at.range.end.saturating_sub(attr.len() as u32);
-        let name_at =
-            FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
+        let name_at = FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
         let module = match path {
             builtins::LANGUAGE => "triton.language",
             builtins::MATH => "triton.language.math",
@@ -329,8 +333,7 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let start = at.range.end.saturating_sub(attr.len() as u32);
-        let name_at =
-            FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
+        let name_at = FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
         let text = super::display::type_text(object);
         let mut diagnostic = Diagnostic::new(
             Code::NoAttribute,
@@ -399,7 +402,8 @@ impl Evaluator<'_> {
                 match usize::try_from(wrapped).ok().and_then(|at| items.get(at)) {
                     Some(item) => item.clone(),
                     None => {
-                        let message = format!("index {position} is out of range for a tuple of {count}");
+                        let message =
+                            format!("index {position} is out of range for a tuple of {count}");
                         self.error(Code::IndexRange, at, message);
                         Value::Unknown
                     }
@@ -517,11 +521,9 @@ fn slice_tuple(items: &[Value], bounds: &[Option<Const>; 3]) -> Value {
 /// The extents that a value names: a tuple of compile-time integers, or one.
 pub(super) fn extents_of(value: &Value) -> Option<SmallVec<[Sym; 3]>> {
     match value {
-        Value::Tuple(tuple) => tuple
-            .items
-            .iter()
-            .map(|item| item.as_const().and_then(Const::to_sym))
-            .collect(),
+        Value::Tuple(tuple) => {
+            tuple.items.iter().map(|item| item.as_const().and_then(Const::to_sym)).collect()
+        }
         Value::Const(constant) => Some(SmallVec::from_iter([constant.to_sym()?])),
         _ => None,
     }

@@ -19,8 +19,8 @@ mod host;
 mod math;
 mod memory;
 mod random;
-mod reduce;
 mod rearrange;
+mod reduce;
 mod sort;
 mod statics;
 
@@ -125,12 +125,17 @@ impl Evaluator<'_> {
             Rule::DevicePrint => self.device_print(call),
             Rule::DeviceAssert => self.device_assert(call),
             Rule::Constexpr => self.constexpr(call),
-            Rule::Condition => {
-                Ok(Value::Condition(std::sync::Arc::new(call.nth(0))))
-            }
+            Rule::Condition => Ok(Value::Condition(std::sync::Arc::new(call.nth(0)))),
             Rule::StaticRange | Rule::Range | Rule::PythonRange => self.range_builtin(call),
-            Rule::PhiloxImpl | Rule::Philox | Rule::RandInt | Rule::RandInt4x | Rule::Rand
-            | Rule::Rand4x | Rule::Randn | Rule::Randn4x | Rule::UniformFloat
+            Rule::PhiloxImpl
+            | Rule::Philox
+            | Rule::RandInt
+            | Rule::RandInt4x
+            | Rule::Rand
+            | Rule::Rand4x
+            | Rule::Randn
+            | Rule::Randn4x
+            | Rule::UniformFloat
             | Rule::PairNormal => self.random(call),
             Rule::Class | Rule::Opaque => Ok(Value::Unknown),
             Rule::PointerType => self.pointer_type(call),

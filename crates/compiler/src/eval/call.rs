@@ -34,7 +34,6 @@ pub(super) struct Call {
     values: SmallVec<[Option<(Value, FileRange)>; 8]>,
     /// The arguments of `*args`.
     pub rest: Vec<(Value, FileRange)>,
-    pub source_file: crate::source::FileId,
 }
 
 impl Call {
@@ -87,27 +86,9 @@ impl Evaluator<'_> {
         args: &[Arg],
     ) -> Value {
         let at = source.at(id);
-        let function = self.expr_callee(source, callee);
+        let function = self.expr(source, callee);
         let Some(arguments) = self.arguments(source, args) else { return Value::Unknown };
-        let name_at = match &source.body.exprs[callee] {
-            Expr::Attribute { value, .. } => {
-                let range = source.map.exprs[callee];
-                let start = source.map.exprs[*value].end;
-                FileRange {
-                    file: source.file,
-                    range: crate::source::TextRange { start: start.saturating_add(1).min(range.end), end: range.end },
-                }
-            }
-            _ => source.at(callee),
-        };
-        let _ = name_at;
         self.call_value(&function, arguments, at)
-    }
-
-    /// The callee of a call; unlike other expressions it may be unknown while emitting, which
-    /// the call itself reports.
-    fn expr_callee(&mut self, source: Source<'_>, callee: ExprId) -> Value {
-        self.expr(source, callee)
     }
 
     /// Evaluates arguments in order; `None` when one cannot be followed.
@@ -123,9 +104,13 @@ impl Evaluator<'_> {
                     arguments.push(Argument { keyword: Some(name.clone()), value, at });
                 }
                 ArgKind::Star => match value {
-                    Value::Tuple(tuple) => arguments.extend(tuple.items.iter().map(|item| {
-                        Argument { keyword: None, value: item.clone(), at }
-                    })),
+                    Value::Tuple(tuple) => {
+                        arguments.extend(tuple.items.iter().map(|item| Argument {
+                            keyword: None,
+                            value: item.clone(),
+                            at,
+                        }))
+                    }
                     _ => followed = false,
                 },
                 ArgKind::DoubleStar => {
@@ -208,7 +193,6 @@ impl Evaluator<'_> {
             parameters,
             values: SmallVec::from_elem(None, parameters.len()),
             rest: Vec::new(),
-            source_file: at.file,
         };
         let mut next = 0;
         for argument in arguments {

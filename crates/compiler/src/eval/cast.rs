@@ -25,13 +25,18 @@ impl Evaluator<'_> {
                     Err(self.error(Code::IntegerRange, at, message))
                 }
                 None => {
-                    let message = format!("{constant} is not a number, so it cannot become a tensor");
+                    let message =
+                        format!("{constant} is not a number, so it cannot become a tensor");
                     Err(self.error(Code::NotATensor, at, message))
                 }
             },
             other => {
                 let text = super::report::a(other);
-                Err(self.error(Code::NotATensor, at, format!("expected a number or tensor, but this is {text}")))
+                Err(self.error(
+                    Code::NotATensor,
+                    at,
+                    format!("expected a number or tensor, but this is {text}"),
+                ))
             }
         }
     }
@@ -40,9 +45,9 @@ impl Evaluator<'_> {
     pub(super) fn symbol_elem(&self, sym: &super::symbolic::Sym) -> Elem {
         let atoms = sym.atoms();
         let integer = !atoms.is_empty()
-            && atoms.iter().all(|atom| {
-                self.integer_symbols.contains(atom) || looks_like_integer(atom)
-            });
+            && atoms
+                .iter()
+                .all(|atom| self.integer_symbols.contains(atom) || looks_like_integer(atom));
         if integer { Elem::I32 } else { Elem::Unknown }
     }
 
@@ -76,7 +81,9 @@ impl Evaluator<'_> {
             }
             (Elem::Num(from), Elem::Ptr(_)) if from.is_int() => {
                 if from.bits() != 64 {
-                    let message = format!("cannot convert `{from}` to a pointer; only 64-bit integers are addresses");
+                    let message = format!(
+                        "cannot convert `{from}` to a pointer; only 64-bit integers are addresses"
+                    );
                     return Err(self.error(Code::BadCast, at, message));
                 }
                 Ok(self.retype(Opcode::IntToPtr, tensor, to))
@@ -109,8 +116,12 @@ impl Evaluator<'_> {
         rounding: Option<Rounding>,
         at: FileRange,
     ) -> Eval<Tensor> {
-        if let (Some(_), false) = (rounding, to.is_float() && from.is_float() && to.bits() < from.bits()) {
-            let message = format!("rounding applies only to narrowing float conversions, not from `{from}` to `{to}`");
+        if let (Some(_), false) =
+            (rounding, to.is_float() && from.is_float() && to.bits() < from.bits())
+        {
+            let message = format!(
+                "rounding applies only to narrowing float conversions, not from `{from}` to `{to}`"
+            );
             return Err(self.error(Code::BadCast, at, message));
         }
         if from.is_fp8() && to.is_int() || from.is_int() && to.is_fp8() {

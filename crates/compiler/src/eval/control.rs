@@ -49,8 +49,9 @@ impl Evaluator<'_> {
     }
 
     fn bad_condition(&mut self, what: &str, at: FileRange) {
-        let message =
-            format!("a compile-time condition must be a bool, an integer or `None`, but this is {what}");
+        let message = format!(
+            "a compile-time condition must be a bool, an integer or `None`, but this is {what}"
+        );
         self.error(Code::BadCondition, at, message);
     }
 
@@ -63,7 +64,9 @@ impl Evaluator<'_> {
                 at,
                 format!("a condition needs one value, but this tile has shape {text}"),
             )
-            .with_note("choose elementwise with `tl.where`, or reduce with `tl.max` or `tl.min` first");
+            .with_note(
+                "choose elementwise with `tl.where`, or reduce with `tl.max` or `tl.min` first",
+            );
             self.emit_diagnostic(diagnostic);
             return Test::Open;
         }
@@ -100,7 +103,9 @@ impl Evaluator<'_> {
             }
             Test::Runtime(bit) => {
                 if returns && self.emitting() && self.frame().loops == 0 {
-                    return Outcome::RanRest(self.branch_with_return(source, &bit, body, orelse, rest));
+                    return Outcome::RanRest(
+                        self.branch_with_return(source, &bit, body, orelse, rest),
+                    );
                 }
                 self.branch(source, Some(&bit), body, orelse, source.at(test))
             }
@@ -358,7 +363,8 @@ impl Evaluator<'_> {
         let mut diagnostic = Diagnostic::new(Code::ReturnMismatch, primary, message);
         for (value, place) in [first, second] {
             if *place != FileRange::default() {
-                diagnostic = diagnostic.with_related(*place, format!("`{}` here", type_text(value)));
+                diagnostic =
+                    diagnostic.with_related(*place, format!("`{}` here", type_text(value)));
             }
         }
         self.emit_diagnostic(diagnostic);

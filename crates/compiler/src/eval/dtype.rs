@@ -99,10 +99,12 @@ impl DType {
     /// The type of a signature's spelling: `i32`, `u1`, `fp16`; also the printed name.
     pub fn from_signature(text: &str) -> Option<DType> {
         let known = DType::ALL.iter().copied();
-        known.into_iter().find(|dtype| {
-            dtype.name() == text || dtype.signature() == text || dtype.member() == text
-        })
-        .or(if text == "u1" { Some(DType::Int1) } else { None })
+        known
+            .into_iter()
+            .find(|dtype| {
+                dtype.name() == text || dtype.signature() == text || dtype.member() == text
+            })
+            .or(if text == "u1" { Some(DType::Int1) } else { None })
     }
 
     /// Spelling in a signature: `i32`, `u8`, `fp16`, `i1`.

@@ -65,11 +65,12 @@ impl Evaluator<'_> {
         let frame = self.frames.last()?;
         let (inlined_at, function) =
             (frame.inlined_at, frame.function.as_ref().map(|f| f.function.name.clone()));
-        let emitter = self.emitter.as_mut()?;
-        let loc = match emitter.locs.get(&(at, inlined_at)) {
-            Some(loc) => *loc,
+        let known = self.emitter.as_ref()?.locs.get(&(at, inlined_at)).copied();
+        let loc = match known {
+            Some(loc) => loc,
             None => {
-                let (line, col) = self.project.line_col(at.file, at.range.start);
+                let (line, col) = self.line_col(at.file, at.range.start);
+                let emitter = self.emitter.as_mut()?;
                 let function = function.unwrap_or_else(|| emitter.func.name.clone());
                 let data = ir::LocData { at, line, col, function, inlined_at };
                 let loc = emitter.func.locs.push(data);
@@ -77,6 +78,7 @@ impl Evaluator<'_> {
                 loc
             }
         };
+        let emitter = self.emitter.as_mut()?;
         Some(std::mem::replace(&mut emitter.loc, loc))
     }
 

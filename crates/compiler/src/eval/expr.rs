@@ -481,7 +481,9 @@ pub(super) fn construct(node: &str) -> String {
 /// What to write instead of a construct.
 pub(super) fn alternative(node: &str) -> &'static str {
     match node {
-        "Break" | "Continue" => "put the rest of the body under an `if`, or use a `while` condition",
+        "Break" | "Continue" => {
+            "put the rest of the body under an `if`, or use a `while` condition"
+        }
         "Try" | "TryStar" | "Raise" => "use `tl.static_assert` or `tl.device_assert`",
         "GeneratorExp" | "DictComp" | "SetComp" | "ListComp" => "use a loop over `tl.static_range`",
         "Import" | "ImportFrom" => "import at module level",

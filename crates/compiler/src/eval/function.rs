@@ -47,7 +47,8 @@ impl Evaluator<'_> {
             matches!(&argument.value, Value::Tensor(tensor) if !tensor.elem.is_unknown())
         });
         if let (Some(argument), Mode::Jit) = (runtime, self.frame().mode) {
-            let what = format!("an argument of `{}`, which runs at compile time,", function.function.name);
+            let what =
+                format!("an argument of `{}`, which runs at compile time,", function.function.name);
             let (value, place) = (argument.value.clone(), argument.at);
             self.not_constexpr(Code::NotConstexpr, &what, &value, place);
             return Value::Unknown;
@@ -75,19 +76,11 @@ impl Evaluator<'_> {
         mode: Mode,
     ) -> Value {
         let inlined_at = self.emitter.as_ref().map(|emitter| emitter.loc);
-        self.frames.push(Frame {
-            mode,
-            file: function.file,
-            function: Some(function.clone()),
-            scope: inner_scope(function),
-            locals,
-            lost: rustc_hash::FxHashMap::default(),
-            returns: Vec::new(),
-            loops: 0,
-            call: at,
-            inlined_at,
-            in_default: false,
-        });
+        let mut frame =
+            Frame::new(mode, function.file, Some(function.clone()), inner_scope(function), locals);
+        frame.call = at;
+        frame.inlined_at = inlined_at;
+        self.frames.push(frame);
         let body = function.function.clone();
         let source = Source::of(&body, function.file);
         let flow = self.run(source, &source.body.root, None);
@@ -147,17 +140,17 @@ impl Evaluator<'_> {
         arguments: &[Argument],
         at: FileRange,
     ) -> bool {
-        let tile = arguments.iter().find(|argument| {
-            matches!(&argument.value, Value::Tensor(tensor) if tensor.is_block())
-        });
+        let tile = arguments
+            .iter()
+            .find(|argument| matches!(&argument.value, Value::Tensor(tensor) if tensor.is_block()));
         let Some(tile) = tile else { return false };
         let message = format!(
             "`{}` is marked `noinline`, so it takes scalars only, but this is {}",
             function.function.name,
             super::report::a(&tile.value)
         );
-        let diagnostic = Diagnostic::new(Code::NoInline, tile.at, message)
-            .with_related(at, "in this call");
+        let diagnostic =
+            Diagnostic::new(Code::NoInline, tile.at, message).with_related(at, "in this call");
         self.emit_diagnostic(diagnostic);
         true
     }
@@ -229,19 +222,15 @@ impl Evaluator<'_> {
     ) -> Value {
         let body = function.function.clone();
         let source = Source::of(&body, function.file);
-        self.frames.push(Frame {
-            mode: Mode::Python,
-            file: function.file,
-            function: None,
-            scope: function.scope.clone(),
-            locals: Locals::default(),
-            lost: rustc_hash::FxHashMap::default(),
-            returns: Vec::new(),
-            loops: 0,
-            call: FileRange::default(),
-            inlined_at: None,
-            in_default: true,
-        });
+        let mut frame = Frame::new(
+            Mode::Python,
+            function.file,
+            None,
+            function.scope.clone(),
+            Locals::default(),
+        );
+        frame.in_default = true;
+        self.frames.push(frame);
         let value = self.quietly(|this| this.expr(source, default));
         self.frames.pop();
         value
@@ -340,23 +329,15 @@ impl Evaluator<'_> {
             return Value::Unknown;
         };
         let receiver = init.params.first().map(|param| param.name.clone());
-        self.frames.push(Frame {
-            mode: Mode::Jit,
-            file: class.file,
-            function: Some(function),
-            scope: Arc::from([]),
-            locals,
-            lost: rustc_hash::FxHashMap::default(),
-            returns: Vec::new(),
-            loops: 0,
-            call: at,
-            inlined_at: self.emitter.as_ref().map(|emitter| emitter.loc),
-            in_default: false,
-        });
+        let mut frame = Frame::new(Mode::Jit, class.file, Some(function), Arc::from([]), locals);
+        frame.call = at;
+        frame.inlined_at = self.emitter.as_ref().map(|emitter| emitter.loc);
+        self.frames.push(frame);
         let source = Source::of(init, class.file);
         self.run(source, &source.body.root, None);
         let frame = self.frames.pop();
-        let made = receiver.and_then(|name| frame.and_then(|frame| frame.locals.get(&name).cloned()));
+        let made =
+            receiver.and_then(|name| frame.and_then(|frame| frame.locals.get(&name).cloned()));
         made.map_or(Value::Unknown, |local| local.value)
     }
 }
@@ -372,7 +353,9 @@ fn definition(function: &FunctionRef) -> FileRange {
         .params
         .first()
         .map(|param| param.range)
-        .or_else(|| function.function.body.root.first().map(|&stmt| function.function.map.stmts[stmt]))
+        .or_else(|| {
+            function.function.body.root.first().map(|&stmt| function.function.map.stmts[stmt])
+        })
         .unwrap_or_default();
     FileRange { file: function.file, range }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::display::type_text;
 use super::dtype::Elem;
-use super::value::{BlockPtr, Const, Descriptor, Object, Shape, Tensor, Tuple, Value};
+use super::value::{BlockPtr, Descriptor, Object, Shape, Tensor, Tuple, Value};
 use super::{Evaluator, Local, Locals, Lost};
 use crate::hir::Name;
 use crate::ir;
@@ -233,9 +232,4 @@ impl Evaluator<'_> {
             .map(|(at, tensor)| Tensor { ir: handles.get(at).copied(), ..tensor.clone() })
             .collect()
     }
-}
-
-/// `name` with its type, for messages.
-pub(super) fn described(name: &str, value: &Value) -> String {
-    format!("`{name}` is `{}` here", type_text(value))
 }

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use super::dtype::{DType, Elem, Pointer};
 use super::emit::Emitter;
-use super::names::function_kind;
+use super::names::function_ref;
 use super::symbolic::Sym;
 use super::types::BodyTypes;
 use super::value::{Const, Descriptor, FunctionRef, Origin, Role, Shape, Tensor, Value};
-use super::{
-    Evaluator, Frame, Local, Locals, Mode, OriginKind, Project, Source, options_of,
-};
+use super::{Evaluator, Frame, Local, Locals, Mode, OriginKind, Source, options_of};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{Expr, ItemKind, Literal, Name};
+use crate::hir::{Expr, Literal, Name};
 use crate::ir::{self, Opcode};
+use crate::project::{self, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion};
 
@@ -51,22 +50,12 @@ pub struct LowerResult {
 }
 
 /// Infers every jit function of a file.
-pub fn infer_file(project: &dyn Project, file: FileId, version: TritonVersion) -> FileInference {
-    let Some(module) = project.module(file) else { return FileInference::default() };
+pub fn infer_file(sources: &dyn Sources, file: FileId, version: TritonVersion) -> FileInference {
     let mut kernels: Vec<KernelInference> = Vec::new();
-    for item in &module.items {
-        let ItemKind::Function(function) = &item.kind else { continue };
-        let kind = function_kind(&module, function);
-        if kind.role != Role::Jit {
-            continue;
-        }
-        let function = FunctionRef {
-            file,
-            function: function.clone(),
-            kind,
-            scope: Arc::from(item.scope.as_slice()),
-        };
-        kernels.push(infer_function(project, &function, item.name_range, version));
+    for at in project::jit_functions(sources, file) {
+        let Some(function) = function_ref(sources, at, Role::Jit) else { continue };
+        let Some(item) = project::item(sources, at) else { continue };
+        kernels.push(infer_function(sources, &function, item.name_range, version));
     }
     drop_repeated(&mut kernels);
     FileInference { kernels }
@@ -81,21 +70,22 @@ fn drop_repeated(kernels: &mut [KernelInference]) {
         .collect();
     for kernel in kernels {
         kernel.diagnostics.retain(|diagnostic| {
-            let inner = diagnostic.related.first().filter(|related| {
-                related.message.starts_with("inside the inlined function")
-            });
+            let inner = diagnostic
+                .related
+                .first()
+                .filter(|related| related.message.starts_with("inside the inlined function"));
             inner.is_none_or(|inner| !own.contains(&(diagnostic.code, inner.at)))
         });
     }
 }
 
 fn infer_function(
-    project: &dyn Project,
+    sources: &dyn Sources,
     function: &FunctionRef,
     range: TextRange,
     version: TritonVersion,
 ) -> KernelInference {
-    let mut evaluator = Evaluator::new(project, version);
+    let mut evaluator = Evaluator::new(sources, version);
     evaluator.kernel = function.function.name.clone();
     let locals = evaluator.symbolic_arguments(function);
     evaluator.run_kernel(function, locals);
@@ -107,26 +97,23 @@ fn infer_function(
 
 /// Lowers the kernel called `kernel` of `file` under a specialization.
 pub fn lower_kernel(
-    project: &dyn Project,
+    sources: &dyn Sources,
     file: FileId,
     kernel: &str,
     spec: &Specialization,
     version: TritonVersion,
 ) -> LowerResult {
-    let mut evaluator = Evaluator::new(project, version);
+    let mut evaluator = Evaluator::new(sources, version);
     evaluator.exact = true;
     evaluator.label = Some(spec.to_string());
     evaluator.kernel = Name::from(kernel);
     evaluator.options = options_of(spec);
-    let found = project.module(file).and_then(|module| {
-        let mut functions = module.items.iter().rev().filter_map(|item| match &item.kind {
-            ItemKind::Function(function) if &*item.name == kernel => Some((item, function.clone())),
-            _ => None,
-        });
-        let (item, function) = functions.next()?;
-        let kind = function_kind(&module, &function);
-        Some(FunctionRef { file, function, kind, scope: Arc::from(item.scope.as_slice()) })
-    });
+    let functions = project::jit_functions(sources, file);
+    let named = functions
+        .into_iter()
+        .rev()
+        .find(|at| project::item(sources, *at).is_some_and(|item| &*item.name == kernel));
+    let found = named.and_then(|at| function_ref(sources, at, Role::Jit));
     let Some(function) = found else {
         let message = format!("there is no kernel `{kernel}` in this file");
         let diagnostic = Diagnostic::new(Code::NoKernel, FileRange::default(), message);
@@ -150,19 +137,14 @@ impl Evaluator<'_> {
     fn run_kernel(&mut self, function: &FunctionRef, locals: Locals) {
         let params = locals.iter().map(|(name, local)| (name.clone(), local.value.clone()));
         self.types.set_params(params.collect());
-        self.frames.push(Frame {
-            mode: Mode::Jit,
-            file: function.file,
-            function: Some(function.clone()),
-            scope: function.scope.clone(),
+        let frame = Frame::new(
+            Mode::Jit,
+            function.file,
+            Some(function.clone()),
+            function.scope.clone(),
             locals,
-            lost: rustc_hash::FxHashMap::default(),
-            returns: Vec::new(),
-            loops: 0,
-            call: FileRange::default(),
-            inlined_at: None,
-            in_default: false,
-        });
+        );
+        self.frames.push(frame);
         let body = function.function.clone();
         let source = Source::of(&body, function.file);
         self.run(source, &source.body.root, None);
@@ -187,13 +169,12 @@ impl Evaluator<'_> {
         for param in &function.function.params {
             let at = FileRange { file: function.file, range: param.range };
             let annotation = param.annotation.map(|id| (id, &body));
-            let constexpr = annotation.is_some_and(|(id, body)| {
-                is_constexpr_text(body, id)
-            });
+            let constexpr = annotation.is_some_and(|(id, body)| is_constexpr_text(body, id));
             let value = if constexpr {
                 Value::Const(Const::Symbol(Sym::atom(param.name.clone())))
             } else {
-                let hinted = annotation.and_then(|(id, body)| self.annotated_elem(function, body, id));
+                let hinted =
+                    annotation.and_then(|(id, body)| self.annotated_elem(function, body, id));
                 let elem = hinted.unwrap_or(Elem::Unknown);
                 let origin =
                     self.origin(at, OriginKind::Argument(param.name.clone()), Origin::NONE);
@@ -241,7 +222,8 @@ impl Evaluator<'_> {
                 None => match param.default {
                     Some(default) => self.default_value(function, default),
                     None => {
-                        let message = format!("the specialization has no value for `{}`", param.name);
+                        let message =
+                            format!("the specialization has no value for `{}`", param.name);
                         self.error(Code::MissingArgument, at, message);
                         return None;
                     }
@@ -313,7 +295,7 @@ impl Evaluator<'_> {
             ConstArg::Function(name) => {
                 let scope = function.scope.clone();
                 let found = self.global(function.file, &scope, &Name::from(&**name));
-                found.unwrap_or(Value::Unknown)
+                found.map_or(Value::Unknown, |global| global.value)
             }
             ConstArg::Tuple(items) => Value::tuple(
                 items.iter().map(|item| self.constant_argument(item, function)).collect(),

@@ -189,10 +189,8 @@ impl Evaluator<'_> {
         match indices.split_first() {
             Some((&first, others)) => {
                 self.bind_target(source, target, Value::int(first));
-                let after = Rest {
-                    work: Work::Unrolled { target, indices: others, body },
-                    next: rest,
-                };
+                let after =
+                    Rest { work: Work::Unrolled { target, indices: others, body }, next: rest };
                 self.run(source, body, Some(&after))
             }
             None => match rest {
@@ -242,19 +240,14 @@ impl Evaluator<'_> {
         let before = self.frame().locals.clone();
         let carried = self.carried(source, body, Some(index_name), &before);
         let index_type = ir_type(elem, &Shape::scalar());
-        let types = index_type
-            .into_iter()
-            .chain(carried.iter().flat_map(|c| &c.leaves).filter_map(|t| ir_type(t.elem, &t.shape)));
+        let types = index_type.into_iter().chain(
+            carried.iter().flat_map(|c| &c.leaves).filter_map(|t| ir_type(t.elem, &t.shape)),
+        );
         let types: Vec<ir::Type> = types.collect();
         let open = self.begin_region(types);
         let args = open.as_ref().map(|open| open.args.to_vec()).unwrap_or_default();
         let origin = self.origin(source.at(target), OriginKind::LoopIndex, Origin::NONE);
-        let mut index = Tensor {
-            elem,
-            shape: Shape::scalar(),
-            ir: args.first().copied(),
-            origin,
-        };
+        let mut index = Tensor { elem, shape: Shape::scalar(), ir: args.first().copied(), origin };
         if negative {
             index = self.reverse_index(&index, &cast);
         }
@@ -386,10 +379,14 @@ impl Evaluator<'_> {
         let mut yielded = Vec::new();
         for variable in carried {
             let Some(now) = self.frame().locals.get(&variable.name).cloned() else { continue };
-            let constant_kept = matches!((&variable.init.value, &now.value), (Value::Const(_), Value::Const(_)))
-                && now.at == variable.init.at;
+            let constant_kept =
+                matches!((&variable.init.value, &now.value), (Value::Const(_), Value::Const(_)))
+                    && now.at == variable.init.at;
             let relation = relate(&variable.init.value, &now.value);
-            if relation == Relation::Different && !constant_kept && (self.exact || self.speculative == 0) {
+            if relation == Relation::Different
+                && !constant_kept
+                && (self.exact || self.speculative == 0)
+            {
                 self.loop_mismatch(variable, &now, source, at);
             }
             let values = leaves(&now.value);
@@ -402,7 +399,13 @@ impl Evaluator<'_> {
         yielded
     }
 
-    fn loop_mismatch(&mut self, variable: &Carried, now: &Local, source: Source<'_>, at: FileRange) {
+    fn loop_mismatch(
+        &mut self,
+        variable: &Carried,
+        now: &Local,
+        source: Source<'_>,
+        at: FileRange,
+    ) {
         let _ = at;
         let name = &variable.name;
         let (old, new) = (type_text(&variable.init.value), type_text(&now.value));
@@ -416,8 +419,9 @@ impl Evaluator<'_> {
             FileRange { file, range: variable.init.at },
             format!("`{name}` gets its type `{old}` here"),
         );
-        diagnostic = diagnostic
-            .with_note("a variable that a loop changes keeps one type and shape; start with that type");
+        diagnostic = diagnostic.with_note(
+            "a variable that a loop changes keeps one type and shape; start with that type",
+        );
         self.emit_diagnostic(diagnostic);
     }
 
@@ -524,7 +528,9 @@ impl Evaluator<'_> {
                 let numel = tensor.shape.numel().and_then(|numel| numel.int());
                 if tensor.is_block() && numel.is_some_and(|numel| numel > 1) {
                     let text = super::report::extents(&tensor.shape);
-                    let message = format!("the condition of `while` needs one value, but this tile has shape {text}");
+                    let message = format!(
+                        "the condition of `while` needs one value, but this tile has shape {text}"
+                    );
                     return Err(self.error(Code::BadCondition, at, message));
                 }
                 match tensor.elem {
@@ -534,7 +540,10 @@ impl Evaluator<'_> {
                         let diagnostic = Diagnostic::new(
                             Code::BadCondition,
                             at,
-                            format!("the condition of `while` must be `int1`, not `{}`", tensor.elem),
+                            format!(
+                                "the condition of `while` must be `int1`, not `{}`",
+                                tensor.elem
+                            ),
                         )
                         .with_note("compare with zero: `x != 0`");
                         Err(self.emit_diagnostic(diagnostic))

@@ -5,19 +5,65 @@ use std::sync::Arc;
 use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
-use crate::builtins::{self, LANGUAGE, PYTHON, TRITON};
+use crate::builtins::{self, LANGUAGE, PYTHON, PYTHON_MATH, TRITON};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Module, Name};
-use crate::source::{FileId, FileRange};
+use crate::hir::{Expr, ExprId, ItemKind, Name};
+use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
+use crate::source::{FileId, FileRange, TextRange};
 
 /// Python builtins that exist but that kernels may not use.
 const FORBIDDEN_PYTHON: &[&str] = &[
-    "abs", "all", "any", "bool", "bytes", "callable", "chr", "complex", "dict", "dir", "divmod",
-    "enumerate", "eval", "exec", "filter", "format", "frozenset", "globals", "hash", "hex", "id",
-    "input", "iter", "locals", "map", "next", "object", "open", "ord", "pow", "property", "repr",
-    "reversed", "round", "set", "setattr", "slice", "sorted", "str", "sum", "super", "tuple",
-    "type", "vars", "zip", "Exception", "ValueError", "TypeError", "NotImplementedError",
-    "RuntimeError", "AssertionError",
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "bytes",
+    "callable",
+    "chr",
+    "complex",
+    "dict",
+    "dir",
+    "divmod",
+    "enumerate",
+    "eval",
+    "exec",
+    "filter",
+    "format",
+    "frozenset",
+    "globals",
+    "hash",
+    "hex",
+    "id",
+    "input",
+    "iter",
+    "locals",
+    "map",
+    "next",
+    "object",
+    "open",
+    "ord",
+    "pow",
+    "property",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "setattr",
+    "slice",
+    "sorted",
+    "str",
+    "sum",
+    "super",
+    "tuple",
+    "type",
+    "vars",
+    "zip",
+    "Exception",
+    "ValueError",
+    "TypeError",
+    "NotImplementedError",
+    "RuntimeError",
+    "AssertionError",
 ];
 
 impl Evaluator<'_> {
@@ -27,126 +73,71 @@ impl Evaluator<'_> {
             return local.value.clone();
         }
         let (file, scope) = (self.frame().file, self.frame().scope.clone());
-        if let Some(value) = self.global(file, &scope, name) {
-            return self.check_global(name, value, at);
+        if let Some(global) = self.global(file, &scope, name) {
+            return self.check_global(name, global, at);
         }
         if let Some(builtin) = builtins::member(PYTHON, name) {
             return Value::Builtin(builtin);
         }
-        if self.project.has_implicit_imports(file) {
-            match &**name {
-                "tl" => return Value::Module(ModuleRef::Known(Arc::from(LANGUAGE))),
-                "triton" => return Value::Module(ModuleRef::Known(Arc::from(TRITON))),
-                _ => {}
-            }
-        }
         if self.frame().mode == Mode::Python {
-            return self.python_name(name);
+            return Value::Unknown;
         }
         self.undefined(name, at);
         Value::Unknown
     }
 
     /// Kernels may use only some globals: constexprs, functions, modules, types.
-    fn check_global(&mut self, name: &Name, value: Value, at: FileRange) -> Value {
+    fn check_global(&mut self, name: &Name, global: Global, at: FileRange) -> Value {
         let frame = self.frame();
+        let value = global.value;
         if frame.mode == Mode::Python || frame.in_default {
             return value;
         }
-        let problem = match &value {
-            Value::Const(Const::DType(_) | Const::BlockType(..) | Const::None) => None,
-            Value::Const(_) if self.is_constexpr_global(name) => None,
-            Value::Const(Const::Symbol(_)) => None,
-            Value::Const(_) | Value::Tuple(_) => Some(Code::GlobalNotConstexpr),
-            Value::Function(function) if function.kind.role == Role::Host => {
-                Some(Code::HostFunction)
-            }
-            _ => None,
+        let code = match &value {
+            Value::Const(Const::DType(_) | Const::BlockType(..) | Const::None) => return value,
+            Value::Const(Const::Symbol(_)) => return value,
+            Value::Const(_) | Value::Tuple(_) if !global.constexpr => Code::GlobalNotConstexpr,
+            Value::Function(function) if function.kind.role == Role::Host => Code::HostFunction,
+            _ => return value,
         };
-        let Some(code) = problem else { return value };
         let message = match code {
             Code::HostFunction => format!(
                 "`{name}` is a Python function; kernels can call only functions decorated with `@triton.jit` or `@triton.constexpr_function`"
             ),
-            _ => format!("kernels can read the global `{name}` only if it is a `tl.constexpr` value"),
+            _ => {
+                format!("kernels can read the global `{name}` only if it is a `tl.constexpr` value")
+            }
         };
         let mut diagnostic = Diagnostic::new(code, at, message);
-        if let Some(item) = self.find_item(name) {
-            let definition = FileRange { file: self.frame().file, range: item.name_range };
-            diagnostic = diagnostic.with_related(definition, format!("`{name}` is defined here"));
-            if let (ItemKind::Assign { map, value, .. }, Code::GlobalNotConstexpr) =
-                (&item.kind, code)
-            {
-                let range = map.exprs[*value];
-                let file = definition.file;
-                let edit = |offset: u32, text: &str| TextEdit {
-                    at: FileRange {
-                        file,
-                        range: crate::source::TextRange::empty(offset as usize),
-                    },
-                    text: text.to_owned(),
-                };
-                diagnostic = diagnostic.with_fix(
-                    format!("Make `{name}` a `tl.constexpr`"),
-                    vec![edit(range.start, "tl.constexpr("), edit(range.end, ")")],
-                );
-            } else if let ItemKind::Function(_) = &item.kind {
-                let at = FileRange {
-                    file: definition.file,
-                    range: crate::source::TextRange::empty(item.range.start as usize),
-                };
-                let edit = TextEdit { at, text: "@triton.jit\n".to_owned() };
-                diagnostic =
-                    diagnostic.with_fix(format!("Decorate `{name}` with `@triton.jit`"), vec![edit]);
-            }
+        if let Some(item) = global.item {
+            diagnostic = self.with_definition(diagnostic, name, item);
         }
         self.emit_diagnostic(diagnostic);
         Value::Unknown
     }
 
-    /// The item that a global name of the current frame is bound to.
-    fn find_item(&self, name: &Name) -> Option<Item> {
-        let module = self.project.module(self.frame().file)?;
-        visible_items(&module, &self.frame().scope, name).last().map(|item| (*item).clone())
-    }
-
-    /// True when a global was made by `tl.constexpr(...)`, here or where it was imported from.
-    fn is_constexpr_global(&mut self, name: &Name) -> bool {
-        let Some(item) = self.find_item(name) else { return true };
+    /// Adds where a global is defined, and how to make it usable there.
+    fn with_definition(&self, diagnostic: Diagnostic, name: &Name, at: ItemRef) -> Diagnostic {
+        let Some(item) = project::item(self.project, at) else { return diagnostic };
+        let place = |range: TextRange| FileRange { file: at.file, range };
+        let definition = place(item.name_range);
+        let diagnostic = diagnostic.with_related(definition, format!("`{name}` is defined here"));
+        let insert = |offset: u32, text: &str| TextEdit {
+            at: place(TextRange::empty(offset as usize)),
+            text: text.to_owned(),
+        };
         match &item.kind {
-            ItemKind::Assign { body, value, .. } => matches!(body.exprs[*value], Expr::Call { .. }),
-            ItemKind::Import { .. } | ItemKind::ImportFrom { .. } => {
-                let file = self.frame().file;
-                self.imported_is_constexpr(file, &item, 0)
+            ItemKind::Assign { map, value, .. } => {
+                let range = map.exprs[*value];
+                let edits = vec![insert(range.start, "tl.constexpr("), insert(range.end, ")")];
+                diagnostic.with_fix(format!("Make `{name}` a `tl.constexpr`"), edits)
             }
-            _ => true,
+            ItemKind::Function(_) => {
+                let edits = vec![insert(item.range.start, "@triton.jit\n")];
+                diagnostic.with_fix(format!("Decorate `{name}` with `@triton.jit`"), edits)
+            }
+            _ => diagnostic,
         }
-    }
-
-    fn imported_is_constexpr(&self, file: FileId, item: &Item, depth: usize) -> bool {
-        let ItemKind::ImportFrom { level, path, member } = &item.kind else { return true };
-        let Some(target) = self.project.import(file, *level, path) else { return true };
-        let Some(module) = self.project.module(target) else { return true };
-        match visible_items(&module, &[], member).last() {
-            Some(found) => match &found.kind {
-                ItemKind::Assign { body, value, .. } => {
-                    matches!(body.exprs[*value], Expr::Call { .. })
-                }
-                ItemKind::ImportFrom { .. } if depth < 8 => {
-                    self.imported_is_constexpr(target, found, depth + 1)
-                }
-                _ => true,
-            },
-            None => true,
-        }
-    }
-
-    /// Names of Python that compile-time functions may use but whose results are not followed.
-    fn python_name(&mut self, name: &Name) -> Value {
-        if FORBIDDEN_PYTHON.contains(&&**name) || self.frame().mode == Mode::Python {
-            return Value::Unknown;
-        }
-        Value::Unknown
     }
 
     fn undefined(&mut self, name: &Name, at: FileRange) {
@@ -204,156 +195,142 @@ impl Evaluator<'_> {
         names
     }
 
-    /// The value of a module-level name of `file`, seen from inside `scope`.
+    /// A module-level name of `file`, seen from inside `scope`.
     pub(super) fn global(
         &mut self,
         file: FileId,
         scope: &Arc<[Name]>,
         name: &Name,
-    ) -> Option<Value> {
+    ) -> Option<Global> {
         let key = (file, scope.clone(), name.clone());
-        if let Some(value) = self.globals.get(&key) {
-            return Some(value.clone());
+        if let Some(global) = self.globals.get(&key) {
+            return global.clone();
         }
-        let module = self.project.module(file)?;
-        let items = visible_items(&module, scope, name);
-        if items.is_empty() {
-            return self.star_import(file, &module, name);
-        }
-        let marker = (file, name.clone());
-        if self.resolving.contains(&marker) || self.resolving.len() > 32 {
-            return Some(Value::Unknown);
-        }
-        self.resolving.push(marker);
-        let mut value = Value::Unknown;
-        for item in &items {
-            let next = self.item(file, &module, item);
-            // Alternatives under `if` or `try`: what is understood wins, the last among those.
-            if !next.is_unknown() {
-                value = next;
-            } else if items.len() == 1 {
-                value = next;
+        let resolution = project::resolve(self.project, Scope { file, path: scope }, name);
+        let global = self.resolved(&resolution);
+        self.globals.insert(key, global.clone());
+        global
+    }
+
+    /// The value behind what a name means.
+    pub(super) fn resolved(&mut self, resolution: &Resolution) -> Option<Global> {
+        let plain = |value: Value| Some(Global { value, item: None, constexpr: true });
+        match resolution {
+            Resolution::Undefined => None,
+            Resolution::Unknown => plain(Value::Unknown),
+            Resolution::TritonModule(path) => {
+                plain(Value::Module(ModuleRef::Known(Arc::from(triton_path(path)))))
             }
+            Resolution::Triton(path) => {
+                let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
+                plain(known_member(&triton_path(module), name).unwrap_or(Value::Unknown))
+            }
+            Resolution::External(path) => plain(external(path)),
+            Resolution::File(file) => plain(Value::Module(ModuleRef::File(*file))),
+            Resolution::Jit(at) => self.function_global(*at, Role::Jit),
+            Resolution::ConstexprFunction(at) => self.function_global(*at, Role::Constexpr),
+            Resolution::Function(at) => self.function_global(*at, Role::Host),
+            Resolution::Class(at) => {
+                let class = project::class(self.project, *at)?;
+                let value = Value::Class(ClassRef { file: at.file, class });
+                Some(Global { value, item: Some(*at), constexpr: true })
+            }
+            Resolution::Constexpr(at) => self.constant_global(*at, true),
+            Resolution::Constant(at) => self.constant_global(*at, false),
         }
+    }
+
+    fn function_global(&mut self, at: ItemRef, role: Role) -> Option<Global> {
+        let value = Value::Function(function_ref(self.project, at, role)?);
+        Some(Global { value, item: Some(at), constexpr: true })
+    }
+
+    fn constant_global(&mut self, at: ItemRef, constexpr: bool) -> Option<Global> {
+        if self.resolving.contains(&at) || self.resolving.len() > 32 {
+            return Some(Global { value: Value::Unknown, item: Some(at), constexpr });
+        }
+        let constant = project::constant(self.project, at)?;
+        let scope: Arc<[Name]> = project::item_scope(self.project, at).into();
+        self.resolving.push(at);
+        let source = Source { body: &constant.body, map: &constant.map, file: at.file };
+        let value = self.module_value(source, &scope, constant.value);
         self.resolving.pop();
-        self.globals.insert(key, value.clone());
-        Some(value)
-    }
-
-    fn star_import(&mut self, file: FileId, module: &Module, name: &Name) -> Option<Value> {
-        let mut unknown = false;
-        for item in &module.items {
-            let ItemKind::ImportFrom { level, path, member } = &item.kind else { continue };
-            if &**member != "*" {
-                continue;
-            }
-            if self.resolving.len() > 16 {
-                return Some(Value::Unknown);
-            }
-            match self.project.import(file, *level, path) {
-                Some(target) => {
-                    self.resolving.push((target, name.clone()));
-                    let found = self.global(target, &Arc::from([]), name);
-                    self.resolving.pop();
-                    if found.is_some() {
-                        return found;
-                    }
-                }
-                None => {
-                    let dotted = join_path(path);
-                    match known_member(&dotted, name) {
-                        Some(value) => return Some(value),
-                        None => unknown |= !builtins::is_known_module(&dotted),
-                    }
-                }
-            }
-        }
-        unknown.then_some(Value::Unknown)
-    }
-
-    fn item(&mut self, file: FileId, module: &Module, item: &Item) -> Value {
-        match &item.kind {
-            ItemKind::Import { path } => self.import_module(file, path),
-            ItemKind::ImportFrom { level, path, member } => {
-                self.import_member(file, *level, path, member)
-            }
-            ItemKind::Function(function) => {
-                let kind = function_kind(module, function);
-                Value::Function(FunctionRef {
-                    file,
-                    function: function.clone(),
-                    kind,
-                    scope: Arc::from(item.scope.as_slice()),
-                })
-            }
-            ItemKind::Class(class) => Value::Class(ClassRef { file, class: class.clone() }),
-            ItemKind::Assign { body, map, value, .. } => {
-                let source = Source { body, map, file };
-                self.module_value(source, &Arc::from(item.scope.as_slice()), *value)
-            }
-            ItemKind::Unknown => Value::Unknown,
-        }
+        Some(Global { value, item: Some(at), constexpr })
     }
 
     /// Evaluates a module-level expression, quietly.
     fn module_value(&mut self, source: Source<'_>, scope: &Arc<[Name]>, expr: ExprId) -> Value {
-        let emitter = self.emitter.take();
-        let failed = self.failed;
-        self.quiet += 1;
-        self.frames.push(Frame {
-            mode: Mode::Python,
-            file: source.file,
-            function: None,
-            scope: scope.clone(),
-            locals: Locals::default(),
-            lost: rustc_hash::FxHashMap::default(),
-            returns: Vec::new(),
-            loops: 0,
-            call: FileRange::default(),
-            inlined_at: None,
-            in_default: false,
-        });
-        let value = self.expr(source, expr);
+        let frame = Frame::new(Mode::Python, source.file, None, scope.clone(), Locals::default());
+        self.frames.push(frame);
+        let value = self.quietly(|this| this.expr(source, expr));
         self.frames.pop();
-        self.quiet -= 1;
-        self.failed = failed;
-        self.emitter = emitter;
         match value {
             Value::Tensor(_) => Value::Unknown,
             value => value,
         }
     }
+}
 
-    fn import_module(&mut self, file: FileId, path: &[Name]) -> Value {
-        let dotted = join_path(path);
-        if is_known_path(&dotted) {
-            return Value::Module(ModuleRef::Known(Arc::from(dotted)));
-        }
-        match self.project.import(file, 0, path) {
-            Some(target) => Value::Module(ModuleRef::File(target)),
-            None => Value::Module(ModuleRef::Other(Arc::from(dotted))),
+/// A module-level name.
+#[derive(Debug, Clone)]
+pub(super) struct Global {
+    /// Its value.
+    pub value: Value,
+    /// The item that binds it, if it is one of a file.
+    pub item: Option<ItemRef>,
+    /// False for plain Python values, which kernels may not read.
+    pub constexpr: bool,
+}
+
+/// The dotted path of a module of the `triton` package.
+fn triton_path(path: &str) -> String {
+    if path.is_empty() { TRITON.to_owned() } else { format!("{TRITON}.{path}") }
+}
+
+/// A module or member outside of what can be read; of those only Python's `math` is known.
+fn external(path: &[Name]) -> Value {
+    let is_math = path.first().is_some_and(|first| &**first == PYTHON_MATH);
+    match path {
+        [_] if is_math => Value::Module(ModuleRef::Known(Arc::from(PYTHON_MATH))),
+        [_, name] if is_math => known_member(PYTHON_MATH, name).unwrap_or(Value::Unknown),
+        _ => {
+            let dotted: Vec<&str> = path.iter().map(|part| &**part).collect();
+            Value::Module(ModuleRef::Other(Arc::from(dotted.join("."))))
         }
     }
+}
 
-    fn import_member(&mut self, file: FileId, level: u32, path: &[Name], member: &Name) -> Value {
-        if level == 0 {
-            let dotted = join_path(path);
-            if let Some(value) = known_member(&dotted, member) {
-                return value;
-            }
-        }
-        if let Some(target) = self.project.import(file, level, path)
-            && let Some(value) = self.global(target, &Arc::from([]), member)
-        {
-            return value;
-        }
-        let mut nested: Vec<Name> = path.to_vec();
-        nested.push(member.clone());
-        match self.project.import(file, level, &nested) {
-            Some(target) => Value::Module(ModuleRef::File(target)),
-            None => Value::Unknown,
-        }
-    }
+/// The function behind an item, with what its decorators make of it.
+pub(super) fn function_ref(
+    sources: &dyn project::Sources,
+    at: ItemRef,
+    role: Role,
+) -> Option<FunctionRef> {
+    let item = project::item(sources, at)?;
+    let ItemKind::Function(function) = &item.kind else { return None };
+    let decorators = project::decorators(sources, at);
+    let foreign = decorators.iter().any(|decorator| matches!(decorator, Decorator::Other(_)));
+    let role = if role == Role::Host && foreign { Role::Unknown } else { role };
+    let noinline = decorators.iter().any(|decorator| match decorator {
+        Decorator::Jit(id) => is_noinline(&function.body, *id),
+        _ => false,
+    });
+    let must_use = decorators.contains(&Decorator::MustUseResult);
+    Some(FunctionRef {
+        file: at.file,
+        function: function.clone(),
+        kind: FunctionKind { role, noinline, must_use },
+        scope: item.body_scope().into(),
+    })
+}
+
+/// True for `triton.jit(..., noinline=True)`.
+fn is_noinline(body: &crate::hir::Body, decorator: ExprId) -> bool {
+    let Expr::Call { args, .. } = &body.exprs[decorator] else { return false };
+    args.iter().any(|arg| {
+        matches!(&arg.kind, crate::hir::ArgKind::Keyword(name) if &**name == "noinline")
+            && body.exprs[arg.value] == Expr::Literal(crate::hir::Literal::Bool(true))
+    })
 }
 
 /// A member of a module that the table of builtins knows.
@@ -375,7 +352,7 @@ pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
     if let Some(builtin) = builtins::member(module, name) {
         return Some(Value::Builtin(builtin));
     }
-    if module == builtins::PYTHON_MATH {
+    if module == PYTHON_MATH {
         let value = match name {
             "pi" => std::f64::consts::PI,
             "e" => std::f64::consts::E,
@@ -388,91 +365,6 @@ pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
     }
     let path = builtins::submodules(module).iter().find(|(sub, _)| *sub == name)?.1;
     Some(Value::Module(ModuleRef::Known(Arc::from(path))))
-}
-
-fn is_known_path(dotted: &str) -> bool {
-    dotted == builtins::PYTHON_MATH || dotted == TRITON || builtins::is_known_module(dotted)
-        || builtins::canonical_module(dotted) != dotted
-}
-
-fn join_path(path: &[Name]) -> String {
-    path.iter().map(|part| &**part).collect::<Vec<_>>().join(".")
-}
-
-/// Items that bind `name` and are visible from inside `scope`: those of the innermost scope.
-pub(super) fn visible_items<'m>(
-    module: &'m Module,
-    scope: &[Name],
-    name: &str,
-) -> Vec<&'m Item> {
-    let visible = |item: &&Item| &*item.name == name && scope.starts_with(&item.scope);
-    let depth = module.items.iter().filter(visible).map(|item| item.scope.len()).max();
-    let Some(depth) = depth else { return Vec::new() };
-    module.items.iter().filter(visible).filter(|item| item.scope.len() == depth).collect()
-}
-
-/// What the decorators of a function make of it.
-pub(super) fn function_kind(module: &Module, function: &Function) -> FunctionKind {
-    let mut kind = FunctionKind { role: Role::Host, noinline: false, must_use: false };
-    let mut foreign = false;
-    for &decorator in &function.decorators {
-        let (head, args) = match &function.body.exprs[decorator] {
-            Expr::Call { callee, args } => (*callee, args.as_slice()),
-            _ => (decorator, [].as_slice()),
-        };
-        let path = dotted_path(module, &function.body, head).unwrap_or_default();
-        match path.as_str() {
-            "triton.jit" | "triton.runtime.jit.jit" | "triton.runtime.jit" => {
-                kind.role = Role::Jit;
-                kind.noinline |= args.iter().any(|arg| {
-                    matches!(&arg.kind, crate::hir::ArgKind::Keyword(name) if &**name == "noinline")
-                        && matches!(
-                            function.body.exprs[arg.value],
-                            Expr::Literal(crate::hir::Literal::Bool(true))
-                        )
-                });
-            }
-            "triton.constexpr_function" | "triton.runtime.jit.constexpr_function" => {
-                kind.role = Role::Constexpr;
-            }
-            "triton.must_use_result" => kind.must_use = true,
-            "triton.autotune" | "triton.heuristics" | "triton.runtime.autotuner.autotune" => {}
-            "triton.language.core.builtin" | "triton.language.core.extern" => {
-                kind.role = Role::Unknown;
-            }
-            other if other.ends_with(".jit") || other == "jit" => kind.role = Role::Jit,
-            _ => foreign = true,
-        }
-    }
-    if kind.role == Role::Host && foreign {
-        kind.role = Role::Unknown;
-    }
-    kind
-}
-
-/// The dotted path that an expression names, with imports of the module followed:
-/// `jit` after `from triton import jit` is `triton.jit`.
-pub(super) fn dotted_path(
-    module: &Module,
-    body: &crate::hir::Body,
-    expr: ExprId,
-) -> Option<String> {
-    match &body.exprs[expr] {
-        Expr::Attribute { value, attr } => {
-            Some(format!("{}.{attr}", dotted_path(module, body, *value)?))
-        }
-        Expr::Name(name) => {
-            let item = module.items.iter().rev().find(|item| item.name == *name);
-            Some(match item.map(|item| &item.kind) {
-                Some(ItemKind::Import { path }) => join_path(path),
-                Some(ItemKind::ImportFrom { path, member, .. }) => {
-                    format!("{}.{member}", join_path(path))
-                }
-                _ => name.to_string(),
-            })
-        }
-        _ => None,
-    }
 }
 
 /// The candidate most like `name`, if one is close enough.
@@ -492,6 +384,29 @@ pub(super) fn suggest<'n>(
 }
 
 impl Frame {
+    /// A frame without returns.
+    pub(super) fn new(
+        mode: Mode,
+        file: FileId,
+        function: Option<FunctionRef>,
+        scope: Arc<[Name]>,
+        locals: Locals,
+    ) -> Frame {
+        Frame {
+            mode,
+            file,
+            function,
+            scope,
+            locals,
+            lost: rustc_hash::FxHashMap::default(),
+            returns: Vec::new(),
+            loops: 0,
+            call: FileRange::default(),
+            inlined_at: None,
+            in_default: false,
+        }
+    }
+
     /// Forgets a name, remembering why.
     pub(super) fn lose(&mut self, name: Name, lost: Lost) {
         self.locals.shift_remove(&name);

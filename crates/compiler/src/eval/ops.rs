@@ -30,9 +30,9 @@ impl Evaluator<'_> {
     ) -> Value {
         match (left, right) {
             (Value::Unknown, other) | (other, Value::Unknown) => self.unknown_binary(other),
-            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
-                self.tensor_binary(op, left, right, at, places).map_or(Value::Unknown, Value::Tensor)
-            }
+            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => self
+                .tensor_binary(op, left, right, at, places)
+                .map_or(Value::Unknown, Value::Tensor),
             (Value::Const(a), Value::Const(b)) => self.const_operands(op, a, b, at, places),
             (Value::Tuple(tuple), other) | (other, Value::Tuple(tuple)) => {
                 self.tuple_binary(op, tuple, left, right, other, at)
@@ -181,7 +181,11 @@ impl Evaluator<'_> {
     ) -> Eval<Tensor> {
         let Elem::Num(dtype) = x.elem else {
             let elem = if op == BinaryOp::Div { Elem::Unknown } else { x.elem };
-            return Ok(Tensor { elem, ir: None, ..self.op(Opcode::Add, &[&x, &y], Attrs::None, elem, x.shape.clone()) });
+            return Ok(Tensor {
+                elem,
+                ir: None,
+                ..self.op(Opcode::Add, &[&x, &y], Attrs::None, elem, x.shape.clone())
+            });
         };
         let float = dtype.is_float();
         let opcode = match op {
@@ -297,7 +301,9 @@ impl Evaluator<'_> {
                 Elem::Num(if narrow { DType::Float32 } else { dtype })
             })
         };
-        if lhs.tensor.elem == Elem::Num(DType::Float64) || rhs.tensor.elem == Elem::Num(DType::Float64) {
+        if lhs.tensor.elem == Elem::Num(DType::Float64)
+            || rhs.tensor.elem == Elem::Num(DType::Float64)
+        {
             return Elem::Unknown;
         }
         weak_into(lhs, rhs).or_else(|| weak_into(rhs, lhs)).unwrap_or(Elem::Unknown)
@@ -335,7 +341,9 @@ impl Evaluator<'_> {
             return Ok(());
         }
         let message = if value < 0 && dtype.is_unsigned() {
-            format!("the negative number {value} cannot be combined with the unsigned type `{dtype}`")
+            format!(
+                "the negative number {value} cannot be combined with the unsigned type `{dtype}`"
+            )
         } else {
             format!("{value} is out of the range of `{dtype}`")
         };
@@ -368,7 +376,10 @@ impl Evaluator<'_> {
         let (pointer, offset) = if forward { (lhs, rhs) } else { (rhs, lhs) };
         let offset_at = if forward { places.1 } else { places.0 };
         if !allowed {
-            let message = format!("`{}` is not defined for pointers; only integers can be added or subtracted", symbol(op));
+            let message = format!(
+                "`{}` is not defined for pointers; only integers can be added or subtracted",
+                symbol(op)
+            );
             return Err(self.error(Code::PointerArithmetic, at, message));
         }
         if let Elem::Num(dtype) = offset.tensor.elem
@@ -391,7 +402,8 @@ impl Evaluator<'_> {
         let count = self.offset_for_pointer(count, op == BinaryOp::Sub, offset_at)?;
         let (ptr, count) = self.broadcast(&pointer.tensor, &count, at, places)?;
         let origin = ptr.origin;
-        let result = self.op(Opcode::PtrAdd, &[&ptr, &count], Attrs::None, ptr.elem, ptr.shape.clone());
+        let result =
+            self.op(Opcode::PtrAdd, &[&ptr, &count], Attrs::None, ptr.elem, ptr.shape.clone());
         Ok(Tensor { origin, ..result })
     }
 
@@ -450,7 +462,13 @@ impl Evaluator<'_> {
             Elem::Num(dtype) if dtype.is_int() => {
                 let ones = self.int_constant(-1, dtype);
                 let ones = self.expand_to(&ones, &tensor.shape);
-                Ok(self.op(Opcode::Xor, &[tensor, &ones], Attrs::None, tensor.elem, tensor.shape.clone()))
+                Ok(self.op(
+                    Opcode::Xor,
+                    &[tensor, &ones],
+                    Attrs::None,
+                    tensor.elem,
+                    tensor.shape.clone(),
+                ))
             }
             Elem::Unknown => Ok(Tensor { ir: None, ..tensor.clone() }),
             elem => {
@@ -526,7 +544,9 @@ impl Evaluator<'_> {
         if lhs.tensor.elem.is_ptr() || rhs.tensor.elem.is_ptr() {
             let diagnostic =
                 Diagnostic::new(Code::PointerArithmetic, at, "pointers cannot be compared")
-                    .with_note("convert with `.to(tl.int64)`, or test an optional argument with `is None`");
+                    .with_note(
+                        "convert with `.to(tl.int64)`, or test an optional argument with `is None`",
+                    );
             return Err(self.emit_diagnostic(diagnostic));
         }
         let (x, y) = self.promote_sides(lhs, rhs, false, at, places)?;

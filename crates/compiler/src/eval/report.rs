@@ -21,10 +21,13 @@ impl Evaluator<'_> {
         if let Some(outer) = self.outermost_call() {
             let helper = self.frame().function.as_ref().map(|f| f.function.name.clone());
             let place = helper.map_or_else(String::new, |name| format!(" `{name}`"));
-            diagnostic.related.insert(0, crate::diagnostic::Related {
-                at: inner,
-                message: format!("inside the inlined function{place}"),
-            });
+            diagnostic.related.insert(
+                0,
+                crate::diagnostic::Related {
+                    at: inner,
+                    message: format!("inside the inlined function{place}"),
+                },
+            );
             diagnostic.fixes.clear();
             diagnostic.primary = outer;
         }
@@ -41,20 +44,16 @@ impl Evaluator<'_> {
     }
 
     /// Reports an error without extras.
-    pub(super) fn error(
-        &mut self,
-        code: Code,
-        at: FileRange,
-        message: impl Into<String>,
-    ) -> Stop {
+    pub(super) fn error(&mut self, code: Code, at: FileRange, message: impl Into<String>) -> Stop {
         self.emit_diagnostic(Diagnostic::new(code, at, message))
     }
 
     /// The user's own call, when the text evaluated now was inlined.
     fn outermost_call(&self) -> Option<FileRange> {
-        let inlined = self.frames.iter().position(|frame| {
-            frame.call != FileRange::default() && frame.function.is_some()
-        })?;
+        let inlined = self
+            .frames
+            .iter()
+            .position(|frame| frame.call != FileRange::default() && frame.function.is_some())?;
         Some(self.frames[inlined].call)
     }
 
@@ -66,8 +65,8 @@ impl Evaluator<'_> {
             let Some(data) = self.origins.get(next.0 as usize) else { break };
             match &data.kind {
                 OriginKind::Argument(name) => {
-                    diagnostic = diagnostic
-                        .with_related(data.at, format!("`{name}` is a runtime argument"));
+                    diagnostic =
+                        diagnostic.with_related(data.at, format!("`{name}` is a runtime argument"));
                     let insert = FileRange {
                         file: data.at.file,
                         range: TextRange::empty(data.at.range.end as usize),
@@ -90,8 +89,10 @@ impl Evaluator<'_> {
                         .with_fix(format!("Annotate `{name}` as `tl.constexpr`"), vec![edit]);
                 }
                 OriginKind::Call(name) => {
-                    diagnostic = diagnostic
-                        .with_related(data.at, format!("the result of `{name}` exists at run time"));
+                    diagnostic = diagnostic.with_related(
+                        data.at,
+                        format!("the result of `{name}` exists at run time"),
+                    );
                 }
                 OriginKind::LoopIndex => {
                     diagnostic = diagnostic.with_related(
@@ -135,9 +136,9 @@ impl Evaluator<'_> {
     /// True when a scalar of unknown type is still certain to exist at run time for some launch,
     /// so that using it as a constexpr is an error of the source.
     fn is_certain_runtime(&self, tensor: &Tensor) -> bool {
-        self.origins.get(tensor.origin.0 as usize).is_some_and(|data| {
-            matches!(data.kind, OriginKind::Argument(_) | OriginKind::Derived)
-        })
+        self.origins
+            .get(tensor.origin.0 as usize)
+            .is_some_and(|data| matches!(data.kind, OriginKind::Argument(_) | OriginKind::Derived))
     }
 }
 

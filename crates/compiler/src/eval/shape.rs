@@ -122,8 +122,7 @@ impl Evaluator<'_> {
             let mut dims: SmallVec<[Sym; 3]> = SmallVec::from_iter([Sym::Int(1)]);
             dims.extend(result.shape.dims().unwrap_or_default().iter().cloned());
             let axis = ir::Axis { axis: 0 };
-            result =
-                self.op(Opcode::ExpandDims, &[&result], axis, result.elem, Shape(Some(dims)));
+            result = self.op(Opcode::ExpandDims, &[&result], axis, result.elem, Shape(Some(dims)));
         }
         if result.shape == *shape {
             return result;
@@ -198,11 +197,16 @@ impl Evaluator<'_> {
             if power {
                 continue;
             }
-            let message = format!("extent {axis} of {} is {value}, which is not a power of two", shape_text(shape));
+            let message = format!(
+                "extent {axis} of {} is {value}, which is not a power of two",
+                shape_text(shape)
+            );
             let mut diagnostic = Diagnostic::new(Code::PowerOfTwo, at, message);
             if value > 2 {
                 let next = (value as u128).next_power_of_two();
-                diagnostic = diagnostic.with_note(format!("the next power of two is {next}; mask off what is too much"));
+                diagnostic = diagnostic.with_note(format!(
+                    "the next power of two is {next}; mask off what is too much"
+                ));
             }
             return Err(self.emit_diagnostic(diagnostic));
         }

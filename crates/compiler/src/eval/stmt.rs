@@ -200,7 +200,8 @@ impl Evaluator<'_> {
             Expr::Subscript { value: object, .. } if self.frame().mode == Mode::Jit => {
                 let object = self.quietly(|this| this.expr(source, *object));
                 if !object.is_unknown() {
-                    let note = "build a new tile with `tl.where`, or store to memory with `tl.store`";
+                    let note =
+                        "build a new tile with `tl.where`, or store to memory with `tl.store`";
                     self.unsupported("assignment to an element", note, at);
                 }
             }
@@ -244,7 +245,8 @@ impl Evaluator<'_> {
             }
         };
         if matches!(value, Value::Tuple(_)) && items.len() < targets.len() {
-            let message = format!("{} targets, but the tuple has {} elements", targets.len(), items.len());
+            let message =
+                format!("{} targets, but the tuple has {} elements", targets.len(), items.len());
             self.error(Code::BadUnpack, at, message);
         }
         for (index, &target) in targets.iter().enumerate() {
@@ -345,7 +347,8 @@ impl Evaluator<'_> {
         let Expr::Name(name) = &source.body.exprs[target] else { return };
         if let Some(earlier) = self.frame().locals.get(name) {
             let earlier = FileRange { file: source.file, range: earlier.at };
-            let message = format!("`{name}` is already defined; a `tl.constexpr` cannot be assigned again");
+            let message =
+                format!("`{name}` is already defined; a `tl.constexpr` cannot be assigned again");
             let diagnostic = Diagnostic::new(Code::ConstexprReassigned, source.at(target), message)
                 .with_related(earlier, "first defined here");
             self.emit_diagnostic(diagnostic);
@@ -358,7 +361,11 @@ impl Evaluator<'_> {
     }
 
     /// True for `tl.constexpr`, also as a string.
-    pub(super) fn is_constexpr_annotation(&mut self, source: Source<'_>, annotation: ExprId) -> bool {
+    pub(super) fn is_constexpr_annotation(
+        &mut self,
+        source: Source<'_>,
+        annotation: ExprId,
+    ) -> bool {
         match &source.body.exprs[annotation] {
             Expr::Literal(crate::hir::Literal::Str(text)) => text.ends_with("constexpr"),
             Expr::Name(_) | Expr::Attribute { .. } => matches!(
@@ -415,8 +422,7 @@ impl Evaluator<'_> {
             Value::Const(Const::None | Const::DType(_) | Const::Str(_) | Const::Symbol(_)) => value,
             Value::Const(_) => self.to_tensor(&value, at).map_or(Value::Unknown, Value::Tensor),
             Value::Tuple(tuple) => {
-                let items =
-                    tuple.items.iter().map(|item| self.decay(item.clone(), at)).collect();
+                let items = tuple.items.iter().map(|item| self.decay(item.clone(), at)).collect();
                 Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
             }
             _ => value,

@@ -91,9 +91,9 @@ impl BodyTypes {
 fn reason(kind: &OriginKind) -> Option<String> {
     match kind {
         OriginKind::Argument(name) => Some(format!("`{name}` is a runtime argument")),
-        OriginKind::Literal(name) => {
-            Some(format!("assigning a literal to `{name}` makes a tensor; annotate `: tl.constexpr`"))
-        }
+        OriginKind::Literal(name) => Some(format!(
+            "assigning a literal to `{name}` makes a tensor; annotate `: tl.constexpr`"
+        )),
         OriginKind::Call(name) => Some(format!("the result of `{name}`")),
         OriginKind::LoopIndex => Some("the index of a run-time loop".to_owned()),
         OriginKind::Derived => None,

@@ -81,8 +81,7 @@ impl Evaluator<'_> {
         let types: Option<Vec<ir::Type>> =
             results.iter().map(|result| ir_type(result.elem, &result.shape)).collect();
         let operands: Option<Vec<ir::Value>> = inputs.iter().map(|input| input.ir).collect();
-        let (Some(types), Some(operands), Some(emitter)) =
-            (types, operands, self.emitter.as_mut())
+        let (Some(types), Some(operands), Some(emitter)) = (types, operands, self.emitter.as_mut())
         else {
             return results;
         };

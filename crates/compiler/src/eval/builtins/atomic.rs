@@ -10,17 +10,21 @@ use crate::ir::{self, AtomicOp, Attrs, MemoryOrder, MemoryScope, Opcode};
 
 impl Evaluator<'_> {
     fn ordering(&mut self, call: &Call) -> Eval<(MemoryOrder, MemoryScope)> {
-        let order = self.option(call, "sem", &[
-            ("acq_rel", MemoryOrder::AcqRel),
-            ("acquire", MemoryOrder::Acquire),
-            ("release", MemoryOrder::Release),
-            ("relaxed", MemoryOrder::Relaxed),
-        ])?;
-        let scope = self.option(call, "scope", &[
-            ("gpu", MemoryScope::Gpu),
-            ("cta", MemoryScope::Cta),
-            ("sys", MemoryScope::Sys),
-        ])?;
+        let order = self.option(
+            call,
+            "sem",
+            &[
+                ("acq_rel", MemoryOrder::AcqRel),
+                ("acquire", MemoryOrder::Acquire),
+                ("release", MemoryOrder::Release),
+                ("relaxed", MemoryOrder::Relaxed),
+            ],
+        )?;
+        let scope = self.option(
+            call,
+            "scope",
+            &[("gpu", MemoryScope::Gpu), ("cta", MemoryScope::Cta), ("sys", MemoryScope::Sys)],
+        )?;
         Ok((order.unwrap_or(MemoryOrder::AcqRel), scope.unwrap_or(MemoryScope::Gpu)))
     }
 
@@ -28,8 +32,8 @@ impl Evaluator<'_> {
     fn check_atomic(&mut self, op: AtomicOp, dtype: DType, call: &Call) -> Eval<()> {
         let half = matches!(dtype, DType::Float16 | DType::BFloat16);
         let small = dtype.bits() < 16 || matches!(dtype, DType::Int16 | DType::UInt16);
-        let float_bits = dtype.is_float()
-            && matches!(op, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor);
+        let float_bits =
+            dtype.is_float() && matches!(op, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor);
         if small || (half && op != AtomicOp::Add) || float_bits {
             let message =
                 format!("`{}` is not available for `{dtype}`", call.builtin.display_name());

@@ -61,12 +61,13 @@ impl Evaluator<'_> {
             Value::Const(constant @ (Const::Int(_) | Const::Bool(_))) => {
                 Ok(self.scalar_constant(constant, dtype))
             }
-            Value::Const(Const::Symbol(_)) => {
-                Ok(Tensor::new(Elem::Num(dtype), Shape::scalar()))
-            }
+            Value::Const(Const::Symbol(_)) => Ok(Tensor::new(Elem::Num(dtype), Shape::scalar())),
             Value::Tensor(tensor) => {
                 if tensor.is_block() {
-                    let message = format!("{what} must be scalars, but this has shape {}", shape_text(&tensor.shape));
+                    let message = format!(
+                        "{what} must be scalars, but this has shape {}",
+                        shape_text(&tensor.shape)
+                    );
                     return Err(self.error(Code::BlockPointer, at, message));
                 }
                 if tensor.elem.num().is_some_and(DType::is_float) || tensor.elem.is_ptr() {
@@ -78,7 +79,10 @@ impl Evaluator<'_> {
             }
             Value::Unknown => Err(Stop::Unknown),
             other => {
-                let message = format!("{what} must be integers, but this is {}", super::super::report::a(other));
+                let message = format!(
+                    "{what} must be integers, but this is {}",
+                    super::super::report::a(other)
+                );
                 Err(self.error(Code::BlockPointer, at, message))
             }
         }
@@ -96,7 +100,10 @@ impl Evaluator<'_> {
         }
         let base = self.pointer_arg(call)?;
         if base.is_block() {
-            let message = format!("the base must be one pointer, but it has shape {}", shape_text(&base.shape));
+            let message = format!(
+                "the base must be one pointer, but it has shape {}",
+                shape_text(&base.shape)
+            );
             return Err(self.error(Code::BlockPointer, call.place("base"), message));
         }
         let extents = extents_of(&call.value("block_shape"));
@@ -110,10 +117,17 @@ impl Evaluator<'_> {
         };
         let block = Shape(Some(extents));
         let int64 = DType::Int64;
-        let shape = self.scalar_list(&call.value("shape"), int64, "extents", call.place("shape"))?;
-        let strides = self.scalar_list(&call.value("strides"), int64, "strides", call.place("strides"))?;
+        let shape =
+            self.scalar_list(&call.value("shape"), int64, "extents", call.place("shape"))?;
+        let strides =
+            self.scalar_list(&call.value("strides"), int64, "strides", call.place("strides"))?;
         self.refuse_wide_offsets(&call.value("offsets"), call.place("offsets"))?;
-        let offsets = self.scalar_list(&call.value("offsets"), DType::Int32, "offsets", call.place("offsets"))?;
+        let offsets = self.scalar_list(
+            &call.value("offsets"),
+            DType::Int32,
+            "offsets",
+            call.place("offsets"),
+        )?;
         let rank = block.rank().unwrap_or(0);
         if [shape.len(), strides.len(), offsets.len()].iter().any(|&len| len != rank) {
             let message = "shape, strides, offsets and block_shape need one length";
@@ -126,9 +140,7 @@ impl Evaluator<'_> {
 
     /// Offsets of block pointers have 32 bits.
     fn refuse_wide_offsets(&mut self, value: &Value, at: FileRange) -> Eval<()> {
-        let wide = |item: &Value| {
-            matches!(item, Value::Tensor(tensor) if tensor.elem == Elem::Num(DType::Int64))
-        };
+        let wide = |item: &Value| matches!(item, Value::Tensor(tensor) if tensor.elem == Elem::Num(DType::Int64));
         let found = match value {
             Value::Tuple(tuple) => tuple.items.iter().any(wide),
             other => wide(other),
@@ -165,7 +177,10 @@ impl Evaluator<'_> {
                 Value::Unknown => Err(Stop::Unknown),
                 Value::Tensor(tensor) if tensor.elem.is_unknown() => Err(Stop::Unknown),
                 other => {
-                    let message = format!("`tl.advance` needs a block pointer, but this is {}", super::super::report::a(&other));
+                    let message = format!(
+                        "`tl.advance` needs a block pointer, but this is {}",
+                        super::super::report::a(&other)
+                    );
                     Err(self.error(Code::BlockPointer, call.place_nth(0), message))
                 }
             };
@@ -173,7 +188,11 @@ impl Evaluator<'_> {
         self.refuse_wide_offsets(&call.nth(1), call.place_nth(1))?;
         let deltas = self.scalar_list(&call.nth(1), DType::Int32, "offsets", call.place_nth(1))?;
         if deltas.len() != block.offsets.len() {
-            let message = format!("the block pointer has {} axes, but {} offsets are given", block.offsets.len(), deltas.len());
+            let message = format!(
+                "the block pointer has {} axes, but {} offsets are given",
+                block.offsets.len(),
+                deltas.len()
+            );
             return Err(self.error(Code::BlockPointer, call.at, message));
         }
         let offsets = block
@@ -199,7 +218,8 @@ impl Evaluator<'_> {
         for axis in axes {
             let Some(axis) = axis.int() else { return Err(Stop::Unknown) };
             if !(0..rank as i128).contains(&axis) {
-                let message = format!("the block has {rank} axes, so there is no axis {axis} to check");
+                let message =
+                    format!("the block has {rank} axes, so there is no axis {axis} to check");
                 return Err(self.error(Code::BlockPointer, at, message));
             }
             if out.contains(&(axis as usize)) {
@@ -242,7 +262,8 @@ impl Evaluator<'_> {
                     None => inside,
                     Some(mask) => {
                         let shape = broadcast_known(&mask.shape, &inside.shape);
-                        let (a, b) = (self.expand_to(&mask, &shape), self.expand_to(&inside, &shape));
+                        let (a, b) =
+                            (self.expand_to(&mask, &shape), self.expand_to(&inside, &shape));
                         self.op(Opcode::And, &[&a, &b], Attrs::None, Elem::BOOL, shape)
                     }
                 });
@@ -283,17 +304,22 @@ impl Evaluator<'_> {
     }
 
     fn padding(&mut self, call: &Call, elem: Elem) -> Eval<Padding> {
-        let padding = self.option(call, "padding_option", &[
-            ("", Padding::Zero),
-            ("zero", Padding::Zero),
-            ("nan", Padding::Nan),
-        ])?;
+        let padding = self.option(
+            call,
+            "padding_option",
+            &[("", Padding::Zero), ("zero", Padding::Zero), ("nan", Padding::Nan)],
+        )?;
         let padding = padding.unwrap_or(Padding::Zero);
         self.check_padding(padding, elem, call.place("padding_option"))?;
         Ok(padding)
     }
 
-    pub(super) fn check_padding(&mut self, padding: Padding, elem: Elem, at: FileRange) -> Eval<()> {
+    pub(super) fn check_padding(
+        &mut self,
+        padding: Padding,
+        elem: Elem,
+        at: FileRange,
+    ) -> Eval<()> {
         if padding == Padding::Nan && elem.num().is_some_and(DType::is_int) {
             let message = format!("NaN cannot pad a block of `{elem}`");
             return Err(self.error(Code::BlockPointer, at, message));
@@ -383,7 +409,10 @@ impl Evaluator<'_> {
             let diagnostic = Diagnostic::new(
                 Code::BlockPointer,
                 call.place_nth(1),
-                format!("a store through a block pointer needs `{elem}` exactly, but the value is `{}`", value.elem),
+                format!(
+                    "a store through a block pointer needs `{elem}` exactly, but the value is `{}`",
+                    value.elem
+                ),
             )
             .with_note("convert with `.to(...)`");
             return Err(self.emit_diagnostic(diagnostic));

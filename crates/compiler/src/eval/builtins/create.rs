@@ -40,7 +40,8 @@ impl Evaluator<'_> {
             if let Some(value) = bound.int()
                 && !(0..1i128 << 32).contains(&value)
             {
-                let message = format!("the bounds of `tl.arange` are from 0 to 2^32 - 1, not {value}");
+                let message =
+                    format!("the bounds of `tl.arange` are from 0 to 2^32 - 1, not {value}");
                 return Err(self.error(Code::ArangeBound, call.at, message));
             }
         }
@@ -82,7 +83,9 @@ impl Evaluator<'_> {
                 self.integer_symbols.extend(sym.atoms());
                 Ok(sym)
             }
-            other => Err(self.not_constexpr(Code::ArangeBound, "a bound of `tl.arange`", &other, at)),
+            other => {
+                Err(self.not_constexpr(Code::ArangeBound, "a bound of `tl.arange`", &other, at))
+            }
         }
     }
 
@@ -108,7 +111,9 @@ impl Evaluator<'_> {
                 let message = format!("an extent must be an integer, not {constant}");
                 Err(self.error(Code::ShapeExtent, at, message))
             }
-            Some(other) => Err(self.not_constexpr(Code::ShapeExtent, "an extent of a shape", &other, at)),
+            Some(other) => {
+                Err(self.not_constexpr(Code::ShapeExtent, "an extent of a shape", &other, at))
+            }
         }
     }
 
@@ -176,15 +181,15 @@ impl Evaluator<'_> {
             self.check_supported(dtype, call.place("dtype"))?;
         }
         let scalar = match value {
-            Value::Const(Const::Symbol(_)) | Value::Unknown => {
-                Tensor::new(elem, Shape::scalar())
-            }
+            Value::Const(Const::Symbol(_)) | Value::Unknown => Tensor::new(elem, Shape::scalar()),
             Value::Const(constant) => match elem {
                 Elem::Num(dtype) => self.fill_constant(constant, dtype, at)?,
                 _ => Tensor::new(elem, Shape::scalar()),
             },
             Value::Tensor(tensor) => {
-                if tensor.is_block() && tensor.shape.numel().and_then(|n| n.int()).is_none_or(|n| n > 1) {
+                if tensor.is_block()
+                    && tensor.shape.numel().and_then(|n| n.int()).is_none_or(|n| n > 1)
+                {
                     let message = "the value of `tl.full` must be a scalar";
                     return Err(self.error(Code::ShapeExtent, at, message));
                 }
@@ -197,7 +202,10 @@ impl Evaluator<'_> {
                 self.cast(&scalar, elem, at)?
             }
             other => {
-                let message = format!("the value must be a number, but this is {}", super::super::report::a(other));
+                let message = format!(
+                    "the value must be a number, but this is {}",
+                    super::super::report::a(other)
+                );
                 return Err(self.error(Code::NotATensor, at, message));
             }
         };

@@ -34,8 +34,14 @@ impl Evaluator<'_> {
         }
         self.check_last_extent(&base, &block, call)?;
         self.check_last_stride(call)?;
-        let shape = self.scalar_list(&call.value("shape"), DType::Int32, "extents", call.place("shape"))?;
-        let strides = self.scalar_list(&call.value("strides"), DType::Int64, "strides", call.place("strides"))?;
+        let shape =
+            self.scalar_list(&call.value("shape"), DType::Int32, "extents", call.place("shape"))?;
+        let strides = self.scalar_list(
+            &call.value("strides"),
+            DType::Int64,
+            "strides",
+            call.place("strides"),
+        )?;
         if shape.len() != rank || strides.len() != rank {
             let message = format!(
                 "the block has {rank} axes, but {} extents and {} strides are given",
@@ -45,11 +51,11 @@ impl Evaluator<'_> {
             return Err(self.error(Code::Descriptor, call.at, message));
         }
         self.check_extents(&block, call.place("block_shape"))?;
-        let padding = self.option(call, "padding_option", &[
-            ("", Padding::Zero),
-            ("zero", Padding::Zero),
-            ("nan", Padding::Nan),
-        ])?;
+        let padding = self.option(
+            call,
+            "padding_option",
+            &[("", Padding::Zero), ("zero", Padding::Zero), ("nan", Padding::Nan)],
+        )?;
         let padding = padding.unwrap_or(Padding::Zero);
         self.check_padding(padding, base.elem.pointee(), call.place("padding_option"))?;
         let nan_padding = padding == Padding::Nan;
@@ -97,21 +103,18 @@ impl Evaluator<'_> {
             Value::Unknown | Value::Const(Const::Symbol(_)) => Err(Stop::Unknown),
             Value::Tensor(tensor) if tensor.elem.is_unknown() => Err(Stop::Unknown),
             other => {
-                let message = format!("expected a tensor descriptor, but this is {}", super::super::report::a(&other));
+                let message = format!(
+                    "expected a tensor descriptor, but this is {}",
+                    super::super::report::a(&other)
+                );
                 Err(self.error(Code::Descriptor, call.place_nth(0), message))
             }
         }
     }
 
-    fn descriptor_offsets(
-        &mut self,
-        descriptor: &Descriptor,
-        call: &Call,
-    ) -> Eval<Vec<Tensor>> {
+    fn descriptor_offsets(&mut self, descriptor: &Descriptor, call: &Call) -> Eval<Vec<Tensor>> {
         let offsets = call.value("offsets");
-        let wide = |item: &Value| {
-            matches!(item, Value::Tensor(tensor) if tensor.elem == Elem::Num(DType::Int64))
-        };
+        let wide = |item: &Value| matches!(item, Value::Tensor(tensor) if tensor.elem == Elem::Num(DType::Int64));
         if let Value::Tuple(tuple) = &offsets
             && tuple.items.iter().any(wide)
         {
@@ -233,11 +236,8 @@ impl Evaluator<'_> {
             &all,
         );
         let value = self.expand_to(&value, &descriptor.block);
-        let atomic = ir::Atomic {
-            op,
-            order: ir::MemoryOrder::Relaxed,
-            scope: ir::MemoryScope::Gpu,
-        };
+        let atomic =
+            ir::Atomic { op, order: ir::MemoryOrder::Relaxed, scope: ir::MemoryScope::Gpu };
         self.atomic_op(&addresses.ptr, &value, addresses.mask.as_ref(), atomic)?;
         Ok(Value::NONE)
     }
@@ -260,7 +260,10 @@ impl Evaluator<'_> {
             return Err(self.error(Code::Descriptor, call.at, message));
         }
         if count.len() != 1 || count[0].int().is_some_and(|rows| rows < 8) {
-            let message = format!("gather and scatter need at least 8 row offsets, but these have shape {}", shape_text(&rows.shape));
+            let message = format!(
+                "gather and scatter need at least 8 row offsets, but these have shape {}",
+                shape_text(&rows.shape)
+            );
             return Err(self.error(Code::Descriptor, call.place("x_offsets"), message));
         }
         let bits = descriptor.base.elem.pointee().bits().unwrap_or(32);
@@ -268,7 +271,10 @@ impl Evaluator<'_> {
         if let Some(columns) = block[1].int()
             && columns < least
         {
-            let message = format!("gather and scatter of `{}` need at least {least} columns, not {columns}", descriptor.base.elem.pointee());
+            let message = format!(
+                "gather and scatter of `{}` need at least {least} columns, not {columns}",
+                descriptor.base.elem.pointee()
+            );
             return Err(self.error(Code::Descriptor, call.at, message));
         }
         let column = self.scalar_list(

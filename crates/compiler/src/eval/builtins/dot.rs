@@ -96,7 +96,11 @@ impl Evaluator<'_> {
         }
         let lower = match call.given("input_precision") {
             Some(Value::Const(Const::Str(text))) => text.to_ascii_lowercase(),
-            _ => return Ok(self.option(call, "input_precision", &choices)?.unwrap_or(DotPrecision::Tf32)),
+            _ => {
+                return Ok(self
+                    .option(call, "input_precision", &choices)?
+                    .unwrap_or(DotPrecision::Tf32));
+            }
         };
         match choices.iter().find(|(name, _)| *name == lower) {
             Some((_, precision)) => Ok(*precision),
@@ -107,7 +111,12 @@ impl Evaluator<'_> {
         }
     }
 
-    fn check_dot_types(&mut self, lhs: &Tensor, rhs: &Tensor, call: &Call) -> Eval<(Tensor, Tensor)> {
+    fn check_dot_types(
+        &mut self,
+        lhs: &Tensor,
+        rhs: &Tensor,
+        call: &Call,
+    ) -> Eval<(Tensor, Tensor)> {
         let (Elem::Num(a), Elem::Num(b)) = (lhs.elem, rhs.elem) else {
             return Ok((lhs.clone(), rhs.clone()));
         };
@@ -118,7 +127,11 @@ impl Evaluator<'_> {
         let supported = |dtype: DType| {
             matches!(
                 dtype,
-                DType::Int8 | DType::UInt8 | DType::Float16 | DType::BFloat16 | DType::Float32
+                DType::Int8
+                    | DType::UInt8
+                    | DType::Float16
+                    | DType::BFloat16
+                    | DType::Float32
                     | DType::Float64
             )
         };
@@ -132,7 +145,8 @@ impl Evaluator<'_> {
             }
         }
         if a != b {
-            let message = format!("both operands of `tl.dot` need one type, but these are `{a}` and `{b}`");
+            let message =
+                format!("both operands of `tl.dot` need one type, but these are `{a}` and `{b}`");
             let diagnostic = Diagnostic::new(Code::DotType, call.at, message)
                 .with_related(places.0, format!("this is `{a}`"))
                 .with_related(places.1, format!("this is `{b}`"))
@@ -224,7 +238,9 @@ impl Evaluator<'_> {
         if k >= minimum {
             return Ok(());
         }
-        let message = format!("`tl.dot` on `{dtype}` needs an inner extent K of at least {minimum}, but it is {k}");
+        let message = format!(
+            "`tl.dot` on `{dtype}` needs an inner extent K of at least {minimum}, but it is {k}"
+        );
         let diagnostic = Diagnostic::new(Code::DotShape, call.at, message)
             .with_note("for small products use `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`");
         Err(self.emit_diagnostic(diagnostic))
@@ -287,10 +303,12 @@ impl Evaluator<'_> {
         };
         let differs = !acc.elem.is_unknown() && !expected.is_unknown() && acc.elem != expected;
         if differs {
-            let message = format!("the accumulator is `{}`, but the product is `{expected}`", acc.elem);
+            let message =
+                format!("the accumulator is `{}`, but the product is `{expected}`", acc.elem);
             let mut diagnostic = Diagnostic::new(Code::DotType, at, message);
             if let Elem::Num(dtype) = acc.elem {
-                diagnostic = diagnostic.with_note(format!("pass `out_dtype=tl.{}`", dtype.member()));
+                diagnostic =
+                    diagnostic.with_note(format!("pass `out_dtype=tl.{}`", dtype.member()));
             }
             return Err(self.emit_diagnostic(diagnostic));
         }
@@ -337,14 +355,16 @@ impl Evaluator<'_> {
             return Err(self.error(Code::DotShape, call.at, message));
         }
         let rank = a.len();
-        let double = |extent: &Sym, yes: bool| if yes { extent.mul(&Sym::Int(2)) } else { extent.clone() };
+        let double =
+            |extent: &Sym, yes: bool| if yes { extent.mul(&Sym::Int(2)) } else { extent.clone() };
         let packed = |format| format == ScaledFormat::E2M1;
         let k_lhs = double(&a[rank - 1], packed(lhs_format) && lhs_k_pack);
         let k_rhs = double(&b[rank - 2], packed(rhs_format) && rhs_k_pack);
         let m = double(&a[rank - 2], packed(lhs_format) && !lhs_k_pack);
         let n = double(&b[rank - 1], packed(rhs_format) && !rhs_k_pack);
         if k_lhs.certainly_differs(&k_rhs) {
-            let message = format!("the inner extents {k_lhs} and {k_rhs} of `tl.dot_scaled` differ");
+            let message =
+                format!("the inner extents {k_lhs} and {k_rhs} of `tl.dot_scaled` differ");
             return Err(self.error(Code::DotShape, call.at, message));
         }
         self.check_scale(lhs_scale.as_ref(), &m, &k_lhs, "lhs_scale", call)?;
@@ -358,10 +378,8 @@ impl Evaluator<'_> {
             Some(acc) => acc,
             None => self.zero_tile(elem, &shape),
         };
-        let attrs =
-            ir::DotScaled { lhs: lhs_format, rhs: rhs_format, lhs_k_pack, rhs_k_pack };
-        let operands =
-            [Some(&lhs), lhs_scale.as_ref(), Some(&rhs), rhs_scale.as_ref(), Some(&acc)];
+        let attrs = ir::DotScaled { lhs: lhs_format, rhs: rhs_format, lhs_k_pack, rhs_k_pack };
+        let operands = [Some(&lhs), lhs_scale.as_ref(), Some(&rhs), rhs_scale.as_ref(), Some(&acc)];
         Ok(Value::Tensor(self.op_optional(Opcode::DotScaled, &operands, attrs, elem, shape)))
     }
 
@@ -406,13 +424,17 @@ impl Evaluator<'_> {
     }
 
     fn scaled_format(&mut self, call: &Call, name: &str) -> Eval<ScaledFormat> {
-        let format = self.option(call, name, &[
-            ("e2m1", ScaledFormat::E2M1),
-            ("e4m3", ScaledFormat::E4M3),
-            ("e5m2", ScaledFormat::E5M2),
-            ("bf16", ScaledFormat::Bf16),
-            ("fp16", ScaledFormat::Fp16),
-        ])?;
+        let format = self.option(
+            call,
+            name,
+            &[
+                ("e2m1", ScaledFormat::E2M1),
+                ("e4m3", ScaledFormat::E4M3),
+                ("e5m2", ScaledFormat::E5M2),
+                ("bf16", ScaledFormat::Bf16),
+                ("fp16", ScaledFormat::Fp16),
+            ],
+        )?;
         format.ok_or(Stop::Unknown)
     }
 

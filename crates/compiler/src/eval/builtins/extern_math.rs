@@ -32,8 +32,7 @@ impl Evaluator<'_> {
         let shape = args[0].shape.clone();
         let operands: Vec<Option<&Tensor>> = args.iter().map(Some).collect();
         let attrs = ir::Extern { symbol: symbol.into() };
-        let value =
-            self.op_optional(Opcode::Extern, &operands, attrs, Elem::Num(result), shape);
+        let value = self.op_optional(Opcode::Extern, &operands, attrs, Elem::Num(result), shape);
         if function.is_predicate() {
             return Ok(Value::Tensor(self.cast(&value, Elem::BOOL, call.at)?));
         }
@@ -46,7 +45,8 @@ impl Evaluator<'_> {
         for arg in &args[1..] {
             let at = call.at;
             let next = Value::Tensor(arg.clone());
-            let promoted = self.quietly(|this| this.promote_pair(&common, &next, false, at, (at, at)));
+            let promoted =
+                self.quietly(|this| this.promote_pair(&common, &next, false, at, (at, at)));
             if let Ok((tensor, _)) = promoted {
                 common = Value::Tensor(tensor);
             }

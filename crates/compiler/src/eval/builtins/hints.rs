@@ -31,7 +31,12 @@ impl Evaluator<'_> {
             if value.is_unknown() {
                 return Ok(Value::Tensor(input));
             }
-            return Err(self.not_constexpr(Code::NotConstexpr, &format!("`values` of `{name}`"), &value, at));
+            return Err(self.not_constexpr(
+                Code::NotConstexpr,
+                &format!("`values` of `{name}`"),
+                &value,
+                at,
+            ));
         };
         let rule = call.builtin.rule;
         let expected = match (input.shape.rank(), rule) {
@@ -41,7 +46,10 @@ impl Evaluator<'_> {
         };
         let open = input.elem.is_unknown();
         if !open && values.len() != expected {
-            let message = format!("`{name}` needs {expected} values, one per axis, but {} are given", values.len());
+            let message = format!(
+                "`{name}` needs {expected} values, one per axis, but {} are given",
+                values.len()
+            );
             return Err(self.error(Code::HintLength, at, message));
         }
         let longs: Option<SmallVec<[i64; 4]>> =
@@ -71,7 +79,10 @@ impl Evaluator<'_> {
             }
             Value::Const(_) | Value::Unknown => {}
             other => {
-                let message = format!("`tl.assume` needs a condition, but this is {}", super::super::report::a(&other));
+                let message = format!(
+                    "`tl.assume` needs a condition, but this is {}",
+                    super::super::report::a(&other)
+                );
                 return Err(self.error(Code::BadCondition, call.at, message));
             }
         }

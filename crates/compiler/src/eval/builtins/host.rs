@@ -219,7 +219,11 @@ impl Evaluator<'_> {
             }
             (Rule::HostNextPowerOf2, Some(Const::Symbol(sym)), _) => {
                 let text = Sym::atom(format!("next_power_of_2({sym})"));
-                if sym.is_opaque() { Ok(self.fresh_const()) } else { Ok(Value::Const(Const::Symbol(text))) }
+                if sym.is_opaque() {
+                    Ok(self.fresh_const())
+                } else {
+                    Ok(Value::Const(Const::Symbol(text)))
+                }
             }
             _ => Ok(self.fresh_const()),
         }

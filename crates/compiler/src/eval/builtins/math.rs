@@ -2,7 +2,7 @@
 
 use super::super::call::Call;
 use super::super::dtype::{DType, Elem};
-use super::super::value::{Const, Shape, Tensor, Value};
+use super::super::value::{Const, Tensor, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, CompareOp};
@@ -24,7 +24,8 @@ impl Evaluator<'_> {
     fn need_float(&mut self, value: &Tensor, allowed: &[DType], call: &Call) -> Eval<()> {
         let Some(dtype) = value.elem.num() else {
             if value.elem.is_ptr() {
-                let message = format!("`{}` needs numbers, not pointers", call.builtin.display_name());
+                let message =
+                    format!("`{}` needs numbers, not pointers", call.builtin.display_name());
                 return Err(self.error(Code::FloatRequired, call.at, message));
             }
             return Ok(());
@@ -107,15 +108,23 @@ impl Evaluator<'_> {
             let message = format!("`tl.umulhi` needs integers of 32 or 64 bits, not `{dtype}`");
             return Err(self.error(Code::BadOperand, call.at, message));
         }
-        Ok(Value::Tensor(self.op(Opcode::MulHighU, &[&x, &y], Attrs::None, x.elem, x.shape.clone())))
+        Ok(Value::Tensor(self.op(
+            Opcode::MulHighU,
+            &[&x, &y],
+            Attrs::None,
+            x.elem,
+            x.shape.clone(),
+        )))
     }
 
     pub(super) fn fma(&mut self, call: &Call) -> Eval<Value> {
         let weak = self.is_3_9();
         let place = |index| call.place_nth(index);
-        let (x, y) = self.promote_pair(&call.nth(0), &call.nth(1), weak, call.at, (place(0), place(1)))?;
+        let (x, y) =
+            self.promote_pair(&call.nth(0), &call.nth(1), weak, call.at, (place(0), place(1)))?;
         let first = Value::Tensor(x);
-        let (x, z) = self.promote_pair(&first, &call.nth(2), weak, call.at, (place(0), place(2)))?;
+        let (x, z) =
+            self.promote_pair(&first, &call.nth(2), weak, call.at, (place(0), place(2)))?;
         let (z_value, y_value) = (Value::Tensor(z), Value::Tensor(y));
         let (z, y) = self.promote_pair(&z_value, &y_value, weak, call.at, (place(2), place(1)))?;
         let (x, y) = self.broadcast(&x, &y, call.at, (place(0), place(1)))?;
@@ -192,7 +201,8 @@ impl Evaluator<'_> {
         let (min, max) = (self.literal_or_wide(call, 1)?, self.literal_or_wide(call, 2)?);
         let place = |index| call.place_nth(index);
         let (x1, low) = self.promote_pair(&x, &min, weak, call.at, (place(0), place(1)))?;
-        let (x2, high) = self.promote_pair(&Value::Tensor(x1), &max, weak, call.at, (place(0), place(2)))?;
+        let (x2, high) =
+            self.promote_pair(&Value::Tensor(x1), &max, weak, call.at, (place(0), place(2)))?;
         let low = self.cast(&low, x2.elem, call.at)?;
         let low = self.expand_to(&low, &x2.shape);
         if let Some(dtype) = x2.elem.num()
@@ -271,7 +281,8 @@ impl Evaluator<'_> {
     pub(super) fn cdiv(&mut self, call: &Call) -> Eval<Value> {
         let (x, div) = (call.nth(0), call.nth(1));
         let (at, places) = (call.at, (call.place_nth(0), call.place_nth(1)));
-        if let (Value::Const(Const::Symbol(_)), _) | (_, Value::Const(Const::Symbol(_))) = (&x, &div)
+        if let (Value::Const(Const::Symbol(_)), _) | (_, Value::Const(Const::Symbol(_))) =
+            (&x, &div)
             && matches!((&x, &div), (Value::Const(_), Value::Const(_)))
         {
             let result = self.ceil_division(&x, &div, at, places);
@@ -322,12 +333,19 @@ impl Evaluator<'_> {
         let at = call.at;
         let max = self.max_along(&x, Some(axis), keep, at)?;
         let x_value = Value::Tensor(x);
-        let shifted = self.tensor_binary(BinaryOp::Sub, &x_value, &Value::Tensor(max), at, (at, at))?;
+        let shifted =
+            self.tensor_binary(BinaryOp::Sub, &x_value, &Value::Tensor(max), at, (at, at))?;
         self.need_float(&shifted, &[DType::Float32, DType::Float64], call)?;
         let exp = self.unary_op(Opcode::Exp, &shifted);
         let sum = self.sum_along(&exp, Some(axis), keep, at)?;
         let (num, den) = self.broadcast(&exp, &sum, at, (at, at))?;
-        Ok(Value::Tensor(self.op(Opcode::FDiv, &[&num, &den], Attrs::None, num.elem, num.shape.clone())))
+        Ok(Value::Tensor(self.op(
+            Opcode::FDiv,
+            &[&num, &den],
+            Attrs::None,
+            num.elem,
+            num.shape.clone(),
+        )))
     }
 
     pub(super) fn swizzle2d(&mut self, call: &Call) -> Eval<Value> {
@@ -351,15 +369,5 @@ impl Evaluator<'_> {
         let new_i = op(self, BinaryOp::Add, &offset, &row);
         let new_j = op(self, BinaryOp::FloorDiv, &within, &size);
         Ok(Value::tuple(vec![new_i, new_j]))
-    }
-
-    /// A scalar or tile of `elem` at the shape of `like`.
-    pub(super) fn like(&self, like: &Tensor, elem: Elem) -> Tensor {
-        Tensor { elem, shape: like.shape.clone(), ir: None, origin: like.origin }
-    }
-
-    /// An unknown scalar.
-    pub(super) fn unknown_scalar(&self) -> Tensor {
-        Tensor::new(Elem::Unknown, Shape::scalar())
     }
 }

@@ -124,7 +124,12 @@ impl Evaluator<'_> {
         let mask = self.to_tensor(&value, at)?;
         match mask.elem {
             Elem::Num(DType::Int1) => Ok(Some(mask)),
-            Elem::Unknown => Ok(Some(Tensor { elem: Elem::BOOL, shape: self.open_shape(&mask), ir: None, origin: Origin::NONE })),
+            Elem::Unknown => Ok(Some(Tensor {
+                elem: Elem::BOOL,
+                shape: self.open_shape(&mask),
+                ir: None,
+                origin: Origin::NONE,
+            })),
             elem => {
                 let diagnostic = Diagnostic::new(
                     Code::MaskType,
@@ -203,10 +208,8 @@ impl Evaluator<'_> {
 
     fn scalar_only(&mut self, value: Option<&Tensor>, what: &str, call: &Call) -> Eval<()> {
         let Some(tile) = value.filter(|value| value.is_block()) else { return Ok(()) };
-        let message = format!(
-            "`{what}` has shape {}, but the pointer is a scalar",
-            shape_text(&tile.shape)
-        );
+        let message =
+            format!("`{what}` has shape {}, but the pointer is a scalar", shape_text(&tile.shape));
         let code = if what == "value" { Code::StoreShape } else { Code::MaskShape };
         let diagnostic = Diagnostic::new(code, call.place(what), message)
             .with_related(call.place_nth(0), "this is one pointer; add a tile of offsets to it");
@@ -236,39 +239,47 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn load_hints(&mut self, call: &Call) -> Eval<ir::LoadHints> {
-        let cache = self.option(call, "cache_modifier", &[
-            ("", CacheModifier::Default),
-            (".ca", CacheModifier::Ca),
-            (".cg", CacheModifier::Cg),
-            (".cv", CacheModifier::Cv),
-        ])?;
+        let cache = self.option(
+            call,
+            "cache_modifier",
+            &[
+                ("", CacheModifier::Default),
+                (".ca", CacheModifier::Ca),
+                (".cg", CacheModifier::Cg),
+                (".cv", CacheModifier::Cv),
+            ],
+        )?;
         let evict = self.eviction(call)?;
         let volatile = self.flag(call, "volatile", false).or_else(unless_reported(false))?;
-        Ok(ir::LoadHints {
-            cache: cache.unwrap_or(CacheModifier::Default),
-            evict,
-            volatile,
-        })
+        Ok(ir::LoadHints { cache: cache.unwrap_or(CacheModifier::Default), evict, volatile })
     }
 
     pub(super) fn store_hints(&mut self, call: &Call) -> Eval<ir::StoreHints> {
-        let cache = self.option(call, "cache_modifier", &[
-            ("", CacheModifier::Default),
-            (".wb", CacheModifier::Wb),
-            (".cg", CacheModifier::Cg),
-            (".cs", CacheModifier::Cs),
-            (".wt", CacheModifier::Wt),
-        ])?;
+        let cache = self.option(
+            call,
+            "cache_modifier",
+            &[
+                ("", CacheModifier::Default),
+                (".wb", CacheModifier::Wb),
+                (".cg", CacheModifier::Cg),
+                (".cs", CacheModifier::Cs),
+                (".wt", CacheModifier::Wt),
+            ],
+        )?;
         let evict = self.eviction(call)?;
         Ok(ir::StoreHints { cache: cache.unwrap_or(CacheModifier::Default), evict })
     }
 
     fn eviction(&mut self, call: &Call) -> Eval<Eviction> {
-        let evict = self.option(call, "eviction_policy", &[
-            ("", Eviction::Normal),
-            ("evict_first", Eviction::First),
-            ("evict_last", Eviction::Last),
-        ])?;
+        let evict = self.option(
+            call,
+            "eviction_policy",
+            &[
+                ("", Eviction::Normal),
+                ("evict_first", Eviction::First),
+                ("evict_last", Eviction::Last),
+            ],
+        )?;
         Ok(evict.unwrap_or(Eviction::Normal))
     }
 
@@ -376,7 +387,10 @@ impl Evaluator<'_> {
         let grows = match (ptr.shape.dims(), shape.dims()) {
             (Some(before), Some(after)) => {
                 before.len() != after.len()
-                    || before.iter().zip(after).any(|(b, a)| b.int() == Some(1) && a.int().is_some_and(|a| a != 1))
+                    || before
+                        .iter()
+                        .zip(after)
+                        .any(|(b, a)| b.int() == Some(1) && a.int().is_some_and(|a| a != 1))
             }
             _ => false,
         };
@@ -387,9 +401,17 @@ impl Evaluator<'_> {
                 shape_text(&shape)
             );
             let diagnostic = Diagnostic::new(Code::StoreShape, call.at, message)
-                .with_related(places.0, format!("these pointers have shape {}", shape_text(&ptr.shape)))
-                .with_related(places.1, format!("this value has shape {}", shape_text(&value.shape)))
-                .with_note("pointers of a store are not broadcast; give each element its own pointer");
+                .with_related(
+                    places.0,
+                    format!("these pointers have shape {}", shape_text(&ptr.shape)),
+                )
+                .with_related(
+                    places.1,
+                    format!("this value has shape {}", shape_text(&value.shape)),
+                )
+                .with_note(
+                    "pointers of a store are not broadcast; give each element its own pointer",
+                );
             return Err(self.emit_diagnostic(diagnostic));
         }
         Ok(())

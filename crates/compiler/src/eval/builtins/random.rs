@@ -3,7 +3,7 @@
 
 use super::super::call::Call;
 use super::super::dtype::{DType, Elem};
-use super::super::value::{Const, Shape, Tensor, Value};
+use super::super::value::{Const, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::Rule;
 use crate::diagnostic::{Code, Diagnostic};
@@ -17,10 +17,8 @@ struct Constants {
     round: [i128; 2],
 }
 
-const PHILOX_32: Constants = Constants {
-    key: [0x9E37_79B9, 0xBB67_AE85],
-    round: [0xD251_1F53, 0xCD9E_8D57],
-};
+const PHILOX_32: Constants =
+    Constants { key: [0x9E37_79B9, 0xBB67_AE85], round: [0xD251_1F53, 0xCD9E_8D57] };
 const PHILOX_64: Constants = Constants {
     key: [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B],
     round: [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157],
@@ -32,7 +30,8 @@ const MAX_ROUNDS: i128 = 64;
 impl Evaluator<'_> {
     pub(super) fn random(&mut self, call: &Call) -> Eval<Value> {
         let at = call.at;
-        let many = |tensors: Vec<Tensor>| Value::tuple(tensors.into_iter().map(Value::Tensor).collect());
+        let many =
+            |tensors: Vec<Tensor>| Value::tuple(tensors.into_iter().map(Value::Tensor).collect());
         match call.builtin.rule {
             Rule::UniformFloat => {
                 let x = self.tensor_arg(call, 0)?;
@@ -84,7 +83,12 @@ impl Evaluator<'_> {
             Some(Value::Const(Const::Symbol(_)) | Value::Unknown) => Ok(10),
             Some(other) => {
                 let value = other.clone();
-                Err(self.not_constexpr(Code::NotConstexpr, "`n_rounds`", &value, call.place("n_rounds")))
+                Err(self.not_constexpr(
+                    Code::NotConstexpr,
+                    "`n_rounds`",
+                    &value,
+                    call.place("n_rounds"),
+                ))
             }
         }
     }
@@ -110,7 +114,8 @@ impl Evaluator<'_> {
         let offset = self.strict_tensor(call, 1)?;
         let int32 = Elem::Num(DType::UInt32);
         if offset.elem.num().is_some_and(DType::is_float) {
-            let message = format!("offsets of random numbers must be integers, not `{}`", offset.elem);
+            let message =
+                format!("offsets of random numbers must be integers, not `{}`", offset.elem);
             return Err(self.error(Code::RandomSeed, call.place_nth(1), message));
         }
         let low = self.cast(&offset, int32, at)?;
@@ -226,7 +231,9 @@ impl Evaluator<'_> {
         let (signed, scale) = match bits.elem.bits() {
             Some(64) => (DType::Int64, 1.084_202_172_485_504_4e-19),
             Some(32) => (DType::Int32, 4.656_612_734_2e-10),
-            None => return Ok(Tensor { elem: Elem::Num(DType::Float32), ir: None, ..bits.clone() }),
+            None => {
+                return Ok(Tensor { elem: Elem::Num(DType::Float32), ir: None, ..bits.clone() });
+            }
             Some(_) => {
                 let message = format!("random integers have 32 or 64 bits, not `{}`", bits.elem);
                 return Err(self.error(Code::BadOperand, at, message));
@@ -251,24 +258,21 @@ impl Evaluator<'_> {
     /// The Box-Muller transform.
     fn normal_pair(&mut self, u1: &Tensor, u2: &Tensor, at: FileRange) -> Eval<Vec<Tensor>> {
         let tiny = Value::Const(Const::Float(1.0e-7));
-        let (low, u1) = self.promote_pair(&tiny, &Value::Tensor(u1.clone()), false, at, (at, at))?;
+        let (low, u1) =
+            self.promote_pair(&tiny, &Value::Tensor(u1.clone()), false, at, (at, at))?;
         let u1 = self.extremum_op(&low, &u1, true, false);
         let log = Value::Tensor(self.unary_op(Opcode::Log, &u1));
         let minus_two = Value::Const(Const::Float(-2.0));
         let scaled = self.tensor_binary(BinaryOp::Mul, &minus_two, &log, at, (at, at))?;
         let radius = Value::Tensor(self.unary_op(Opcode::Sqrt, &scaled));
         let turn = Value::Const(Const::Float(std::f64::consts::TAU));
-        let angle = self.tensor_binary(BinaryOp::Mul, &turn, &Value::Tensor(u2.clone()), at, (at, at))?;
+        let angle =
+            self.tensor_binary(BinaryOp::Mul, &turn, &Value::Tensor(u2.clone()), at, (at, at))?;
         let mut out = Vec::with_capacity(2);
         for opcode in [Opcode::Cos, Opcode::Sin] {
             let factor = Value::Tensor(self.unary_op(opcode, &angle));
             out.push(self.tensor_binary(BinaryOp::Mul, &radius, &factor, at, (at, at))?);
         }
         Ok(out)
-    }
-
-    /// A scalar tensor without IR, for what is not followed.
-    pub(super) fn opaque_scalar(&self, dtype: DType) -> Tensor {
-        Tensor::new(Elem::Num(dtype), Shape::scalar())
     }
 }

@@ -56,7 +56,9 @@ impl Evaluator<'_> {
             );
             let mut diagnostic = Diagnostic::new(Code::BroadcastMismatch, call.at, message);
             if from.len() != to.len() {
-                diagnostic = diagnostic.with_note("`tl.broadcast_to` keeps the rank; insert axes first, as in `x[None, :]`");
+                diagnostic = diagnostic.with_note(
+                    "`tl.broadcast_to` keeps the rank; insert axes first, as in `x[None, :]`",
+                );
             }
             return Err(self.emit_diagnostic(diagnostic));
         }
@@ -71,7 +73,9 @@ impl Evaluator<'_> {
             Some(axes) => axes,
             None => match call.value(name) {
                 Value::Unknown => return Err(Stop::Unknown),
-                other => return Err(self.not_constexpr(Code::NotConstexpr, "the axis", &other, at)),
+                other => {
+                    return Err(self.not_constexpr(Code::NotConstexpr, "the axis", &other, at));
+                }
             },
         };
         let Some(rank) = tensor.shape.rank() else {
@@ -154,7 +158,10 @@ impl Evaluator<'_> {
         if let Some(numel) = input.shape.numel().and_then(|numel| numel.int())
             && numel != 1
         {
-            let message = format!("`item` needs one element, but the tile has shape {}", shape_text(&input.shape));
+            let message = format!(
+                "`item` needs one element, but the tile has shape {}",
+                shape_text(&input.shape)
+            );
             return Err(self.error(Code::ReshapeCount, call.at, message));
         }
         Ok(Value::Tensor(self.reshape_to(&input, Shape::scalar(), false)))
@@ -191,7 +198,10 @@ impl Evaluator<'_> {
             return Ok(Value::Tensor(Tensor { shape: Shape::unknown(), ir: None, ..input }));
         };
         if rank < 2 {
-            let message = format!("`tl.trans` needs at least two axes, but the shape is {}", shape_text(&input.shape));
+            let message = format!(
+                "`tl.trans` needs at least two axes, but the shape is {}",
+                shape_text(&input.shape)
+            );
             return Err(self.error(Code::PermuteAxes, call.at, message));
         }
         let mut axes: Vec<i128> = (0..rank as i128).collect();
@@ -243,7 +253,8 @@ impl Evaluator<'_> {
         places: (FileRange, FileRange),
     ) -> Eval<Tensor> {
         if a.elem != b.elem && !a.elem.is_unknown() && !b.elem.is_unknown() {
-            let message = format!("joined tiles need one type, but these are `{}` and `{}`", a.elem, b.elem);
+            let message =
+                format!("joined tiles need one type, but these are `{}` and `{}`", a.elem, b.elem);
             return Err(self.error(Code::BadOperand, at, message));
         }
         let (a, b) = self.broadcast(a, b, at, places)?;
@@ -263,7 +274,10 @@ impl Evaluator<'_> {
         };
         let last = dims.last().cloned().unwrap_or(Sym::Int(0));
         if last.int().is_some_and(|extent| extent != 2) {
-            let message = format!("`tl.split` needs a last axis of extent 2, but the shape is {}", shape_text(&input.shape));
+            let message = format!(
+                "`tl.split` needs a last axis of extent 2, but the shape is {}",
+                shape_text(&input.shape)
+            );
             return Err(self.error(Code::ReshapeCount, call.at, message));
         }
         let shape = Shape::of(dims[..dims.len() - 1].iter().cloned());
@@ -273,14 +287,12 @@ impl Evaluator<'_> {
 
     fn split_halves(&mut self, input: &Tensor, shape: Shape) -> (Tensor, Tensor) {
         let half = Tensor { shape: shape.clone(), ir: None, ..input.clone() };
-        let (Some(value), Some(ty)) =
-            (input.ir, super::super::emit::ir_type(input.elem, &shape))
+        let (Some(value), Some(ty)) = (input.ir, super::super::emit::ir_type(input.elem, &shape))
         else {
             return (half.clone(), half);
         };
         let Some(emitter) = self.emitter.as_mut() else { return (half.clone(), half) };
-        let results =
-            emitter.inst(Opcode::Split, [Some(value)], Attrs::None, [ty.clone(), ty], []);
+        let results = emitter.inst(Opcode::Split, [Some(value)], Attrs::None, [ty.clone(), ty], []);
         let part = |at: usize| Tensor { ir: results.get(at).copied(), ..half.clone() };
         (part(0), part(1))
     }
@@ -312,7 +324,10 @@ impl Evaluator<'_> {
             return Err(self.emit_diagnostic(diagnostic));
         }
         if a.elem != b.elem && !a.elem.is_unknown() && !b.elem.is_unknown() {
-            let message = format!("concatenated tiles need one type, but these are `{}` and `{}`", a.elem, b.elem);
+            let message = format!(
+                "concatenated tiles need one type, but these are `{}` and `{}`",
+                a.elem, b.elem
+            );
             return Err(self.error(Code::BadOperand, call.at, message));
         }
         let (Some(left), Some(right)) = (a.shape.dims(), b.shape.dims()) else {
@@ -362,7 +377,8 @@ impl Evaluator<'_> {
         let Some(dims) = input.shape.dims() else { return Ok(Value::Tensor(input)) };
         let extent = dims.get(axis).cloned().unwrap_or(Sym::Int(1));
         let indices = self.axis_indices(&input.shape, axis);
-        let last = self.int_constant(extent.int().unwrap_or(1) - 1, super::super::dtype::DType::Int32);
+        let last =
+            self.int_constant(extent.int().unwrap_or(1) - 1, super::super::dtype::DType::Int32);
         let last = self.expand_to(&last, &input.shape);
         let reversed =
             self.op(Opcode::Sub, &[&last, &indices], Attrs::None, Elem::I32, input.shape.clone());
@@ -375,8 +391,7 @@ impl Evaluator<'_> {
         let extent = dims.get(axis).cloned().unwrap_or(Sym::Int(1));
         let end = extent.int().unwrap_or(0) as i64;
         let range = ir::Range { start: 0, end };
-        let mut indices =
-            self.op(Opcode::Arange, &[], range, Elem::I32, Shape::of([extent]));
+        let mut indices = self.op(Opcode::Arange, &[], range, Elem::I32, Shape::of([extent]));
         for position in 0..dims.len() {
             if position != axis {
                 indices = self.insert_axis(&indices, position);
@@ -393,7 +408,8 @@ impl Evaluator<'_> {
     pub(super) fn gather(&mut self, call: &Call) -> Eval<Value> {
         let (source, index) = (self.strict_tensor(call, 0)?, self.strict_tensor(call, 1)?);
         if index.elem.num().is_some_and(|dtype| dtype.is_float()) {
-            let message = format!("the index of `tl.gather` must be integers, not `{}`", index.elem);
+            let message =
+                format!("the index of `tl.gather` must be integers, not `{}`", index.elem);
             return Err(self.error(Code::BadOperand, call.place_nth(1), message));
         }
         let (Some(from), Some(at)) = (source.shape.dims(), index.shape.dims()) else {

@@ -50,7 +50,9 @@ impl Evaluator<'_> {
                 let (a, b) = (Value::Tensor(args[0].clone()), Value::Tensor(args[1].clone()));
                 Ok(vec![self.tensor_binary(*op, &a, &b, at, places)?])
             }
-            Combine::Extremum { max } => Ok(vec![self.extremum_op(&args[0], &args[1], *max, false)]),
+            Combine::Extremum { max } => {
+                Ok(vec![self.extremum_op(&args[0], &args[1], *max, false)])
+            }
             Combine::Indexed { max, tie_left } => self.combine_indexed(*max, *tie_left, args, at),
         }
     }
@@ -100,8 +102,10 @@ impl Evaluator<'_> {
         let combined = self.combine(combine, &args, at);
         self.frame_mut().loops = outer_loops;
         self.end_region(&open);
-        let results: Vec<Tensor> =
-            inputs.iter().map(|input| Tensor { shape: shape.clone(), ir: None, ..input.clone() }).collect();
+        let results: Vec<Tensor> = inputs
+            .iter()
+            .map(|input| Tensor { shape: shape.clone(), ir: None, ..input.clone() })
+            .collect();
         let combined = match combined {
             Ok(combined) => combined,
             Err(Stop::Unknown) if !self.emitting() => return Ok(results),
@@ -139,9 +143,8 @@ impl Evaluator<'_> {
             return Err(self.error(Code::CombineFunction, at, message));
         }
         for (input, result) in inputs.iter().zip(combined) {
-            let differs = !input.elem.is_unknown()
-                && !result.elem.is_unknown()
-                && input.elem != result.elem;
+            let differs =
+                !input.elem.is_unknown() && !result.elem.is_unknown() && input.elem != result.elem;
             if differs {
                 let message = format!(
                     "the combining function takes `{}` but returns `{}`; both must agree",
@@ -314,10 +317,8 @@ impl Evaluator<'_> {
         let (input, axis, kept_rank) = match axis {
             Some(axis) => (input, axis, None),
             None if rank > 1 => {
-                let message = format!(
-                    "positions need an axis: the shape is {}",
-                    shape_text(&input.shape)
-                );
+                let message =
+                    format!("positions need an axis: the shape is {}", shape_text(&input.shape));
                 return Err(self.error(Code::AxisRange, at, message));
             }
             None => (input, 0, Some(rank)),
@@ -331,7 +332,8 @@ impl Evaluator<'_> {
     pub(super) fn reduce_bits(&mut self, call: &Call) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
         if input.elem.num().is_some_and(DType::is_float) {
-            let message = format!("`{}` needs integers, not `{}`", call.builtin.display_name(), input.elem);
+            let message =
+                format!("`{}` needs integers, not `{}`", call.builtin.display_name(), input.elem);
             return Err(self.error(Code::BadOperand, call.at, message));
         }
         let axis = self.axis(call, "axis", input.shape.rank())?;
@@ -452,7 +454,10 @@ impl Evaluator<'_> {
     pub(super) fn histogram(&mut self, call: &Call) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
         if input.shape.rank().is_some_and(|rank| rank != 1) {
-            let message = format!("`tl.histogram` takes one axis, but the shape is {}", shape_text(&input.shape));
+            let message = format!(
+                "`tl.histogram` takes one axis, but the shape is {}",
+                shape_text(&input.shape)
+            );
             return Err(self.error(Code::HistogramInput, call.at, message));
         }
         if input.elem.num().is_some_and(DType::is_float) {

@@ -1,7 +1,6 @@
 //! Sorting.
 
 use super::super::call::Call;
-use super::super::dtype::{DType, Elem};
 use super::super::symbolic::Sym;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
@@ -60,7 +59,8 @@ impl Evaluator<'_> {
         if let (Some(k), Some(extent)) = (k.int(), dims.last().and_then(Sym::int))
             && k > extent
         {
-            let message = format!("the last axis has {extent} elements, so there are no {k} largest");
+            let message =
+                format!("the last axis has {extent} elements, so there are no {k} largest");
             return Err(self.error(Code::AxisRange, call.place("k"), message));
         }
         let mut shape = dims.to_vec();
@@ -69,17 +69,5 @@ impl Evaluator<'_> {
         let sorted = self.sorted(&input, descending);
         let indices = self.axis_indices(&shape, last);
         Ok(Value::Tensor(self.gather_along(&sorted, &indices, last)))
-    }
-
-    /// An integer tile, or an error that names what is needed.
-    pub(super) fn integer_operand(&mut self, tensor: &Tensor, call: &Call) -> Eval<DType> {
-        match tensor.elem {
-            Elem::Num(dtype) if dtype.is_int() => Ok(dtype),
-            Elem::Unknown => Err(Stop::Unknown),
-            elem => {
-                let message = format!("`{}` needs integers, not `{elem}`", call.builtin.display_name());
-                Err(self.error(Code::BadOperand, call.at, message))
-            }
-        }
     }
 }

@@ -63,7 +63,8 @@ impl Evaluator<'_> {
 
     pub(super) fn constexpr(&mut self, call: &Call) -> Eval<Value> {
         match call.nth(0) {
-            value @ (Value::Const(_) | Value::Tuple(_) | Value::Function(_) | Value::Builtin(_)) => {
+            value
+            @ (Value::Const(_) | Value::Tuple(_) | Value::Function(_) | Value::Builtin(_)) => {
                 Ok(value)
             }
             Value::Unknown => Ok(self.fresh_const()),
@@ -82,9 +83,7 @@ impl Evaluator<'_> {
             Some(Value::Const(Const::Int(value))) => u32::try_from(*value).unwrap_or(0),
             _ => 0,
         };
-        let switch = |name: &str| {
-            matches!(call.given(name), Some(Value::Const(value)) if value.truth() == Some(true))
-        };
+        let switch = |name: &str| matches!(call.given(name), Some(Value::Const(value)) if value.truth() == Some(true));
         let options = ir::Loop {
             stages: number("num_stages"),
             unroll: number("loop_unroll_factor"),
