@@ -161,8 +161,11 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 impl Kind {
     /// The kind of `node`.
     pub(crate) fn of(node: Node<'_>) -> Kind {
-        let absent = if node.is_error() { Kind::Error } else { Kind::Other };
-        KINDS.get(usize::from(node.kind_id())).copied().unwrap_or(absent)
+        match KINDS.get(usize::from(node.kind_id())) {
+            Some(kind) => *kind,
+            None if node.is_error() => Kind::Error,
+            None => Kind::Other,
+        }
     }
 
     /// True for comments, scenario lines and line continuations, which stand anywhere.

@@ -296,6 +296,9 @@ impl Collector<'_> {
 
     /// Launches `kernel[grid](...)` anywhere inside a host expression.
     fn launches(&mut self, node: Node<'_>) {
+        if !may_launch(self.text(node)) {
+            return;
+        }
         let mut cursor = node.walk();
         loop {
             let current = cursor.node();
@@ -319,6 +322,15 @@ impl Collector<'_> {
         let launch = launch_of(lowering, call_id, range(call), self.host.clone());
         self.module.launches.extend(launch);
     }
+}
+
+/// True when a closing bracket stands before an opening parenthesis, as in every launch; most
+/// statements are spared a walk of their tree.
+fn may_launch(text: &str) -> bool {
+    text.match_indices(']').any(|(at, _)| {
+        let rest = text[at + 1..].trim_start_matches([' ', '\t', '\r', '\n', '\\']);
+        rest.starts_with(['(', '#'])
+    })
 }
 
 /// A call of a subscript whose callee can name a kernel.
