@@ -16,6 +16,7 @@ mod diagnose;
 mod dot;
 mod exchange;
 mod index;
+mod local;
 mod math;
 mod memory;
 mod shape;
@@ -145,6 +146,13 @@ impl<'f> Emitter<'f> {
             Opcode::Histogram => self.histogram(inst, data),
             Opcode::MapElements => self.map_elements(data),
             Opcode::InlineAsm => self.inline_asm(data),
+            Opcode::LocalAlloc
+            | Opcode::LocalStage
+            | Opcode::LocalStore
+            | Opcode::LocalLoad
+            | Opcode::AsyncCopy
+            | Opcode::AsyncCommit
+            | Opcode::AsyncWait => self.buffer_op(inst, data),
             Opcode::DeviceAssert => self.device_assert(data),
             Opcode::DevicePrint => self.device_print(data),
             Opcode::For => self.counted_loop(data),

@@ -9,9 +9,12 @@
 //! | [`assign`] | spreads these layouts to all other values |
 //! | [`rebuild`] | writes the function anew at GPU level, with conversions where layouts meet |
 //! | common subexpressions, dead code | as at tile level |
+//! | [`pipeline`] | copies operands of products to shared memory ahead of their use |
+//! | common subexpressions, dead code | once more |
 
 pub mod assign;
 pub mod coalesce;
+pub mod pipeline;
 pub mod product;
 mod propagate;
 pub mod rebuild;
@@ -65,6 +68,10 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     let layouts = assign::assign(&func, anchors, target)?;
     let mut lowered = rebuild::rebuild(&func, &layouts, target)?;
     check("rebuild", &lowered)?;
+    passes::eliminate_common_subexpressions(&mut lowered);
+    passes::eliminate_dead_code(&mut lowered);
+    pipeline::pipeline(&mut lowered, target)?;
+    check("pipeline", &lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("cleanup", &lowered)?;

@@ -189,13 +189,21 @@ impl Emitter<'_> {
     }
 
     /// The address of element `index` of an array of `ty` at byte `base` of shared memory.
-    pub(super) fn shared_address(&mut self, ty: Ty, base: u32, index: Val) -> Val {
+    pub(super) fn shared_address(&mut self, ty: Ty, base: impl Into<Val>, index: Val) -> Val {
         let element = Ty::Int(ty.bits().max(8));
-        let start = format!("getelementptr (i8, ptr addrspace(3) @{SYMBOL}, i32 {base})");
+        let start = match base.into() {
+            Val::Int(base) => {
+                format!("getelementptr (i8, ptr addrspace(3) @{SYMBOL}, i32 {base})")
+            }
+            base => self
+                .text
+                .op(format_args!("getelementptr i8, ptr addrspace(3) @{SYMBOL}, i32 {base}"))
+                .to_string(),
+        };
         self.text.op(format_args!("getelementptr {element}, ptr addrspace(3) {start}, i32 {index}"))
     }
 
-    pub(super) fn store_shared(&mut self, ty: Ty, base: u32, index: Val, value: Val) {
+    pub(super) fn store_shared(&mut self, ty: Ty, base: impl Into<Val>, index: Val, value: Val) {
         let address = self.shared_address(ty, base, index);
         let memory = Ty::Int(ty.bits().max(8));
         let raw = match ty {
@@ -209,7 +217,7 @@ impl Emitter<'_> {
     pub(super) fn load_shared_run(
         &mut self,
         ty: Ty,
-        base: u32,
+        base: impl Into<Val>,
         index: Val,
         count: usize,
     ) -> Vec<Val> {

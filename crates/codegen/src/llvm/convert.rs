@@ -128,7 +128,13 @@ impl Emitter<'_> {
         self.offset_index(part, &bases, constant as u32)
     }
 
-    fn store_shared_run(&mut self, ty: Ty, base: u32, index: Val, values: &[Val]) {
+    pub(super) fn store_shared_run(
+        &mut self,
+        ty: Ty,
+        base: impl Into<Val>,
+        index: Val,
+        values: &[Val],
+    ) {
         if let [value] = values {
             return self.store_shared(ty, base, index, *value);
         }

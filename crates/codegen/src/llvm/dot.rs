@@ -10,9 +10,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tile_compiler::gpu::GpuTarget;
 use tile_compiler::gpu::product::{self, ProductKind};
-use tile_compiler::ir::{InstData, Scalar};
+use tile_compiler::ir::{InstData, Opcode, Scalar};
 use tile_compiler::layout::LinearLayout;
 
+use super::local::LocalRead;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
@@ -28,25 +29,24 @@ type Place = SmallVec<[u32; 4]>;
 /// The registers of one operand by the constant part of their coordinates.
 struct Fragments {
     registers: FxHashMap<Place, usize>,
-    values: Vec<Val>,
+    /// `None` for what was not read yet.
+    values: Vec<Option<Val>>,
+    /// The buffer to read from, for operands that lie in shared memory.
+    source: Option<LocalRead>,
 }
 
 impl Fragments {
-    fn new(layout: &LinearLayout, values: Vec<Val>) -> Fragments {
+    fn new(layout: &LinearLayout, values: Vec<Option<Val>>, source: Option<LocalRead>) -> Self {
         let mut registers = FxHashMap::default();
         for register in 0..layout.elements_per_thread() {
             registers.entry(layout.offset_for_register(register)).or_insert(register);
         }
-        Fragments { registers, values }
+        Fragments { registers, values, source }
     }
 
     fn register(&self, batch: &[u32], row: u32, column: u32) -> Option<usize> {
         let place: Place = batch.iter().copied().chain([row, column]).collect();
         self.registers.get(&place).copied()
-    }
-
-    fn value(&self, batch: &[u32], row: u32, column: u32) -> Option<Val> {
-        self.register(batch, row, column).map(|register| self.values[register])
     }
 
     /// The places of the registers, in order.
@@ -59,29 +59,66 @@ impl Fragments {
 
 impl Emitter<'_> {
     pub(super) fn dot(&mut self, data: &InstData) -> Emitted {
-        let fragments = |slot: usize| {
-            let layout = self.layout(data.operand(slot)).ok_or_else(|| self.unsupported(data))?;
-            Ok::<_, CodegenError>(Fragments::new(layout, self.operand(data, slot)))
-        };
-        let (lhs, rhs, mut acc) = (fragments(0)?, fragments(1)?, fragments(2)?);
+        let mut lhs = self.fragments(data, 0)?;
+        let mut rhs = self.fragments(data, 1)?;
+        let mut acc = self.fragments(data, 2)?;
         let shape = self.ty(data.operand(0)).shape();
         let depth = shape[shape.len() - 1];
         let target = GpuTarget { capability: self.target.arch.capability };
         match product::kind(self.func, data, target) {
             ProductKind::Mma { k_width } => {
-                self.mma_product(data, k_width as u32, depth, (&lhs, &rhs, &mut acc))?;
+                self.mma_product(data, k_width as u32, depth, (&mut lhs, &mut rhs, &mut acc))?;
             }
-            ProductKind::MultiplyAdd => self.fma_product(data, depth, (&lhs, &rhs, &mut acc))?,
+            ProductKind::MultiplyAdd => {
+                self.fma_product(data, depth, (&mut lhs, &mut rhs, &mut acc))?;
+            }
         }
         let Some(layout) = self.layout(data.result()) else { return Err(self.unsupported(data)) };
         let registers = (0..layout.elements_per_thread())
             .map(|register| {
                 let first = acc.registers[&layout.offset_for_register(register)];
-                acc.values[first]
+                acc.values[first].unwrap_or(Val::Poison)
             })
             .collect();
         self.set(data.result(), registers);
         Ok(())
+    }
+
+    /// An operand in registers, or still in the buffer of its `local_load`.
+    fn fragments(&mut self, data: &InstData, slot: usize) -> Result<Fragments, CodegenError> {
+        let value = data.operand(slot);
+        let layout = self.layout(value).ok_or_else(|| self.unsupported(data))?;
+        match self.func.def(value) {
+            Some(load) if load.opcode == Opcode::LocalLoad && !self.values.contains_key(&value) => {
+                let values = vec![None; layout.elements_per_thread()];
+                let source = self.local_read(load)?;
+                Ok(Fragments::new(layout, values, Some(source)))
+            }
+            _ => {
+                let values = self.registers(value).into_iter().map(Some).collect();
+                Ok(Fragments::new(layout, values, None))
+            }
+        }
+    }
+
+    /// The element at a place, read now if it was not before.
+    fn fragment_value(
+        &mut self,
+        fragments: &mut Fragments,
+        batch: &[u32],
+        row: u32,
+        column: u32,
+    ) -> Result<Val, CodegenError> {
+        let missing = || CodegenError::Unsupported { what: "this product's layout".to_owned() };
+        let register = fragments.register(batch, row, column).ok_or_else(missing)?;
+        if let Some(value) = fragments.values[register] {
+            return Ok(value);
+        }
+        let source = fragments.source.as_ref().ok_or_else(missing)?;
+        for (at, value) in self.read_group(source, register) {
+            fragments.values[at] = Some(value);
+        }
+        fragments.values[register].ok_or_else(missing)
     }
 
     fn mma_product(
@@ -89,7 +126,7 @@ impl Emitter<'_> {
         data: &InstData,
         k_width: u32,
         depth: u32,
-        (lhs, rhs, acc): (&Fragments, &Fragments, &mut Fragments),
+        (lhs, rhs, acc): (&mut Fragments, &mut Fragments, &mut Fragments),
     ) -> Emitted {
         let instruction = Mma::new(self, data, k_width)?;
         let corners: Vec<Place> = acc
@@ -114,9 +151,10 @@ impl Emitter<'_> {
                     let word = match words.get(&key) {
                         Some(&word) => word,
                         None => {
-                            let parts: Option<Vec<Val>> =
-                                (0..k_width).map(|at| lhs.value(batch, row, k + at)).collect();
-                            self.fragment_word(instruction.lhs, &parts.ok_or_else(missing)?)
+                            let parts = (0..k_width)
+                                .map(|at| self.fragment_value(lhs, batch, row, k + at))
+                                .collect::<Result<Vec<Val>, _>>()?;
+                            self.fragment_word(instruction.lhs, &parts)
                         }
                     };
                     words.insert(key, word);
@@ -127,9 +165,10 @@ impl Emitter<'_> {
                     let word = match words.get(&key) {
                         Some(&word) => word,
                         None => {
-                            let parts: Option<Vec<Val>> =
-                                (0..k_width).map(|at| rhs.value(batch, k + at, n)).collect();
-                            self.fragment_word(instruction.rhs, &parts.ok_or_else(missing)?)
+                            let parts = (0..k_width)
+                                .map(|at| self.fragment_value(rhs, batch, k + at, n))
+                                .collect::<Result<Vec<Val>, _>>()?;
+                            self.fragment_word(instruction.rhs, &parts)
                         }
                     };
                     words.insert(key, word);
@@ -139,11 +178,12 @@ impl Emitter<'_> {
                 let registers: Option<Vec<usize>> =
                     places.iter().map(|&(row, column)| acc.register(batch, row, column)).collect();
                 let registers = registers.ok_or_else(missing)?;
-                let sums: Vec<Val> = registers.iter().map(|&at| acc.values[at]).collect();
+                let sums = registers.iter().map(|&at| acc.values[at].ok_or_else(missing));
+                let sums = sums.collect::<Result<Vec<Val>, _>>()?;
                 for (at, value) in
                     registers.into_iter().zip(self.mma(&instruction, &operands, &sums))
                 {
-                    acc.values[at] = value;
+                    acc.values[at] = Some(value);
                 }
             }
         }
@@ -222,7 +262,7 @@ impl Emitter<'_> {
         &mut self,
         data: &InstData,
         depth: u32,
-        (lhs, rhs, acc): (&Fragments, &Fragments, &mut Fragments),
+        (lhs, rhs, acc): (&mut Fragments, &mut Fragments, &mut Fragments),
     ) -> Emitted {
         let number = |slot: usize| {
             self.ty(data.operand(slot)).number().ok_or_else(|| self.unsupported(data))
@@ -233,12 +273,13 @@ impl Emitter<'_> {
             for place in acc.places() {
                 let (batch, at) = place.split_at(place.len() - 2);
                 let (m, n) = (at[0], at[1]);
-                let a = lhs.value(batch, m, k).ok_or_else(missing)?;
-                let b = rhs.value(batch, k, n).ok_or_else(missing)?;
+                let a = self.fragment_value(lhs, batch, m, k)?;
+                let b = self.fragment_value(rhs, batch, k, n)?;
                 let register = acc.registers[&place];
                 let a = self.widen_factor(left, a, sum)?;
                 let b = self.widen_factor(right, b, sum)?;
-                acc.values[register] = self.multiply_add(sum, a, b, acc.values[register]);
+                let before = acc.values[register].ok_or_else(missing)?;
+                acc.values[register] = Some(self.multiply_add(sum, a, b, before));
             }
         }
         Ok(())

@@ -11,8 +11,9 @@ use tile_compiler::ir::{
     AtomicOp, Attrs, CacheModifier, Elem, Eviction, Inst, InstData, LoadHints, MemoryOrder,
     MemoryScope, Opcode, Scalar, Value,
 };
-use tile_compiler::layout::PlaceMasks;
+use tile_compiler::layout::{LinearLayout, PlaceMasks};
 
+use super::local::runs;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
@@ -167,8 +168,20 @@ impl Emitter<'_> {
             Opcode::Load => data.operand_opt(1),
             _ => data.operand_opt(2),
         };
+        let (_, bits) = self.access_bits(ptr, mask, layout, memory_bits(elem) / 8);
+        Vectors { groups: runs(layout, &bits) }
+    }
+
+    /// The axis along which an access of elements of `bytes` is widest, and the register bits that
+    /// count through what one instruction moves.
+    pub(super) fn access_bits(
+        &self,
+        ptr: Value,
+        mask: Option<Value>,
+        layout: &LinearLayout,
+        bytes: u32,
+    ) -> (usize, SmallVec<[u32; 4]>) {
         let info = self.infos.get(self.func, ptr);
-        let bytes = memory_bits(elem) / 8;
         let width = |axis: usize| {
             let aligned = (info.divisibility[axis] / i64::from(bytes)).max(1);
             let mut width = info.contiguity[axis].min(aligned);
@@ -178,23 +191,10 @@ impl Emitter<'_> {
             let limit = width.min(i64::from(MAX_VECTOR_BYTES / bytes)).max(1) as usize;
             limit.min(layout.contiguous_per_thread(axis))
         };
-        let axis = (0..layout.rank()).rev().max_by_key(|&axis| width(axis)).unwrap_or(0);
-        let bits = layout.vector_bits(axis);
-        let bits = &bits[..width(axis).trailing_zeros() as usize];
-        let within = bits.iter().fold(0, |mask, bit| mask | 1usize << bit);
-        let repeated = layout.duplicates().register as usize;
-        let groups = (0..layout.elements_per_thread())
-            .filter(|register| register & (within | repeated) == 0)
-            .map(|first| {
-                (0..1usize << bits.len())
-                    .map(|member| {
-                        let chosen = bits.iter().enumerate();
-                        chosen.fold(first, |at, (bit, to)| at | (member >> bit & 1) << to)
-                    })
-                    .collect()
-            })
-            .collect();
-        Vectors { groups }
+        let axis = (0..layout.rank()).max_by_key(|&axis| width(axis)).unwrap_or(0);
+        let mut bits = layout.vector_bits(axis);
+        bits.truncate(width(axis).trailing_zeros() as usize);
+        (axis, bits)
     }
 
     /// Gives registers that repeat an element the value of the one that was loaded.

@@ -1,15 +1,19 @@
 //! Shared memory: who uses which part of it, and where threads must wait for each other.
 //!
-//! In: a verified GPU-level function. Out: for each instruction that exchanges elements between
-//! warps a range of shared memory, and whether a barrier must stand before it. Every such
-//! instruction writes its range, waits, and reads it; so the next one to write an overlapping
+//! In: a verified GPU-level function. Out: for each buffer, and each instruction that exchanges
+//! elements between warps, a range of shared memory; and which accesses need a barrier before
+//! them. An exchange writes its range, waits, and reads it; so the next one to write an overlapping
 //! range must wait for these reads, unless a barrier lies between. Small ranges are kept apart, so
-//! that reductions in a row need one barrier each; large ones overlap. Cost: two sweeps per loop.
+//! that reductions in a row need one barrier each; others overlap where lifetimes do not. Cost: two
+//! sweeps per loop, and the square of the number of ranges.
 
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
-use tile_compiler::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tile_compiler::ir::{
+    Attrs, BufferType, Elem, Function, Inst, InstData, Opcode, Region, Type, Value, ValueDef,
+};
 use tile_compiler::layout::{Conversion, LayoutError, plan_conversion};
 
 use super::exchange;
@@ -20,8 +24,10 @@ pub(super) const SYMBOL: &str = "shared_memory";
 
 /// Ranges up to this size never overlap others.
 const SMALL_BYTES: u32 = 2048;
-/// Ranges start at multiples of this.
+/// Small ranges start at multiples of this.
 const ALIGN: u32 = 128;
+/// Large ranges start at multiples of this.
+const LARGE_ALIGN: u32 = 1024;
 
 /// One instruction's part of shared memory.
 #[derive(Debug, Clone, Default)]
@@ -38,37 +44,162 @@ pub(super) struct Scratch {
 #[derive(Debug, Default)]
 pub(super) struct SharedPlan {
     scratch: SecondaryMap<Inst, Option<Box<Scratch>>>,
+    /// Accesses of buffers that need a barrier before them.
+    barriers: FxHashSet<Inst>,
     bytes: u32,
+}
+
+/// A range of shared memory that was accessed since the last barrier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pending {
+    range: Range<u32>,
+    /// Whether it was written.
+    written: bool,
+}
+
+/// When each instruction stands in program order, and what holds it.
+struct Lifetimes {
+    order: Vec<Inst>,
+    position: FxHashMap<Inst, usize>,
+    owner: FxHashMap<Inst, Inst>,
+}
+
+impl Lifetimes {
+    fn of(func: &Function) -> Lifetimes {
+        let order = func.walk();
+        let position = order.iter().enumerate().map(|(at, &inst)| (inst, at)).collect();
+        let mut owner = FxHashMap::default();
+        for &inst in &order {
+            for &region in &func.insts[inst].regions {
+                owner.extend(func.regions[region].insts.iter().map(|&inner| (inner, inst)));
+            }
+        }
+        Lifetimes { order, position, owner }
+    }
+
+    fn owners(&self, inst: Inst) -> Vec<Inst> {
+        std::iter::successors(Some(inst), |inst| self.owner.get(inst).copied()).collect()
+    }
+
+    /// One past the last instruction inside `inst`.
+    fn end(&self, func: &Function, inst: Inst) -> usize {
+        let mut end = self.position[&inst] + 1;
+        for &region in &func.insts[inst].regions {
+            for &inner in &func.regions[region].insts {
+                end = end.max(self.end(func, inner));
+            }
+        }
+        end
+    }
+
+    /// From the allocation to the last use; a use in a loop that the buffer outlives lasts as long
+    /// as the loop.
+    fn of_buffer(&self, func: &Function, alloc: &InstData) -> Range<usize> {
+        let mut aliases = vec![alloc.result()];
+        let mut first = usize::MAX;
+        let mut last = 0;
+        for (at, &inst) in self.order.iter().enumerate() {
+            let data = &func.insts[inst];
+            if data.results.contains(&aliases[0]) {
+                first = at;
+            }
+            if !data.uses().any(|value| aliases.contains(&value)) {
+                continue;
+            }
+            if data.opcode == Opcode::LocalStage {
+                aliases.push(data.result());
+            }
+            let around = self.owners(inst);
+            let outermost = around
+                .iter()
+                .rev()
+                .find(|&&owner| self.position[&owner] > first)
+                .copied()
+                .unwrap_or(inst);
+            last = last.max(self.end(func, outermost));
+        }
+        first..last.max(first + 1)
+    }
+}
+
+fn overlap<T: Ord>(a: &Range<T>, b: &Range<T>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// Bytes of one stage of a buffer.
+pub(super) fn buffer_bytes(buffer: &BufferType) -> u32 {
+    buffer.shape.iter().product::<u32>() * element_bytes(buffer.elem)
+}
+
+/// The buffer that an instruction allocates.
+trait Allocates {
+    fn results_buffer(&self, data: &InstData) -> Option<&BufferType>;
+}
+
+impl Allocates for Function {
+    fn results_buffer(&self, data: &InstData) -> Option<&BufferType> {
+        match (data.opcode, data.results.first().map(|&result| self.ty(result))) {
+            (Opcode::LocalAlloc, Some(Type::Buffer(buffer))) => Some(buffer),
+            _ => None,
+        }
+    }
 }
 
 impl SharedPlan {
     /// Plans `func`.
     pub(super) fn new(func: &Function) -> Result<SharedPlan, CodegenError> {
         let mut plan = SharedPlan::default();
-        let insts = func.walk();
-        let mut large = Vec::new();
-        for &inst in &insts {
-            let bytes = scratch_bytes(func, &func.insts[inst])?;
+        let lives = Lifetimes::of(func);
+        let mut requests = Vec::new();
+        for (at, &inst) in lives.order.iter().enumerate() {
+            let data = &func.insts[inst];
+            let (bytes, live) = match func.results_buffer(data) {
+                Some(buffer) => (buffer_bytes(buffer) * buffer.stages, lives.of_buffer(func, data)),
+                None => (scratch_bytes(func, data)?, at..at + 1),
+            };
             if bytes == 0 {
                 continue;
             }
-            let scratch = Scratch { offset: plan.bytes, bytes, barrier_before: false };
-            if bytes <= SMALL_BYTES {
-                plan.bytes += bytes.next_multiple_of(ALIGN);
-            } else {
-                large.push((inst, bytes));
-            }
-            plan.scratch[inst] = Some(Box::new(scratch));
+            let small = bytes <= SMALL_BYTES && data.opcode != Opcode::LocalAlloc;
+            requests.push((inst, bytes, if small { 0..lives.order.len() } else { live }));
         }
-        let base = plan.bytes;
-        for (inst, bytes) in large {
-            if let Some(scratch) = &mut plan.scratch[inst] {
-                scratch.offset = base;
-            }
-            plan.bytes = plan.bytes.max(base + bytes.next_multiple_of(ALIGN));
-        }
+        plan.place(requests);
         plan.region(func, func.body, Vec::new());
         Ok(plan)
+    }
+
+    /// First fit, largest first: ranges overlap only where lifetimes do not.
+    fn place(&mut self, mut requests: Vec<(Inst, u32, Range<usize>)>) {
+        requests.sort_by_key(|(inst, bytes, _)| (std::cmp::Reverse(*bytes), *inst));
+        let mut placed: Vec<(Range<u32>, Range<usize>)> = Vec::new();
+        for (inst, bytes, live) in requests {
+            let align = if bytes > SMALL_BYTES { LARGE_ALIGN } else { ALIGN };
+            let mut offset = 0;
+            while let Some((range, _)) = placed.iter().find(|(range, other)| {
+                overlap(other, &live) && overlap(range, &(offset..offset + bytes))
+            }) {
+                offset = range.end.next_multiple_of(align);
+            }
+            placed.push((offset..offset + bytes, live));
+            self.bytes = self.bytes.max((offset + bytes).next_multiple_of(ALIGN));
+            let scratch = Scratch { offset, bytes, barrier_before: false };
+            self.scratch[inst] = Some(Box::new(scratch));
+        }
+    }
+
+    /// The range of the buffer that `value` is, or is a stage of.
+    fn buffer_range(&self, func: &Function, value: Value) -> Option<Range<u32>> {
+        let ValueDef::Result(inst, _) = func.values[value].def else { return None };
+        let data = &func.insts[inst];
+        match data.opcode {
+            Opcode::LocalStage => self.buffer_range(func, data.operand(0)),
+            _ => self.scratch[inst].as_ref().map(|s| s.offset..s.offset + s.bytes),
+        }
+    }
+
+    /// Whether all threads must have arrived before `inst` writes or reads its buffer.
+    pub(super) fn barrier_before(&self, inst: Inst) -> bool {
+        self.barriers.contains(&inst)
     }
 
     /// Dynamic shared memory in all.
@@ -86,13 +217,14 @@ impl SharedPlan {
         self.scratch[inst].is_some()
     }
 
-    /// Follows a region from the ranges that may still be read at its start to those at its end.
+    /// Follows a region from the accesses that may be unfinished at its start to those at its
+    /// end.
     fn region(
         &mut self,
         func: &Function,
         region: Region,
-        mut pending: Vec<Range<u32>>,
-    ) -> Vec<Range<u32>> {
+        mut pending: Vec<Pending>,
+    ) -> Vec<Pending> {
         for &inst in &func.regions[region].insts {
             let data = &func.insts[inst];
             match data.opcode {
@@ -114,26 +246,51 @@ impl SharedPlan {
                     }
                     pending = joined;
                 }
+                Opcode::LocalLoad => self.access(func, inst, 0, false, &mut pending),
+                Opcode::LocalStore => self.access(func, inst, 0, true, &mut pending),
+                Opcode::AsyncCopy => self.access(func, inst, 1, true, &mut pending),
+                Opcode::LocalAlloc => {}
                 _ => {
                     if let Some(scratch) = &mut self.scratch[inst] {
                         let range = scratch.offset..scratch.offset + scratch.bytes;
-                        let clash = pending
-                            .iter()
-                            .any(|other| other.start < range.end && range.start < other.end);
-                        scratch.barrier_before |= clash;
-                        pending = vec![range];
+                        scratch.barrier_before |=
+                            pending.iter().any(|other| overlap(&other.range, &range));
+                        pending = vec![Pending { range, written: false }];
                     }
                 }
             }
         }
         pending
     }
+
+    /// An access of a buffer. Who makes an asynchronous copy visible is the wait and the barrier
+    /// after it, so that such a copy is finished for what follows in program order.
+    fn access(
+        &mut self,
+        func: &Function,
+        inst: Inst,
+        slot: usize,
+        writes: bool,
+        pending: &mut Vec<Pending>,
+    ) {
+        let data = &func.insts[inst];
+        let Some(range) = self.buffer_range(func, data.operand(slot)) else { return };
+        let clash =
+            pending.iter().any(|other| overlap(&other.range, &range) && (writes || other.written));
+        if clash {
+            self.barriers.insert(inst);
+            pending.clear();
+        }
+        if data.opcode != Opcode::AsyncCopy {
+            merge(pending, vec![Pending { range, written: writes }]);
+        }
+    }
 }
 
-fn merge(into: &mut Vec<Range<u32>>, more: Vec<Range<u32>>) {
-    for range in more {
-        if !into.contains(&range) {
-            into.push(range);
+fn merge(into: &mut Vec<Pending>, more: Vec<Pending>) {
+    for access in more {
+        if !into.contains(&access) {
+            into.push(access);
         }
     }
 }

@@ -120,6 +120,12 @@ impl Val {
     }
 }
 
+impl From<u32> for Val {
+    fn from(value: u32) -> Val {
+        Val::Int(value.into())
+    }
+}
+
 impl fmt::Display for Val {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
