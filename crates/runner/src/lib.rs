@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod cpu;
+pub mod cuda;
 pub mod launch;
 pub mod number;
 pub mod report;
