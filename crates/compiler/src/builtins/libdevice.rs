@@ -278,6 +278,13 @@ static ROWS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
                        to one of the types it is defined for, usually `fp32` or `fp64`.";
             Builtin::new(LIBDEVICE, function.name, signature, Rule::Libdevice, doc)
         })
+        .chain([Builtin::new(
+            LIBDEVICE,
+            "fast_tanhf",
+            "arg0",
+            Rule::Opaque,
+            "Fast hyperbolic tangent of HIP devices; CUDA devices do not have it.",
+        )])
         .collect()
 });
 

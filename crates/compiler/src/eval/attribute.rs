@@ -168,7 +168,7 @@ impl Evaluator<'_> {
     }
 
     fn tensor_attribute(&mut self, tensor: &Tensor, attr: &Name, at: FileRange) -> Value {
-        let open = tensor.elem.is_unknown() && tensor.is_scalar();
+        let open = tensor.is_open();
         match &**attr {
             "dtype" if open => Value::Const(Const::DType(Elem::Unknown)),
             "dtype" => Value::Const(Const::DType(tensor.elem)),
@@ -189,6 +189,9 @@ impl Evaluator<'_> {
             "handle" | "value" => Value::Unknown,
             name => {
                 let object = Value::Tensor(tensor.clone());
+                if open && descriptor_method(name).is_some() {
+                    return Value::Unknown;
+                }
                 match builtins::method(name) {
                     Some(builtin) => bound(&object, builtin),
                     None if open => Value::Unknown,
@@ -365,7 +368,7 @@ impl Evaluator<'_> {
         index_at: FileRange,
     ) -> Value {
         match object {
-            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => {
+            Value::Tensor(tensor) if tensor.is_open() => {
                 Value::Unknown
             }
             Value::Tensor(tensor) => {

@@ -23,7 +23,7 @@ enum Test {
 impl Evaluator<'_> {
     fn test(&mut self, value: &Value, at: FileRange) -> Test {
         match value {
-            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => Test::Open,
+            Value::Tensor(tensor) if tensor.is_open() => Test::Open,
             Value::Tensor(tensor) => self.runtime_test(&tensor.clone(), at),
             Value::Const(constant) => self.constant_test(constant, at),
             Value::Unknown => Test::Open,

@@ -318,7 +318,7 @@ impl Evaluator<'_> {
             },
             (Value::Tensor(tensor), Value::Const(_)) | (Value::Const(_), Value::Tensor(tensor)) => {
                 // An argument of unknown type may be `None` at launch.
-                let maybe = tensor.elem.is_unknown() && tensor.is_scalar();
+                let maybe = tensor.is_open();
                 if maybe { None } else { Some(false) }
             }
             (Value::Function(a), Value::Function(b)) => Some(Arc::ptr_eq(&a.function, &b.function)),

@@ -144,7 +144,7 @@ pub(super) fn relate(a: &Value, b: &Value) -> Relation {
         (Value::Const(constant), Value::Tensor(tensor))
         | (Value::Tensor(tensor), Value::Const(constant)) => {
             // An argument of unknown type may be that very constant at launch.
-            let open = tensor.elem.is_unknown() && tensor.is_scalar() || constant.is_symbol();
+            let open = tensor.is_open() || constant.is_symbol();
             if open { Relation::Unknown } else { Relation::Different }
         }
         (Value::Function(x), Value::Function(y)) if Arc::ptr_eq(&x.function, &y.function) => {

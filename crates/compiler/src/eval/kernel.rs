@@ -52,10 +52,12 @@ pub struct LowerResult {
 /// Infers every jit function of a file.
 pub fn infer_file(sources: &dyn Sources, file: FileId, version: TritonVersion) -> FileInference {
     let mut kernels: Vec<KernelInference> = Vec::new();
+    let entries = project::kernels(sources, file);
     for at in project::jit_functions(sources, file) {
         let Some(function) = function_ref(sources, at, Role::Jit) else { continue };
         let Some(item) = project::item(sources, at) else { continue };
-        kernels.push(infer_function(sources, &function, item.name_range, version));
+        let entry = entries.contains(&at);
+        kernels.push(infer_function(sources, &function, item.name_range, entry, version));
     }
     drop_repeated(&mut kernels);
     FileInference { kernels }
@@ -83,11 +85,12 @@ fn infer_function(
     sources: &dyn Sources,
     function: &FunctionRef,
     range: TextRange,
+    entry: bool,
     version: TritonVersion,
 ) -> KernelInference {
     let mut evaluator = Evaluator::new(sources, version);
     evaluator.kernel = function.function.name.clone();
-    let locals = evaluator.symbolic_arguments(function);
+    let locals = evaluator.symbolic_arguments(function, entry);
     evaluator.run_kernel(function, locals);
     let name = function.function.name.clone();
     let mut types = std::mem::take(&mut evaluator.types);
@@ -162,8 +165,9 @@ impl Evaluator<'_> {
         LowerResult { function, diagnostics: self.diagnostics, prints: self.prints, types }
     }
 
-    /// Arguments of which nothing but the annotations is known.
-    fn symbolic_arguments(&mut self, function: &FunctionRef) -> Locals {
+    /// Arguments of which nothing but the annotations is known. Those of a kernel that is launched
+    /// are scalars; helpers may get tiles too.
+    fn symbolic_arguments(&mut self, function: &FunctionRef, entry: bool) -> Locals {
         let mut locals = Locals::default();
         let body = function.function.clone();
         for param in &function.function.params {
@@ -178,7 +182,8 @@ impl Evaluator<'_> {
                 let elem = hinted.unwrap_or(Elem::Unknown);
                 let origin =
                     self.origin(at, OriginKind::Argument(param.name.clone()), Origin::NONE);
-                Value::Tensor(Tensor { elem, shape: Shape::scalar(), ir: None, origin })
+                let shape = if entry { Shape::scalar() } else { Shape::unknown() };
+                Value::Tensor(Tensor { elem, shape, ir: None, origin })
             };
             locals.insert(param.name.clone(), Local { value, at: param.range });
         }

@@ -227,6 +227,9 @@ impl Evaluator<'_> {
             }
             Resolution::External(path) => plain(external(path)),
             Resolution::File(file) => plain(Value::Module(ModuleRef::File(*file))),
+            Resolution::Jit(at) if !self.exact && self.has_alternatives(*at) => {
+                plain(Value::Unknown)
+            }
             Resolution::Jit(at) => self.function_global(*at, Role::Jit),
             Resolution::ConstexprFunction(at) => self.function_global(*at, Role::Constexpr),
             Resolution::Function(at) => self.function_global(*at, Role::Host),
@@ -238,6 +241,17 @@ impl Evaluator<'_> {
             Resolution::Constexpr(at) => self.constant_global(*at, true),
             Resolution::Constant(at) => self.constant_global(*at, false),
         }
+    }
+
+    /// True when something else is bound to the same name in the same place, as under `if` and
+    /// `else`: which one counts is known at run time only.
+    fn has_alternatives(&self, at: ItemRef) -> bool {
+        let Some(module) = self.project.module(at.file) else { return false };
+        let Some(item) = module.items.get(at.index as usize) else { return false };
+        let same = module.items_named(&item.name).filter(|&index| {
+            module.items.get(index as usize).is_some_and(|other| other.scope == item.scope)
+        });
+        same.count() > 1
     }
 
     fn function_global(&mut self, at: ItemRef, role: Role) -> Option<Global> {

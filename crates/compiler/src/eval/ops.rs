@@ -533,7 +533,7 @@ impl Evaluator<'_> {
     ) -> Eval<Tensor> {
         // An argument of unknown type may be anything at launch, also a compile-time value.
         let open = |value: &Value| match value {
-            Value::Tensor(tensor) => tensor.elem.is_unknown() && tensor.is_scalar(),
+            Value::Tensor(tensor) => tensor.is_open(),
             _ => true,
         };
         if open(left) && open(right) {

@@ -117,13 +117,8 @@ impl Evaluator<'_> {
     ) -> Stop {
         let origin = match value {
             Value::Unknown => return Stop::Unknown,
-            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => {
-                // An argument that equals one, or `None`, becomes a constexpr at launch.
-                if !self.is_certain_runtime(tensor) {
-                    return Stop::Unknown;
-                }
-                tensor.origin
-            }
+            // What a helper is given may be a constexpr.
+            Value::Tensor(tensor) if tensor.shape.rank().is_none() => return Stop::Unknown,
             Value::Tensor(tensor) => tensor.origin,
             _ => Origin::NONE,
         };
@@ -131,14 +126,6 @@ impl Evaluator<'_> {
         let diagnostic = Diagnostic::new(code, at, message);
         let diagnostic = self.with_reasons(diagnostic, origin);
         self.emit_diagnostic(diagnostic)
-    }
-
-    /// True when a scalar of unknown type is still certain to exist at run time for some launch,
-    /// so that using it as a constexpr is an error of the source.
-    fn is_certain_runtime(&self, tensor: &Tensor) -> bool {
-        self.origins
-            .get(tensor.origin.0 as usize)
-            .is_some_and(|data| matches!(data.kind, OriginKind::Argument(_) | OriginKind::Derived))
     }
 }
 

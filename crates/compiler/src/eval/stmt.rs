@@ -235,7 +235,7 @@ impl Evaluator<'_> {
         let items = match &value {
             Value::Tuple(tuple) => tuple.items.clone(),
             Value::Unknown | Value::Const(Const::Symbol(_)) => Vec::new(),
-            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => Vec::new(),
+            Value::Tensor(tensor) if tensor.is_open() => Vec::new(),
             _ if self.frame().mode == Mode::Python => Vec::new(),
             other => {
                 let text = super::report::a(other);

@@ -368,6 +368,12 @@ impl Tensor {
     pub fn is_block(&self) -> bool {
         self.shape.is_block()
     }
+
+    /// True for an argument of which so little is known that it may be anything at launch: a
+    /// number, a pointer, `None`, a tuple, a descriptor.
+    pub fn is_open(&self) -> bool {
+        self.elem.is_unknown() && !self.is_block()
+    }
 }
 
 impl From<Tensor> for Value {

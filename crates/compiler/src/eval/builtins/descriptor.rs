@@ -172,7 +172,7 @@ impl Evaluator<'_> {
             }
             value => self.to_tensor(&value, at)?,
         };
-        let open = value.elem.is_unknown() && value.is_scalar();
+        let open = value.is_open();
         let count = |shape: &Shape| shape.numel();
         let same_count = match (count(&value.shape), count(&descriptor.block)) {
             (Some(a), Some(b)) => !a.certainly_differs(&b),

@@ -173,7 +173,7 @@ impl Evaluator<'_> {
         let (Some(a), Some(b)) = (lhs.shape.dims(), rhs.shape.dims()) else {
             return Ok(Shape::unknown());
         };
-        let open = |t: &Tensor| t.elem.is_unknown() && t.is_scalar();
+        let open = |t: &Tensor| t.is_open();
         if open(lhs) || open(rhs) {
             return Ok(Shape::unknown());
         }
@@ -284,7 +284,7 @@ impl Evaluator<'_> {
         call: &Call,
     ) -> Eval<()> {
         let at = call.place("acc");
-        if acc.elem.is_unknown() && acc.is_scalar() {
+        if acc.is_open() {
             return Ok(());
         }
         if relate_shapes(&acc.shape, shape) == Relation::Different {

@@ -1,9 +1,8 @@
 //! Python's builtins and `math`, and Triton's host functions, at compile time.
 
 use super::super::call::Call;
-use super::super::dtype::Elem;
 use super::super::symbolic::{Sym, floor_div};
-use super::super::value::{Const, Tensor, Value};
+use super::super::value::{Const, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::builtins::{Builtin, LANGUAGE, Rule};
 use crate::diagnostic::{Code, Diagnostic};
@@ -14,7 +13,7 @@ impl Evaluator<'_> {
         match call.nth(0) {
             Value::Tuple(tuple) => Ok(Value::int(tuple.items.len() as i128)),
             Value::Const(Const::Str(text)) => Ok(Value::int(text.chars().count() as i128)),
-            Value::Tensor(tensor) if tensor.elem.is_unknown() && tensor.is_scalar() => {
+            Value::Tensor(tensor) if tensor.is_open() => {
                 Ok(self.fresh_const())
             }
             Value::Tensor(tensor) => match tensor.shape.dims() {
@@ -253,8 +252,8 @@ fn is_instance(value: &Value, class: &Builtin) -> Option<bool> {
     if let Value::Unknown = value {
         return None;
     }
-    if let Value::Tensor(Tensor { elem: Elem::Unknown, shape, .. }) = value
-        && shape.is_scalar()
+    if let Value::Tensor(tensor) = value
+        && tensor.is_open()
     {
         return None;
     }
