@@ -1,15 +1,18 @@
 //! Infers every jit function below some directories: `cargo run --example infer -- DIR...`.
 //!
-//! Prints each diagnostic, and how many functions and expressions are understood. Directories
-//! are also the roots of absolute imports.
+//! Prints each diagnostic, and how many functions and expressions are understood. With `--lower`
+//! every kernel is also lowered under each specialization that is found for it. Directories are
+//! also the roots of absolute imports.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tile_compiler::eval::infer_file;
-use tile_compiler::project::{MemorySources, Sources};
+use tile_compiler::diagnostic::Severity;
+use tile_compiler::eval::{infer_file, lower_kernel};
+use tile_compiler::ir;
+use tile_compiler::project::{self, MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
-use tile_compiler::specialization::TritonVersion;
+use tile_compiler::specialization::{Flags, TritonVersion, discover};
 
 fn collect(dir: &Path, out: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
@@ -32,6 +35,9 @@ struct Totals {
     unknown: usize,
     time: Duration,
     slowest: (Duration, String),
+    specializations: usize,
+    lowered: usize,
+    lower_time: Duration,
 }
 
 fn main() {
@@ -41,6 +47,7 @@ fn main() {
     } else {
         TritonVersion::V3_9
     };
+    let lowers = args.iter().any(|arg| arg == "--lower");
     let roots: Vec<String> = args.into_iter().filter(|arg| !arg.starts_with("--")).collect();
     let mut paths = Vec::new();
     roots.iter().for_each(|root| collect(Path::new(root), &mut paths));
@@ -54,6 +61,15 @@ fn main() {
     let mut totals = Totals::default();
     for file in sources.files() {
         report(&sources, file, version, &mut totals);
+        if lowers {
+            lower(&sources, file, version, &mut totals);
+        }
+    }
+    if lowers {
+        println!(
+            "{} specializations, {} lowered, {:?}",
+            totals.specializations, totals.lowered, totals.lower_time
+        );
     }
     println!(
         "{} functions, {} fully inferred, {} diagnostics; {} expressions, {} unknown; {:?}, slowest {:?} {}",
@@ -84,7 +100,8 @@ fn report(sources: &MemorySources, file: FileId, version: TritonVersion, totals:
         totals.unknown += unknown;
         for diagnostic in &kernel.diagnostics {
             totals.diagnostics += 1;
-            let at = diagnostic.related.first().filter(|related| related.message.contains("inlined"));
+            let at =
+                diagnostic.related.first().filter(|related| related.message.contains("inlined"));
             let place = at.map_or(diagnostic.primary, |related| related.at);
             let text = sources.text(place.file).unwrap_or_else(|| "".into());
             let line = LineIndex::new(&text).line(place.range.start);
@@ -97,6 +114,43 @@ fn report(sources: &MemorySources, file: FileId, version: TritonVersion, totals:
                 diagnostic.code,
                 diagnostic.message
             );
+        }
+    }
+}
+
+fn lower(sources: &MemorySources, file: FileId, version: TritonVersion, totals: &mut Totals) {
+    for at in project::kernels(sources, file) {
+        let Some(item) = project::item(sources, at) else { continue };
+        for spec in discover(sources, at, &Flags::default()).into_iter().take(4) {
+            totals.specializations += 1;
+            let start = Instant::now();
+            let result = lower_kernel(sources, file, &item.name, &spec, version);
+            totals.lower_time += start.elapsed();
+            let errors = result.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+            for error in errors {
+                let place = error.related.first().map_or(error.primary, |related| related.at);
+                let text = sources.text(place.file).unwrap_or_else(|| "".into());
+                let line = LineIndex::new(&text).line(place.range.start);
+                let shown = text.lines().nth(line as usize).unwrap_or_default().trim().to_owned();
+                println!(
+                    "LOWER {}:{} [{}] {}: {}\n    {shown}\n    {spec}",
+                    sources.path(place.file),
+                    line + 1,
+                    item.name,
+                    error.code,
+                    error.message
+                );
+            }
+            let Some(function) = result.function else { continue };
+            match ir::verify(&function) {
+                Ok(_) => totals.lowered += 1,
+                Err(errors) => println!(
+                    "ILL-FORMED {} {}: {:?}\n    {spec}",
+                    sources.path(file),
+                    item.name,
+                    errors.first()
+                ),
+            }
         }
     }
 }

@@ -368,9 +368,7 @@ impl Evaluator<'_> {
         index_at: FileRange,
     ) -> Value {
         match object {
-            Value::Tensor(tensor) if tensor.is_open() => {
-                Value::Unknown
-            }
+            Value::Tensor(tensor) if tensor.is_open() => Value::Unknown,
             Value::Tensor(tensor) => {
                 let tensor = tensor.clone();
                 match self.index_tensor(&tensor, index, at, index_at) {

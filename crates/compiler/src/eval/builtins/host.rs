@@ -13,9 +13,7 @@ impl Evaluator<'_> {
         match call.nth(0) {
             Value::Tuple(tuple) => Ok(Value::int(tuple.items.len() as i128)),
             Value::Const(Const::Str(text)) => Ok(Value::int(text.chars().count() as i128)),
-            Value::Tensor(tensor) if tensor.is_open() => {
-                Ok(self.fresh_const())
-            }
+            Value::Tensor(tensor) if tensor.is_open() => Ok(self.fresh_const()),
             Value::Tensor(tensor) => match tensor.shape.dims() {
                 Some([first, ..]) => Ok(Value::Const(Const::from_sym(first.clone()))),
                 Some([]) => {
