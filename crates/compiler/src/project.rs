@@ -20,7 +20,9 @@ mod tests;
 pub mod triton;
 
 pub use decorators::{Decorator, decorators, is_jit};
-pub use kernels::{Kernel, called_from_jit, is_entry, jit_functions, kernel, kernels};
+pub use kernels::{
+    Kernel, called_from_jit, is_entry, jit_functions, kernel, kernels, launch_scope, launching_item,
+};
 pub use memory::MemorySources;
 pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
 

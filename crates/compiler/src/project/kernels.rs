@@ -6,7 +6,7 @@ use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, is_jit, item,
     resolve_expr,
 };
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
 use crate::source::FileId;
 
 /// A jit function with its decorators.
@@ -119,12 +119,29 @@ fn callees(sources: &dyn Sources, scope: Scope<'_>, body: &Body) -> Vec<ItemRef>
     found
 }
 
+/// Where the names of a launch are looked up: inside the innermost function around it.
+pub fn launch_scope(module: &Module, launch: &Launch) -> Vec<Name> {
+    match launching_item(module, launch) {
+        Some(index) => module.items[index as usize].body_scope(),
+        None => Vec::new(),
+    }
+}
+
+/// The innermost function around a launch, as an index into the module's items.
+pub fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
+    launch.host.as_ref()?;
+    let holds = |item: &Item| {
+        matches!(item.kind, ItemKind::Function(_)) && item.range.contains_range(launch.range)
+    };
+    module.items.iter().rposition(holds).map(|index| index as u32)
+}
+
 /// The jit functions that launches in `file` name.
 fn launched(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
     let Some(module) = sources.module(file) else { return Vec::new() };
     let mut found: Vec<ItemRef> = Vec::new();
     for launch in &module.launches {
-        let path: Vec<Name> = launch.host.iter().cloned().collect();
+        let path = launch_scope(&module, launch);
         let scope = Scope { file, path: &path };
         if let Resolution::Jit(at) = resolve_expr(sources, scope, &launch.body, launch.kernel)
             && !found.contains(&at)

@@ -16,7 +16,8 @@ use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Body, Expr, ItemKind, Launch, Literal, Module, Name, Param, ParamKind};
 use crate::ir::LaunchOptions;
 use crate::project::{
-    ItemRef, Kernel, Resolution, Scope, Sources, kernel, resolve_expr, resolve_item,
+    ItemRef, Kernel, Resolution, Scope, Sources, kernel, launch_scope, launching_item,
+    resolve_expr, resolve_item,
 };
 use crate::source::FileId;
 
@@ -90,75 +91,63 @@ fn take_launches(
     launches.filter(|launch| launch.kernel == wanted).map(|launch| (origin, launch)).collect()
 }
 
-/// Runs the host code of `file` that launches the kernel, or calls functions that do.
+/// Runs the host code of `file` that launches the kernel, or mentions functions that do.
 fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kernel: ItemRef) {
     let Some(module) = sources.module(file) else { return };
-    let launching = launching_functions(sources, file, &module, kernel);
-    let calls = |at: ItemRef, body: &Body| {
-        let scope = scope_of(&module, at);
-        body.exprs.values().any(|expr| match expr {
-            Expr::Call { callee, .. } => {
-                let is_name = matches!(body.exprs[*callee], Expr::Name(_));
-                is_name
-                    && matches!(
-                        resolve_expr(sources, Scope { file, path: &scope }, body, *callee),
-                        Resolution::Function(at) if launching.contains(&at)
-                    )
-            }
-            _ => false,
-        })
-    };
+    let launches: Vec<&Launch> = module
+        .launches
+        .iter()
+        .filter(|launch| names_kernel(sources, file, launch, kernel))
+        .collect();
+    let launching: Vec<u32> =
+        launches.iter().filter_map(|launch| launching_item(&module, launch)).collect();
+    let names = launcher_names(&module, &launching);
     for (index, item) in module.items.iter().enumerate() {
-        let at = ItemRef { file, index: index as u32 };
         match &item.kind {
-            ItemKind::Assign { body, value, .. } if calls(at, body) => {
+            ItemKind::Assign { body, value, .. } if mentions(body, &names) => {
                 host.module_expr(file, &item.scope, body, *value);
             }
             ItemKind::Function(function)
-                if launching.contains(&at)
-                    || (!launching.is_empty() && calls(at, &function.body)) =>
+                if launching.contains(&(index as u32)) || mentions(&function.body, &names) =>
             {
                 host.run_function(file, &item.scope, function);
             }
             _ => {}
         }
     }
-    for launch in &module.launches {
+    for launch in launches {
         let in_scenario = module.scenarios.iter().any(|s| s.range.contains_range(launch.range));
-        if launch.host.is_none() && !in_scenario && names_kernel(sources, file, launch, kernel) {
+        if launch.host.is_none() && !in_scenario {
             host.observe(file, launch);
         }
     }
 }
 
-fn scope_of(module: &Module, at: ItemRef) -> Vec<Name> {
-    module.items[at.index as usize].scope.clone()
+/// Names through which host code reaches the functions at `launching`: their own, their
+/// classes', and those of module-level values made from these.
+fn launcher_names(module: &Module, launching: &[u32]) -> FxHashSet<Name> {
+    let items = launching.iter().map(|index| &module.items[*index as usize]);
+    let mut names: FxHashSet<Name> =
+        items.map(|item| item.scope.first().unwrap_or(&item.name).clone()).collect();
+    for item in &module.items {
+        if let ItemKind::Assign { body, .. } = &item.kind
+            && mentions(body, &names)
+        {
+            names.insert(item.name.clone());
+        }
+    }
+    names
 }
 
-/// The functions of `file` in which a launch of `kernel` stands.
-fn launching_functions(
-    sources: &dyn Sources,
-    file: FileId,
-    module: &Module,
-    kernel: ItemRef,
-) -> Vec<ItemRef> {
-    let mut found = Vec::new();
-    for launch in &module.launches {
-        if launch.host.is_none() || !names_kernel(sources, file, launch, kernel) {
-            continue;
-        }
-        let holds = |item: &crate::hir::Item| {
-            matches!(item.kind, ItemKind::Function(_)) && item.range.contains_range(launch.range)
-        };
-        let innermost = module.items.iter().rposition(holds);
-        found.extend(innermost.map(|index| ItemRef { file, index: index as u32 }));
-    }
-    found
+fn mentions(body: &Body, names: &FxHashSet<Name>) -> bool {
+    let is_name = |expr: &Expr| matches!(expr, Expr::Name(name) if names.contains(name));
+    !names.is_empty() && body.exprs.values().any(is_name)
 }
 
 /// True when a launch may be of `kernel`: it names it, or a variable that may hold it.
 fn names_kernel(sources: &dyn Sources, file: FileId, launch: &Launch, kernel: ItemRef) -> bool {
-    let path: Vec<Name> = launch.host.iter().cloned().collect();
+    let Some(module) = sources.module(file) else { return false };
+    let path = launch_scope(&module, launch);
     match resolve_expr(sources, Scope { file, path: &path }, &launch.body, launch.kernel) {
         Resolution::Jit(at) => at == kernel,
         Resolution::Undefined => launch.host.is_some(),
@@ -239,6 +228,7 @@ impl<'a> Binder<'a> {
         config: Option<&Config>,
     ) -> Specialization {
         let mut bound: IndexMap<Name, Bound> = IndexMap::new();
+        let hooked = self.hooked_arguments(launch, config);
         for (index, param) in self.kernel.function.params.iter().enumerate() {
             if matches!(param.kind, ParamKind::VarArgs | ParamKind::KwArgs) {
                 continue;
@@ -250,6 +240,8 @@ impl<'a> Binder<'a> {
             let argument = match tuned {
                 Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), false),
                 None => {
+                    let hooked = hooked.iter().find(|(name, _)| *name == param.name);
+                    let given = hooked.map(|(_, value)| value).or(given);
                     let bound = self.argument(index, param, given);
                     Bound { given: given.cloned(), ..bound }
                 }
@@ -266,10 +258,37 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Arguments that the configuration's `pre_hook` changes before a launch: it gives
+    /// descriptors the block shapes that the configuration means.
+    fn hooked_arguments(
+        &self,
+        launch: Option<&ObservedLaunch>,
+        config: Option<&Config>,
+    ) -> Vec<(Name, Value)> {
+        let (Some(launch), Some(config)) = (launch, config) else { return Vec::new() };
+        let Some(hook) = config.pre_hook else { return Vec::new() };
+        let mut args = Vec::new();
+        for (index, param) in self.kernel.function.params.iter().enumerate() {
+            let tuned = config.kwargs.iter().find(|(name, _)| *name == param.name);
+            let value = match tuned {
+                Some((_, value)) => Some(Value::from_const(value)),
+                None => argument(launch, index, &param.name).cloned(),
+            };
+            args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
+        }
+        let changed = Host::new(self.sources).run_hook(hook, Value::Dict(args));
+        let descriptors = changed.into_iter().filter_map(|(key, value)| match (key, &value) {
+            (Value::Str(name), Value::Descriptor { .. }) => Some((name, value)),
+            _ => None,
+        });
+        descriptors.collect()
+    }
+
     /// The value of a parameter that no configuration sets.
     fn argument(&self, index: usize, param: &Param, given: Option<&Value>) -> Bound {
         let is_constexpr = self.constexpr.contains(&param.name);
         let known = match given {
+            Some(Value::Named(Resolution::Jit(at))) => self.function_argument(*at),
             Some(value) if is_constexpr => value.to_const().map(ArgSpec::Constexpr),
             Some(value) => self.runtime_argument(param, value),
             None => None,
@@ -442,7 +461,7 @@ impl<'a> Binder<'a> {
 /// What a specialization tells of an argument's value.
 fn value_of(spec: &ArgSpec) -> Value {
     match spec {
-        ArgSpec::Constexpr(value) => const_value(value),
+        ArgSpec::Constexpr(value) => Value::from_const(value),
         ArgSpec::Runtime { signature, .. } => match &**signature {
             "u1" | "i1" => Value::Bool(None),
             spelling if spelling.starts_with('*') => {
@@ -453,19 +472,6 @@ fn value_of(spec: &ArgSpec) -> Value {
             _ => Value::Unknown,
         },
         ArgSpec::Tuple(items) => Value::Tuple(items.iter().map(value_of).collect()),
-    }
-}
-
-fn const_value(value: &ConstArg) -> Value {
-    match value {
-        ConstArg::None => Value::None,
-        ConstArg::Bool(value) => Value::Bool(Some(*value)),
-        ConstArg::Int(value) => Value::Int(Some(*value)),
-        ConstArg::Float(bits) => Value::Float(Some(f64::from_bits(*bits))),
-        ConstArg::Str(text) => Value::Str(text.clone()),
-        ConstArg::DType(name) => Value::DType(name.clone()),
-        ConstArg::Function(_) => Value::Unknown,
-        ConstArg::Tuple(items) => Value::Tuple(items.iter().map(const_value).collect()),
     }
 }
 

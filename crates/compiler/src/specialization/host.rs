@@ -16,8 +16,8 @@ use crate::hir::{
     ParamKind, Stmt, StmtId, UnaryOp,
 };
 use crate::project::{
-    Resolution, Scope, Sources, constant, function, item, item_scope, resolve, resolve_expr,
-    resolve_member,
+    ItemRef, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
+    resolve_expr, resolve_member,
 };
 use crate::source::FileId;
 
@@ -51,7 +51,7 @@ pub(super) struct ObservedLaunch {
     pub(super) kernel: Value,
     /// The arguments in order; starred ones whose length is not known are left out.
     pub(super) args: Vec<(Option<Name>, Value)>,
-    /// False when an argument was left out.
+    /// False when a starred argument was left out, so that positions are not known.
     pub(super) complete: bool,
 }
 
@@ -158,6 +158,27 @@ impl<'a> Host<'a> {
             scenario: true,
         };
         self.block(&mut frame, &body.root);
+    }
+
+    /// Runs the function `hook` on a dict of arguments; the dict afterwards.
+    pub(super) fn run_hook(&mut self, hook: ItemRef, args: Value) -> Vec<(Value, Value)> {
+        let (Some(item), Some(function)) = (item(self.sources, hook), function(self.sources, hook))
+        else {
+            return Vec::new();
+        };
+        let Some(param) = function.params.first() else { return Vec::new() };
+        let mut frame = Frame {
+            file: hook.file,
+            scope: item.body_scope().into(),
+            code: Code::Function(function.clone()),
+            variables: Variables::from_iter([(param.name.clone(), args)]),
+            scenario: false,
+        };
+        self.block(&mut frame, &function.body.root);
+        match frame.variables.remove(&param.name) {
+            Some(Value::Dict(entries)) => entries,
+            _ => Vec::new(),
+        }
     }
 
     /// Evaluates a launch at module level.
@@ -360,8 +381,18 @@ impl<'a> Host<'a> {
             Expr::Subscript { value: object, index } => {
                 self.assign_item(frame, *object, *index, value);
             }
+            Expr::Attribute { value: object, attr } if &**attr == "block_shape" => {
+                self.assign_block(frame, *object, value);
+            }
             _ => {}
         }
+    }
+
+    /// `descriptor.block_shape = value`.
+    fn assign_block(&mut self, frame: &mut Frame, object: ExprId, value: &Value) {
+        let Value::Descriptor { dtype, .. } = self.expr(frame, object) else { return };
+        let Some(block) = value.elements() else { return };
+        self.assign(frame, object, &Value::Descriptor { dtype, block });
     }
 
     /// `dict[key] = value` of a variable.
@@ -613,31 +644,32 @@ impl<'a> Host<'a> {
                 Some(dtype) => Value::DType(dtype.into()),
                 None => Value::Named(Resolution::Triton(path)),
             },
-            Resolution::External(path) => match tensor::torch_dtype(&path) {
-                Some(dtype) => Value::DType(dtype.into()),
-                None => Value::Named(Resolution::External(path)),
-            },
+            Resolution::External(path) => external_value(path),
             Resolution::Unknown | Resolution::Undefined => Value::Unknown,
             found => Value::Named(found),
         }
     }
 
-    fn attribute(&mut self, frame: &mut Frame, value: ExprId, attr: &Name) -> Value {
-        match self.expr(frame, value) {
-            Value::Named(base) => {
-                let member = resolve_member(self.sources, &base, attr);
+    /// A member of something that has a name.
+    fn member(&mut self, base: &Resolution, name: &str) -> Value {
+        match (base, name) {
+            (Resolution::Class(at), "apply") => Value::Callable(Callable::Apply(*at)),
+            _ => {
+                let member = resolve_member(self.sources, base, name);
                 self.resolved(member)
             }
+        }
+    }
+
+    fn attribute(&mut self, frame: &mut Frame, value: ExprId, attr: &Name) -> Value {
+        match self.expr(frame, value) {
+            Value::Named(base) => self.member(&base, attr),
             value => tensor::attribute(&value, attr),
         }
     }
 
     /// Calls a function of the project with known arguments.
-    fn call_function(
-        &mut self,
-        at: crate::project::ItemRef,
-        args: &[(Option<Name>, Value)],
-    ) -> Value {
+    fn call_function(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
         let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
         else {
             return Value::Unknown;
@@ -676,15 +708,30 @@ impl<'a> Host<'a> {
                         for (key, value) in entries {
                             match key {
                                 Value::Str(name) => values.push((Some(name), value)),
-                                _ => complete = false,
+                                _ => {}
                             }
                         }
                     }
-                    _ => complete = false,
+                    _ => {}
                 },
             }
         }
         (values, complete)
+    }
+
+    /// Calls the `forward` of a subclass of `torch.autograd.Function`.
+    fn call_forward(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
+            return Value::Unknown;
+        };
+        let Some(module) = self.sources.module(class.file) else { return Value::Unknown };
+        let mut named = module.items_named("forward");
+        let Some(index) = named.find(|index| module.items[*index as usize].scope == scope) else {
+            return Value::Unknown;
+        };
+        let mut with_context = vec![(None, Value::Unknown)];
+        with_context.extend(args.iter().cloned());
+        self.call_function(ItemRef { file: class.file, index }, &with_context)
     }
 
     /// Calls a lambda or function value with positional arguments.
@@ -699,6 +746,10 @@ impl<'a> Host<'a> {
                     frame.variables.insert(param.clone(), value.clone());
                 }
                 self.expr(&mut frame, *body)
+            }
+            Value::Callable(Callable::Apply(class)) => {
+                let args: Vec<_> = args.iter().map(|value| (None, value.clone())).collect();
+                self.call_forward(*class, &args)
             }
             Value::Named(Resolution::Function(at)) => {
                 let args: Vec<_> = args.iter().map(|value| (None, value.clone())).collect();
@@ -716,6 +767,18 @@ impl<'a> Host<'a> {
             found @ Resolution::Jit(_) => Value::Named(found),
             _ => self.expr(frame, kernel),
         }
+    }
+}
+
+/// Something outside of the project; what tells the kind of device is that of NVIDIA.
+fn external_value(path: Vec<Name>) -> Value {
+    if let Some(dtype) = tensor::torch_dtype(&path) {
+        return Value::DType(dtype.into());
+    }
+    match path.iter().map(|name| &**name).collect::<Vec<_>>().as_slice() {
+        ["torch", "version", "hip"] => Value::None,
+        ["torch", "version", "cuda"] => Value::Str("12.8".into()),
+        _ => Value::Named(Resolution::External(path)),
     }
 }
 

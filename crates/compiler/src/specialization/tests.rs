@@ -209,3 +209,84 @@ fn flags_replace_what_was_found() {
     expect!["kernel k has no parameter BLOCK; it has a, b"]
         .assert_eq(&flags.check(function).expect_err("no such parameter"));
 }
+
+#[test]
+fn tuning_code_is_followed() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+def is_hip():
+    return triton.runtime.driver.active.get_current_target().backend == 'hip'
+
+def set_blocks(nargs):
+    rows = nargs['ROWS']
+    nargs['desc'].block_shape = [rows, 64]
+
+configs = [
+    triton.Config({'ROWS': rows}, num_stages=s, num_warps=w, pre_hook=set_blocks)
+    for rows in [32, 64] for s in ([1] if is_hip() else [3]) for w in [4, 8]
+]
+
+def keep(conf):
+    return conf.kwargs['ROWS'] * 2 > 64 or conf.num_warps == 4
+
+@triton.autotune(configs=list(filter(keep, configs)), key=['n'])
+@triton.jit
+def k(desc, out, n, act: tl.constexpr, ROWS: tl.constexpr):
+    tl.store(out + tl.arange(0, ROWS), tl.sum(desc.load([0, 0]), 1))
+
+@triton.jit
+def square(x):
+    return x * x
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        desc = TensorDescriptor(x, shape=x.shape, strides=x.stride(), block_shape=[1, 1])
+        out = torch.empty(x.shape[0], dtype=x.dtype)
+        extra = {}
+        if scale:
+            extra['maxnreg'] = 128
+        k[(1,)](desc, out, x.shape[0], act=square, **extra)
+        return out
+
+op = Op.apply
+
+def bench(provider):
+    x = torch.randn((1024, 64), device='cuda', dtype=torch.bfloat16)
+    if provider == 'triton':
+        triton.testing.do_bench(lambda: op(x, 1.0))
+",
+        expect![[r#"
+            k (autotune): desc=tensordesc<bf16[32, 64]> out=*bf16:16 n=i32:16 act=square ROWS=32 num_warps=4 num_stages=3
+            k (autotune): desc=tensordesc<bf16[64, 64]> out=*bf16:16 n=i32:16 act=square ROWS=64 num_warps=4 num_stages=3
+            k (autotune): desc=tensordesc<bf16[64, 64]> out=*bf16:16 n=i32:16 act=square ROWS=64 num_warps=8 num_stages=3
+            k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=32 num_warps=4 num_stages=3 assumed desc out
+            k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=64 num_warps=4 num_stages=3 assumed desc out
+            k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=64 num_warps=8 num_stages=3 assumed desc out
+        "#]],
+    );
+}
+
+#[test]
+fn kernels_inside_functions_are_found() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+def outer(x):
+    @triton.jit
+    def inner(y, x, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, i < n), i < n)
+    y = torch.empty(100, dtype=torch.float16)
+    inner[(1,)](y, triton.reinterpret(x, tl.float8e5), y.numel(), BLOCK=128)
+",
+        expect![[r#"
+            inner (launch): y=*fp16:16 x=*fp8e5:16 n=i32 BLOCK=128 num_warps=4 num_stages=3
+        "#]],
+    );
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ConstArg;
 use super::host::{Host, value::Value};
 use crate::hir::{ArgKind, Expr, ExprId, Name};
-use crate::project::{Decorator, Kernel, Sources};
+use crate::project::{Decorator, ItemRef, Kernel, Sources};
 
 /// One `triton.Config`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +21,8 @@ pub struct Config {
     pub num_ctas: Option<u32>,
     /// Register limit per thread, if it says.
     pub max_registers: Option<u32>,
+    /// The function that prepares the arguments of a launch, if it names one.
+    pub pre_hook: Option<ItemRef>,
 }
 
 /// What the decorators of a kernel say.

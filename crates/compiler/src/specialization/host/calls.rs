@@ -4,7 +4,7 @@ use super::tensor::{self, Args};
 use super::value::Value;
 use super::{Frame, Host, ObservedLaunch, operators};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
-use crate::project::{Resolution, resolve_member};
+use crate::project::Resolution;
 use crate::specialization::tuning::Config;
 
 /// A `range` longer than this is not unrolled.
@@ -23,8 +23,8 @@ impl Host<'_> {
         let (receiver, callee) = match &method {
             Some((value, attr)) => match self.expr(frame, *value) {
                 Value::Named(base) => {
-                    let member = resolve_member(self.sources, &base, attr);
-                    (Some(Value::Named(base)), self.resolved(member))
+                    let member = self.member(&base, attr);
+                    (Some(Value::Named(base)), member)
                 }
                 receiver => (Some(receiver), Value::Unknown),
             },
@@ -33,6 +33,14 @@ impl Host<'_> {
         let (values, complete) = self.arguments(frame, args);
         let args = Args(&values);
         match (callee, receiver, method) {
+            (Value::Named(Resolution::Triton(path)), ..)
+                if path.starts_with("testing.do_bench") =>
+            {
+                match args.positional().first() {
+                    Some(function) => self.call_value(function, &[]),
+                    None => Value::Unknown,
+                }
+            }
             (Value::Named(Resolution::Triton(path)), ..) => triton_call(&path, &args),
             (Value::Named(Resolution::External(path)), ..) => external_call(&path, &args),
             (Value::Named(Resolution::Function(at)), ..) if complete => {
@@ -40,7 +48,7 @@ impl Host<'_> {
             }
             (Value::Global(name), ..) => self.global_call(frame, &name, &args),
             (callee @ Value::Callable(_), ..) => {
-                let args: Vec<_> = args.positional().into_iter().cloned().collect();
+                let args: Vec<_> = values.iter().map(|(_, value)| value.clone()).collect();
                 self.call_value(&callee, &args)
             }
             (_, Some(receiver), Some((value, attr))) => {
@@ -68,7 +76,26 @@ impl Host<'_> {
                 return triton_call(name, args);
             }
         }
-        python_call(name, args)
+        match (name, args.positional().as_slice()) {
+            ("filter", [function, items]) => self.filter(function, items),
+            ("map", [function, items]) => match items.elements() {
+                Some(items) => Value::List(
+                    items.into_iter().map(|item| self.call_value(function, &[item])).collect(),
+                ),
+                None => Value::Unknown,
+            },
+            _ => python_call(name, args),
+        }
+    }
+
+    /// Elements that are not known to be filtered out.
+    fn filter(&mut self, function: &Value, items: &Value) -> Value {
+        let Some(mut items) = items.elements() else { return Value::Unknown };
+        items.retain(|item| {
+            let kept = self.call_value(function, std::slice::from_ref(item));
+            operators::truth(&kept) != Some(false)
+        });
+        Value::List(items)
     }
 
     fn method_call(
@@ -139,6 +166,10 @@ fn triton_call(path: &str, args: &Args<'_>) -> Value {
             _ => Value::Unknown,
         },
         "language.constexpr" => args.get(0, "value").cloned().unwrap_or(Value::Unknown),
+        "reinterpret" => match args.get(1, "dtype") {
+            Some(Value::DType(dtype)) => Value::tensor(Some(dtype)),
+            _ => Value::tensor(None),
+        },
         "Config" => config(args).map_or(Value::Unknown, Value::Config),
         "tools.tensor_descriptor.TensorDescriptor" => {
             descriptor(args.get(0, "base"), args.get(3, "block_shape"))
@@ -184,6 +215,10 @@ fn config(args: &Args<'_>) -> Option<Config> {
         num_stages: option(2, "num_stages"),
         num_ctas: option(3, "num_ctas"),
         max_registers: option(4, "maxnreg"),
+        pre_hook: match args.get(5, "pre_hook") {
+            Some(Value::Named(Resolution::Function(at))) => Some(*at),
+            _ => None,
+        },
     })
 }
 
@@ -192,6 +227,11 @@ fn external_call(path: &[Name], args: &Args<'_>) -> Value {
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
     match path.as_slice() {
         ["torch", name] => tensor::torch_constructor(name, args).unwrap_or(Value::Unknown),
+        ["torch", "cuda", "is_available"] => Value::Bool(Some(true)),
+        // The default architecture is Hopper.
+        ["torch", "cuda", "get_device_capability"] => {
+            Value::Tuple(vec![Value::Int(Some(9)), Value::Int(Some(0))])
+        }
         ["math", name] => math_call(name, args),
         ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
         _ => Value::Unknown,

@@ -3,6 +3,7 @@
 use super::tensor;
 use super::value::Value;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
+use crate::project::Resolution;
 
 /// Lists and strings are not grown beyond this.
 const MAX_LENGTH: usize = 10_000;
@@ -34,8 +35,21 @@ pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
             Value::Tuple(a.iter().zip(b).map(|(a, b)| join(a, b)).collect())
         }
         (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(tensor::join(a, b)),
+        (Value::Dict(a), Value::Dict(b)) => Value::Dict(join_entries(a, b)),
         _ => Value::Unknown,
     }
+}
+
+/// Entries that one of two dicts has; those of only one are not known.
+fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value)> {
+    let other = |entries: &[(Value, Value)], key: &Value| {
+        entries.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+    };
+    let of_both = a.iter().map(|(key, value)| {
+        (key.clone(), other(b, key).map_or(Value::Unknown, |other| join(value, &other)))
+    });
+    let only_b = b.iter().filter(|(key, _)| other(a, key).is_none());
+    of_both.chain(only_b.map(|(key, _)| (key.clone(), Value::Unknown))).collect()
 }
 
 /// `left op right`.
@@ -261,5 +275,3 @@ pub(super) fn position(length: usize, index: i128) -> Option<usize> {
     let index = if index < 0 { index + length as i128 } else { index };
     usize::try_from(index).ok().filter(|index| *index < length)
 }
-
-use crate::project::Resolution;

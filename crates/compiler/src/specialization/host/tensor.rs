@@ -228,6 +228,23 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Tensor(tensor), "data" | "grad") => Value::Tensor(tensor.clone()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
+        // `driver.active.get_current_target().backend`
+        (Value::Unknown, "backend") => Value::Str("cuda".into()),
+        (Value::Unknown, "multi_processor_count" | "warp_size") => Value::Int(None),
+        (Value::Config(config), "kwargs") => Value::Dict(
+            config
+                .kwargs
+                .iter()
+                .map(|(name, value)| (Value::Str(name.clone()), Value::from_const(value)))
+                .collect(),
+        ),
+        (Value::Config(config), "num_warps") => {
+            Value::Int(Some(config.num_warps.unwrap_or(4).into()))
+        }
+        (Value::Config(config), "num_stages") => {
+            Value::Int(Some(config.num_stages.unwrap_or(3).into()))
+        }
+        (Value::Descriptor { block, .. }, "block_shape") => Value::List(block.clone()),
         (Value::DType(dtype), "itemsize") => Value::Int(element_size(dtype)),
         _ => Value::Unknown,
     }

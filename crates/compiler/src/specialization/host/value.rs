@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Frame;
 use crate::hir::{ExprId, Name};
-use crate::project::Resolution;
+use crate::project::{ItemRef, Resolution};
 use crate::specialization::ConstArg;
 use crate::specialization::tuning::Config;
 
@@ -77,6 +77,8 @@ pub(in crate::specialization) enum Callable {
         /// The value.
         body: ExprId,
     },
+    /// `Class.apply` of a `torch.autograd.Function`.
+    Apply(ItemRef),
 }
 
 impl PartialEq for Value {
@@ -125,6 +127,20 @@ impl Value {
         match self {
             Value::Ints => Value::Int(None),
             _ => Value::Unknown,
+        }
+    }
+
+    /// The value of a compile-time argument.
+    pub(in crate::specialization) fn from_const(value: &ConstArg) -> Value {
+        match value {
+            ConstArg::None => Value::None,
+            ConstArg::Bool(value) => Value::Bool(Some(*value)),
+            ConstArg::Int(value) => Value::Int(Some(*value)),
+            ConstArg::Float(bits) => Value::Float(Some(f64::from_bits(*bits))),
+            ConstArg::Str(text) => Value::Str(text.clone()),
+            ConstArg::DType(name) => Value::DType(name.clone()),
+            ConstArg::Function(_) => Value::Unknown,
+            ConstArg::Tuple(items) => Value::Tuple(items.iter().map(Value::from_const).collect()),
         }
     }
 
