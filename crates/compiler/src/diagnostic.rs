@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::source::FileRange;
 
 pub mod codes;
+mod policy;
 
 pub use codes::{Code, CodeInfo};
+pub use policy::{Lints, settle};
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

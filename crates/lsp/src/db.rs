@@ -10,12 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ropey::Rope;
 use rustc_hash::FxHashMap;
 use salsa::{Durability, Setter};
-use tile_compiler::diagnostic::Diagnostic;
-use tile_compiler::hir::{self, Module};
-use tile_compiler::source::FileId;
+use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
+use tile_compiler::eval::{self, BodyTypes, FileInference};
+use tile_compiler::hir::{self, Function, Module, Name};
+use tile_compiler::project::{self, ItemRef, Resolution, Scope, paths};
+use tile_compiler::source::{FileId, LineIndex, TextRange};
+use tile_compiler::specialization::{Flags, Origin, Specialization, TritonVersion, discover};
 use tile_compiler::syntax::Parse;
 
 use crate::files::FileSystem;
+
+pub(crate) mod labels;
 
 /// A file that was asked for, whether it exists or not.
 #[salsa::input(debug)]
@@ -90,11 +95,6 @@ impl Files {
     fn table(&self) -> MutexGuard<'_, FileTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Where files that nobody has open are read.
-    pub(crate) fn system(&self) -> &dyn FileSystem {
-        &*self.system
-    }
 }
 
 /// What queries need of the database.
@@ -149,7 +149,13 @@ impl Database {
     /// An empty database that reads what is not open from `system`.
     pub(crate) fn new(system: Arc<dyn FileSystem>) -> Database {
         let files = Files { system, table: Mutex::default() };
-        Database { storage: salsa::Storage::default(), files: Arc::new(files) }
+        let db = Database { storage: salsa::Storage::default(), files: Arc::new(files) };
+        let triton = TritonVersion::default();
+        let workspace =
+            Workspace::builder(Vec::new(), None, triton, Lints::default(), FxHashMap::default());
+        // It is a singleton: whoever needs it asks the database.
+        let _ = workspace.durability(Durability::HIGH).new(&db);
+        db
     }
 
     fn add(
@@ -201,10 +207,51 @@ impl Database {
         }
     }
 
-    /// Paths that were asked for.
-    pub(crate) fn known_paths(&self) -> Vec<PathBuf> {
-        self.files.table().by_path.keys().map(|path| path.to_path_buf()).collect()
+    /// Chooses a kernel's specialization by its label; `None` leaves it to the best known one.
+    pub(crate) fn choose(&mut self, kernel: (FileId, Name), label: Option<String>) {
+        let workspace = Workspace::get(self);
+        let mut choices = workspace.choices(self).clone();
+        match label {
+            Some(label) => choices.insert(kernel, label),
+            None => choices.remove(&kernel),
+        };
+        workspace.set_choices(self).with_durability(Durability::HIGH).to(choices);
     }
+
+    /// Takes over what settings say about analysis.
+    pub(crate) fn configure(
+        &mut self,
+        folders: Vec<PathBuf>,
+        site_packages: Option<PathBuf>,
+        triton: TritonVersion,
+        lints: Lints,
+    ) {
+        let workspace = Workspace::get(self);
+        workspace.set_folders(self).with_durability(Durability::HIGH).to(folders);
+        workspace.set_site_packages(self).with_durability(Durability::HIGH).to(site_packages);
+        workspace.set_triton(self).with_durability(Durability::HIGH).to(triton);
+        workspace.set_lints(self).with_durability(Durability::HIGH).to(lints);
+    }
+}
+
+/// What holds for every file.
+#[salsa::input(singleton)]
+pub(crate) struct Workspace {
+    /// Its folders.
+    #[returns(ref)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// Where packages of the Python environment lie.
+    #[returns(ref)]
+    pub(crate) site_packages: Option<PathBuf>,
+    /// Whose rules hold.
+    #[returns(copy)]
+    pub(crate) triton: TritonVersion,
+    /// Levels that the user set.
+    #[returns(ref)]
+    pub(crate) lints: Lints,
+    /// The specialization that the user chose for a kernel, by its label.
+    #[returns(ref)]
+    pub(crate) choices: FxHashMap<(FileId, Name), String>,
 }
 
 /// The HIR of a file; empty when there is no such file.
@@ -219,4 +266,219 @@ pub(crate) fn module(db: &dyn Db, file: SourceFile) -> Arc<Module> {
 pub(crate) fn syntax_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let text = file.text(db).as_ref();
     text.map(|text| text.parse().diagnostics(file.id(db))).unwrap_or_default()
+}
+
+/// The folders from which absolute imports of a file start, nearest first.
+#[salsa::tracked(returns(ref))]
+fn import_roots(db: &dyn Db, file: SourceFile) -> Vec<String> {
+    let path = file.path(db).to_string_lossy();
+    let exists = |path: &str| db.file(Path::new(path)).text(db).is_some();
+    let workspace = Workspace::get(db);
+    let around = workspace.folders(db).iter().filter(|folder| file.path(db).starts_with(folder));
+    let root = around.map(|folder| folder.to_string_lossy()).max_by_key(|folder| folder.len());
+    let root = root.map_or_else(|| repository(&path, &exists), |root| root.into_owned());
+    let mut roots = paths::import_roots(&path, &root, &exists);
+    roots.extend(workspace.site_packages(db).iter().map(|path| path.display().to_string()));
+    roots
+}
+
+/// The folder of the repository around `path`, else the root of all.
+fn repository(path: &str, exists: &dyn Fn(&str) -> bool) -> String {
+    let folders = Path::new(path).ancestors().skip(1).map(|folder| folder.display().to_string());
+    folders.into_iter().find(|folder| exists(&format!("{folder}/.git/HEAD"))).unwrap_or("/".into())
+}
+
+/// The file that `from <level dots><path> import ...` means.
+#[salsa::tracked(returns(copy))]
+fn import(db: &dyn Db, from: SourceFile, level: u32, dotted: String) -> Option<SourceFile> {
+    let path: Vec<Name> = dotted.split('.').filter(|n| !n.is_empty()).map(Name::from).collect();
+    let roots = import_roots(db, from);
+    let candidates = paths::candidates(&from.path(db).to_string_lossy(), roots, level, &path);
+    let mut files = candidates.iter().map(|candidate| db.file(Path::new(candidate)));
+    files.find(|file| file.text(db).is_some())
+}
+
+/// The database as the compiler's front end asks it.
+#[derive(Clone, Copy)]
+pub(crate) struct Analysis<'db>(pub(crate) &'db dyn Db);
+
+impl project::Sources for Analysis<'_> {
+    fn module(&self, file: FileId) -> Option<Arc<Module>> {
+        // Evaluation asks often, and may run for long: an edit ends it here.
+        self.0.unwind_if_revision_cancelled();
+        let file = self.0.file_of(file)?;
+        file.text(self.0).as_ref()?;
+        Some(module(self.0, file).clone())
+    }
+
+    fn text(&self, file: FileId) -> Option<Arc<str>> {
+        Some(self.0.file_of(file)?.text(self.0).as_ref()?.text().clone())
+    }
+
+    fn path(&self, file: FileId) -> String {
+        let file = self.0.file_of(file);
+        file.map(|file| file.path(self.0).display().to_string()).unwrap_or_default()
+    }
+
+    fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
+        let from = self.0.file_of(from)?;
+        Some(import(self.0, from, level, path.join("."))?.id(self.0))
+    }
+}
+
+/// Where the lines of a file start.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
+    LineIndex::new(file.text(db).as_ref().map_or("", |text| text.text()))
+}
+
+/// What holds for the jit functions of a file under every specialization.
+#[salsa::tracked(returns(ref), no_eq)]
+pub(crate) fn inference(db: &dyn Db, file: SourceFile) -> FileInference {
+    eval::infer_file(&Analysis(db), file.id(db), Workspace::get(db).triton(db))
+}
+
+/// A kernel under one specialization.
+#[derive(Debug)]
+pub(crate) struct Lowered {
+    /// Tile IR; `None` when there is an error.
+    pub(crate) ir: Option<Arc<str>>,
+    /// What is wrong.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Values and types of its expressions.
+    pub(crate) types: BodyTypes,
+}
+
+/// A kernel under its specialization of this index.
+#[salsa::tracked(returns(ref), no_eq)]
+pub(crate) fn lowered(db: &dyn Db, file: SourceFile, name: String, index: usize) -> Lowered {
+    let spec = kernel(db, file, &name).and_then(|kernel| kernel.specializations.get(index));
+    let Some(Labelled { spec, .. }) = spec else {
+        return Lowered { ir: None, diagnostics: Vec::new(), types: BodyTypes::default() };
+    };
+    let triton = Workspace::get(db).triton(db);
+    let result = eval::lower_kernel(&Analysis(db), file.id(db), &name, spec, triton);
+    Lowered {
+        ir: result.function.map(|function| Arc::from(function.to_string())),
+        diagnostics: result.diagnostics,
+        types: result.types,
+    }
+}
+
+/// Every finding in a file, in order: its syntax, what holds for every specialization, and what
+/// holds for those that are known. A guess yields none.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let mut found = syntax_diagnostics(db, file).clone();
+    for kernel in &inference(db, file).kernels {
+        found.extend(kernel.diagnostics.iter().cloned());
+    }
+    for kernel in kernels(db, file) {
+        for (index, labelled) in kernel.specializations.iter().enumerate() {
+            if labelled.spec.origin != Origin::Guess {
+                let lowered = lowered(db, file, kernel.name.to_string(), index);
+                found.extend(lowered.diagnostics.iter().cloned());
+            }
+        }
+    }
+    let lints = Workspace::get(db).lints(db);
+    let text = file.text(db).as_ref().map_or("", |text| text.text());
+    settle(&mut found, file.id(db), module(db, file), (line_index(db, file), text), lints);
+    found
+}
+
+/// A kernel of a file and what it is compiled for.
+#[derive(Debug, Clone)]
+pub(crate) struct Kernel {
+    /// Its item.
+    pub(crate) at: ItemRef,
+    /// Its name.
+    pub(crate) name: Name,
+    /// The whole definition, decorators included.
+    pub(crate) range: TextRange,
+    /// The name in `def name(...)`.
+    pub(crate) name_range: TextRange,
+    /// The function.
+    pub(crate) function: Arc<Function>,
+    /// What it is compiled for; never empty.
+    pub(crate) specializations: Vec<Labelled>,
+    /// Indices of its scenarios in [`Module::scenarios`].
+    pub(crate) scenarios: Vec<usize>,
+}
+
+/// A specialization with the label that users see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Labelled {
+    /// Unique in the kernel.
+    pub(crate) label: String,
+    /// What the kernel is compiled for.
+    pub(crate) spec: Specialization,
+}
+
+/// The kernels of a file, in source order.
+#[salsa::tracked(returns(ref), no_eq)]
+pub(crate) fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Kernel> {
+    let sources = Analysis(db);
+    let scenarios = scenarios(db, file);
+    let mut kernels = Vec::new();
+    for at in project::kernels(&sources, file.id(db)) {
+        let Some(kernel) = project::kernel(&sources, at) else { continue };
+        let specs = discover(&sources, at, &Flags::default());
+        let owned = scenarios.iter().filter(|(_, owner)| *owner == at).map(|(index, _)| *index);
+        kernels.push(Kernel {
+            at,
+            name: kernel.item.name.clone(),
+            range: kernel.item.range,
+            name_range: kernel.item.name_range,
+            function: kernel.function,
+            specializations: labels::label_all(specs),
+            scenarios: owned.collect(),
+        });
+    }
+    kernels
+}
+
+/// Scenarios of a file, by index, with the kernel that each launches.
+fn scenarios(db: &dyn Db, file: SourceFile) -> Vec<(usize, ItemRef)> {
+    let sources = Analysis(db);
+    let module = module(db, file);
+    let scope = Scope { file: file.id(db), path: &[] };
+    let mut owners = Vec::new();
+    for (index, scenario) in module.scenarios.iter().enumerate() {
+        let mut launches = module.launches.iter();
+        let launch = launches.find(|launch| scenario.range.contains_range(launch.range));
+        let Some(launch) = launch else { continue };
+        if let Resolution::Jit(at) =
+            project::resolve_expr(&sources, scope, &launch.body, launch.kernel)
+        {
+            owners.push((index, at));
+        }
+    }
+    owners
+}
+
+impl Kernel {
+    /// Index of the specialization that counts: the user's choice, else the best known one.
+    pub(crate) fn active(&self, db: &dyn Db) -> usize {
+        let choices = Workspace::get(db).choices(db);
+        let chosen = choices.get(&(self.at.file, self.name.clone()));
+        let position = |label: &String| {
+            self.specializations.iter().position(|labelled| labelled.label == *label)
+        };
+        chosen.and_then(position).unwrap_or(0)
+    }
+}
+
+/// The kernel called `name` of a file; the last one when several are.
+pub(crate) fn kernel<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Option<&'db Kernel> {
+    kernels(db, file).iter().rfind(|kernel| &*kernel.name == name)
+}
+
+/// The kernel whose definition or scenario covers `offset`.
+pub(crate) fn kernel_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<&Kernel> {
+    let scenarios = &module(db, file).scenarios;
+    kernels(db, file).iter().find(|kernel| {
+        let in_scenario = |index: &usize| scenarios[*index].range.touches(offset);
+        kernel.range.touches(offset) || kernel.scenarios.iter().any(in_scenario)
+    })
 }

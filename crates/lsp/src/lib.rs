@@ -5,9 +5,11 @@
 //! - `ide`: features as plain functions over a snapshot, byte offsets in, plain data out.
 //! - `server`: the protocol. Nothing below it names a type of the protocol except positions.
 
+mod compile;
 mod db;
 mod document;
 mod encoding;
+mod environment;
 mod files;
 mod ide;
 mod server;

@@ -1,26 +1,43 @@
 //! The protocol.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tile_worker::{Cache, Pool, WorkerCommand};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::JoinSet;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    DidCloseTextDocumentParams, DocumentDiagnosticParams, DocumentDiagnosticReportResult,
-    InitializeParams, InitializeResult, InitializedParams,
+    CodeLens, CodeLensParams, ConfigurationItem, DidChangeConfigurationParams,
+    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DocumentDiagnosticParams,
+    DocumentDiagnosticReportResult, ExecuteCommandParams, FileEvent, Hover, HoverParams,
+    InitializeParams, InitializeResult, InitializedParams, MessageType,
+    WorkDoneProgressCancelParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
+use crate::compile::Compiler;
 use crate::files::{Disk, FileSystem};
 
+mod background;
 mod capabilities;
+mod commands;
 mod diagnostics;
+mod ext;
 mod ordered;
+mod requests;
+mod results;
 mod session;
+mod settings;
 mod state;
 mod to_proto;
 mod transport;
 
+use ext::{KernelsParams, ViewIrParams, ViewIrResult};
 use ordered::{ApplyInOrder, Ordered};
 use session::Session;
 use state::{ReadError, Snapshot, State};
@@ -33,11 +50,17 @@ const STACK_BYTES: usize = 64 << 20;
 pub struct Options {
     /// Where files that are not open are read.
     pub files: Arc<dyn FileSystem>,
+    /// How to start a worker; `None` compiles and runs nothing.
+    pub worker: Option<WorkerCommand>,
+    /// Where artifacts are kept.
+    pub cache: Cache,
 }
 
 impl Default for Options {
+    /// The machine's files, the user's cache, and this executable as its own worker.
     fn default() -> Options {
-        Options { files: Arc::new(Disk) }
+        let worker = WorkerCommand::current_exe().ok();
+        Options { files: Arc::new(Disk), worker, cache: Cache::user() }
     }
 }
 
@@ -69,13 +92,52 @@ where
         shared = Some(state.clone());
         Server { state }
     })
+    .custom_method("tile/viewIr", Server::view_ir)
+    .custom_method("tile/kernels", Server::kernels)
     .finish();
     let state = shared.expect("invariant: the builder calls its argument");
-    let background = tokio::spawn(diagnostics::push_loop(state.clone()));
+    let mut background = JoinSet::new();
+    background.spawn(background::follow_changes(state.clone()));
+    if let Some(worker) = options.worker {
+        let (events, received) = unbounded_channel();
+        let pool = Arc::new(Pool::new(worker, options.cache));
+        state.set_compiler(Arc::new(Compiler::new(pool, events, Handle::current())));
+        background.spawn(background::tell_events(state.clone(), received));
+    }
     let service = Ordered::new(service, state.clone());
     transport::serve(input, output, service, socket).await;
-    background.abort();
+    background.shutdown().await;
     state.is_shut_down()
+}
+
+/// Does work on a thread of its own.
+pub(crate) async fn blocking<T: Send + 'static>(
+    state: &Arc<State>,
+    work: impl FnOnce(&State) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let state = state.clone();
+    let guarded = move || match catch_unwind(AssertUnwindSafe(|| work(&state))) {
+        Ok(result) => result,
+        Err(payload) => Err(internal(&state::panic_text(&*payload))),
+    };
+    let task = tokio::task::spawn_blocking(guarded).await;
+    task.unwrap_or_else(|error| Err(internal(&error.to_string())))
+}
+
+/// An error that is the server's fault. It goes on serving.
+fn internal(text: &str) -> Error {
+    tracing::error!("a request failed: {text}");
+    let message = format!("tile failed to answer this request ({text}); this is a defect of tile");
+    Error { code: ErrorCode::InternalError, message: message.into(), data: None }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Error {
+        match error {
+            ReadError::Overtaken => Error::new(ErrorCode::ContentModified),
+            ReadError::Panicked(text) => internal(&text),
+        }
+    }
 }
 
 /// Answers requests; see [`ApplyInOrder`] for notifications that change state.
@@ -85,27 +147,61 @@ struct Server {
 }
 
 impl Server {
-    /// Answers a request from a snapshot, on a thread of its own.
+    /// Answers a request from a snapshot.
     async fn read<T: Send + 'static>(
         &self,
-        answer: impl Fn(&Snapshot) -> T + Send + 'static,
+        answer: impl Fn(&State, &Snapshot) -> T + Send + 'static,
     ) -> Result<T> {
+        let read = move |state: &State| Ok(state.read(|snapshot| answer(state, snapshot))?);
+        blocking(&self.state, read).await
+    }
+
+    async fn view_ir(&self, params: ViewIrParams) -> Result<ViewIrResult> {
+        requests::view_ir::view_ir(&self.state, params).await
+    }
+
+    async fn kernels(&self, params: KernelsParams) -> Result<Vec<ext::Kernel>> {
+        let uri = params.text_document.uri;
+        self.read(move |_, snapshot| requests::kernels::kernels(snapshot, &uri)).await
+    }
+
+    /// Takes over settings and tells what is wrong with them.
+    async fn configure(&self, editor: Option<Value>) {
         let state = self.state.clone();
-        let task = tokio::task::spawn_blocking(move || state.read(answer));
-        match task.await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(ReadError::Overtaken)) => Err(Error::new(ErrorCode::ContentModified)),
-            Ok(Err(ReadError::Panicked(text))) => Err(internal(text)),
-            Err(error) => Err(internal(error.to_string())),
+        let problems = blocking(&state, move |state| Ok(state.configure(editor))).await;
+        for problem in problems.unwrap_or_default() {
+            if self.state.is_news(&problem) {
+                self.state.client.show_message(MessageType::WARNING, problem).await;
+            }
         }
     }
-}
 
-/// An error that is the server's fault. It goes on serving.
-fn internal(text: String) -> Error {
-    tracing::error!("a request failed: {text}");
-    let message = format!("tile failed to answer this request ({text}); this is a defect of tile");
-    Error { code: ErrorCode::InternalError, message: message.into(), data: None }
+    /// Asks the client for its settings, where it can be asked.
+    async fn ask_settings(&self) {
+        if !self.state.session().is_some_and(|session| session.client.configuration) {
+            return;
+        }
+        let item = ConfigurationItem { scope_uri: None, section: Some("tile".to_owned()) };
+        match self.state.client.configuration(vec![item]).await {
+            Ok(mut values) if values.first().is_some_and(Value::is_object) => {
+                self.configure(Some(values.swap_remove(0))).await;
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "the client did not tell its settings"),
+        }
+    }
+
+    /// Registers for what clients announce only to those who ask.
+    async fn register(&self) {
+        let Some(session) = self.state.session() else { return };
+        let registrations = capabilities::registrations(&session.client);
+        if registrations.is_empty() {
+            return;
+        }
+        if let Err(error) = self.state.client.register_capability(registrations).await {
+            tracing::warn!(%error, "the client did not register");
+        }
+    }
 }
 
 impl LanguageServer for Server {
@@ -113,26 +209,72 @@ impl LanguageServer for Server {
         let session = Session::new(&params);
         let encoding = session.encoding;
         self.state.start_session(session);
+        self.configure(Some(params.initialization_options.unwrap_or_default())).await;
         Ok(capabilities::initialize_result(encoding))
     }
 
-    async fn initialized(&self, _: InitializedParams) {}
+    async fn initialized(&self, _: InitializedParams) {
+        self.register().await;
+        self.ask_settings().await;
+        blocking(&self.state, |state| {
+            if let Some(compiler) = state.compiler() {
+                compiler.warm_up();
+            }
+            Ok(())
+        })
+        .await
+        .unwrap_or_default();
+    }
 
     async fn shutdown(&self) -> Result<()> {
         self.state.shut_down();
         Ok(())
     }
 
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        let settings = params.settings;
+        let section = settings.get("tile").cloned().unwrap_or(settings);
+        if section.is_object() {
+            self.configure(Some(section)).await;
+        } else {
+            self.ask_settings().await;
+        }
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        let settings = ["tile.toml", "pyproject.toml"];
+        let concerns = |change: &FileEvent| {
+            settings.iter().any(|name| change.uri.as_str().ends_with(&format!("/{name}")))
+        };
+        if params.changes.iter().any(concerns) {
+            self.configure(None).await;
+        }
+    }
+
     async fn diagnostic(
         &self,
         params: DocumentDiagnosticParams,
     ) -> Result<DocumentDiagnosticReportResult> {
-        self.read(move |snapshot| diagnostics::pull(snapshot, &params)).await
+        self.read(move |_, snapshot| diagnostics::pull(snapshot, &params)).await
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        self.read(move |state, snapshot| requests::hover::hover(state, snapshot, &params)).await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        let uri = params.text_document.uri;
+        self.read(move |state, snapshot| Some(requests::lenses::code_lenses(state, snapshot, &uri)))
+            .await
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        commands::execute(&self.state, params).await.map(Some)
     }
 }
 
 impl ApplyInOrder for Arc<State> {
-    fn apply(&self, method: &str, params: Option<&serde_json::Value>) {
+    fn apply(&self, method: &str, params: Option<&Value>) {
         if self.session().is_none() || self.is_shut_down() {
             return;
         }
@@ -144,19 +286,24 @@ impl ApplyInOrder for Arc<State> {
                     self.close(&params.text_document.uri);
                 })
             }
+            "workspace/didChangeWatchedFiles" => {
+                with(method, params, |params: DidChangeWatchedFilesParams| {
+                    self.files_changed(params.changes.iter().map(|change| &change.uri));
+                });
+            }
+            "window/workDoneProgress/cancel" => {
+                with(method, params, |params: WorkDoneProgressCancelParams| {
+                    self.cancel_run(&params.token);
+                });
+            }
             _ => {}
         }
     }
 }
 
 /// Hands typed parameters to `apply`; what does not fit is logged.
-fn with<P: DeserializeOwned>(
-    method: &str,
-    params: Option<&serde_json::Value>,
-    apply: impl FnOnce(P),
-) {
-    let value = params.unwrap_or(&serde_json::Value::Null);
-    match P::deserialize(value) {
+fn with<P: DeserializeOwned>(method: &str, params: Option<&Value>, apply: impl FnOnce(P)) {
+    match P::deserialize(params.unwrap_or(&Value::Null)) {
         Ok(params) => apply(params),
         Err(error) => tracing::warn!(method, %error, "notification ignored"),
     }

@@ -19,7 +19,8 @@ use tile_compiler::artifact::{Artifact, Resources};
 
 use crate::cache::Cache;
 use crate::protocol::{
-    AssembleRequest, Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Response, RunRequest, Task,
+    AssembleRequest, Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Response,
+    RunRequest, Task,
 };
 
 /// Longest that a compilation may take.
@@ -137,6 +138,7 @@ pub struct Pool {
     idle: Mutex<Vec<Worker>>,
     next_id: AtomicU64,
     generation: AtomicU64,
+    deaths: AtomicU64,
 }
 
 impl Pool {
@@ -148,6 +150,7 @@ impl Pool {
             idle: Mutex::default(),
             next_id: AtomicU64::new(1),
             generation: AtomicU64::new(0),
+            deaths: AtomicU64::new(0),
         }
     }
 
@@ -218,10 +221,28 @@ impl Pool {
         Ok(devices)
     }
 
+    /// Starts a worker for the next call, unless one is idle.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn warm_up(&self) -> Result<(), WorkerError> {
+        let worker = match self.take_idle() {
+            Some(worker) => worker,
+            None => Worker::start(&self.command)?,
+        };
+        lock(&self.idle).push(worker);
+        Ok(())
+    }
+
     /// Ends every idle worker, and every busy one once its task is over.
     pub fn restart(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         lock(&self.idle).clear();
+    }
+
+    /// How many workers died by themselves so far, or were killed from outside.
+    pub fn deaths(&self) -> u64 {
+        self.deaths.load(Ordering::SeqCst)
     }
 
     /// Process ids of the idle workers.
@@ -249,7 +270,11 @@ impl Pool {
                 Some(worker) => worker,
                 None => Worker::start(&self.command)?,
             };
-            match worker.call(id, &line, deadline, cancel, on_event) {
+            let answer = worker.call(id, &line, deadline, cancel, on_event);
+            if matches!(answer, Err(WorkerError::Crashed { .. })) {
+                self.deaths.fetch_add(1, Ordering::SeqCst);
+            }
+            match answer {
                 Err(WorkerError::Crashed { status, .. }) if retry && crashes == 0 => {
                     crashes += 1;
                     tracing::warn!(%status, "a worker process died; trying once more");
@@ -275,6 +300,7 @@ impl Pool {
             if matches!(worker.child.try_wait(), Ok(None)) {
                 return Some(worker);
             }
+            self.deaths.fetch_add(1, Ordering::SeqCst);
         }
     }
 }
@@ -458,11 +484,11 @@ mod tests {
 
     fn request() -> CompileRequest {
         let options = CompileOptions {
-                arch: "sm_90a".into(),
-                ptxas: None,
-                nvdisasm: None,
-                keep: Keep::default(),
-            };
+            arch: "sm_90a".into(),
+            ptxas: None,
+            nvdisasm: None,
+            keep: Keep::default(),
+        };
         CompileRequest { ir: "ir".into(), options }
     }
 

@@ -1,6 +1,9 @@
 //! Generated text as people read it: without debug directives, with or without source lines.
 
+use rustc_hash::FxHashMap;
+
 use super::{Frame, LineMap, LineRun};
+use crate::source::FileId;
 
 /// A generated text with its line map.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +38,33 @@ impl Listing {
             let end = [", !dbg ", " !dbg "].iter().filter_map(|tag| line.find(tag)).min();
             (!is_definition).then(|| end.unwrap_or(line.len()))
         })
+    }
+
+    /// Tile or GPU IR, whose own locations give the line map. Unless it is to stay `raw`, the
+    /// locations and their tables are left out.
+    pub fn ir(text: &str, raw: bool) -> Listing {
+        let locations = IrLocations::read(text);
+        let mut listing = Listing::default();
+        let mut count = 0;
+        for line in text.lines() {
+            let is_table = line.starts_with("loc @") || line.starts_with("file ");
+            if is_table && !raw {
+                continue;
+            }
+            let (shown, number) = split_location(line);
+            match number {
+                Some(number) if !is_table => {
+                    listing.line_map.push(count, &locations.frames(number));
+                    let opens = if line.ends_with('{') { " {" } else { "" };
+                    listing.text.push_str(if raw { line } else { shown });
+                    listing.text.push_str(if raw { "" } else { opens });
+                }
+                _ => listing.text.push_str(line),
+            }
+            listing.text.push('\n');
+            count += 1;
+        }
+        listing
     }
 
     /// Keeps the lines for which `kept` returns a length, shortened to that many bytes unless
@@ -86,8 +116,63 @@ impl Listing {
     }
 }
 
+/// The line of IR text without its location, and the location's number.
+fn split_location(line: &str) -> (&str, Option<u32>) {
+    let whole = line.strip_suffix(" {").unwrap_or(line);
+    match whole.rsplit_once(" @") {
+        Some((shown, number)) => match number.parse() {
+            Ok(number) => (shown, Some(number)),
+            Err(_) => (line, None),
+        },
+        None => (line, None),
+    }
+}
+
+/// The location table of IR text.
+struct IrLocations(FxHashMap<u32, (Frame, Option<u32>)>);
+
+impl IrLocations {
+    fn read(text: &str) -> IrLocations {
+        let entries = text.lines().filter_map(|line| IrLocations::entry(line.strip_prefix("loc @")?));
+        IrLocations(entries.collect())
+    }
+
+    /// `1 = 0:12..20 2:5 "add" inlined @2`, the rest of a line of the table.
+    fn entry(text: &str) -> Option<(u32, (Frame, Option<u32>))> {
+        let (number, rest) = text.split_once(" = ")?;
+        let (place, rest) = rest.split_once(" \"")?;
+        let (function, rest) = rest.rsplit_once('"')?;
+        let (bytes, position) = place.split_once(' ')?;
+        let (file, _) = bytes.split_once(':')?;
+        let (line, col) = position.split_once(':')?;
+        let frame = Frame {
+            file: FileId(file.parse().ok()?),
+            line: line.parse().ok()?,
+            col: col.parse().ok()?,
+            function: function.to_owned(),
+        };
+        let caller = rest.trim().strip_prefix("inlined @").and_then(|caller| caller.parse().ok());
+        Some((number.parse().ok()?, (frame, caller)))
+    }
+
+    /// The inlining chain of a location, the kernel's own line first; empty for the unknown one.
+    fn frames(&self, number: u32) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        let mut next = Some(number);
+        while let Some((frame, caller)) = next.and_then(|number| self.0.get(&number)) {
+            if frame.line == 0 || frames.len() > self.0.len() {
+                break;
+            }
+            frames.push(frame.clone());
+            next = *caller;
+        }
+        frames.reverse();
+        frames
+    }
+}
+
 /// What makes a source line, its columns aside.
-fn place(frame: &Frame) -> (crate::source::FileId, u32) {
+fn place(frame: &Frame) -> (FileId, u32) {
     (frame.file, frame.line)
 }
 
@@ -112,7 +197,6 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::source::FileId;
 
     fn frame(line: u32) -> Frame {
         Frame { file: FileId(0), line, col: 1, function: "k".into() }
@@ -167,5 +251,36 @@ define void @k(ptr %0) !dbg !4 {
             }
         "]]
         .assert_eq(&Listing::llvm(text, &LineMap::default()).text);
+    }
+
+    #[test]
+    fn ir_gives_its_own_line_map() {
+        let text = "\
+kernel @k level=tile {
+  %0 = program_id {axis=0} : i32 @1
+  if %0 @2 {
+    yield @2
+  }
+  return @0
+}
+loc @1 = 0:1..2 7:3 \"k\"
+loc @2 = 0:5..6 3:1 \"helper\" inlined @1
+";
+        let listing = Listing::ir(text, false);
+        let lines: Vec<Vec<u32>> = (0..7)
+            .map(|line| listing.line_map.frames(line).iter().map(|frame| frame.line).collect())
+            .collect();
+        assert_eq!(lines, [vec![], vec![7], vec![7, 3], vec![7, 3], vec![], vec![], vec![]]);
+        expect![[r"
+            kernel @k level=tile {
+              %0 = program_id {axis=0} : i32
+              if %0 {
+                yield
+              }
+              return
+            }
+        "]]
+        .assert_eq(&listing.text);
+        assert_eq!(Listing::ir(text, true).text, text);
     }
 }

@@ -1,12 +1,36 @@
-//! What is wrong with a file.
+//! What is wrong with a file, as far as it is Tile's to say.
 
 use tile_compiler::diagnostic::Diagnostic;
+use tile_compiler::hir::{ItemKind, Module};
+use tile_compiler::project::{self, paths};
 
-use crate::db::{self, Db, SourceFile};
+use crate::db::{self, Analysis, Db, SourceFile};
 
-/// Every finding in `file`, in source order.
-pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
-    let mut found = db::syntax_diagnostics(db, file).clone();
-    found.sort_by_cached_key(Diagnostic::sort_key);
-    found
+/// The findings to show for `file`. A Python file that has nothing to do with kernels has none,
+/// whatever its syntax: other servers look after it.
+pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile) -> &[Diagnostic] {
+    if concerns_kernels(db, file) { db::diagnostics(db, file) } else { &[] }
+}
+
+/// True for files with jit functions or scenarios, for those that import Triton, and for `.tile`
+/// files.
+pub(crate) fn concerns_kernels(db: &dyn Db, file: SourceFile) -> bool {
+    if paths::is_tile(&file.path(db).to_string_lossy()) {
+        return true;
+    }
+    let module = db::module(db, file);
+    !module.scenarios.is_empty()
+        || imports_triton(module)
+        || !project::jit_functions(&Analysis(db), file.id(db)).is_empty()
+}
+
+fn imports_triton(module: &Module) -> bool {
+    module.items.iter().any(|item| {
+        let path = match &item.kind {
+            ItemKind::Import { path } => path,
+            ItemKind::ImportFrom { level: 0, path, .. } => path,
+            _ => return false,
+        };
+        path.first().is_some_and(|first| &**first == "triton")
+    })
 }

@@ -59,45 +59,32 @@ fn fingerprint(items: &[lsp::Diagnostic]) -> u64 {
 }
 
 /// What the client was told, by document: of which version, and what.
-type Published = FxHashMap<Uri, (i32, Vec<lsp::Diagnostic>)>;
+pub(crate) type Published = FxHashMap<Uri, (i32, Vec<lsp::Diagnostic>)>;
 
-/// Publishes diagnostics of documents as they change, until the server ends. The newest text
-/// wins: a computation that an edit overtakes starts again.
-pub(crate) async fn push_loop(state: Arc<State>) {
-    let mut published = Published::default();
-    loop {
-        state.changed.notified().await;
-        let Some(session) = state.session() else { continue };
-        if session.client.pulls_diagnostics {
-            refresh_others(&state).await;
-            continue;
-        }
-        let dirty = state.take_dirty();
-        // What was edited last comes first, then whatever else the edits touch.
-        for uri in dirty.into_iter().rev() {
-            publish(&state, &mut published, uri).await;
-        }
-        for uri in open_documents(&state).await {
-            publish(&state, &mut published, uri).await;
-        }
+/// Publishes the findings in documents that changed: what was edited last first, then whatever
+/// else the edits touch. The newest text wins: a computation that an edit overtakes starts again.
+pub(crate) async fn publish_changed(
+    state: &Arc<State>,
+    published: &mut Published,
+    dirty: Vec<Uri>,
+    open: &[Uri],
+) {
+    for uri in dirty.iter().rev() {
+        publish(state, published, uri.clone()).await;
+    }
+    for uri in open.iter().filter(|uri| !dirty.contains(uri)) {
+        publish(state, published, uri.clone()).await;
     }
 }
 
 /// A client that pulls asks again for the document it edits; documents that depend on it change
 /// without its knowledge.
-async fn refresh_others(state: &Arc<State>) {
-    let dirty = state.take_dirty();
+pub(crate) fn refresh_others(state: &State, dirty: &[Uri], open: &[Uri]) {
     let refreshes = state.session().is_some_and(|session| session.client.refreshes_diagnostics);
-    let others = open_documents(state).await.iter().any(|uri| !dirty.contains(uri));
-    if refreshes && (others || dirty.len() > 1) {
+    if refreshes && (dirty.len() > 1 || open.iter().any(|uri| !dirty.contains(uri))) {
         let client = state.client.clone();
         tokio::spawn(async move { client.workspace_diagnostic_refresh().await });
     }
-}
-
-async fn open_documents(state: &Arc<State>) -> Vec<Uri> {
-    let snapshot = state.snapshot();
-    snapshot.open_documents().map(|(uri, _)| uri.clone()).collect()
 }
 
 async fn publish(state: &Arc<State>, published: &mut Published, uri: Uri) {

@@ -3,23 +3,30 @@
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use ropey::Rope;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+use tile_compiler::artifact::Keep;
+use tile_compiler::hir::Name;
 use tile_compiler::source::{FileId, FileRange, TextRange};
 use tile_compiler::syntax::{self, Parse};
+use tile_worker::{Cancel, CompileOptions, ptxas};
 use tower_lsp::Client;
 use tower_lsp::ls_types::{
-    DidChangeTextDocumentParams, DidOpenTextDocumentParams, Location, Position, Range,
-    TextDocumentContentChangeEvent, Uri,
+    DidChangeTextDocumentParams, DidOpenTextDocumentParams, Location, Position, ProgressToken,
+    Range, TextDocumentContentChangeEvent, Uri,
 };
 
+use crate::compile::Compiler;
 use crate::db::{Database, Db, SourceFile, SourceText};
 use crate::document::Document;
 use crate::encoding::Encoding;
+use crate::environment;
 use crate::files::FileSystem;
 use crate::server::session::Session;
+use crate::server::settings::{self, Settings};
 
 /// Beyond this many changes in one message, the text is parsed anew once instead of once a change.
 const MAX_INCREMENTAL_CHANGES: usize = 8;
@@ -33,8 +40,14 @@ pub(crate) struct State {
     /// The other end.
     pub(crate) client: Client,
     host: Mutex<Host>,
+    files: Arc<dyn FileSystem>,
     session: OnceLock<Session>,
     shut_down: AtomicBool,
+    sources: Mutex<SettingSources>,
+    configuration: RwLock<Arc<Configuration>>,
+    compiler: OnceLock<Arc<Compiler>>,
+    runs: Mutex<Runs>,
+    told: Mutex<FxHashSet<String>>,
     /// Wakes the loop that publishes diagnostics.
     pub(crate) changed: tokio::sync::Notify,
 }
@@ -47,6 +60,31 @@ struct Host {
     open: FxHashMap<Uri, Open>,
     documents: Arc<Documents>,
     dirty: Vec<Uri>,
+}
+
+/// Where settings come from; later ones override earlier ones.
+#[derive(Debug, Default)]
+struct SettingSources {
+    project: Vec<Value>,
+    editor: Value,
+}
+
+/// Settings and what follows from them and from the machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Configuration {
+    /// What the user chose.
+    pub(crate) settings: Settings,
+    /// Where packages of the Python environment lie.
+    pub(crate) site_packages: Option<PathBuf>,
+    /// How background compiles are done.
+    pub(crate) compile: CompileOptions,
+}
+
+/// Runs that are under way.
+#[derive(Debug, Default)]
+struct Runs {
+    next: u64,
+    active: FxHashMap<u64, (Option<ProgressToken>, Cancel)>,
 }
 
 /// An open document.
@@ -68,6 +106,8 @@ pub(crate) struct Documents {
 pub(crate) struct OpenFile {
     /// Its text.
     pub(crate) file: SourceFile,
+    /// Its number.
+    pub(crate) id: FileId,
     /// The editor's version of it.
     pub(crate) version: i32,
 }
@@ -100,7 +140,7 @@ impl State {
     /// A state without documents.
     pub(crate) fn new(client: Client, system: Arc<dyn FileSystem>) -> State {
         let host = Host {
-            db: Database::new(system),
+            db: Database::new(system.clone()),
             open: FxHashMap::default(),
             documents: Arc::default(),
             dirty: Vec::new(),
@@ -108,8 +148,14 @@ impl State {
         State {
             client,
             host: Mutex::new(host),
+            files: system,
             session: OnceLock::new(),
             shut_down: AtomicBool::new(false),
+            sources: Mutex::default(),
+            configuration: RwLock::new(Arc::new(Configuration::default())),
+            compiler: OnceLock::new(),
+            runs: Mutex::default(),
+            told: Mutex::default(),
             changed: tokio::sync::Notify::new(),
         }
     }
@@ -164,9 +210,113 @@ impl State {
         Err(ReadError::Overtaken)
     }
 
-    /// Documents that changed since the last call, newest change last.
-    pub(crate) fn take_dirty(&self) -> Vec<Uri> {
-        std::mem::take(&mut lock(&self.host).dirty)
+    /// Records a run so that it can be ended; [`State::forget_run`] takes the number.
+    pub(crate) fn watch_run(&self, token: Option<&ProgressToken>, cancel: Cancel) -> u64 {
+        let mut runs = lock(&self.runs);
+        runs.next += 1;
+        let number = runs.next;
+        runs.active.insert(number, (token.cloned(), cancel));
+        number
+    }
+
+    /// A run ended.
+    pub(crate) fn forget_run(&self, number: u64) {
+        lock(&self.runs).active.remove(&number);
+    }
+
+    /// Ends the run that this progress item shows.
+    pub(crate) fn cancel_run(&self, token: &ProgressToken) {
+        for (shown, cancel) in lock(&self.runs).active.values() {
+            if shown.as_ref() == Some(token) {
+                cancel.cancel();
+            }
+        }
+    }
+
+    /// Ends every run.
+    pub(crate) fn cancel_runs(&self) {
+        for (_, cancel) in lock(&self.runs).active.values() {
+            cancel.cancel();
+        }
+    }
+
+    /// True the first time that the user is to be told this.
+    pub(crate) fn is_news(&self, text: &str) -> bool {
+        lock(&self.told).insert(text.to_owned())
+    }
+
+    /// Documents that changed since the last call, newest change last, and all open documents.
+    pub(crate) fn take_dirty(&self) -> (Vec<Uri>, Vec<Uri>) {
+        let mut host = lock(&self.host);
+        let dirty = std::mem::take(&mut host.dirty);
+        (dirty, host.open.keys().cloned().collect())
+    }
+
+    /// The address of an open file.
+    pub(crate) fn open_uri(&self, file: FileId) -> Option<Uri> {
+        let host = lock(&self.host);
+        let mut open = host.documents.by_uri.iter();
+        open.find(|(_, open)| open.id == file).map(|(uri, _)| uri.clone())
+    }
+
+    /// The background compiler; `None` before the session began or when there are no workers.
+    pub(crate) fn compiler(&self) -> Option<&Arc<Compiler>> {
+        self.compiler.get()
+    }
+
+    /// Sets the background compiler; the first one counts.
+    pub(crate) fn set_compiler(&self, compiler: Arc<Compiler>) {
+        // `initialize` happens once.
+        let _ = self.compiler.set(compiler);
+    }
+
+    /// What holds now.
+    pub(crate) fn configuration(&self) -> Arc<Configuration> {
+        self.configuration.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How background compiles are done.
+    pub(crate) fn compile_options(&self) -> CompileOptions {
+        self.configuration().compile.clone()
+    }
+
+    /// Takes over the editor's settings, if given, and the project's; what is wrong with them, a
+    /// sentence each.
+    pub(crate) fn configure(&self, editor: Option<Value>) -> Vec<String> {
+        let folders = self.session().map(|session| session.folders.clone()).unwrap_or_default();
+        let mut problems = Vec::new();
+        let mut sources = lock(&self.sources);
+        if let Some(editor) = editor {
+            sources.editor = editor;
+        }
+        sources.project.clear();
+        for folder in &folders {
+            match settings::of_project(&*self.files, folder) {
+                Ok(found) => sources.project.extend(found),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let all = sources.project.iter().chain([&sources.editor]);
+        let (settings, wrong) = Settings::read(all);
+        drop(sources);
+        problems.extend(wrong);
+        let configuration = Configuration::new(settings, &folders, self.compiler());
+        lock(&self.host).db.configure(
+            folders,
+            configuration.site_packages.clone(),
+            configuration.settings.triton,
+            configuration.settings.lints.clone(),
+        );
+        *self.configuration.write().unwrap_or_else(PoisonError::into_inner) =
+            Arc::new(configuration);
+        self.mark_all_dirty();
+        problems
+    }
+
+    /// Chooses a kernel's specialization by its label.
+    pub(crate) fn choose(&self, kernel: (FileId, Name), label: Option<String>) {
+        lock(&self.host).db.choose(kernel, label);
+        self.mark_all_dirty();
     }
 
     /// Marks every open document as changed, since something around them did.
@@ -237,12 +387,39 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "unknown panic".to_owned())
 }
 
+impl Default for Configuration {
+    fn default() -> Configuration {
+        Configuration::new(Settings::default(), &[], None)
+    }
+}
+
+/// The architecture that is compiled for where nothing says otherwise.
+const DEFAULT_ARCH: &str = "sm_90a";
+
+impl Configuration {
+    fn new(
+        settings: Settings,
+        folders: &[PathBuf],
+        compiler: Option<&Arc<Compiler>>,
+    ) -> Configuration {
+        let site_packages = environment::site_packages(settings.python.as_deref(), folders);
+        let arch = settings
+            .arch
+            .clone()
+            .or_else(|| environment::local_arch(compiler?.pool()))
+            .unwrap_or_else(|| DEFAULT_ARCH.to_owned());
+        let ptxas = ptxas::find(settings.ptxas.as_deref(), site_packages.as_deref());
+        let compile = CompileOptions { arch, ptxas, nvdisasm: None, keep: Keep::default() };
+        Configuration { settings, site_packages, compile }
+    }
+}
+
 impl Host {
     fn set(&mut self, uri: Uri, open: Open) {
         let text = SourceText::parsed(open.parse.clone(), open.document.text.clone());
         let file = self.db.set_open(&open.path, text);
-        let version = open.document.version;
-        Arc::make_mut(&mut self.documents).by_uri.insert(uri.clone(), OpenFile { file, version });
+        let known = OpenFile { file, id: file.id(&self.db), version: open.document.version };
+        Arc::make_mut(&mut self.documents).by_uri.insert(uri.clone(), known);
         self.dirty.retain(|dirty| *dirty != uri);
         self.dirty.push(uri.clone());
         self.open.insert(uri, open);
@@ -288,11 +465,6 @@ impl Snapshot {
         self.documents.by_uri.get(uri).copied()
     }
 
-    /// Every open document.
-    pub(crate) fn open_documents(&self) -> impl Iterator<Item = (&Uri, OpenFile)> {
-        self.documents.by_uri.iter().map(|(uri, open)| (uri, *open))
-    }
-
     /// The text of a file by lines.
     pub(crate) fn rope(&self, file: SourceFile) -> Rope {
         file.text(&self.db).as_ref().map(|text| text.rope().clone()).unwrap_or_default()
@@ -315,7 +487,7 @@ impl Snapshot {
 
     /// The address of a file: the editor's own when it is open.
     pub(crate) fn uri(&self, id: FileId) -> Option<Uri> {
-        let open = self.documents.by_uri.iter().find(|(_, open)| open.file.id(&self.db) == id);
+        let open = self.documents.by_uri.iter().find(|(_, open)| open.id == id);
         if let Some((uri, _)) = open {
             return Some(uri.clone());
         }

@@ -51,7 +51,6 @@ async fn malformed_messages_leave_the_server_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "syntax errors are not reported yet"]
 async fn edits_far_out_of_range_are_taken_at_the_end() {
     let mut client = Client::start(json!({})).await;
     client.open(URI, "x = 1\n").await;

@@ -1,0 +1,97 @@
+//! What of the findings is shown: `# tile: allow` comments, levels that the user set, and the
+//! order.
+
+use super::{Diagnostic, Severity};
+use crate::hir::Module;
+use crate::source::{FileId, LineIndex};
+
+/// Levels that the user set, by `family/name` or by `family`. A code counts before its family.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lints {
+    levels: Vec<(String, Option<Severity>)>,
+}
+
+impl Lints {
+    /// Sets the level of a code or family; `None` switches it off.
+    pub fn set(&mut self, code: impl Into<String>, level: Option<Severity>) {
+        self.levels.push((code.into(), level));
+    }
+
+    /// The level for the code called `name`: `None` where nothing is set, `Some(None)` where it
+    /// is off.
+    fn level(&self, name: &str) -> Option<Option<Severity>> {
+        let set_for = |wanted: &str| {
+            let mut levels = self.levels.iter().rev();
+            levels.find(|(code, _)| code == wanted).map(|(_, level)| *level)
+        };
+        set_for(name).or_else(|| set_for(name.split('/').next().unwrap_or_default()))
+    }
+}
+
+/// Applies comments and levels to the findings of `file`, which has this text, and puts them in order: this file's
+/// first, by place. What holds for every specialization, and what several specializations share,
+/// stays once.
+pub fn settle(
+    diagnostics: &mut Vec<Diagnostic>,
+    file: FileId,
+    module: &Module,
+    (lines, text): (&LineIndex, &str),
+    lints: &Lints,
+) {
+    diagnostics.retain_mut(|diagnostic| {
+        match lints.level(diagnostic.code.name()) {
+            Some(None) => return false,
+            Some(Some(level)) => diagnostic.severity = level,
+            None => {}
+        }
+        diagnostic.primary.file != file || !module.is_allowed(lines, text, diagnostic)
+    });
+    diagnostics.sort_by_key(|diagnostic| {
+        let general = diagnostic.specialization.is_none();
+        (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
+    });
+    diagnostics.dedup_by(|next, kept| {
+        next.primary == kept.primary
+            && next.code == kept.code
+            && (next.message == kept.message && next.severity != Severity::Info
+                || next.specialization == kept.specialization && next.message == kept.message)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+    use crate::hir::lower;
+    use crate::source::{FileRange, TextRange};
+    use crate::syntax::Parse;
+
+    fn settled(text: &str, at: &str, lints: &Lints) -> Vec<Severity> {
+        let file = FileId(0);
+        let start = text.find(at).unwrap();
+        let range = TextRange::new(start, start + at.len());
+        let found = Diagnostic::new(Code::UndefinedName, FileRange { file, range }, "m");
+        let mut diagnostics = vec![found.clone(), found];
+        let module = lower(&Parse::new(text));
+        settle(&mut diagnostics, file, &module, (&LineIndex::new(text), text), lints);
+        diagnostics.iter().map(|diagnostic| diagnostic.severity).collect()
+    }
+
+    #[test]
+    fn comments_on_or_above_the_line_allow() {
+        let none = Lints::default();
+        assert_eq!(settled("x = y\n", "y", &none), [Severity::Error], "repeated once");
+        assert_eq!(settled("x = y # tile: allow name/undefined\n", "y", &none), []);
+        assert_eq!(settled("# tile: allow name\nx = y\n", "y", &none), []);
+        assert_eq!(settled("# tile: allow perf\nx = y\n", "y", &none).len(), 1);
+    }
+
+    #[test]
+    fn levels_are_set_by_code_and_by_family() {
+        let mut lints = Lints::default();
+        lints.set("name", None);
+        assert_eq!(settled("x = y\n", "y", &lints), []);
+        lints.set("name/undefined", Some(Severity::Warning));
+        assert_eq!(settled("x = y\n", "y", &lints), [Severity::Warning]);
+    }
+}

@@ -1,0 +1,303 @@
+//! Compiles kernels in the background, in worker processes.
+//!
+//! Whoever sees a new text says what each kernel is now ([`Compiler::want`]). A kernel whose tile
+//! IR did not change is not compiled again. The newest wish wins: a wish that is overtaken before
+//! it starts never starts, and the result of one that is overtaken while it runs is dropped.
+//! Nothing here waits for typing to pause.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use tile_compiler::artifact::Artifact;
+use tile_compiler::hir::Name;
+use tile_compiler::source::FileId;
+use tile_worker::protocol::{CompileOptions, CompileRequest};
+use tile_worker::{Cancel, Pool, WorkerError};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// A compile that was overtaken is left to end by itself when it is this close to its start:
+/// ending its worker costs more.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Workers that compile at once.
+const MAX_RUNNING: usize = 2;
+
+/// A kernel of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct KernelKey {
+    /// The file.
+    pub(crate) file: FileId,
+    /// The kernel's name.
+    pub(crate) kernel: Name,
+}
+
+/// What a kernel is at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Label of the specialization.
+    pub(crate) label: String,
+    /// Tile IR, or in one line why there is none.
+    pub(crate) ir: Result<Arc<str>, String>,
+    /// For what machine, and what to keep.
+    pub(crate) options: CompileOptions,
+}
+
+/// A wish that was fulfilled.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// The wish.
+    pub(crate) wish: Wish,
+    /// What came of it.
+    pub(crate) artifact: Artifact,
+}
+
+/// How far a kernel is.
+#[derive(Debug, Clone)]
+pub(crate) enum Stage {
+    /// Under way.
+    Compiling,
+    /// Done.
+    Ready(Arc<Compiled>),
+    /// It does not compile; why, in one line.
+    Failed(String),
+}
+
+/// What is known of a kernel.
+#[derive(Debug, Clone)]
+pub(crate) struct Status {
+    /// The newest wish.
+    pub(crate) wish: Wish,
+    /// How far it is.
+    pub(crate) stage: Stage,
+    /// The newest result of any wish.
+    pub(crate) last_good: Option<Arc<Compiled>>,
+}
+
+/// What happened to a kernel, for whoever tells the user.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A compile started, or ended.
+    Changed(KernelKey),
+    /// A worker process died by itself.
+    WorkerDied,
+    /// No worker can be had; why.
+    NoWorker(String),
+}
+
+/// The background compiler.
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    pool: Arc<Pool>,
+    table: Mutex<Table>,
+    settled: Notify,
+    events: UnboundedSender<Event>,
+    runtime: Handle,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    kernels: FxHashMap<KernelKey, Entry>,
+    queue: VecDeque<KernelKey>,
+    running: usize,
+    deaths: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    status: Status,
+    running: Option<(Instant, Cancel)>,
+}
+
+impl Compiler {
+    /// A compiler that uses the workers of `pool` and reports to `events`.
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        events: UnboundedSender<Event>,
+        runtime: Handle,
+    ) -> Compiler {
+        Compiler { pool, table: Mutex::default(), settled: Notify::new(), events, runtime }
+    }
+
+    /// The workers.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, event: Event) {
+        // Nobody listens any more once the session is over.
+        let _ = self.events.send(event);
+    }
+
+    /// Says what a kernel is now.
+    pub(crate) fn want(self: &Arc<Self>, key: &KernelKey, wish: Wish) {
+        let mut table = self.table();
+        let known = table.kernels.get(key);
+        if known.is_some_and(|entry| entry.status.wish == wish) {
+            return;
+        }
+        let stage = match &wish.ir {
+            Ok(_) => Stage::Compiling,
+            Err(message) => Stage::Failed(message.clone()),
+        };
+        let compiles = wish.ir.is_ok();
+        let last_good = known.and_then(|entry| entry.status.last_good.clone());
+        let running = table.kernels.remove(key).and_then(|entry| entry.running);
+        if let Some((since, cancel)) = &running
+            && since.elapsed() > PATIENCE
+        {
+            cancel.cancel();
+        }
+        let status = Status { wish, stage, last_good };
+        table.kernels.insert(key.clone(), Entry { status, running });
+        table.queue.retain(|queued| queued != key);
+        if compiles {
+            table.queue.push_back(key.clone());
+        }
+        self.pump(&mut table);
+        drop(table);
+        self.tell(Event::Changed(key.clone()));
+        self.settled.notify_waiters();
+    }
+
+    /// Forgets the kernels of a file that `keep` does not want.
+    pub(crate) fn retain(&self, file: FileId, keep: impl Fn(&str) -> bool) {
+        let mut table = self.table();
+        let gone = |key: &KernelKey| key.file == file && !keep(&key.kernel);
+        table.kernels.retain(|key, _| !gone(key));
+        table.queue.retain(|key| !gone(key));
+    }
+
+    /// What is known of a kernel.
+    pub(crate) fn status(&self, key: &KernelKey) -> Option<Status> {
+        self.table().kernels.get(key).map(|entry| entry.status.clone())
+    }
+
+    /// What is known of a kernel once no compile of it is under way.
+    pub(crate) async fn settled(&self, key: &KernelKey) -> Option<Status> {
+        loop {
+            let changed = self.settled.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match self.status(key) {
+                Some(Status { stage: Stage::Compiling, .. }) => changed.await,
+                status => return status,
+            }
+        }
+    }
+
+    /// Starts what fits. A kernel is compiled by one worker at a time.
+    fn pump(self: &Arc<Self>, table: &mut Table) {
+        while table.running < MAX_RUNNING {
+            let idle = |key: &KernelKey| {
+                table.kernels.get(key).is_some_and(|entry| entry.running.is_none())
+            };
+            let Some(at) = table.queue.iter().position(idle) else { return };
+            let Some(key) = table.queue.remove(at) else { return };
+            let Some(entry) = table.kernels.get_mut(&key) else { continue };
+            let cancel = Cancel::default();
+            entry.running = Some((Instant::now(), cancel.clone()));
+            let wish = entry.status.wish.clone();
+            table.running += 1;
+            let compiler = self.clone();
+            self.runtime.spawn_blocking(move || compiler.run(&key, wish, &cancel));
+        }
+    }
+
+    fn run(self: Arc<Self>, key: &KernelKey, wish: Wish, cancel: &Cancel) {
+        let outcome = self.compile(&wish, cancel);
+        self.report_deaths();
+        if let Err(error @ WorkerError::Start(_)) = &outcome {
+            self.tell(Event::NoWorker(error.to_string()));
+        }
+        let mut table = self.table();
+        table.running -= 1;
+        let mut news = false;
+        if let Some(entry) = table.kernels.get_mut(key) {
+            entry.running = None;
+            news = entry.status.wish == wish;
+            entry.finish(wish, outcome);
+        }
+        self.pump(&mut table);
+        drop(table);
+        if news {
+            self.tell(Event::Changed(key.clone()));
+        }
+        self.settled.notify_waiters();
+    }
+
+    /// Compiles and waits, for a text that is not kept in the background.
+    ///
+    /// # Errors
+    /// What the worker says.
+    pub(crate) fn compile(&self, wish: &Wish, cancel: &Cancel) -> Result<Artifact, WorkerError> {
+        let ir = match &wish.ir {
+            Ok(ir) => ir.to_string(),
+            Err(message) => return Err(failure(message)),
+        };
+        let request = CompileRequest { ir, options: wish.options.clone() };
+        self.pool.compile(&request, cancel)
+    }
+
+    /// Tells of workers that died since the last call.
+    pub(crate) fn report_deaths(&self) {
+        let deaths = self.pool.deaths();
+        let known = std::mem::replace(&mut self.table().deaths, deaths);
+        if deaths > known {
+            self.tell(Event::WorkerDied);
+        }
+    }
+
+    /// Starts a worker, so that the first compile need not wait for it. Blocks.
+    pub(crate) fn warm_up(&self) {
+        if let Err(error) = self.pool.warm_up() {
+            self.tell(Event::NoWorker(error.to_string()));
+        }
+    }
+
+    /// Ends what workers are doing, and the workers.
+    pub(crate) fn restart(&self) {
+        for entry in self.table().kernels.values() {
+            if let Some((_, cancel)) = &entry.running {
+                cancel.cancel();
+            }
+        }
+        self.pool.restart();
+    }
+}
+
+fn failure(message: &str) -> WorkerError {
+    use tile_worker::{Failure, FailureKind};
+    WorkerError::Failed(Failure::new(FailureKind::Compile, message))
+}
+
+impl Entry {
+    /// Takes over the outcome of a wish, unless a newer one counts.
+    fn finish(&mut self, wish: Wish, outcome: Result<Artifact, WorkerError>) {
+        let current = self.status.wish == wish;
+        match outcome {
+            Ok(artifact) => {
+                let compiled = Arc::new(Compiled { wish, artifact });
+                if current {
+                    self.status.stage = Stage::Ready(compiled.clone());
+                }
+                if current || self.status.last_good.is_none() {
+                    self.status.last_good = Some(compiled);
+                }
+            }
+            Err(error) if current => {
+                let message = error.to_string();
+                let line = message.lines().next().unwrap_or_default().to_owned();
+                self.status.stage = Stage::Failed(line);
+            }
+            Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What there is to say about a place in the source.
+
+use std::fmt::Write;
+
+use tile_compiler::artifact::Listing;
+use tile_compiler::builtins::{Builtin, ParameterKind};
+use tile_compiler::eval::BodyTypes;
+use tile_compiler::hir::{ExprId, Function, ItemKind, Name};
+use tile_compiler::project::{self, ItemRef};
+use tile_compiler::source::TextRange;
+use tile_compiler::specialization::{Origin, TritonVersion};
+
+use crate::compile::{Compiled, KernelKey, Stage, Status};
+use crate::db::{self, Analysis, Db, Kernel, SourceFile, Workspace, labels};
+use crate::ide::resources;
+use crate::ide::symbol::{Semantics, Symbol};
+
+/// At most this many lines of PTX are shown.
+const MAX_PTX_LINES: usize = 16;
+
+/// What a hover shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Info {
+    /// Text in Markdown.
+    pub(crate) markdown: String,
+    /// What it is about.
+    pub(crate) range: TextRange,
+}
+
+/// What is known of a kernel's compile.
+pub(crate) type Statuses<'s> = &'s dyn Fn(&KernelKey) -> Option<Status>;
+
+/// What there is to say about `offset`.
+pub(crate) fn hover(
+    db: &dyn Db,
+    file: SourceFile,
+    offset: usize,
+    statuses: Statuses<'_>,
+) -> Option<Info> {
+    let semantics = Semantics::new(db, file)?;
+    let mut parts = Vec::new();
+    let mut range = None;
+    if let Some((symbol, at)) = semantics.symbol_at(offset) {
+        parts.extend(about(db, file, &symbol, at, statuses));
+        range = Some(at);
+    }
+    if let Some((text, at)) = expression(db, &semantics, offset)
+        && parts.is_empty()
+    {
+        parts.push(text);
+        range = Some(at);
+    }
+    parts.extend(ptx_of_line(db, file, offset, statuses));
+    if parts.is_empty() {
+        return None;
+    }
+    let range = range.unwrap_or_else(|| line_of(db, file, offset));
+    Some(Info { markdown: parts.join("\n\n---\n\n"), range })
+}
+
+fn line_of(db: &dyn Db, file: SourceFile, offset: usize) -> TextRange {
+    let lines = db::line_index(db, file);
+    let line = lines.line(offset as u32);
+    TextRange { start: lines.line_start(line), end: lines.line_start(line + 1) }
+}
+
+fn about(
+    db: &dyn Db,
+    file: SourceFile,
+    symbol: &Symbol,
+    at: TextRange,
+    statuses: Statuses<'_>,
+) -> Option<String> {
+    match symbol {
+        Symbol::Builtin(builtin) => Some(about_builtin(builtin, version(db))),
+        Symbol::BuiltinParameter(builtin, name) => {
+            about_builtin_parameter(builtin, name, version(db))
+        }
+        Symbol::Local(function, name) => about_local(db, file, *function, name, at),
+        Symbol::Item(item) => about_item(db, *item, statuses),
+        Symbol::File(id) => {
+            let path = db.file_of(*id)?.path(db).display().to_string();
+            Some(format!("module `{path}`"))
+        }
+    }
+}
+
+fn version(db: &dyn Db) -> TritonVersion {
+    Workspace::get(db).triton(db)
+}
+
+/// The signature and the documentation of a member of the language.
+pub(crate) fn about_builtin(builtin: &'static Builtin, version: TritonVersion) -> String {
+    let head = format!("{}({})", builtin.display_name(), builtin.signature_text(version));
+    let mut text = format!("```python\n{head}\n```\n\n{}", builtin.doc.trim());
+    if !builtin.exists_in(version) {
+        let _ = write!(text, "\n\nTriton {version} does not have it.");
+    }
+    text
+}
+
+fn about_builtin_parameter(
+    builtin: &'static Builtin,
+    name: &str,
+    version: TritonVersion,
+) -> Option<String> {
+    let parameter = builtin.parameters(version).iter().find(|parameter| parameter.name == name)?;
+    let mut text = format!("```python\n{name}");
+    if parameter.constexpr {
+        text.push_str(": constexpr");
+    }
+    if let Some(default) = parameter.default {
+        let _ = write!(text, " = {default}");
+    }
+    let kind = match parameter.kind {
+        ParameterKind::KeywordOnly => "keyword-only parameter",
+        _ => "parameter",
+    };
+    let _ = write!(text, "\n```\n\n{kind} of `{}`", builtin.display_name());
+    Some(text)
+}
+
+/// A variable or parameter: its type here, and its value under the active specialization.
+fn about_local(
+    db: &dyn Db,
+    file: SourceFile,
+    at: ItemRef,
+    name: &Name,
+    range: TextRange,
+) -> Option<String> {
+    let item = project::item(&Analysis(db), at)?;
+    let ItemKind::Function(function) = &item.kind else { return None };
+    let home = db.file_of(at.file)?;
+    let inferred = types_of(db, home, item.name_range)?;
+    let expr = (home == file).then(|| expr_in(function, range)).flatten();
+    let exact = exact_types(db, home, &item.name);
+    let text = |types: &BodyTypes| match expr {
+        Some(expr) => types.type_text(expr),
+        None => types.param_text(name),
+    };
+    let general = text(inferred);
+    let special = exact.and_then(text);
+    let ty = special.clone().or(general.clone()).unwrap_or_else(|| "?".to_owned());
+    let mut out = format!("```python\n{name}: {ty}");
+    let value = expr.and_then(|expr| {
+        exact.and_then(|types| types.const_text(expr)).or_else(|| inferred.const_text(expr))
+    });
+    if let Some(value) = value.filter(|value| value != &**name) {
+        let _ = write!(out, " = {value}");
+    }
+    out.push_str("\n```");
+    if let (Some(general), Some(special)) = (general, special)
+        && general != special
+    {
+        let _ = write!(out, "\n\nFor every specialization: `{general}`.");
+    }
+    if let Some(expr) = expr {
+        reasons(inferred, expr, &mut out);
+    }
+    Some(out)
+}
+
+fn reasons(types: &BodyTypes, expr: ExprId, out: &mut String) {
+    if let Some(reason) = types.reasons(expr).first() {
+        let _ = write!(out, "\n\nKnown at run time only: {}.", reason.message);
+    }
+}
+
+/// What inference found in the function whose name stands at `name_range`.
+pub(crate) fn types_of(db: &dyn Db, file: SourceFile, name_range: TextRange) -> Option<&BodyTypes> {
+    let kernels = &db::inference(db, file).kernels;
+    kernels.iter().find(|kernel| kernel.range == name_range).map(|kernel| &kernel.types)
+}
+
+/// What a kernel's active specialization gives.
+pub(crate) fn exact_types<'db>(
+    db: &'db dyn Db,
+    file: SourceFile,
+    kernel: &str,
+) -> Option<&'db BodyTypes> {
+    let kernel = db::kernel(db, file, kernel)?;
+    let lowered = db::lowered(db, file, kernel.name.to_string(), kernel.active(db));
+    Some(&lowered.types)
+}
+
+/// The expression that stands exactly at `range`.
+fn expr_in(function: &Function, range: TextRange) -> Option<ExprId> {
+    function.body.exprs.keys().find(|expr| function.map.exprs[*expr] == range)
+}
+
+/// The smallest expression around `offset` whose type is known.
+fn expression(
+    db: &dyn Db,
+    semantics: &Semantics<'_>,
+    offset: usize,
+) -> Option<(String, TextRange)> {
+    let (at, function) = semantics.functions_around(offset).into_iter().next()?;
+    let item = project::item(&Analysis(db), at)?;
+    let file = db.file_of(at.file)?;
+    let inferred = types_of(db, file, item.name_range)?;
+    let exact = exact_types(db, file, &item.name);
+    let covering = function.body.exprs.keys().filter(|expr| {
+        let range = function.map.exprs[*expr];
+        !range.is_empty() && range.touches(offset)
+    });
+    let expr = covering.min_by_key(|expr| function.map.exprs[*expr].len())?;
+    let special = exact.and_then(|types| types.type_text(expr));
+    let ty = special.or_else(|| inferred.type_text(expr))?;
+    let value =
+        exact.and_then(|types| types.const_text(expr)).or_else(|| inferred.const_text(expr));
+    let value = value.map(|value| format!(" = {value}")).unwrap_or_default();
+    let mut text = format!("```python\n{ty}{value}\n```");
+    reasons(inferred, expr, &mut text);
+    Some((text, function.map.exprs[expr]))
+}
+
+fn about_item(db: &dyn Db, at: ItemRef, statuses: Statuses<'_>) -> Option<String> {
+    let item = project::item(&Analysis(db), at)?;
+    let file = db.file_of(at.file)?;
+    match &item.kind {
+        ItemKind::Function(function) => {
+            let kernel = db::kernels(db, file).iter().find(|kernel| kernel.at == at);
+            let mut text = match kernel {
+                Some(kernel) => about_kernel(db, file, kernel, statuses),
+                None => signature(function),
+            };
+            if let Some(doc) = &function.doc {
+                let _ = write!(text, "\n\n{doc}");
+            }
+            Some(text)
+        }
+        ItemKind::Class(class) => Some(format!("```python\nclass {}\n```", class.name)),
+        ItemKind::Assign { body, value, .. } => {
+            let value = tile_compiler::hir::pretty::expr(body, *value);
+            Some(format!("```python\n{} = {value}\n```", item.name))
+        }
+        _ => None,
+    }
+}
+
+fn signature(function: &Function) -> String {
+    let params: Vec<&str> = function.params.iter().map(|param| &*param.name).collect();
+    format!("```python\ndef {}({})\n```", function.name, params.join(", "))
+}
+
+/// The active specialization, its origin, and what was measured.
+fn about_kernel(db: &dyn Db, file: SourceFile, kernel: &Kernel, statuses: Statuses<'_>) -> String {
+    let active = kernel.active(db);
+    let mut text = format!("**{}**", kernel.name);
+    if let Some(labelled) = kernel.specializations.get(active) {
+        let named = labels::named(&labelled.spec);
+        let _ = write!(text, " — `{named}` ({})", origin(labelled.spec.origin));
+    }
+    let others = kernel.specializations.len().saturating_sub(1);
+    if others > 0 {
+        let _ = write!(text, " and {others} more");
+    }
+    let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
+    match statuses(&key).map(|status| status.stage) {
+        Some(Stage::Ready(compiled)) => {
+            if let Some(found) = &compiled.artifact.resources {
+                let line = resources::hover_line(found, &compiled.wish.options.arch);
+                let _ = write!(text, "\n\n{line}");
+            }
+        }
+        Some(Stage::Failed(message)) => {
+            let _ = write!(text, "\n\nIt does not compile: {message}");
+        }
+        Some(Stage::Compiling) | None => {}
+    }
+    text
+}
+
+fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Flags => "pin",
+        Origin::Scenario => "scenario",
+        Origin::Launch => "launch",
+        Origin::Autotune => "autotune",
+        Origin::Guess => "guess",
+    }
+}
+
+/// The PTX that the line at `offset` became, if its kernel is compiled as it stands.
+fn ptx_of_line(
+    db: &dyn Db,
+    file: SourceFile,
+    offset: usize,
+    statuses: Statuses<'_>,
+) -> Option<String> {
+    let line = db::line_index(db, file).line(offset as u32) + 1;
+    let around = |kernel: &&Kernel| kernel.range.touches(offset);
+    let inside = db::kernels(db, file).iter().filter(around);
+    // A helper's line became part of the kernels that call it; the first that has it is shown.
+    let kernels = inside.chain(db::kernels(db, file).iter().filter(|kernel| !around(kernel)));
+    for kernel in kernels {
+        let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
+        if let Some(Status { stage: Stage::Ready(compiled), .. }) = statuses(&key)
+            && let Some(text) = ptx_lines(&compiled, file.id(db), line)
+        {
+            return Some(text);
+        }
+    }
+    None
+}
+
+fn ptx_lines(
+    compiled: &Compiled,
+    file: tile_compiler::source::FileId,
+    line: u32,
+) -> Option<String> {
+    let artifact = &compiled.artifact;
+    let listing = Listing::ptx(&artifact.ptx, &artifact.line_map);
+    let runs = listing.line_map.runs.iter();
+    let of_line =
+        runs.filter(|run| run.frames.iter().any(|frame| frame.file == file && frame.line == line));
+    let lines: Vec<&str> = listing.text.lines().collect();
+    let became: Vec<&str> = of_line
+        .flat_map(|run| lines.get(run.start as usize..run.end as usize).unwrap_or_default())
+        .map(|line| line.trim())
+        .collect();
+    if became.is_empty() {
+        return None;
+    }
+    let shown = became.iter().take(MAX_PTX_LINES).copied().collect::<Vec<_>>().join("\n");
+    let more = became.len().saturating_sub(MAX_PTX_LINES);
+    let more = if more > 0 { format!("\n// and {more} more") } else { String::new() };
+    Some(format!("```ptx\n{shown}{more}\n```"))
+}

@@ -1,0 +1,103 @@
+//! What stands above kernels and scenarios.
+
+use tile_compiler::source::TextRange;
+
+use crate::compile::{KernelKey, Stage, Status};
+use crate::db::{self, Db, Kernel, SourceFile};
+use crate::ide::resources;
+
+/// One lens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lens {
+    /// Where it stands: on the first line of this.
+    pub(crate) range: TextRange,
+    /// What it says.
+    pub(crate) title: String,
+    /// What it does.
+    pub(crate) action: Action,
+    /// The kernel concerned.
+    pub(crate) kernel: String,
+}
+
+/// What a lens does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Runs every scenario, or one, counted from 1.
+    Run(Option<usize>),
+    /// Times the scenarios.
+    Bench,
+    /// Shows the PTX.
+    ShowPtx,
+    /// Chooses a specialization.
+    Select,
+}
+
+/// Which lenses are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Those that run and time.
+    pub(crate) run: bool,
+    /// The one that shows PTX.
+    pub(crate) ir: bool,
+    /// The one that shows resources.
+    pub(crate) resources: bool,
+}
+
+/// The lenses of a file.
+pub(crate) fn lenses(
+    db: &dyn Db,
+    file: SourceFile,
+    wanted: Wanted,
+    status: &dyn Fn(&KernelKey) -> Option<Status>,
+) -> Vec<Lens> {
+    let mut lenses = Vec::new();
+    for kernel in db::kernels(db, file) {
+        if wanted.run && !kernel.scenarios.is_empty() {
+            lenses.push(lens(kernel, "▶ Run", Action::Run(None)));
+            lenses.push(lens(kernel, "Bench", Action::Bench));
+        }
+        if wanted.ir {
+            lenses.push(lens(kernel, "PTX", Action::ShowPtx));
+        }
+        if wanted.resources {
+            let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
+            let (title, action) = resources_lens(status(&key));
+            lenses.push(lens(kernel, &title, action));
+        }
+        if wanted.run {
+            scenario_lenses(db, file, kernel, &mut lenses);
+        }
+    }
+    lenses
+}
+
+fn lens(kernel: &Kernel, title: &str, action: Action) -> Lens {
+    let kernel_name = kernel.name.to_string();
+    Lens { range: kernel.name_range, title: title.to_owned(), action, kernel: kernel_name }
+}
+
+fn resources_lens(status: Option<Status>) -> (String, Action) {
+    match status.map(|status| status.stage) {
+        Some(Stage::Ready(compiled)) => {
+            let title = match &compiled.artifact.resources {
+                Some(found) => resources::lens_title(found, &compiled.wish.options.arch),
+                None => "not measured: there is no ptxas".to_owned(),
+            };
+            (title, Action::Select)
+        }
+        Some(Stage::Failed(_)) => ("does not compile".to_owned(), Action::ShowPtx),
+        Some(Stage::Compiling) | None => ("compiling…".to_owned(), Action::Select),
+    }
+}
+
+fn scenario_lenses(db: &dyn Db, file: SourceFile, kernel: &Kernel, lenses: &mut Vec<Lens>) {
+    let module = db::module(db, file);
+    for (number, index) in kernel.scenarios.iter().enumerate() {
+        lenses.push(Lens {
+            range: module.scenarios[*index].range,
+            title: "▶ Run".to_owned(),
+            action: Action::Run(Some(number + 1)),
+            kernel: kernel.name.to_string(),
+        });
+    }
+}

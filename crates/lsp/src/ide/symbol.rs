@@ -1,0 +1,310 @@
+//! What a word in the source means.
+
+use tile_compiler::builtins::{self, Builtin};
+use tile_compiler::hir::{Body, Expr, ExprId, Function, ItemKind, Name, Stmt};
+use tile_compiler::project::{self, ItemRef, Resolution, Scope};
+use tile_compiler::source::{FileId, TextRange};
+use tree_sitter::Node;
+
+use crate::db::{self, Analysis, Db, SourceFile};
+
+/// What a word means.
+#[derive(Debug, Clone)]
+pub(crate) enum Symbol {
+    /// A parameter or variable of the function that is this item.
+    Local(ItemRef, Name),
+    /// What an item of a file binds.
+    Item(ItemRef),
+    /// A file, as a module.
+    File(FileId),
+    /// A member of the language.
+    Builtin(&'static Builtin),
+    /// A parameter of a member of the language.
+    BuiltinParameter(&'static Builtin, Name),
+}
+
+impl PartialEq for Symbol {
+    fn eq(&self, other: &Symbol) -> bool {
+        match (self, other) {
+            (Symbol::Local(a, b), Symbol::Local(c, d)) => a == c && b == d,
+            (Symbol::Item(a), Symbol::Item(b)) => a == b,
+            (Symbol::File(a), Symbol::File(b)) => a == b,
+            (Symbol::Builtin(a), Symbol::Builtin(b)) => std::ptr::eq(*a, *b),
+            (Symbol::BuiltinParameter(a, b), Symbol::BuiltinParameter(c, d)) => {
+                std::ptr::eq(*a, *c) && b == d
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The identifier at `offset`, or just before it.
+pub(crate) fn identifier_at(root: Node<'_>, offset: usize) -> Option<Node<'_>> {
+    let is_word = |node: &Node<'_>| node.kind() == "identifier";
+    let at = root.descendant_for_byte_range(offset, offset).filter(is_word);
+    let before = || {
+        let start = offset.checked_sub(1)?;
+        root.descendant_for_byte_range(start, start).filter(is_word)
+    };
+    at.or_else(before)
+}
+
+/// The bytes of a node.
+pub(crate) fn range(node: Node<'_>) -> TextRange {
+    TextRange::new(node.start_byte(), node.end_byte())
+}
+
+/// A file with what is asked of it over and over.
+#[derive(Clone, Copy)]
+pub(crate) struct Semantics<'db> {
+    db: &'db dyn Db,
+    file: SourceFile,
+    text: &'db str,
+}
+
+impl<'db> Semantics<'db> {
+    /// Asks about `file`; `None` when there is no such file.
+    pub(crate) fn new(db: &'db dyn Db, file: SourceFile) -> Option<Semantics<'db>> {
+        let text = file.text(db).as_ref()?.text();
+        Some(Semantics { db, file, text })
+    }
+
+    /// The outermost node of the syntax tree.
+    pub(crate) fn root(&self) -> Node<'db> {
+        let text = self.file.text(self.db).as_ref();
+        text.expect("invariant: the file was there when this was made").parse().root()
+    }
+
+    /// The text of a node.
+    pub(crate) fn text(&self, node: Node<'_>) -> &'db str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// What the word at `offset` means, and where it stands.
+    pub(crate) fn symbol_at(&self, offset: usize) -> Option<(Symbol, TextRange)> {
+        let node = identifier_at(self.root(), offset)?;
+        Some((self.symbol(node)?, range(node)))
+    }
+
+    /// What an identifier means.
+    pub(crate) fn symbol(&self, node: Node<'_>) -> Option<Symbol> {
+        let parent = node.parent()?;
+        match parent.kind() {
+            "keyword_argument" if is_field(parent, "name", node) => self.keyword(parent, node),
+            "attribute" if is_field(parent, "attribute", node) => self.member(parent),
+            "dotted_name" => self.dotted(parent, node),
+            "aliased_import" => self.item_named_at(node),
+            _ => self.item_named_at(node).or_else(|| self.name(node)),
+        }
+    }
+
+    /// The item whose name stands at this node.
+    fn item_named_at(&self, node: Node<'_>) -> Option<Symbol> {
+        let module = db::module(self.db, self.file);
+        let at = range(node);
+        let index = module.items.iter().position(|item| item.name_range == at)?;
+        let at = ItemRef { file: self.file.id(self.db), index: index as u32 };
+        Some(match project::resolve_item(&Analysis(self.db), at) {
+            Resolution::Undefined | Resolution::Unknown | Resolution::External(_) => {
+                Symbol::Item(at)
+            }
+            found => self.of_resolution(found).unwrap_or(Symbol::Item(at)),
+        })
+    }
+
+    /// A name where it is used.
+    fn name(&self, node: Node<'_>) -> Option<Symbol> {
+        let name = self.text(node);
+        for (at, function) in self.functions_around(node.start_byte()) {
+            if locals(&function.body, function.params.iter().map(|p| &p.name)).any(|l| l == name) {
+                return Some(Symbol::Local(at, Name::from(name)));
+            }
+        }
+        let path = self.scope_path(node);
+        let scope = Scope { file: self.file.id(self.db), path: &path };
+        let found = project::resolve(&Analysis(self.db), scope, name);
+        self.of_resolution(found)
+            .or_else(|| builtins::member(builtins::PYTHON, name).map(Symbol::Builtin))
+    }
+
+    /// The functions whose text covers `offset`, innermost first.
+    pub(crate) fn functions_around(&self, offset: usize) -> Vec<(ItemRef, &'db Function)> {
+        let module = db::module(self.db, self.file);
+        let mut found = Vec::new();
+        for (index, item) in module.items.iter().enumerate() {
+            if let ItemKind::Function(function) = &item.kind
+                && item.range.touches(offset)
+            {
+                let at = ItemRef { file: self.file.id(self.db), index: index as u32 };
+                found.push((at, &**function));
+            }
+        }
+        found.reverse();
+        found
+    }
+
+    /// Names of the functions and classes around a node, outermost first. A decorator, a default
+    /// and an annotation lie outside of the function that they belong to.
+    fn scope_path(&self, node: Node<'_>) -> Vec<Name> {
+        let mut path = Vec::new();
+        let mut inner = node;
+        while let Some(outer) = inner.parent() {
+            let is_scope = matches!(outer.kind(), "function_definition" | "class_definition");
+            if is_scope
+                && is_field(outer, "body", inner)
+                && let Some(name) = outer.child_by_field_name("name")
+            {
+                path.push(Name::from(self.text(name)));
+            }
+            inner = outer;
+        }
+        path.reverse();
+        path
+    }
+
+    /// `f(name=...)`.
+    fn keyword(&self, argument: Node<'_>, name: Node<'_>) -> Option<Symbol> {
+        let call = argument.parent()?.parent().filter(|call| call.kind() == "call")?;
+        let word = self.text(name);
+        match self.callee(call)? {
+            Symbol::Builtin(builtin) => Some(Symbol::BuiltinParameter(builtin, Name::from(word))),
+            Symbol::Item(at) => {
+                let function = project::function(&Analysis(self.db), at)?;
+                let has = function.params.iter().any(|param| &*param.name == word);
+                has.then(|| Symbol::Local(at, Name::from(word)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a call calls; a launch `kernel[grid](...)` calls the kernel.
+    pub(crate) fn callee(&self, call: Node<'_>) -> Option<Symbol> {
+        let mut callee = call.child_by_field_name("function")?;
+        if callee.kind() == "subscript" {
+            callee = callee.child_by_field_name("value")?;
+        }
+        match callee.kind() {
+            "identifier" => self.symbol(callee),
+            "attribute" => self.member(callee),
+            _ => None,
+        }
+    }
+
+    /// `value.name`.
+    fn member(&self, attribute: Node<'_>) -> Option<Symbol> {
+        let name = self.text(attribute.child_by_field_name("attribute")?);
+        let value = attribute.child_by_field_name("object")?;
+        match self.module_of(value) {
+            Some(base) => {
+                let found = project::resolve_member(&Analysis(self.db), &base, name);
+                self.of_resolution(found)
+            }
+            None => builtins::method(name).map(Symbol::Builtin),
+        }
+    }
+
+    /// The module that an expression names, if it does.
+    pub(crate) fn module_of(&self, value: Node<'_>) -> Option<Resolution> {
+        let found = match value.kind() {
+            "identifier" => {
+                if let Some(Symbol::Local(..)) = self.name(value) {
+                    return None;
+                }
+                let path = self.scope_path(value);
+                let scope = Scope { file: self.file.id(self.db), path: &path };
+                project::resolve(&Analysis(self.db), scope, self.text(value))
+            }
+            "attribute" => {
+                let base = self.module_of(value.child_by_field_name("object")?)?;
+                let name = self.text(value.child_by_field_name("attribute")?);
+                project::resolve_member(&Analysis(self.db), &base, name)
+            }
+            _ => return None,
+        };
+        let is_module = matches!(
+            found,
+            Resolution::TritonModule(_) | Resolution::File(_) | Resolution::External(_)
+        );
+        is_module.then_some(found)
+    }
+
+    /// A part of a dotted name in an import.
+    fn dotted(&self, dotted: Node<'_>, node: Node<'_>) -> Option<Symbol> {
+        self.item_named_at(dotted).or_else(|| self.item_named_at(node))
+    }
+
+    /// A resolution as a symbol.
+    fn of_resolution(&self, found: Resolution) -> Option<Symbol> {
+        match found {
+            Resolution::Jit(at)
+            | Resolution::ConstexprFunction(at)
+            | Resolution::Function(at)
+            | Resolution::Class(at)
+            | Resolution::Constexpr(at)
+            | Resolution::Constant(at) => Some(Symbol::Item(at)),
+            Resolution::File(file) => Some(Symbol::File(file)),
+            Resolution::Triton(path) => builtin(&path).map(Symbol::Builtin),
+            Resolution::TritonModule(_)
+            | Resolution::External(_)
+            | Resolution::Unknown
+            | Resolution::Undefined => None,
+        }
+    }
+}
+
+/// The member of the language at `path` inside the `triton` package.
+pub(crate) fn builtin(path: &str) -> Option<&'static Builtin> {
+    let (module, name) = match path.rsplit_once('.') {
+        Some((module, name)) => (format!("{}.{module}", builtins::TRITON), name),
+        None => (builtins::TRITON.to_owned(), path),
+    };
+    builtins::member(&module, name)
+}
+
+/// True when `child` stands in `field` of `parent`.
+pub(crate) fn is_field(parent: Node<'_>, field: &str, child: Node<'_>) -> bool {
+    let mut cursor = parent.walk();
+    parent.children_by_field_name(field, &mut cursor).any(|found| found == child)
+}
+
+/// Names that a function binds: its parameters, and targets in its body.
+pub(crate) fn locals<'f>(
+    body: &'f Body,
+    params: impl Iterator<Item = &'f Name>,
+) -> impl Iterator<Item = &'f str> {
+    let mut names: Vec<&str> = params.map(|name| &**name).collect();
+    for stmt in body.stmts.values() {
+        match stmt {
+            Stmt::Assign { targets, .. } => {
+                targets.iter().for_each(|target| bound(body, *target, &mut names));
+            }
+            Stmt::AugAssign { target, .. }
+            | Stmt::AnnAssign { target, .. }
+            | Stmt::For { target, .. } => bound(body, *target, &mut names),
+            Stmt::With { items, .. } => {
+                items.iter().filter_map(|item| item.1).for_each(|t| bound(body, t, &mut names));
+            }
+            _ => {}
+        }
+    }
+    for expr in body.exprs.values() {
+        match expr {
+            Expr::Walrus { target, .. } => names.push(target),
+            Expr::ListComp { target, .. } => bound(body, *target, &mut names),
+            Expr::Lambda { params, .. } => names.extend(params.iter().map(|name| &**name)),
+            _ => {}
+        }
+    }
+    names.into_iter()
+}
+
+fn bound<'f>(body: &'f Body, target: ExprId, names: &mut Vec<&'f str>) {
+    match &body.exprs[target] {
+        Expr::Name(name) => names.push(name),
+        Expr::Tuple(parts) | Expr::List(parts) => {
+            parts.iter().for_each(|part| bound(body, *part, names));
+        }
+        Expr::Starred(inner) => bound(body, *inner, names),
+        _ => {}
+    }
+}

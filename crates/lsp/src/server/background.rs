@@ -1,0 +1,167 @@
+//! What the server does without being asked: diagnostics and compiles after each change, news of
+//! compiles for the client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tile_compiler::diagnostic::Severity;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tower_lsp::ls_types::{MessageType, Uri};
+
+use crate::compile::{Event, KernelKey, Stage, Wish};
+use crate::db::{self, Kernel};
+use crate::server::diagnostics::{self, Published};
+use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
+use crate::server::state::{Snapshot, State};
+
+/// Lenses are asked for again at most this often.
+const REFRESH_EVERY: Duration = Duration::from_millis(50);
+
+/// Follows changes of documents until the session ends.
+pub(crate) async fn follow_changes(state: Arc<State>) {
+    let mut published = Published::default();
+    loop {
+        state.changed.notified().await;
+        let Some(session) = state.session() else { continue };
+        let (dirty, open) = state.take_dirty();
+        if session.client.pulls_diagnostics {
+            diagnostics::refresh_others(&state, &dirty, &open);
+        } else {
+            diagnostics::publish_changed(&state, &mut published, dirty.clone(), &open).await;
+        }
+        want_compiles(&state, &dirty, &open).await;
+    }
+}
+
+/// Says what the kernels of open documents are now, those of edited documents first.
+async fn want_compiles(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) {
+    let edited = dirty.iter().rev().filter(|uri| open.contains(uri));
+    let others = open.iter().filter(|uri| !dirty.contains(uri));
+    for uri in edited.chain(others) {
+        let (reader, uri) = (state.clone(), uri.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            let wishes = reader.read(|snapshot| wishes(&reader, snapshot, &uri));
+            let Ok(Some((file, wishes))) = wishes else { return };
+            let Some(compiler) = reader.compiler() else { return };
+            compiler.retain(file, |kernel| wishes.iter().any(|(key, _)| &*key.kernel == kernel));
+            for (key, wish) in wishes {
+                compiler.want(&key, wish);
+            }
+        });
+        // A panic was logged by `read`.
+        let _ = task.await;
+    }
+}
+
+type Wishes = (tile_compiler::source::FileId, Vec<(KernelKey, Wish)>);
+
+fn wishes(state: &State, snapshot: &Snapshot, uri: &Uri) -> Option<Wishes> {
+    let file = snapshot.document(uri)?.file;
+    let kernels = db::kernels(&snapshot.db, file);
+    let wishes = kernels.iter().map(|kernel| {
+        let active = kernel.active(&snapshot.db);
+        let key = KernelKey { file: file.id(&snapshot.db), kernel: kernel.name.clone() };
+        (key, wish(state, snapshot, kernel, active))
+    });
+    Some((file.id(&snapshot.db), wishes.collect()))
+}
+
+/// What a kernel is under its specialization of this index.
+pub(crate) fn wish(state: &State, snapshot: &Snapshot, kernel: &Kernel, index: usize) -> Wish {
+    let db = &snapshot.db;
+    let label = kernel.specializations.get(index).map(|labelled| labelled.label.clone());
+    let file = db::Db::file_of(db, kernel.at.file);
+    let lowered = file.map(|file| db::lowered(db, file, kernel.name.to_string(), index));
+    let ir = match lowered.map(|lowered| (&lowered.ir, lowered)) {
+        Some((Some(ir), _)) => Ok(ir.clone()),
+        Some((None, lowered)) => {
+            let errors = lowered.diagnostics.iter();
+            let error = errors.clone().find(|found| found.severity == Severity::Error);
+            Err(error.map_or("the kernel has errors", |found| &found.message).to_owned())
+        }
+        None => Err("the file is gone".to_owned()),
+    };
+    Wish { label: label.unwrap_or_default(), ir, options: state.compile_options() }
+}
+
+/// Tells the client what the compiler reports, until the session ends.
+pub(crate) async fn tell_events(state: Arc<State>, mut events: UnboundedReceiver<Event>) {
+    let mut no_worker = false;
+    while let Some(event) = events.recv().await {
+        let mut batch = vec![event];
+        while let Ok(event) = events.try_recv() {
+            batch.push(event);
+        }
+        let mut changed: Vec<KernelKey> = Vec::new();
+        for event in batch {
+            match event {
+                Event::Changed(key) if !changed.contains(&key) => changed.push(key),
+                Event::Changed(_) => {}
+                Event::WorkerDied => {
+                    let text = "A worker process of tile died and was started again.";
+                    state.client.show_message(MessageType::WARNING, text).await;
+                }
+                Event::NoWorker(text) if !no_worker => {
+                    no_worker = true;
+                    state.client.show_message(MessageType::ERROR, text).await;
+                }
+                Event::NoWorker(_) => {}
+            }
+        }
+        for key in &changed {
+            tell_status(&state, key).await;
+        }
+        if !changed.is_empty() {
+            refresh_lenses(&state);
+            tokio::time::sleep(REFRESH_EVERY).await;
+        }
+    }
+}
+
+async fn tell_status(state: &State, key: &KernelKey) {
+    let wanted = state.session().is_some_and(|session| session.client.kernel_status);
+    let status = state.compiler().and_then(|compiler| compiler.status(key));
+    let (true, Some(status), Some(uri)) = (wanted, status, state.open_uri(key.file)) else {
+        return;
+    };
+    let kernel = key.kernel.to_string();
+    let arch = &status.wish.options.arch;
+    let (name, message, resources) = match &status.stage {
+        Stage::Compiling => ("compiling", None, None),
+        Stage::Ready(compiled) => {
+            let resources = compiled.artifact.resources.as_ref();
+            ("ready", None, resources.map(|found| Resources::new(found, arch)))
+        }
+        Stage::Failed(message) => ("error", Some(message.clone()), None),
+    };
+    let params = KernelStatusParams {
+        uri: uri.clone(),
+        kernel: kernel.clone(),
+        specialization: status.wish.label.clone(),
+        state: name,
+        message,
+        resources,
+    };
+    if let Ok(params) = serde_json::to_value(params) {
+        state.client.send_notification::<KernelStatus>(params).await;
+    }
+    if !matches!(status.stage, Stage::Compiling) {
+        state.client.send_notification::<IrChanged>(IrChangedParams { uri, kernel }).await;
+    }
+}
+
+/// Asks the client to ask for lenses again.
+pub(crate) fn refresh_lenses(state: &State) {
+    if state.session().is_some_and(|session| session.client.refreshes_lenses) {
+        let client = state.client.clone();
+        tokio::spawn(async move { client.code_lens_refresh().await });
+    }
+}
+
+/// Asks the client to ask for hints again.
+pub(crate) fn refresh_hints(state: &State) {
+    if state.session().is_some_and(|session| session.client.refreshes_hints) {
+        let client = state.client.clone();
+        tokio::spawn(async move { client.inlay_hint_refresh().await });
+    }
+}

@@ -1,0 +1,266 @@
+//! `workspace/executeCommand`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+use tile_worker::protocol::{Body, RunRequest, SpecFlags};
+use tile_worker::{Cancel, WorkerError};
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::ls_types::{
+    ExecuteCommandParams, MessageType, NumberOrString, ProgressToken, ShowDocumentParams, Uri,
+};
+
+use crate::server::ext::{IrStage, KernelTarget, ViewIrParams, command};
+use crate::server::requests::{failed, kernels, view_ir};
+use crate::server::state::State;
+use crate::server::{background, blocking, results};
+
+/// Runs a command.
+pub(crate) async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result<Value> {
+    let token = params.work_done_progress_params.work_done_token;
+    if params.command == command::RESTART {
+        return restart(state);
+    }
+    let argument = params.arguments.into_iter().next().unwrap_or(Value::Null);
+    let target = || -> Result<KernelTarget> {
+        serde_json::from_value(argument).map_err(|error| Error {
+            message: format!("the argument of `{}` is wrong: {error}", params.command).into(),
+            ..Error::new(ErrorCode::InvalidParams)
+        })
+    };
+    match params.command.as_str() {
+        command::RUN => run(state, target()?, false, token).await,
+        command::BENCH => run(state, target()?, true, token).await,
+        command::VIEW_IR => view(state, target()?).await,
+        command::SELECT => select(state, target()?).await,
+        name => Err(failed(format!("there is no command `{name}`"))),
+    }
+}
+
+fn restart(state: &State) -> Result<Value> {
+    if let Some(compiler) = state.compiler() {
+        compiler.restart();
+        state.cancel_runs();
+        state.mark_all_dirty();
+    }
+    Ok(Value::Null)
+}
+
+/// Ends the work when the request is dropped because it was cancelled.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+async fn run(
+    state: &Arc<State>,
+    target: KernelTarget,
+    bench: bool,
+    token: Option<ProgressToken>,
+) -> Result<Value> {
+    let kernel = target.kernel.clone();
+    let request = blocking(state, move |state| run_request(state, target, bench)).await?;
+    let title = if bench { format!("Timing {kernel}") } else { format!("Running {kernel}") };
+    let guard = CancelOnDrop(Cancel::default());
+    let cancel = guard.0.clone();
+    // A task of its own, so that its progress ends even when the request is dropped.
+    let runner = state.clone();
+    let task =
+        tokio::spawn(
+            async move { run_with_progress(&runner, request, cancel, title, token).await },
+        );
+    let found = task.await.map_err(|error| failed(error.to_string()))?;
+    drop(guard);
+    let found = found?;
+    if state.session().is_some_and(|session| !session.client.shows_results) {
+        results::show(&state.client, &found, bench).await;
+    }
+    Ok(Value::Array(found))
+}
+
+fn run_request(state: &State, target: KernelTarget, bench: bool) -> Result<RunRequest> {
+    let configuration = state.configuration();
+    let settings = &configuration.settings;
+    let device = match &target.device {
+        Some(text) => text.parse().map_err(failed)?,
+        None => settings.device,
+    };
+    let scenario = match target.scenario {
+        None => None,
+        Some(0) => return Err(failed("scenarios count from 1")),
+        Some(number) => Some(number - 1),
+    };
+    state.read(|snapshot| {
+        let (file, kernel) = kernels::find(snapshot, &target.uri, &target.kernel)?;
+        let count = kernel.scenarios.len();
+        if count == 0 {
+            let name = &kernel.name;
+            return Err(failed(format!(
+                "`{name}` has no scenario; add lines `# tile: ...` that launch it, such as \
+                 `# tile: {name}[(1,)](...)`"
+            )));
+        }
+        if scenario.is_some_and(|index| index >= count) {
+            return Err(failed(format!("`{}` has {count} scenarios", kernel.name)));
+        }
+        let text = file.text(&snapshot.db).as_ref().map(|text| text.text().to_string());
+        Ok(RunRequest {
+            path: file.path(&snapshot.db).to_path_buf(),
+            text,
+            kernel: Some(target.kernel.clone()),
+            scenario,
+            device,
+            bench,
+            spec: SpecFlags {
+                triton: Some(settings.triton.to_string()),
+                arch: settings.arch.clone(),
+                ..SpecFlags::default()
+            },
+            ptxas: configuration.compile.ptxas.clone(),
+            site_packages: configuration.site_packages.clone(),
+            ..RunRequest::default()
+        })
+    })?
+}
+
+async fn run_with_progress(
+    state: &Arc<State>,
+    request: RunRequest,
+    cancel: Cancel,
+    title: String,
+    token: Option<ProgressToken>,
+) -> Result<Vec<Value>> {
+    let token = match token {
+        Some(token) => Some(token),
+        None => create_progress(state).await,
+    };
+    let watched = state.watch_run(token.as_ref(), cancel.clone());
+    let progress = match token {
+        Some(token) => {
+            let progress = state.client.progress(token, title).with_cancel_button();
+            Some(progress.begin().await)
+        }
+        None => None,
+    };
+    let worker = state.clone();
+    let found = tokio::task::spawn_blocking(move || work(&worker, &request, &cancel)).await;
+    state.forget_run(watched);
+    if let Some(progress) = progress {
+        progress.finish().await;
+    }
+    found.map_err(|error| failed(error.to_string()))?
+}
+
+/// A progress item of the server's own making, where the client shows such.
+async fn create_progress(state: &State) -> Option<ProgressToken> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    if !state.session()?.client.progress {
+        return None;
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let token = NumberOrString::String(format!("tile/run/{number}"));
+    state.client.create_work_done_progress(token.clone()).await.ok()?;
+    Some(token)
+}
+
+fn work(state: &State, request: &RunRequest, cancel: &Cancel) -> Result<Vec<Value>> {
+    let compiler = state.compiler().ok_or_else(|| failed("no worker process can be started"))?;
+    let mut found = Vec::new();
+    let mut on_event = |body: Body| {
+        if let Body::Result(value) = body {
+            found.push(value);
+        }
+    };
+    let ended = compiler.pool().run(request, cancel, &mut on_event);
+    compiler.report_deaths();
+    match ended {
+        Ok(()) => Ok(found),
+        Err(WorkerError::Cancelled) => Err(Error::new(ErrorCode::RequestCancelled)),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+async fn view(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
+    let stage = target.stage.unwrap_or(IrStage::Ptx);
+    let params = ViewIrParams {
+        text_document: tower_lsp::ls_types::TextDocumentIdentifier { uri: target.uri.clone() },
+        kernel: Some(target.kernel.clone()),
+        position: None,
+        stage,
+        specialization: target.specialization.flatten(),
+        raw: false,
+    };
+    let result = view_ir::view_ir(state, params).await?;
+    if result.text.is_empty()
+        && let Some(error) = result.error
+    {
+        return Err(failed(format!("`{}` has no text at this stage: {error}", target.kernel)));
+    }
+    let path = view_path(&target.uri, &target.kernel, stage);
+    let written = path.clone();
+    blocking(state, move |_| {
+        let folder = written.parent().unwrap_or(&written);
+        let wrote =
+            std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&written, result.text));
+        wrote.map_err(|error| failed(format!("cannot write {}: {error}", written.display())))
+    })
+    .await?;
+    show(state, &path).await;
+    Ok(json!({ "path": path }))
+}
+
+/// The same document, kernel and stage give the same path.
+fn view_path(uri: &Uri, kernel: &str, stage: IrStage) -> PathBuf {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    uri.as_str().hash(&mut hasher);
+    let folder = format!("tile-views-{}", std::process::id());
+    let place = format!("{:016x}", hasher.finish());
+    let name = format!("{kernel}.{}", stage.extension());
+    std::env::temp_dir().join(folder).join(place).join(name)
+}
+
+async fn show(state: &State, path: &std::path::Path) {
+    let Some(session) = state.session() else { return };
+    if session.client.shows_results || !session.client.shows_documents {
+        return;
+    }
+    let Some(uri) = Uri::from_file_path(path) else { return };
+    let params =
+        ShowDocumentParams { uri, external: None, take_focus: Some(true), selection: None };
+    if let Err(error) = state.client.show_document(params).await {
+        let text = format!("the client did not open {}: {error}", path.display());
+        state.client.log_message(MessageType::INFO, text).await;
+    }
+}
+
+async fn select(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
+    let described = blocking(state, move |state| {
+        if let Some(wanted) = &target.specialization {
+            let choice = state.read(|snapshot| {
+                let (file, kernel) = kernels::find(snapshot, &target.uri, &target.kernel)?;
+                let label = match wanted {
+                    None => None,
+                    Some(id) => {
+                        let index = kernels::specialization(snapshot, kernel, Some(id))?;
+                        Some(kernel.specializations[index].label.clone())
+                    }
+                };
+                Ok::<_, Error>(((file.id(&snapshot.db), kernel.name.clone()), label))
+            })??;
+            state.choose(choice.0, choice.1);
+            background::refresh_lenses(state);
+            background::refresh_hints(state);
+        }
+        state.read(|snapshot| {
+            let (file, kernel) = kernels::find(snapshot, &target.uri, &target.kernel)?;
+            Ok(kernels::describe(snapshot, file, kernel))
+        })?
+    });
+    serde_json::to_value(described.await?).map_err(|error| failed(error.to_string()))
+}
