@@ -15,6 +15,7 @@ use self::kind::Kind;
 
 mod error;
 pub(crate) mod kind;
+mod rules;
 #[cfg(test)]
 mod tests;
 

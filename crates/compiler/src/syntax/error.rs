@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use tree_sitter::Node;
 
 use super::kind::{Field, Kind};
-use super::{Parse, range};
+use super::{Parse, range, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -30,6 +30,9 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId) -> Vec<Diagnostic> {
     errors.indentation(parse.root());
     for line in parse.scenario_lines() {
         errors.unfinished(line);
+    }
+    if errors.found.is_empty() {
+        errors.found = rules::diagnostics(parse, file);
     }
     errors.finish()
 }

@@ -116,6 +116,37 @@ else:
 }
 
 #[test]
+fn rules_beyond_the_grammar() {
+    check(
+        "\
+f(a=1, b)
+f(*a, b, c=1, *d, **e)
+g(a=1, a=2)
+def p(a=1, b): break
+def q(a, a): pass
+def r(a, /, b=1, *c, d, e=2, **f): return
+def s(a=1, *, b, c=2, d): pass
+for i in x:
+    def t(): continue
+    if i: break
+return
+",
+        expect![[r#"
+            1:8 "b": a positional argument cannot follow a keyword argument
+              1:3 "a=1": the keyword argument before it
+            3:8 "a": keyword argument `a` is repeated
+              3:3 "a": the first one
+            4:12 "b": a parameter without a default cannot follow one with a default
+              4:7 "a=1": the parameter with a default
+            5:10 "a": parameter `a` is repeated
+              5:7 "a": the first one
+            9:14 "continue": `continue` stands outside of a loop
+            11:1 "return": `return` stands outside of a function
+        "#]],
+    );
+}
+
+#[test]
 fn scenario_lines() {
     check(
         "\
