@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tile_compiler::artifact::Frame;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::eval;
 use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
@@ -59,9 +60,19 @@ pub(crate) struct Found {
 pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> Found {
     let Some(source) = workspace.file(file) else { return Found::default() };
     let mut diagnostics = source.parse().diagnostics(file);
+    for kernel in eval::infer_file(workspace, file, options.triton).kernels {
+        diagnostics.extend(kernel.diagnostics);
+    }
     let mut kernels = Vec::new();
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
+        for spec in discover(workspace, at, &options.flags) {
+            if spec.origin != Origin::Guess {
+                let lowered =
+                    eval::lower_kernel(workspace, file, &item.name, &spec, options.triton);
+                diagnostics.extend(lowered.diagnostics);
+            }
+        }
         kernels.push(item.name.to_string());
     }
     tidy(&mut diagnostics, file);
@@ -221,7 +232,7 @@ impl Opened {
     }
 
     /// Any jit function, helpers included, by name.
-    fn jit_function(&self, name: &str) -> Option<(String, ItemRef)> {
+    pub(crate) fn jit_function(&self, name: &str) -> Option<(String, ItemRef)> {
         let functions = project::jit_functions(&self.workspace, self.file).into_iter();
         let mut named = functions.filter_map(|at| Some((self.name(at)?, at)));
         named.rfind(|found| found.0 == name)
@@ -229,6 +240,18 @@ impl Opened {
 
     fn name(&self, at: ItemRef) -> Option<String> {
         Some(project::item(&self.workspace, at)?.name.to_string())
+    }
+
+    /// Tile IR of a kernel under a specialization, or the errors.
+    pub(crate) fn lower(&self, selected: &Selected) -> Result<Function, Vec<Diagnostic>> {
+        let lowered = eval::lower_kernel(
+            &self.workspace,
+            self.file,
+            &selected.name,
+            &selected.spec,
+            self.options.triton,
+        );
+        lowered.function.ok_or(lowered.diagnostics)
     }
 
     /// The path and the text of a source line.

@@ -13,20 +13,25 @@ use crate::cli::{Cli, Command};
 mod analysis;
 mod check;
 mod cli;
+mod compare;
 mod compile;
 mod doctor;
+mod emit;
 mod explain;
+mod info;
 mod lsp;
 mod output;
 mod render;
+mod run;
 mod sarif;
+mod tune;
 mod worker;
 mod workspace;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     output::log_to_stderr();
-    match run(cli.command) {
+    match dispatch(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
             output::error(&error.message);
@@ -35,14 +40,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<Exit, CommandError> {
+fn dispatch(command: Command) -> Result<Exit, CommandError> {
     match command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Lsp(_) => lsp::run(),
+        Command::Emit(arguments) => emit::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Bench(arguments) => run::bench(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
         Command::Worker => Ok(worker::run()),
-        _ => Err(CommandError::usage("not here yet")),
     }
 }
 

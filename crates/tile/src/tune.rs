@@ -1,0 +1,257 @@
+//! `tile tune`: times combinations of constexpr values and launch options, fastest first.
+//!
+//! A combination counts only when every assert of the scenario holds under it. A value replaces
+//! the scenario's variable of that name if it has one, so that a grid written with the variable
+//! follows, else the launch's argument.
+
+use serde_json::{Value, json};
+use tile_compiler::hir::{ArgKind, Expr, Launch, Module, Scenario, Stmt};
+use tile_compiler::project::{self, Sources};
+use tile_compiler::source::TextRange;
+use tile_compiler::specialization::{Config, tuning};
+use tile_worker::protocol::RunRequest;
+
+use crate::analysis::Opened;
+use crate::cli::{Format, InputArgs, TuneArgs};
+use crate::{CommandError, Exit, output, run};
+
+/// `NAME=VALUE` pairs that are tried together.
+type Combination = Vec<(String, String)>;
+
+/// Most combinations that one call times.
+const MAX_COMBINATIONS: usize = 4096;
+
+/// Times every combination and prints them, fastest first.
+pub(crate) fn run(arguments: &TuneArgs) -> Result<Exit, CommandError> {
+    let flags = arguments.common.flags();
+    let opened = Opened::new(&arguments.target, &InputArgs::default(), &flags)?;
+    let kernel = arguments.target.kernel.as_deref();
+    let Some(kernel) = kernel else {
+        return Err(CommandError::usage("name the kernel to tune: FILE::KERNEL"));
+    };
+    let combinations = if arguments.sets.is_empty() {
+        configurations(&opened, kernel)?
+    } else {
+        product(&arguments.sets)?
+    };
+    let variables = scenario_variables(&opened, kernel, arguments.target.scenario);
+    let base = RunRequest {
+        device: arguments.device,
+        bench: true,
+        ..run::request(&arguments.target, &InputArgs::default(), &arguments.launch)?
+    };
+    let mut timed = Vec::new();
+    for combination in &combinations {
+        match time(&base, combination, &variables, arguments) {
+            Ok(Some(result)) => timed.push((result, combination)),
+            Ok(None) => output::note(&format!("{}: an assert fails", label(combination))),
+            Err(error) if error.exit == Exit::Compile => {
+                output::note(&format!("{}: {}", label(combination), error.message));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let median = |result: &Value| result["ms"]["median"].as_f64().unwrap_or(f64::INFINITY);
+    timed.sort_by(|(a, _), (b, _)| median(a).total_cmp(&median(b)));
+    show(arguments.format, &timed)?;
+    let Some((_, best)) = timed.first() else {
+        return Err(CommandError::compile("no combination compiles and passes its asserts"));
+    };
+    if arguments.apply {
+        apply(&opened, kernel, arguments.target.scenario, best)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Every combination of the values of `NAME=V1,V2,...`.
+fn product(sets: &[(String, String)]) -> Result<Vec<Combination>, CommandError> {
+    let mut combinations: Vec<Combination> = vec![Vec::new()];
+    for (name, values) in sets {
+        let values = values.split(',').map(str::trim).filter(|value| !value.is_empty());
+        let values: Vec<&str> = values.collect();
+        combinations = combinations
+            .iter()
+            .flat_map(|known| {
+                values.iter().map(|value| {
+                    let next = (name.clone(), (*value).to_owned());
+                    known.iter().cloned().chain([next]).collect()
+                })
+            })
+            .collect();
+        if combinations.len() > MAX_COMBINATIONS {
+            return Err(CommandError::usage(format!(
+                "these are more than {MAX_COMBINATIONS} combinations; give fewer values"
+            )));
+        }
+    }
+    Ok(combinations)
+}
+
+/// The kernel's autotune configurations.
+fn configurations(opened: &Opened, kernel: &str) -> Result<Vec<Combination>, CommandError> {
+    let found =
+        opened.jit_function(kernel).and_then(|(_, at)| project::kernel(&opened.workspace, at));
+    let configs = found.map(|kernel| tuning(&opened.workspace, &kernel).configs);
+    let configs = configs.unwrap_or_default();
+    if configs.is_empty() {
+        return Err(CommandError::usage(format!(
+            "{kernel} has no autotune configurations; give values to try, such as \
+             --set BLOCK_SIZE=512,1024 --set num_warps=4,8"
+        )));
+    }
+    Ok(configs.iter().map(combination).collect())
+}
+
+fn combination(config: &Config) -> Combination {
+    let options = [("num_warps", config.num_warps), ("num_stages", config.num_stages)];
+    let options = options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
+    let values = config.kwargs.iter().map(|(name, value)| (&**name, value.to_string()));
+    values.chain(options).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The result of one combination; `None` when an assert fails.
+fn time(
+    base: &RunRequest,
+    combination: &Combination,
+    variables: &[String],
+    arguments: &TuneArgs,
+) -> Result<Option<Value>, CommandError> {
+    let mut request = base.clone();
+    request.spec = arguments.common.flags();
+    for (name, value) in combination {
+        let count = || {
+            let wrong = || CommandError::usage(format!("{name}={value}: {name} is a number"));
+            value.parse::<u32>().map_err(|_| wrong())
+        };
+        match name.as_str() {
+            "num_warps" => request.spec.num_warps = Some(count()?),
+            "num_stages" => request.spec.num_stages = Some(count()?),
+            _ if variables.contains(name) => request.args.push((name.clone(), value.clone())),
+            _ => request.spec.values.push((name.clone(), value.clone())),
+        }
+    }
+    let mut outcome = None;
+    run::send(&request, &mut |result| {
+        outcome = (result["ok"] == true).then(|| run::timing(&result));
+        Ok(())
+    })?;
+    Ok(outcome)
+}
+
+fn show(format: Format, timed: &[(Value, &Combination)]) -> Result<(), CommandError> {
+    let rows = timed.iter().map(|(result, combination)| {
+        let mut row = result.clone();
+        row["specialization"] = label(combination).into();
+        row
+    });
+    match format {
+        Format::Human if timed.is_empty() => Ok(()),
+        Format::Human => output::text_line(&run::table(&rows.collect::<Vec<_>>()).to_string()),
+        Format::Json => {
+            for ((_, combination), row) in timed.iter().zip(rows) {
+                let values: serde_json::Map<String, Value> =
+                    combination.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+                let mut row = row;
+                row["values"] = values.into();
+                output::json(&row)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn label(combination: &Combination) -> String {
+    let pairs = combination.iter().map(|(name, value)| format!("{name}={value}"));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+/// The scenario of a kernel, with its launch. `number` counts the kernel's scenarios from 0.
+fn scenario<'m>(
+    module: &'m Module,
+    kernel: &str,
+    number: Option<usize>,
+) -> Option<(&'m Scenario, &'m Launch)> {
+    let mut found = module.scenarios.iter().filter_map(|scenario| {
+        let launch = module.launches.iter().find(|launch| {
+            let names_kernel = matches!(
+                &launch.body.exprs[launch.kernel], Expr::Name(name) if &**name == kernel
+            );
+            names_kernel && scenario.range.contains_range(launch.range)
+        })?;
+        Some((scenario, launch))
+    });
+    found.nth(number.unwrap_or(0))
+}
+
+/// Names that the scenario assigns.
+fn scenario_variables(opened: &Opened, kernel: &str, number: Option<usize>) -> Vec<String> {
+    let Some(module) = opened.workspace.module(opened.file) else { return Vec::new() };
+    let found = scenario(&module, kernel, number);
+    let Some((scenario, _)) = found else { return Vec::new() };
+    let targets = scenario.body.stmts.values().filter_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => Some(targets),
+        _ => None,
+    });
+    let names = targets.flatten().filter_map(|&target| match &scenario.body.exprs[target] {
+        Expr::Name(name) => Some(name.to_string()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// Writes the values into the scenario: where a variable is assigned, where the launch passes a
+/// literal, or as a further argument of the launch.
+fn apply(
+    opened: &Opened,
+    kernel: &str,
+    number: Option<usize>,
+    best: &Combination,
+) -> Result<(), CommandError> {
+    let (Some(file), Some(module)) =
+        (opened.workspace.file(opened.file), opened.workspace.module(opened.file))
+    else {
+        return Ok(());
+    };
+    let found = scenario(&module, kernel, number);
+    let Some((scenario, launch)) = found else {
+        return Err(CommandError::usage(format!("{kernel} has no scenario to write to")));
+    };
+    let mut edits: Vec<(TextRange, String)> = Vec::new();
+    for (name, value) in best {
+        edits.push(match assigned(scenario, name).or_else(|| passed(launch, name)) {
+            Some(range) => (range, value.clone()),
+            None => {
+                let end = launch.range.end.saturating_sub(1) as usize;
+                (TextRange::empty(end), format!(", {name}={value}"))
+            }
+        });
+    }
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut text = file.text.to_string();
+    for (range, value) in edits {
+        text.replace_range(range.as_usize(), &value);
+    }
+    std::fs::write(&file.path, text)
+        .map_err(|error| CommandError::usage(format!("cannot write {}: {error}", file.name)))?;
+    output::note(&format!("wrote {} into {}", label(best), file.name));
+    Ok(())
+}
+
+/// Where the scenario assigns a literal to `name`.
+fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
+    scenario.body.stmts.values().find_map(|stmt| {
+        let Stmt::Assign { targets, value } = stmt else { return None };
+        let [target] = targets[..] else { return None };
+        let is_name = matches!(&scenario.body.exprs[target], Expr::Name(n) if &**n == name);
+        let is_literal = matches!(scenario.body.exprs[*value], Expr::Literal(_));
+        (is_name && is_literal).then(|| scenario.map.exprs[*value])
+    })
+}
+
+/// Where the launch passes a literal for `name`.
+fn passed(launch: &Launch, name: &str) -> Option<TextRange> {
+    let mut args = launch.args.iter();
+    let arg = args.find(|arg| matches!(&arg.kind, ArgKind::Keyword(n) if &**n == name))?;
+    let is_literal = matches!(launch.body.exprs[arg.value], Expr::Literal(_));
+    is_literal.then(|| launch.map.exprs[arg.value])
+}
