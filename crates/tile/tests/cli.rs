@@ -1,5 +1,6 @@
 //! The command line as a user meets it: formats, exit codes, bad input.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
