@@ -87,10 +87,12 @@ fn tidy(diagnostics: &mut Vec<Diagnostic>, file: FileId) {
         (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
     });
     diagnostics.dedup_by(|next, kept| {
-        next.primary == kept.primary
+        let same = next.primary == kept.primary
             && next.code == kept.code
-            && (next.message == kept.message && next.severity != Severity::Info
-                || next.specialization == kept.specialization && next.message == kept.message)
+            && next.message == kept.message;
+        // What a kernel prints is told once for each specialization.
+        let told = next.severity != Severity::Info || next.specialization == kept.specialization;
+        same && told
     });
 }
 
@@ -206,9 +208,8 @@ impl Opened {
             Some(name) => self.jit_function(name).into_iter().collect(),
         };
         if wanted.is_empty() {
-            let names: Vec<String> = self.kernels().into_iter().map(|(name, _)| name).collect();
             return Err(CommandError::usage(match name {
-                Some(name) => no_such_kernel(name, &names),
+                Some(name) => no_such_kernel(name, &self.kernel_names()),
                 None => "the file has no kernels: they are functions marked @triton.jit".to_owned(),
             }));
         }
@@ -226,31 +227,55 @@ impl Opened {
         Ok(selected)
     }
 
+    /// The file's name, as the user wrote it.
+    pub(crate) fn name(&self) -> String {
+        self.workspace.path(self.file)
+    }
+
+    /// The file's text.
+    pub(crate) fn text(&self) -> Arc<str> {
+        self.workspace.text(self.file).unwrap_or_default()
+    }
+
+    /// The file's meaning.
+    pub(crate) fn module(&self) -> Arc<hir::Module> {
+        self.workspace.module(self.file).unwrap_or_default()
+    }
+
+    /// Names of the file's kernels.
+    pub(crate) fn kernel_names(&self) -> Vec<String> {
+        self.kernels().into_iter().map(|(name, _)| name).collect()
+    }
+
     fn kernels(&self) -> Vec<(String, ItemRef)> {
         let kernels = project::kernels(&self.workspace, self.file).into_iter();
-        kernels.filter_map(|at| Some((self.name(at)?, at))).collect()
+        kernels.filter_map(|at| Some((self.item_name(at)?, at))).collect()
     }
 
     /// Any jit function, helpers included, by name.
     pub(crate) fn jit_function(&self, name: &str) -> Option<(String, ItemRef)> {
         let functions = project::jit_functions(&self.workspace, self.file).into_iter();
-        let mut named = functions.filter_map(|at| Some((self.name(at)?, at)));
+        let mut named = functions.filter_map(|at| Some((self.item_name(at)?, at)));
         named.rfind(|found| found.0 == name)
     }
 
-    fn name(&self, at: ItemRef) -> Option<String> {
+    fn item_name(&self, at: ItemRef) -> Option<String> {
         Some(project::item(&self.workspace, at)?.name.to_string())
     }
 
     /// Tile IR of a kernel under a specialization, or the errors.
     pub(crate) fn lower(&self, selected: &Selected) -> Result<Function, Vec<Diagnostic>> {
-        let lowered = eval::lower_kernel(
-            &self.workspace,
-            self.file,
-            &selected.name,
-            &selected.spec,
-            self.options.triton,
-        );
+        self.lower_as(&selected.name, &selected.spec)
+    }
+
+    /// As [`Opened::lower`], by name.
+    pub(crate) fn lower_as(
+        &self,
+        kernel: &str,
+        spec: &Specialization,
+    ) -> Result<Function, Vec<Diagnostic>> {
+        let version = self.options.triton;
+        let lowered = eval::lower_kernel(&self.workspace, self.file, kernel, spec, version);
         lowered.function.ok_or(lowered.diagnostics)
     }
 

@@ -118,7 +118,7 @@ fn assemble(request: &AssembleRequest) -> Result<Body, Failure> {
 }
 
 /// Whose fault a failed compilation is.
-fn codegen_failure(error: CodegenError) -> Failure {
+pub(crate) fn codegen_failure(error: CodegenError) -> Failure {
     let kind = match &error {
         CodegenError::UnknownArch(_) => FailureKind::Usage,
         CodegenError::Unsupported { .. }

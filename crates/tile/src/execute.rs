@@ -1,0 +1,314 @@
+//! What a worker does for a run: the scenarios of a file, or one launch that flags describe.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tile_codegen::Target;
+use tile_compiler::hir::{Expr, Module, Scenario, pretty};
+use tile_compiler::ir::Function;
+use tile_compiler::project::{self, ItemRef};
+use tile_compiler::specialization::{
+    ArgSpec, ConstArg, Specialization, discover, parse_value, tuning,
+};
+use tile_runner::launch::{CompiledKernel, KernelCompiler, Session, SessionOptions};
+use tile_runner::report::{BenchResult, RunResult};
+use tile_runner::scenario::{
+    self, DType, KernelInfo, KernelParam, LaunchFailure, Outcome, ScenarioError, ScenarioOptions,
+    Value,
+};
+use tile_worker::protocol::{Body, Failure, FailureKind, RunRequest};
+
+use crate::analysis::{Opened, no_such_kernel};
+use crate::{CommandError, Exit, render, workspace};
+
+pub(crate) mod text;
+
+/// How long one launch may take.
+const LAUNCH_DEADLINE: Duration = Duration::from_secs(240);
+
+/// Runs what the request asks for and reports each scenario as it ends.
+pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<(), Failure> {
+    let text = match &request.text {
+        Some(text) => text.clone(),
+        None => workspace::read(&request.path).map_err(|error| usage(error.message))?,
+    };
+    let written = open(request, text)?;
+    let opened = open(request, text::with_arguments(request, &written)?)?;
+    let module = opened.module();
+    for scenario in chosen(request, &opened, &module)? {
+        report(Body::Result(run_scenario(request, &opened, &module, scenario)?));
+    }
+    Ok(())
+}
+
+fn open(request: &RunRequest, text: String) -> Result<Opened, Failure> {
+    Opened::with_text(&request.path, Some(text), &request.spec).map_err(command_failure)
+}
+
+/// The scenarios that the request means; never empty.
+fn chosen<'m>(
+    request: &RunRequest,
+    opened: &Opened,
+    module: &'m Module,
+) -> Result<Vec<&'m Scenario>, Failure> {
+    let Some(kernel) = request.kernel.as_deref() else {
+        let all: Vec<&Scenario> = module.scenarios.iter().collect();
+        return if all.is_empty() {
+            Err(usage(format!("{} has no scenarios; {HOW}", opened.name())))
+        } else {
+            Ok(all)
+        };
+    };
+    if opened.jit_function(kernel).is_none() {
+        return Err(usage(no_such_kernel(kernel, &opened.kernel_names())));
+    }
+    let own: Vec<&Scenario> =
+        module.scenarios.iter().filter(|scenario| launches(module, scenario, kernel)).collect();
+    match request.scenario {
+        None if own.is_empty() => Err(usage(format!("{kernel} has no scenario; {HOW}"))),
+        None => Ok(own),
+        Some(number) => match own.get(number) {
+            Some(scenario) => Ok(vec![scenario]),
+            None => Err(usage(format!(
+                "{kernel} has {} scenarios; there is no #{}",
+                own.len(),
+                number + 1
+            ))),
+        },
+    }
+}
+
+/// How to run a kernel without a scenario.
+const HOW: &str = "give every argument with --arg NAME=EXPR and the grid with --grid EXPR, or \
+                   write `# tile:` lines below the kernel";
+
+/// Whether a scenario belongs to a kernel: its first launch is of that kernel.
+pub(crate) fn launches(module: &Module, scenario: &Scenario, kernel: &str) -> bool {
+    let mut inside = module
+        .launches
+        .iter()
+        .filter(|launch| scenario.range.contains_range(launch.range));
+    inside.any(|launch| {
+        matches!(&launch.body.exprs[launch.kernel], Expr::Name(name) if &**name == kernel)
+    })
+}
+
+fn run_scenario(
+    request: &RunRequest,
+    opened: &Opened,
+    module: &Module,
+    scenario: &Scenario,
+) -> Result<Json, Failure> {
+    let folder = request.path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut options = ScenarioOptions {
+        folder,
+        num_warps: request.spec.num_warps,
+        num_stages: request.spec.num_stages,
+        ..ScenarioOptions::default()
+    };
+    for (name, text) in &request.spec.values {
+        let value = parse_value(text).map_err(usage)?;
+        options.arguments.push((name.clone(), host_value(&value)));
+    }
+    let mut device = tile_runner::open_device(request.device).map_err(launch_failure)?;
+    let mut compiler = FrontEnd { opened, request };
+    let session_options = SessionOptions {
+        sanitize: request.sanitize,
+        bench: request.bench,
+        deadline: Some(LAUNCH_DEADLINE),
+    };
+    let mut session = Session::new(&mut compiler, &mut *device, session_options);
+    let outcome = scenario::run(module, scenario, &mut session, &options)
+        .map_err(|error| scenario_failure(opened, &error))?;
+    save(request, &outcome)?;
+    result(opened, &session, &outcome)
+}
+
+/// The result of a scenario: that of `tile run`, with that of `tile bench` when it was timed.
+fn result(opened: &Opened, session: &Session<'_>, outcome: &Outcome) -> Result<Json, Failure> {
+    let device = session.device_name();
+    let lines = opened.workspace.table();
+    let run = RunResult::new(
+        &device,
+        session.records(),
+        outcome,
+        render::Files::lines(&lines, opened.file),
+    );
+    let mut object = serde_json::to_value(run).map_err(internal)?;
+    let timed = session.records().iter().find_map(|record| {
+        BenchResult::new(&device, record, session.device().resources(record.id), None)
+    });
+    if let Some(timed) = timed {
+        let timed = serde_json::to_value(timed).map_err(internal)?;
+        object["bench"] = timed["ms"].clone();
+        for key in ["specialization", "registers", "shared_bytes"] {
+            object[key] = timed[key].clone();
+        }
+    }
+    Ok(object)
+}
+
+/// Writes the tensors that were asked for.
+fn save(request: &RunRequest, outcome: &Outcome) -> Result<(), Failure> {
+    for (name, path) in &request.save {
+        let array = match outcome.variables.get(name) {
+            Some(Value::Tensor(tensor)) => outcome.store.read(tensor),
+            Some(Value::Array(array)) => (**array).clone(),
+            _ => return Err(usage(format!("--save {name}: the scenario has no such tensor"))),
+        };
+        scenario::save_npy(path, &array)
+            .map_err(|error| usage(format!("cannot write {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Compiles kernels of the file for the runner.
+struct FrontEnd<'a> {
+    opened: &'a Opened,
+    request: &'a RunRequest,
+}
+
+impl KernelCompiler for FrontEnd<'_> {
+    fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure> {
+        let Some((_, at)) = self.opened.jit_function(name) else {
+            let names = self.opened.kernel_names();
+            return Err(LaunchFailure::Usage(no_such_kernel(name, &names)));
+        };
+        kernel_info(self.opened, at)
+            .ok_or_else(|| LaunchFailure::Usage(format!("{name} cannot be launched")))
+    }
+
+    fn tile_ir(&mut self, kernel: &str, spec: &Specialization) -> Result<Function, LaunchFailure> {
+        self.opened.lower_as(kernel, spec).map_err(|diagnostics| {
+            let files = self.opened.workspace.table();
+            let shown = diagnostics.iter().map(|found| render::human(&files, found, false));
+            LaunchFailure::Compile(shown.collect::<Vec<_>>().join("\n\n"))
+        })
+    }
+
+    fn cubin(&mut self, function: &Function, arch: &str) -> Result<CompiledKernel, LaunchFailure> {
+        let arch = self.request.spec.arch.as_deref().unwrap_or(arch);
+        let failed = |error: tile_codegen::CodegenError| {
+            let failure = crate::worker::codegen_failure(error);
+            match failure.kind {
+                FailureKind::Compile => LaunchFailure::Compile(failure.message),
+                FailureKind::Usage => LaunchFailure::Usage(failure.message),
+                FailureKind::Device | FailureKind::Internal => {
+                    LaunchFailure::Device(failure.message)
+                }
+            }
+        };
+        let target = Target { arch: arch.parse().map_err(failed)? };
+        let options =
+            tile_codegen::Options { ptxas: self.request.ptxas.clone(), ..Default::default() };
+        let artifact = tile_codegen::compile(function, target, &options).map_err(failed)?;
+        let cubin = artifact
+            .cubin
+            .ok_or_else(|| LaunchFailure::Device(tile_worker::ptxas::MISSING.to_owned()))?;
+        let (manifest, resources) = (artifact.manifest, artifact.resources);
+        Ok(CompiledKernel { cubin, manifest, resources })
+    }
+}
+
+/// Parameters and defaults of a kernel: what autotuning, heuristics and signatures say.
+fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
+    let kernel = project::kernel(&opened.workspace, at)?;
+    let tuning = tuning(&opened.workspace, &kernel);
+    let found = discover(&opened.workspace, at, &opened.options.flags).into_iter().next();
+    let known = |name: &str| match found.as_ref()?.args.get(name)? {
+        ArgSpec::Constexpr(value) => Some(host_value(value)),
+        _ => None,
+    };
+    let function = &kernel.function;
+    let params = function.params.iter().map(|param| {
+        let text = |id| pretty::expr(&function.body, id);
+        let annotation = param.annotation.map(text).unwrap_or_default();
+        let constexpr = annotation.ends_with("constexpr") || annotation.contains("constexpr[");
+        let default = param.default.and_then(|id| parse_value(&text(id)).ok());
+        let default = if constexpr { known(&param.name) } else { None }
+            .or_else(|| default.map(|value| host_value(&value)));
+        let never = tuning.do_not_specialize.contains(&param.name);
+        KernelParam {
+            name: param.name.clone(),
+            constexpr,
+            annotation: annotated_type(&annotation),
+            specialize: !never,
+            specialize_alignment: !never
+                && !tuning.do_not_specialize_on_alignment.contains(&param.name),
+            default,
+        }
+    });
+    let params = params.collect();
+    Some(KernelInfo { params, options: found.map(|spec| spec.options).unwrap_or_default() })
+}
+
+/// The argument type that an annotation sets, in signature spelling.
+fn annotated_type(annotation: &str) -> Option<Arc<str>> {
+    let name = annotation.trim_matches(['"', '\'']);
+    let name = name.rsplit('.').next().unwrap_or(name);
+    match name {
+        "int" => Some("i32".into()),
+        "float" => Some("fp32".into()),
+        _ => {
+            let mut dtypes = DType::ALL.iter();
+            let dtype = dtypes.find(|dtype| dtype.name() == name || dtype.long_name() == name)?;
+            Some(dtype.name().into())
+        }
+    }
+}
+
+/// A compile-time argument as scenarios hold it.
+fn host_value(value: &ConstArg) -> Value {
+    match value {
+        ConstArg::None => Value::None,
+        ConstArg::Bool(value) => Value::Bool(*value),
+        ConstArg::Int(value) => Value::Int(*value),
+        ConstArg::Float(bits) => Value::Float(f64::from_bits(*bits)),
+        ConstArg::Str(text) => Value::Str(text.clone()),
+        ConstArg::DType(name) => match DType::ALL.iter().find(|dtype| dtype.name() == &**name) {
+            Some(dtype) => Value::DType(*dtype),
+            None => Value::Str(name.clone()),
+        },
+        ConstArg::Function(name) => Value::Function(name.clone()),
+        ConstArg::Tuple(items) => Value::Tuple(items.iter().map(host_value).collect()),
+    }
+}
+
+fn scenario_failure(opened: &Opened, error: &ScenarioError) -> Failure {
+    match &error.launch {
+        Some(failure) => launch_failure(failure.clone()),
+        None => {
+            let files = opened.workspace.table();
+            let line = render::Files::lines(&files, opened.file).line(error.at.start) + 1;
+            usage(format!("{}:{line}: {}", opened.name(), error.message))
+        }
+    }
+}
+
+fn launch_failure(failure: LaunchFailure) -> Failure {
+    let kind = match failure {
+        LaunchFailure::Compile(_) => FailureKind::Compile,
+        LaunchFailure::Device(_) => FailureKind::Device,
+        LaunchFailure::Usage(_) => FailureKind::Usage,
+    };
+    Failure::new(kind, failure.message())
+}
+
+fn command_failure(error: CommandError) -> Failure {
+    let kind = match error.exit {
+        Exit::Success | Exit::Findings | Exit::Usage => FailureKind::Usage,
+        Exit::Compile => FailureKind::Compile,
+        Exit::Device => FailureKind::Device,
+    };
+    Failure::new(kind, error.message)
+}
+
+fn usage(message: impl Into<String>) -> Failure {
+    Failure::new(FailureKind::Usage, message)
+}
+
+fn internal(error: impl std::fmt::Display) -> Failure {
+    Failure::new(FailureKind::Internal, error.to_string())
+}

@@ -1,0 +1,101 @@
+//! `--arg` and `--grid` as edits of the text: a variable of a scenario gets another value, and a
+//! kernel without a scenario gets one.
+//!
+//! Everything downstream (what is specialized, what is launched, where an error points) then
+//! follows without knowing of flags. Edits keep the lines of the text.
+
+use tile_compiler::hir::{Body, Expr, ExprId, Module, Scenario, Stmt};
+use tile_compiler::source::TextRange;
+use tile_worker::protocol::{Failure, RunRequest};
+
+use super::{chosen, launches, usage};
+use crate::analysis::Opened;
+
+/// The text of the file with the request's arguments in it.
+pub(super) fn with_arguments(request: &RunRequest, opened: &Opened) -> Result<String, Failure> {
+    let text = opened.text();
+    if request.args.is_empty() && request.grid.is_none() {
+        return Ok(text.to_string());
+    }
+    for (name, expression) in &request.args {
+        if expression.contains('\n') || tile_compiler::hir::lower_expression(expression).is_none() {
+            return Err(usage(format!("--arg {name}: `{expression}` is not an expression")));
+        }
+    }
+    let module = opened.module();
+    let has_own = |kernel: &str| module.scenarios.iter().any(|s| launches(&module, s, kernel));
+    match request.kernel.as_deref() {
+        Some(kernel) if !has_own(kernel) => Ok(with_scenario(request, &text, kernel)),
+        _ => with_variables(request, opened, &module, &text),
+    }
+}
+
+/// The text with a scenario at its end that launches the kernel with the arguments by name.
+fn with_scenario(request: &RunRequest, text: &str, kernel: &str) -> String {
+    let mut lines = String::from("\n\n");
+    let mut arguments = Vec::new();
+    for (name, expression) in &request.args {
+        lines.push_str(&format!("# tile: {name} = {expression}\n"));
+        arguments.push(format!("{name}={name}"));
+    }
+    let grid = request.grid.as_deref().unwrap_or("(1,)");
+    lines.push_str(&format!("# tile: {kernel}[{grid}]({})\n", arguments.join(", ")));
+    format!("{text}{lines}")
+}
+
+/// The text with other values for the variables of the chosen scenarios.
+fn with_variables(
+    request: &RunRequest,
+    opened: &Opened,
+    module: &Module,
+    text: &str,
+) -> Result<String, Failure> {
+    let mut edits: Vec<(TextRange, &str)> = Vec::new();
+    let scenarios = chosen(request, opened, module)?;
+    for (name, expression) in &request.args {
+        let places: Vec<TextRange> =
+            scenarios.iter().filter_map(|scenario| assigned(scenario, name)).collect();
+        if places.is_empty() {
+            return Err(usage(format!(
+                "--arg {name}: the scenario assigns no variable of this name"
+            )));
+        }
+        edits.extend(places.into_iter().map(|range| (range, expression.as_str())));
+    }
+    if let Some(grid) = &request.grid {
+        let inside = |launch: &&tile_compiler::hir::Launch| {
+            scenarios.iter().any(|scenario| scenario.range.contains_range(launch.range))
+        };
+        for launch in module.launches.iter().filter(inside) {
+            edits.push((launch.map.exprs[launch.grid], grid));
+        }
+    }
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut text = text.to_owned();
+    for (range, replacement) in edits {
+        text.replace_range(range.as_usize(), replacement);
+    }
+    Ok(text)
+}
+
+/// Where a scenario gives `name` its first value.
+pub(crate) fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
+    let body = &scenario.body;
+    scenario.body.root.iter().find_map(|&statement| {
+        let Stmt::Assign { targets, value } = &body.stmts[statement] else { return None };
+        targets.iter().find_map(|&target| part(body, target, *value, name))
+    })
+    .map(|value| scenario.map.exprs[value])
+}
+
+/// The part of `value` that assigning it to `target` gives to `name`.
+fn part(body: &Body, target: ExprId, value: ExprId, name: &str) -> Option<ExprId> {
+    match (&body.exprs[target], &body.exprs[value]) {
+        (Expr::Name(found), _) => (**found == *name).then_some(value),
+        (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => targets
+            .iter()
+            .zip(values)
+            .find_map(|(&target, &value)| part(body, target, value, name)),
+        _ => None,
+    }
+}
