@@ -23,6 +23,7 @@ use tile_worker::protocol::{Body, Failure, FailureKind, RunRequest};
 use crate::analysis::{Opened, no_such_kernel};
 use crate::{CommandError, Exit, render, workspace};
 
+pub(crate) mod device;
 pub(crate) mod text;
 
 /// How long one launch may take.
@@ -112,7 +113,7 @@ fn run_scenario(
         let value = parse_value(text).map_err(usage)?;
         options.arguments.push((name.clone(), host_value(&value)));
     }
-    let mut device = tile_runner::open_device(request.device).map_err(launch_failure)?;
+    let mut device = device::open(request.device)?;
     let mut compiler = FrontEnd { opened, request };
     let session_options = SessionOptions {
         sanitize: request.sanitize,

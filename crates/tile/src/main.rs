@@ -17,6 +17,7 @@ mod compare;
 mod compile;
 mod doctor;
 mod emit;
+mod execute;
 mod explain;
 mod info;
 mod lsp;

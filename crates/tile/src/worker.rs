@@ -12,7 +12,7 @@ use tile_worker::protocol::{
     AssembleRequest, Body, CompileRequest, Failure, FailureKind, Request, Response, Task,
 };
 
-use crate::Exit;
+use crate::{Exit, execute};
 
 /// Serves requests until standard input ends.
 pub(crate) fn run() -> Exit {
@@ -88,7 +88,7 @@ fn perform(task: Task, report: &mut dyn FnMut(Body)) -> Result<Body, Failure> {
             Ok(Body::Done)
         }
         Task::Devices => Ok(Body::Done),
-        Task::Run(_) => Ok(Body::Done),
+        Task::Run(request) => execute::run(&request, report).map(|()| Body::Done),
     }
 }
 
