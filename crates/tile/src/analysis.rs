@@ -87,9 +87,8 @@ fn tidy(diagnostics: &mut Vec<Diagnostic>, file: FileId) {
         (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
     });
     diagnostics.dedup_by(|next, kept| {
-        let same = next.primary == kept.primary
-            && next.code == kept.code
-            && next.message == kept.message;
+        let same =
+            next.primary == kept.primary && next.code == kept.code && next.message == kept.message;
         // What a kernel prints is told once for each specialization.
         let told = next.severity != Severity::Info || next.specialization == kept.specialization;
         same && told

@@ -87,13 +87,11 @@ const HOW: &str = "give every argument with --arg NAME=EXPR and the grid with --
 
 /// Whether a scenario belongs to a kernel: its first launch is of that kernel.
 pub(crate) fn launches(module: &Module, scenario: &Scenario, kernel: &str) -> bool {
-    let mut inside = module
-        .launches
-        .iter()
-        .filter(|launch| scenario.range.contains_range(launch.range));
-    inside.any(|launch| {
-        matches!(&launch.body.exprs[launch.kernel], Expr::Name(name) if &**name == kernel)
-    })
+    let mut inside =
+        module.launches.iter().filter(|launch| scenario.range.contains_range(launch.range));
+    inside.any(
+        |launch| matches!(&launch.body.exprs[launch.kernel], Expr::Name(name) if &**name == kernel),
+    )
 }
 
 fn run_scenario(

@@ -87,7 +87,14 @@ fn perform(task: Task, report: &mut dyn FnMut(Body)) -> Result<Body, Failure> {
             report(assemble(&request)?);
             Ok(Body::Done)
         }
-        Task::Devices => Ok(Body::Done),
+        Task::Devices => {
+            for device in execute::device::list() {
+                let device = serde_json::to_value(device)
+                    .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+                report(Body::Result(device));
+            }
+            Ok(Body::Done)
+        }
         Task::Run(request) => execute::run(&request, report).map(|()| Body::Done),
     }
 }

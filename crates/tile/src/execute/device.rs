@@ -1,16 +1,36 @@
 //! The devices of this machine.
 
 use tile_runner::cpu::CpuDevice;
+use tile_runner::cuda::{self, CudaDevice, CudaError};
 use tile_runner::launch;
-use tile_worker::protocol::{Device, Failure, FailureKind};
+use tile_worker::protocol::{Device, DeviceInfo, Failure, FailureKind};
 
 /// Opens a device.
 pub(crate) fn open(device: Device) -> Result<Box<dyn launch::Device>, Failure> {
     match device {
-        Device::Cpu | Device::Auto => Ok(Box::new(CpuDevice::new())),
-        Device::Cuda(number) => Err(Failure::new(
-            FailureKind::Device,
-            format!("cuda:{number}: there is no CUDA device; --device cpu runs on the CPU"),
-        )),
+        Device::Cpu => Ok(Box::new(CpuDevice::new())),
+        Device::Cuda(number) => cuda(number),
+        Device::Auto if list().is_empty() => Ok(Box::new(CpuDevice::new())),
+        Device::Auto => cuda(0),
     }
+}
+
+fn cuda(number: u32) -> Result<Box<dyn launch::Device>, Failure> {
+    let failed = |error: CudaError| {
+        let message = format!("cuda:{number}: {error}; `--device cpu` runs on the CPU");
+        Failure::new(FailureKind::Device, message)
+    };
+    Ok(Box::new(CudaDevice::open(number).map_err(failed)?))
+}
+
+/// The CUDA devices; none without a driver.
+pub(crate) fn list() -> Vec<DeviceInfo> {
+    let devices = cuda::devices().unwrap_or_default().into_iter();
+    devices
+        .map(|device| DeviceInfo {
+            name: device.name,
+            arch: device.arch,
+            memory_bytes: device.memory_bytes,
+        })
+        .collect()
 }

@@ -81,21 +81,24 @@ fn with_variables(
 /// Where a scenario gives `name` its first value.
 pub(crate) fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
     let body = &scenario.body;
-    scenario.body.root.iter().find_map(|&statement| {
-        let Stmt::Assign { targets, value } = &body.stmts[statement] else { return None };
-        targets.iter().find_map(|&target| part(body, target, *value, name))
-    })
-    .map(|value| scenario.map.exprs[value])
+    scenario
+        .body
+        .root
+        .iter()
+        .find_map(|&statement| {
+            let Stmt::Assign { targets, value } = &body.stmts[statement] else { return None };
+            targets.iter().find_map(|&target| part(body, target, *value, name))
+        })
+        .map(|value| scenario.map.exprs[value])
 }
 
 /// The part of `value` that assigning it to `target` gives to `name`.
 fn part(body: &Body, target: ExprId, value: ExprId, name: &str) -> Option<ExprId> {
     match (&body.exprs[target], &body.exprs[value]) {
         (Expr::Name(found), _) => (**found == *name).then_some(value),
-        (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => targets
-            .iter()
-            .zip(values)
-            .find_map(|(&target, &value)| part(body, target, value, name)),
+        (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+            targets.iter().zip(values).find_map(|(&target, &value)| part(body, target, value, name))
+        }
         _ => None,
     }
 }
