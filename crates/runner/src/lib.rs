@@ -1,5 +1,6 @@
 //! Runs tile kernels: scenarios, the CPU executor, CUDA devices, benchmarks.
 
+pub mod auto;
 pub mod bench;
 pub mod cpu;
 pub mod cuda;

@@ -32,6 +32,7 @@ pub use eval::{
     Outcome, ScenarioOptions, evaluate_arguments, run,
 };
 pub use npy::{load_npy, save_npy};
+pub use random::uniform;
 pub use tensor::{
     Array, Comparison, Data, Layout, Storage, StorageId, Store, Summary, Tensor, Value,
 };

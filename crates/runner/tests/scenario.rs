@@ -438,3 +438,38 @@ fn files_keep_types_and_orders() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn arguments_are_chosen_to_fit_the_kernel() {
+    use indexmap::IndexMap;
+    use tile_compiler::specialization::{ArgSpec, Origin};
+    let mut kernels = Kernels::default();
+    let info = kernels.kernel("copy_kernel").unwrap();
+    let runtime =
+        |signature: &str| ArgSpec::Runtime { signature: signature.into(), divisible_by_16: false };
+    let constant = ArgSpec::Constexpr(tile_compiler::specialization::ConstArg::Int(16));
+    let args = ["*fp32", "*fp32", "i32"].map(runtime).into_iter().chain([constant]);
+    let specialization = Specialization {
+        args: info
+            .params
+            .iter()
+            .map(|param| param.name.clone())
+            .zip(args)
+            .collect::<IndexMap<_, _>>(),
+        options: Default::default(),
+        origin: Origin::Guess,
+        assumed: Vec::new(),
+    };
+    let func = kernels.tile_ir("copy_kernel", &specialization).unwrap();
+    let store = Default::default();
+    let chosen =
+        tile_runner::auto::choose(&info, &specialization, &func, &[], None, store).unwrap();
+    expect![[""]].assert_debug_eq(&chosen.notes);
+    // The launch that was chosen runs without findings.
+    let mut device = CpuDevice::new();
+    let mut session = Session::new(&mut kernels, &mut device, SessionOptions::default());
+    let mut store = chosen.store;
+    scenario::Launcher::launch(&mut session, &mut store, &chosen.launch).unwrap();
+    assert_eq!(session.records()[0].report.findings, []);
+    assert_eq!(store.storages[0].bytes, store.storages[1].bytes);
+}

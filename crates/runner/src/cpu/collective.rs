@@ -4,11 +4,11 @@ use bytemuck::Pod;
 use tile_compiler::ir::Scalar;
 
 use super::frame::{Frame, Slot, elements};
-use super::lanes::{with_float, with_int, with_word};
+use super::lanes::{with_int, with_word};
 use super::machine::{Flow, Machine};
 use super::program::Block;
 use super::shape::{Act, Along, writes};
-use crate::number::{Bit, Float, Int, Real};
+use crate::number::{Bit, Int, Real, decode};
 
 /// A region that combines two elements of each of its inputs.
 #[derive(Debug)]
@@ -284,37 +284,29 @@ pub(super) fn sort(
     (count, extent): (usize, usize),
     descending: bool,
 ) -> Act {
-    if scalar.is_float() {
-        return with_float!(scalar, T => sort_by::<T, f64>(from, out, (count, extent), descending, |value| {
-            value.to_f64()
-        }, |a, b| match (a.is_nan(), b.is_nan()) {
-            (false, false) => a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal),
-            (a, b) => a.cmp(&b),
-        }));
-    }
-    with_int!(scalar, T => {
-        sort_by::<T, i64>(from, out, (count, extent), descending, |value| value.signed(), i64::cmp)
-    })
-}
-
-fn sort_by<T: Pod, K: 'static>(
-    from: Slot,
-    out: Slot,
-    (count, extent): (usize, usize),
-    descending: bool,
-    key: impl Fn(T) -> K + Send + Sync + 'static,
-    order: impl Fn(&K, &K) -> std::cmp::Ordering + Send + Sync + 'static,
-) -> Act {
-    writes(out, move |frame, words| {
-        let out = elements::<T>(words, count);
-        out.copy_from_slice(frame.get(from, count));
-        for row in out.chunks_exact_mut(extent) {
-            row.sort_by(|&a, &b| {
-                let ascending = order(&key(a), &key(b));
-                if descending { ascending.reverse() } else { ascending }
-            });
+    // Bits whose order as signed integers is the order of the values.
+    let key = move |bits: u64| match scalar {
+        scalar if scalar.is_float() => {
+            let bits = decode(scalar, bits).to_bits() as i64;
+            let negative = bits < 0 && !f64::from_bits(bits as u64).is_nan();
+            if negative { bits ^ i64::MAX } else { bits & i64::MAX }
         }
-    })
+        Scalar::I64 => bits as i64,
+        _ => decode(scalar, bits) as i64,
+    };
+    with_word!(scalar, T => writes(out, move |frame, words| {
+        let out = elements::<T>(words, count);
+        let source = frame.get::<T>(from, count);
+        for (out, row) in out.chunks_exact_mut(extent).zip(source.chunks_exact(extent)) {
+            let mut keyed: Vec<(i64, u64)> =
+                row.iter().map(|&bits| (key(u64::from(bits)), u64::from(bits))).collect();
+            keyed.sort_by_key(|&(key, _)| key);
+            if descending {
+                keyed.reverse();
+            }
+            out.iter_mut().zip(keyed).for_each(|(out, (_, bits))| *out = bits as T);
+        }
+    }))
 }
 
 /// Counts values; those outside the bins, which are undefined, are not counted.
@@ -357,20 +349,36 @@ pub(super) enum Known {
     FMax(bool),
 }
 
-/// Calls `$go` with the function of a known combination on the storage type of `$scalar`.
+/// Calls `$go` with the function of a known combination on the storage type of `$scalar`, which
+/// is one of the types that [`is_folded`] names.
 macro_rules! known_function {
     ($known:expr, $scalar:expr, $T:ident, $f:ident => $go:expr) => {{
         macro_rules! int {
-                    ($name:ident) => { with_int!($scalar, $T => { let $f = $T::$name; $go }) };
+            ($name:ident) => {
+                if $scalar == Scalar::I64 {
+                    type $T = u64;
+                    let $f = <u64 as Int>::$name;
+                    $go
+                } else {
+                    type $T = u32;
+                    let $f = <u32 as Int>::$name;
+                    $go
                 }
+            };
+        }
         macro_rules! float {
-                    ($name:ident) => {
-                        with_float!($scalar, $T => {
-                            let $f = |a: $T, b: $T| $T::narrow(Real::$name(a.widen(), b.widen()));
-                            $go
-                        })
-                    };
+            ($name:ident) => {
+                if $scalar == Scalar::F64 {
+                    type $T = f64;
+                    let $f = <f64 as Real>::$name;
+                    $go
+                } else {
+                    type $T = f32;
+                    let $f = <f32 as Real>::$name;
+                    $go
                 }
+            };
+        }
         match $known {
             Known::Add => int!(add),
             Known::Mul => int!(mul),
@@ -389,6 +397,12 @@ macro_rules! known_function {
             Known::FMax(false) => float!(max_number),
         }
     }};
+}
+
+/// Types whose known combinations have loops of their own. Narrow floats would lose digits with
+/// each rounding: the tree of [`Combiner::reduce`] rounds least.
+pub(super) fn is_folded(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::I32 | Scalar::I64 | Scalar::F32 | Scalar::F64)
 }
 
 /// Reduces one input with a known combination.

@@ -15,11 +15,10 @@ use super::effects;
 use super::extern_math;
 use super::finding::{FunctionPlaces, Place};
 use super::frame::Slot;
-use super::lanes::{LaneOp, lane_fn, with_int, with_word};
+use super::lanes::{LaneOp, lane_fn, with_word};
 use super::machine::Site;
 use super::program::{Block, For, If, Moves, Step, Watch, While};
 use super::shape::{self, Act, Along, Strided};
-use crate::number::Int;
 
 /// Why a kernel cannot run on the CPU.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -426,11 +425,10 @@ impl<'f> Compiler<'f> {
                 let source_along = Along::new(self.shape(from), axis.axis);
                 let target = Along::new(self.shape(result), axis.axis);
                 let index_scalar = self.scalar(data.operand(1));
-                with_word!(scalar, T => with_int!(index_scalar, I => {
-                    shape::gather::<T, I>([source, index, out], source_along, target, |i: I| {
-                        i.unsigned()
-                    })
-                }))
+                with_word!(scalar, T => {
+                    let slots = [source, index, out];
+                    shape::gather::<T>(slots, index_scalar, source_along, target)
+                })
             }
             // Unsplat, reshape, expand_dims: the same elements in the same order.
             _ => with_word!(scalar, T => shape::copy::<T>(source, out, sizes[0])),
@@ -677,22 +675,13 @@ impl<'f> Compiler<'f> {
         let known = self.known_combination(data.regions[0]);
         if let (Some(known), &[input], &[result]) = (known, inputs.as_slice(), &data.results[..]) {
             let (from, out, scalar) = (self.slot(input), self.slot(result), self.scalar(input));
-            // Narrow floats lose digits with each rounding; the tree below rounds least.
-            let narrow = scalar.is_float() && scalar.bits() < 32;
             match scan {
+                _ if !collective::is_folded(scalar) => {}
                 Some(reverse) => {
-                    return Ok(collective::accumulate_known(
-                        known,
-                        scalar,
-                        (from, out),
-                        along,
-                        reverse,
-                    ));
+                    let slots = (from, out);
+                    return Ok(collective::accumulate_known(known, scalar, slots, along, reverse));
                 }
-                None if !narrow => {
-                    return Ok(collective::fold_known(known, scalar, from, out, along));
-                }
-                None => {}
+                None => return Ok(collective::fold_known(known, scalar, from, out, along)),
             }
         }
         let lanes = if scan.is_some() { along.reduced() } else { along.numel().max(2) / 2 };

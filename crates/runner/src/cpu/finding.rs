@@ -10,6 +10,9 @@ use tile_compiler::source::FileRange;
 /// A place in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
+    /// The file's path, when the IR names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Line, from 1; 0 when unknown.
     pub line: u32,
     /// Column in characters, from 1; 0 when unknown.
@@ -27,7 +30,8 @@ impl Place {
         let place = |loc: Loc| {
             let data = &func.locs[loc];
             let function = data.function.to_string();
-            Place { line: data.line, col: data.col, function, at: data.at }
+            let file = func.files.get(&data.at.file).map(|path| path.to_string());
+            Place { file, line: data.line, col: data.col, function, at: data.at }
         };
         let user = func.user_loc(loc);
         (place(user), (user != loc).then(|| place(loc)))

@@ -1,5 +1,7 @@
 //! Operations that treat each element alone.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 use tile_compiler::ir::{Attrs, FloatPredicate, IntPredicate, Opcode, Rounding, Scalar};
 
@@ -183,20 +185,105 @@ fn integer(op: &LaneOp) -> Option<LaneFn> {
     })
 }
 
+/// Elements that narrow operations widen at a time, on the stack.
+const CHUNK: usize = 256;
+
+/// Applies an operation on `f32` to a narrower type: each chunk is widened, computed and rounded.
+/// Only widening and rounding depend on the type, so that the operation is compiled once.
+fn map_narrow<const N: usize>(
+    scalar: Scalar,
+    operands: [Slot; N],
+    f: impl Fn([f32; N]) -> f32 + Send + Sync + 'static,
+) -> LaneFn {
+    let (widen, narrow) = (widening(scalar), narrowing_to(scalar));
+    Box::new(move |frame, out, count| {
+        let mut wide = [[0f32; CHUNK]; N];
+        let mut results = [0f32; CHUNK];
+        for start in (0..count).step_by(CHUNK) {
+            let end = count.min(start + CHUNK);
+            let results = &mut results[..end - start];
+            for (wide, &slot) in wide.iter_mut().zip(&operands) {
+                widen(frame, slot, start..end, &mut wide[..end - start]);
+            }
+            for (at, result) in results.iter_mut().enumerate() {
+                *result = f(std::array::from_fn(|operand| wide[operand][at]));
+            }
+            narrow(results, out, start);
+        }
+    })
+}
+
+type Read<M> = fn(&Frame, Slot, Range<usize>, &mut [M]);
+type Write<M> = fn(&[M], &mut [u64], usize);
+
+fn read<T: Pod, M>(
+    frame: &Frame,
+    slot: Slot,
+    range: Range<usize>,
+    out: &mut [M],
+    f: impl Fn(T) -> M,
+) {
+    let source = &frame.get::<T>(slot, range.end)[range];
+    out.iter_mut().zip(source).for_each(|(out, &value)| *out = f(value));
+}
+
+fn write<T: Pod, M: Copy>(values: &[M], out: &mut [u64], start: usize, f: impl Fn(M) -> T) {
+    let out = &mut elements::<T>(out, start + values.len())[start..];
+    out.iter_mut().zip(values).for_each(|(out, &value)| *out = f(value));
+}
+
+fn widening(scalar: Scalar) -> Read<f32> {
+    with_float!(scalar, T => |frame, slot, range, out| {
+        read::<T, f32>(frame, slot, range, out, |value| value.to_f32());
+    })
+}
+
+fn narrowing_to(scalar: Scalar) -> Write<f32> {
+    with_float!(scalar, T => |values, out, start| {
+        write::<T, f32>(values, out, start, T::from_f32);
+    })
+}
+
+/// Converts through an intermediate type that holds every value of the source, so that reading
+/// and writing are compiled once per type and not once per pair.
+fn staged<M: Copy + Default + Send + Sync + 'static>(
+    from: Slot,
+    read: Read<M>,
+    write: Write<M>,
+) -> LaneFn {
+    Box::new(move |frame, out, count| {
+        let mut stage = [M::default(); CHUNK];
+        for start in (0..count).step_by(CHUNK) {
+            let end = count.min(start + CHUNK);
+            read(frame, from, start..end, &mut stage[..end - start]);
+            write(&stage[..end - start], out, start);
+        }
+    })
+}
+
 fn float(op: &LaneOp) -> Option<LaneFn> {
     let a = *op.operands.first()?;
     let b = op.operands.get(1).copied().unwrap_or(a);
     macro_rules! float1 {
         ($name:ident) => {
-            with_float!(op.from, T => map1::<T, T>(a, |x| T::narrow(Real::$name(x.widen()))))
+            match op.from {
+                Scalar::F32 => map1::<f32, f32>(a, |x| Real::$name(x)),
+                Scalar::F64 => map1::<f64, f64>(a, |x| Real::$name(x)),
+                narrow => map_narrow(narrow, [a], |[x]| Real::$name(x)),
+            }
         };
     }
     macro_rules! float2 {
         ($name:ident) => {
-            with_float!(op.from, T => {
-                map2::<T, T, T>(a, b, |x, y| T::narrow(Real::$name(x.widen(), y.widen())))
-            })
+            match op.from {
+                Scalar::F32 => map2::<f32, f32, f32>(a, b, |x, y| Real::$name(x, y)),
+                Scalar::F64 => map2::<f64, f64, f64>(a, b, |x, y| Real::$name(x, y)),
+                narrow => map_narrow(narrow, [a, b], |[x, y]| Real::$name(x, y)),
+            }
         };
+    }
+    if !op.from.is_float() {
+        return None;
     }
     let propagate = matches!(op.attrs, Attrs::NanRule(rule) if rule.propagate);
     Some(match op.opcode {
@@ -280,35 +367,52 @@ fn conversion(op: &LaneOp) -> Option<LaneFn> {
     let a = *op.operands.first()?;
     let (from, to) = (op.from, op.to);
     Some(match op.opcode {
-        Opcode::ExtS => with_int!(from, A => with_int!(to, B => {
-            map1::<A, B>(a, |x| B::wrap(x.signed() as u64))
-        })),
-        Opcode::ExtU | Opcode::Trunc => with_int!(from, A => with_int!(to, B => {
-            map1::<A, B>(a, |x| B::wrap(x.unsigned()))
-        })),
-        Opcode::FExt => with_float!(from, A => with_float!(to, B => {
-            map1::<A, B>(a, |x| B::from_f64(x.to_f64()))
-        })),
+        Opcode::ExtS => staged(a, signed(from), wrapping(to)),
+        Opcode::ExtU | Opcode::Trunc => staged(a, unsigned(from), wrapping(to)),
+        Opcode::FExt if (from, to) == (Scalar::F16, Scalar::F32) => map1::<F16, f32>(a, F16::widen),
+        Opcode::FExt if (from, to) == (Scalar::BF16, Scalar::F32) => {
+            map1::<BF16, f32>(a, BF16::widen)
+        }
+        Opcode::FExt => staged(a, floats(from), rounding(to)),
         Opcode::FTrunc => {
             let Attrs::Round(round) = op.attrs else { return None };
             narrowing(a, from, to, round.mode)
         }
-        Opcode::SToF => with_int!(from, A => with_float!(to, B => {
-            map1::<A, B>(a, |x| B::from_int(i128::from(x.signed())))
-        })),
-        Opcode::UToF => with_int!(from, A => with_float!(to, B => {
-            map1::<A, B>(a, |x| B::from_int(i128::from(x.unsigned())))
-        })),
-        Opcode::FToS => with_float!(from, A => with_int!(to, B => {
-            let highest = i64::MAX >> (64 - B::BITS);
-            map1::<A, B>(a, move |x| {
-                B::wrap((x.to_f64() as i64).clamp(-highest - 1, highest) as u64)
-            })
-        })),
-        Opcode::FToU => with_float!(from, A => with_int!(to, B => {
-            let highest = u64::MAX >> (64 - B::BITS);
-            map1::<A, B>(a, move |x| B::wrap((x.to_f64() as u64).min(highest)))
-        })),
+        Opcode::SToF if (from, to) == (Scalar::I32, Scalar::F32) => {
+            map1::<i32, f32>(a, |x| x as f32)
+        }
+        Opcode::SToF => staged(
+            a,
+            signed(from),
+            with_float!(to, T => |values, out, start| {
+                write::<T, u64>(values, out, start, |x| T::from_int(i128::from(x as i64)));
+            }),
+        ),
+        Opcode::UToF => staged(
+            a,
+            unsigned(from),
+            with_float!(to, T => |values, out, start| {
+                write::<T, u64>(values, out, start, |x| T::from_int(i128::from(x)));
+            }),
+        ),
+        Opcode::FToS => staged(
+            a,
+            floats(from),
+            with_int!(to, T => |values, out, start| {
+                let highest = i64::MAX >> (64 - T::BITS);
+                write::<T, f64>(values, out, start, |x| {
+                    T::wrap((x as i64).clamp(-highest - 1, highest) as u64)
+                });
+            }),
+        ),
+        Opcode::FToU => staged(
+            a,
+            floats(from),
+            with_int!(to, T => |values, out, start| {
+                let highest = u64::MAX >> (64 - T::BITS);
+                write::<T, f64>(values, out, start, |x| T::wrap((x as u64).min(highest)));
+            }),
+        ),
         Opcode::Bitcast | Opcode::IntToPtr | Opcode::PtrToInt | Opcode::AssertFacts => {
             with_word!(from, T => map1::<T, T>(a, |x| x))
         }
@@ -316,15 +420,43 @@ fn conversion(op: &LaneOp) -> Option<LaneFn> {
     })
 }
 
+fn signed(scalar: Scalar) -> Read<u64> {
+    with_int!(scalar, T => |frame, slot, range, out| {
+        read::<T, u64>(frame, slot, range, out, |value| value.signed() as u64);
+    })
+}
+
+fn unsigned(scalar: Scalar) -> Read<u64> {
+    with_int!(scalar, T => |frame, slot, range, out| {
+        read::<T, u64>(frame, slot, range, out, |value| value.unsigned());
+    })
+}
+
+fn floats(scalar: Scalar) -> Read<f64> {
+    with_float!(scalar, T => |frame, slot, range, out| {
+        read::<T, f64>(frame, slot, range, out, |value| value.to_f64());
+    })
+}
+
+fn wrapping(scalar: Scalar) -> Write<u64> {
+    with_int!(scalar, T => |values, out, start| write::<T, u64>(values, out, start, T::wrap))
+}
+
+fn rounding(scalar: Scalar) -> Write<f64> {
+    with_float!(scalar, T => |values, out, start| write::<T, f64>(values, out, start, T::from_f64))
+}
+
 fn narrowing(a: Slot, from: Scalar, to: Scalar, mode: Rounding) -> LaneFn {
     match (mode, from, to) {
         (Rounding::Nearest, Scalar::F32, Scalar::F16) => map1::<f32, F16>(a, F16::narrow),
         (Rounding::Nearest, Scalar::F32, Scalar::BF16) => map1::<f32, BF16>(a, BF16::narrow),
-        (Rounding::Nearest, ..) => with_float!(from, A => with_float!(to, B => {
-            map1::<A, B>(a, |x| B::from_f64(x.to_f64()))
-        })),
-        (Rounding::TowardZero, ..) => with_float!(from, A => with_float!(to, B => {
-            map1::<A, B>(a, |x| B::toward_zero(x.to_f64()))
-        })),
+        (Rounding::Nearest, ..) => staged(a, floats(from), rounding(to)),
+        (Rounding::TowardZero, ..) => staged(
+            a,
+            floats(from),
+            with_float!(to, T => {
+                |values, out, start| write::<T, f64>(values, out, start, T::toward_zero)
+            }),
+        ),
     }
 }

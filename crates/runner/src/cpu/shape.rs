@@ -2,9 +2,12 @@
 
 use bytemuck::Pod;
 use smallvec::SmallVec;
+use tile_compiler::ir::Scalar;
 
 use super::frame::{Frame, Slot, elements};
+use super::lanes::with_int;
 use super::machine::{Flow, Machine};
+use crate::number::Int;
 
 /// An operation of any kind, compiled.
 pub(super) type Act = Box<dyn Fn(&mut Frame, &Machine) -> Flow + Send + Sync>;
@@ -183,20 +186,22 @@ impl Along {
 }
 
 /// `out[i, j] = value[index[i, j], j]`; an index outside the axis, which is undefined, wraps.
-pub(super) fn gather<T: Pod, I: Pod>(
+pub(super) fn gather<T: Pod>(
     [value, index, out]: [Slot; 3],
+    index_scalar: Scalar,
     source: Along,
     target: Along,
-    to_index: impl Fn(I) -> u64 + Send + Sync + 'static,
 ) -> Act {
+    let index_at: fn(&Frame, Slot, usize) -> u64 = with_int!(index_scalar, I => {
+        |frame, slot, at| frame.get::<I>(slot, at + 1)[at].unsigned()
+    });
     writes(out, move |frame, words| {
         let values = frame.get::<T>(value, source.numel());
-        let indices = frame.get::<I>(index, target.numel());
         let out = elements::<T>(words, target.numel());
-        for (at, (out, &index)) in out.iter_mut().zip(indices).enumerate() {
+        for (at, out) in out.iter_mut().enumerate() {
             let outer = at / (target.axis * target.inner);
             let inner = at % target.inner;
-            let row = to_index(index) as usize % source.axis;
+            let row = index_at(frame, index, at) as usize % source.axis;
             let from = (outer * source.axis + row) * source.inner + inner;
             *out = values[from.min(values.len() - 1)];
         }

@@ -42,6 +42,18 @@ pub trait Float: Pod + Send + Sync {
     /// later do.
     fn narrow(wide: Self::Wide) -> Self;
 
+    /// The value as `f32`: exact for every type but `f64`.
+    #[inline(always)]
+    fn to_f32(self) -> f32 {
+        self.to_f64() as f32
+    }
+
+    /// The nearest value of an `f32`.
+    #[inline(always)]
+    fn from_f32(value: f32) -> Self {
+        Self::from_f64(f64::from(value))
+    }
+
     /// The nearest value of an `f64`, rounded once.
     fn from_f64(value: f64) -> Self;
 
@@ -139,6 +151,14 @@ macro_rules! narrow_float {
             #[inline(always)]
             fn narrow(wide: f32) -> $ty {
                 $ty($nearest(wide))
+            }
+            #[inline(always)]
+            fn to_f32(self) -> f32 {
+                $decode(self.0)
+            }
+            #[inline(always)]
+            fn from_f32(value: f32) -> $ty {
+                $ty($nearest(value))
             }
             #[inline(always)]
             fn from_f64(value: f64) -> $ty {

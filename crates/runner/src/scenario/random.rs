@@ -53,6 +53,11 @@ impl Random {
     }
 }
 
+/// The first `count` numbers of `rand` with a seed, before they are rounded to a type.
+pub fn uniform(seed: u64, count: usize) -> Vec<f64> {
+    (0..count as u64).map(|index| Random::new(seed).uniform(index)).collect()
+}
+
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
