@@ -65,6 +65,16 @@ pub enum Arg {
     Float(f64),
 }
 
+impl std::fmt::Display for Arg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Arg::Pointer(_) => f.write_str("a tensor"),
+            Arg::Int(value) => write!(f, "{value}"),
+            Arg::Float(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
 /// Why a launch did not run to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RunError {
@@ -235,7 +245,7 @@ impl Kernel {
         }
         let bits = args.iter().zip(params).zip(&self.params).map(|((&arg, &(_, elem)), name)| {
             argument_bits(arg, elem)
-                .ok_or_else(|| error(format!("argument `{name}`: {arg:?} is no {elem}")))
+                .ok_or_else(|| error(format!("argument `{name}` is {arg}, which is no {elem}")))
         });
         bits.collect()
     }

@@ -223,7 +223,8 @@ impl CudaDevice {
         let bits = args.iter().zip(&kernel.types).zip(&kernel.manifest.params);
         bits.map(|((&arg, &elem), param)| {
             argument_bits(arg, elem).ok_or_else(|| {
-                let message = format!("argument `{}`: {arg:?} is no {}", param.name, param.ty);
+                let message =
+                    format!("argument `{}` is {arg}, which is no {}", param.name, param.ty);
                 LaunchFailure::Usage(message)
             })
         })

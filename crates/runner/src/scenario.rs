@@ -28,8 +28,8 @@ mod views;
 pub use dtype::DType;
 pub use error::ScenarioError;
 pub use eval::{
-    AssertOutcome, BoundArg, BoundLaunch, KernelInfo, KernelParam, LaunchFailure, Launcher,
-    Outcome, ScenarioOptions, evaluate_arguments, run,
+    ArgumentError, Arguments, AssertOutcome, BoundArg, BoundLaunch, KernelInfo, KernelParam,
+    LaunchFailure, Launcher, Outcome, ScenarioOptions, evaluate_arguments, run,
 };
 pub use npy::{load_npy, save_npy};
 pub use random::uniform;

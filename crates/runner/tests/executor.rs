@@ -16,7 +16,7 @@ fn parse(params: &str, body: &str) -> ir::Function {
     let mut text =
         "kernel @k level=tile num_warps=4 num_stages=3 num_ctas=1 fp_fusion=true {\n".to_owned();
     for param in params.split(',').map(str::trim).filter(|param| !param.is_empty()) {
-        let (name, ty) = param.split_once(": ").unwrap();
+        let (name, ty) = param.split_once(": ").expect("a parameter is `NAME: TYPE`");
         text += &format!(
             "  param %{name} : {ty} {{name=\"{name}\", signature=\"\", divisibility=1}}\n"
         );
@@ -76,7 +76,7 @@ fn launch(
     grid: u32,
     options: &Options,
 ) -> RunReport {
-    kernel.launch(buffers, args, [grid, 1, 1], options).unwrap()
+    kernel.launch(buffers, args, [grid, 1, 1], options).expect("the launch runs to its end")
 }
 
 /// Applies instructions to tiles: parameters `a`, `b`, ... are loaded from `inputs` as tiles of
@@ -92,7 +92,7 @@ fn apply<T: bytemuck::Pod, R: bytemuck::Pod>(
     let mut text = format!("%i = arange {{start=0, end={count}}} : tile<{count}xi32>\n");
     let mut buffers = Buffers::new();
     let mut args = Vec::new();
-    let scalar = |name: &str| Scalar::from_name(name).unwrap();
+    let scalar = |name: &str| Scalar::from_name(name).expect("a scalar type");
     for (name, input) in names.iter().zip(inputs) {
         params += &format!("p{name}: ptr<{from}>, ");
         text += &format!(
@@ -946,10 +946,10 @@ fn what_a_cpu_cannot_do_is_a_typed_error() {
             .map_err(|e| e.to_string())
     };
     assert_eq!(run(&[]), Err("k: takes 1 arguments, got 0".to_owned()));
-    assert_eq!(run(&[Arg::Float(1.0)]), Err("k: argument `n`: Float(1.0) is no i32".to_owned()));
+    assert_eq!(run(&[Arg::Float(1.0)]), Err("k: argument `n` is 1.0, which is no i32".to_owned()));
     assert_eq!(
         run(&[Arg::Int(1 << 40)]),
-        Err("k: argument `n`: Int(1099511627776) is no i32".to_owned())
+        Err("k: argument `n` is 1099511627776, which is no i32".to_owned())
     );
     assert!(kernel.launch(&mut buffers, &[Arg::Int(-1)], [0, 1, 1], &Options::default()).is_ok());
 }

@@ -398,7 +398,7 @@ fn mistakes_are_explained_where_they_are() {
     check_error(
         "copy_kernel[1](ones(3), 5, 3)",
         expect![[
-            r#""copy_kernel[1](ones(3), 5, 3)": argument `out` of `copy_kernel`: Int(5) is no ptr<f32>"#
+            r#""copy_kernel[1](ones(3), 5, 3)": argument `out` of `copy_kernel` is 5, which is no ptr<f32>"#
         ]],
     );
     check_error(
@@ -464,7 +464,14 @@ fn arguments_are_chosen_to_fit_the_kernel() {
     let store = Default::default();
     let chosen =
         tile_runner::auto::choose(&info, &specialization, &func, &[], None, store).unwrap();
-    expect![[""]].assert_debug_eq(&chosen.notes);
+    expect![[r#"
+        [
+            "n = 1000",
+            "src = 64 elements of fp32",
+            "out = 64 elements of fp32",
+            "grid = (4, 1, 1)",
+        ]
+    "#]].assert_debug_eq(&chosen.notes);
     // The launch that was chosen runs without findings.
     let mut device = CpuDevice::new();
     let mut session = Session::new(&mut kernels, &mut device, SessionOptions::default());
@@ -472,4 +479,23 @@ fn arguments_are_chosen_to_fit_the_kernel() {
     scenario::Launcher::launch(&mut session, &mut store, &chosen.launch).unwrap();
     assert_eq!(session.records()[0].report.findings, []);
     assert_eq!(store.storages[0].bytes, store.storages[1].bytes);
+}
+
+#[test]
+fn arguments_on_the_command_line_are_expressions() {
+    let module = hir::lower(&Parse::new("SIZE = 4 * 2\n"));
+    let options = ScenarioOptions::default();
+    let evaluate = |arguments: &[(&str, &str)]| {
+        let arguments: Vec<(String, String)> =
+            arguments.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect();
+        scenario::evaluate_arguments(&module, &arguments, &options)
+    };
+    let found = evaluate(&[("n", "SIZE + 1"), ("x", "ones(n, dtype=fp16) * 2")]).unwrap();
+    assert!(matches!(found.values[0].1, Value::Int(9)));
+    let Value::Tensor(x) = &found.values[1].1 else { panic!("{:?}", found.values) };
+    assert_eq!((x.dtype.name(), x.layout.numel()), ("fp16", 9));
+    assert_eq!(found.store.read(x).to_floats(), [2.0; 9]);
+    let error = |text| evaluate(&[("n", text)]).unwrap_err().to_string();
+    assert_eq!(error("1 +"), "--arg n: `1 +` is not an expression");
+    assert_eq!(error("ones(2) @ 3"), "--arg n: `@` takes tensors");
 }

@@ -299,7 +299,7 @@ pub(super) fn sort(
         let source = frame.get::<T>(from, count);
         for (out, row) in out.chunks_exact_mut(extent).zip(source.chunks_exact(extent)) {
             let mut keyed: Vec<(i64, u64)> =
-                row.iter().map(|&bits| (key(u64::from(bits)), u64::from(bits))).collect();
+                row.iter().map(|&bits| (key(bits.unsigned()), bits.unsigned())).collect();
             keyed.sort_by_key(|&(key, _)| key);
             if descending {
                 keyed.reverse();
@@ -477,5 +477,5 @@ impl MapElements {
 
 /// The bits of element `at` of a register.
 pub(super) fn element_bits(frame: &Frame, slot: Slot, scalar: Scalar, at: usize) -> u64 {
-    with_word!(scalar, T => u64::from(frame.get::<T>(slot, at + 1)[at]))
+    with_word!(scalar, T => frame.get::<T>(slot, at + 1)[at].unsigned())
 }

@@ -107,10 +107,13 @@ pub(super) struct Event {
     pub message: String,
 }
 
+/// The earliest event of each kind, place and buffer, with how many there were.
+type Events = BTreeMap<(FindingKind, Loc, Option<String>), (Event, u64)>;
+
 /// Findings of all workers: one for each kind and place, the earliest program and lane kept.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    events: Mutex<BTreeMap<(FindingKind, Loc, Option<String>), (Event, u64)>>,
+    events: Mutex<Events>,
 }
 
 impl Log {
@@ -130,7 +133,7 @@ impl Log {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(FindingKind, Loc, Option<String>), (Event, u64)>> {
+    fn lock(&self) -> MutexGuard<'_, Events> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

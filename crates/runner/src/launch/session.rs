@@ -218,7 +218,7 @@ fn check_args(
     }
     for ((name, elem), &arg) in params.iter().zip(args) {
         if !fits(arg, *elem) {
-            let message = format!("argument `{name}` of `{kernel}`: {arg:?} is no {elem}");
+            let message = format!("argument `{name}` of `{kernel}` is {arg}, which is no {elem}");
             return Err(LaunchFailure::Usage(message));
         }
     }

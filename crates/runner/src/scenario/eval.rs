@@ -161,29 +161,44 @@ pub fn run(
     Ok(evaluator.finish())
 }
 
-/// Evaluates `NAME=EXPR` arguments: each expression may use the names before it.
+/// Values of `NAME=EXPR` arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    /// Names with their values.
+    pub values: Vec<(String, Value)>,
+    /// What tensors among the values hold.
+    pub store: Store,
+}
+
+/// What is wrong with a `NAME=EXPR` argument.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("--arg {name}: {error}")]
+pub struct ArgumentError {
+    /// The argument's name.
+    pub name: String,
+    /// What is wrong; its place is in the text of the expression.
+    pub error: ScenarioError,
+}
+
+/// Evaluates `NAME=EXPR` arguments: each expression may use the names before it, and the module's
+/// constants.
 ///
 /// # Errors
-/// The name, and what is wrong with its expression.
+/// When an expression cannot be read or computed.
 pub fn evaluate_arguments(
     module: &Module,
     arguments: &[(String, String)],
     options: &ScenarioOptions,
-) -> Result<(Vec<(String, Value)>, Store), (String, ScenarioError)> {
+) -> Result<Arguments, ArgumentError> {
     let mut evaluator = Evaluator::new(module, options, None, Store::default());
     let mut values = Vec::new();
     for (name, text) in arguments {
-        let failed = |fault: Fault| (name.clone(), fault.finish());
-        let lowered = tile_compiler::hir::lower_expression(text);
-        let Some((body, map, id)) = lowered else {
-            return Err(failed(fault!("`{text}` is not an expression")));
-        };
-        let code = Code { body: Arc::new(body), map: Arc::new(map) };
-        let value = evaluator.expr(&code, id).map_err(failed)?;
+        let failed = |fault: Fault| ArgumentError { name: name.clone(), error: fault.finish() };
+        let value = evaluator.argument_text(text).map_err(failed)?;
         evaluator.bind(name, value.clone());
-        values.push((name.clone(), evaluator.variables[name.as_str()].clone()));
+        values.push((name.clone(), value));
     }
-    Ok((values, evaluator.store))
+    Ok(Arguments { values, store: evaluator.store })
 }
 
 /// A body with its positions.
@@ -443,6 +458,14 @@ impl<'a> Evaluator<'a> {
             self.bind(name, value.clone());
         }
         Ok(value)
+    }
+
+    /// The value of an expression given as text, as an argument of a launch.
+    fn argument_text(&mut self, text: &str) -> Eval<Value> {
+        let lowered = tile_compiler::hir::lower_expression(text);
+        let (body, map, id) = lowered.ok_or_else(|| fault!("`{text}` is not an expression"))?;
+        let code = Code { body: Arc::new(body), map: Arc::new(map) };
+        self.argument(&code, id)
     }
 
     /// The grid: a tuple of up to three extents, one extent, or a function of the arguments.

@@ -676,7 +676,9 @@ fn compare_all(a: &[f64], b: &[f64], rtol: f64, atol: f64, equal_nan: bool) -> C
         }
         let difference = (a - b).abs();
         found.max_abs = nan_max(found.max_abs, difference);
-        found.max_rel = nan_max(found.max_rel, difference / b.abs());
+        if b != 0.0 {
+            found.max_rel = nan_max(found.max_rel, difference / b.abs());
+        }
         let within = difference <= atol + rtol * b.abs() && difference.is_finite();
         if !within {
             found.ok = false;

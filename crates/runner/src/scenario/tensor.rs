@@ -361,7 +361,7 @@ pub struct Comparison {
     pub ok: bool,
     /// Largest absolute difference.
     pub max_abs: f64,
-    /// Largest difference relative to the second array's element.
+    /// Largest difference relative to the second array's element, where that is not zero.
     pub max_rel: f64,
     /// Row-major position of the first pair outside the tolerance, with both values.
     pub first: Option<(usize, f64, f64)>,
