@@ -150,8 +150,6 @@ enum OriginKind {
     Call(&'static str),
     /// The index of a run-time loop.
     LoopIndex,
-    /// Computed from another run-time value.
-    Derived,
 }
 
 /// The evaluator.

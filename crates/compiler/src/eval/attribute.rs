@@ -48,7 +48,10 @@ impl Evaluator<'_> {
                 },
             },
             Value::BlockPtr(block) => match &**attr {
-                "dtype" | "type" => Value::Unknown,
+                "dtype" | "type" => {
+                    let elem = block.base.elem.pointee();
+                    Value::Const(Const::BlockPtrType(elem, block.block.clone()))
+                }
                 "shape" => shape_tuple(&block.block),
                 name => match builtins::method(name) {
                     Some(builtin) => bound(object, builtin),
@@ -205,7 +208,12 @@ impl Evaluator<'_> {
         match (constant, &**attr) {
             (_, "value") => Value::Const(constant.clone()),
             (Const::Symbol(_), _) => Value::Unknown,
-            (Const::DType(elem), name) => self.dtype_attribute(*elem, name, at),
+            (Const::DType(elem), name) => self.dtype_attribute(*elem, name),
+            (Const::BlockPtrType(elem, shape), name) => match name {
+                "element_ty" => Value::Const(Const::BlockType(*elem, shape.clone())),
+                "is_ptr" => self.predicate(Some(true)),
+                _ => Value::Unknown,
+            },
             (Const::BlockType(elem, shape), name) => match name {
                 "element_ty" | "scalar" => Value::Const(Const::DType(*elem)),
                 "shape" => shape_tuple(shape),
@@ -215,7 +223,7 @@ impl Evaluator<'_> {
                 },
                 "is_block" => self.predicate(Some(true)),
                 "is_ptr" => self.predicate(Some(false)),
-                name => self.dtype_attribute(*elem, name, at),
+                name => self.dtype_attribute(*elem, name),
             },
             (Const::Str(_), _) if self.frame().mode == Mode::Jit => Value::Unknown,
             (Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::None, name)
@@ -247,7 +255,7 @@ impl Evaluator<'_> {
     }
 
     /// An attribute of an element type. Predicates such as `is_int()` are methods.
-    fn dtype_attribute(&mut self, elem: Elem, name: &str, at: FileRange) -> Value {
+    fn dtype_attribute(&mut self, elem: Elem, name: &str) -> Value {
         let num = elem.num();
         let known = !elem.is_unknown();
         let class = |test: fn(DType) -> bool| known.then(|| num.is_some_and(test));
@@ -295,10 +303,7 @@ impl Evaluator<'_> {
             "is_ptr" => self.predicate(known.then(|| elem.is_ptr())),
             "is_block" => self.predicate(known.then_some(false)),
             "is_const" => self.predicate(known.then(|| elem.ptr().is_some_and(|p| p.constant))),
-            _ => {
-                let _ = at;
-                Value::Unknown
-            }
+            _ => Value::Unknown,
         }
     }
 

@@ -273,6 +273,13 @@ impl Evaluator<'_> {
                 call.values[index] = Some((value, at));
                 Ok(())
             }
+            // Options of block pointers, which Triton 3.9 does not have, say nothing new where the
+            // block pointer itself was refused.
+            _ if matches!(&**name, "boundary_check" | "padding_option")
+                && matches!(call.values.first(), Some(Some((Value::Unknown, _)))) =>
+            {
+                Err(Stop::Unknown)
+            }
             _ => Err(self.unknown_keyword(call, name, at)),
         }
     }

@@ -144,7 +144,7 @@ impl Evaluator<'_> {
             (Flow::Falls, Flow::Falls) => match bit {
                 Some(bit) => {
                     let merged = self.merge_locals(&before, &then_locals, &else_locals, at);
-                    self.emit_if(bit, then_open, else_open, &before, merged);
+                    self.emit_if(bit, then_open, else_open, merged);
                 }
                 None => self.frame_mut().locals = self.join_locals(then_locals, else_locals),
             },
@@ -234,7 +234,6 @@ impl Evaluator<'_> {
         bit: &Tensor,
         then_open: Option<super::emit::OpenRegion>,
         else_open: Option<super::emit::OpenRegion>,
-        before: &Locals,
         merged: Vec<(Name, Local, Local)>,
     ) {
         let then_leaves: Vec<Tensor> =
@@ -243,7 +242,6 @@ impl Evaluator<'_> {
             merged.iter().flat_map(|(_, _, other)| leaves(&other.value)).collect();
         let results = self.close_branches(bit, then_open, else_open, &then_leaves, &else_leaves);
         let mut results = results.into_iter();
-        let _ = before;
         for (name, then, other) in merged {
             let joined = if self.emitting() {
                 rebuild(&then.value, &mut results)

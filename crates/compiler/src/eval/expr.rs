@@ -132,8 +132,6 @@ impl Evaluator<'_> {
             Value::Const(constant) => match self.const_unary(op, constant) {
                 Some(result) => Value::Const(result),
                 None => {
-                    let message = format!("`{}` cannot be applied to {value:?}", unary_text(op));
-                    let _ = message;
                     let text = format!(
                         "unary `{}` is not defined for `{}`",
                         unary_text(op),
@@ -265,7 +263,7 @@ impl Evaluator<'_> {
             return self.unsupported("`in`", note, at);
         }
         match (left, right) {
-            (Value::Unknown, _) | (_, Value::Unknown) => self.unknown_comparison(left, right),
+            (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
                 self.compare_tensors(op, left, right, at, places)
             }
@@ -298,12 +296,6 @@ impl Evaluator<'_> {
             CompareOp::Ne => Value::bool(!same),
             _ => self.fresh_const(),
         }
-    }
-
-    /// A comparison of which one side is unknown: a tensor of bools, or a compile-time bool.
-    fn unknown_comparison(&mut self, left: &Value, right: &Value) -> Value {
-        let _ = (left, right);
-        Value::Unknown
     }
 
     /// `is` and `is not`: always decided at compile time.

@@ -34,7 +34,6 @@ impl Evaluator<'_> {
         target: ExprId,
         iter: ExprId,
         body: &[StmtId],
-        at: FileRange,
         rest: &Rest<'_>,
     ) -> Outcome {
         let iterable = self.expr(source, iter);
@@ -43,7 +42,7 @@ impl Evaluator<'_> {
                 self.unrolled(source, target, &range, source.at(iter), body, rest)
             }
             Value::Range(range) if self.frame().mode == Mode::Jit => {
-                if self.counted(source, target, &range, iter, body, at).is_err() {
+                if self.counted(source, target, &range, iter, body).is_err() {
                     self.uncertain_loop(source, target, Value::Unknown, body);
                 }
                 Outcome::Next
@@ -107,9 +106,7 @@ impl Evaluator<'_> {
         self.speculative += 1;
         let entry = self.frame().locals.clone();
         self.bind_target(source, target, index);
-        let depth = self.frame().returns.len();
         self.run(source, body, None);
-        let _ = depth;
         self.speculative -= 1;
         let after = std::mem::replace(&mut self.frame_mut().locals, Locals::default());
         self.frame_mut().locals = self.join_locals(entry, after);
@@ -208,7 +205,6 @@ impl Evaluator<'_> {
         range: &RangeValue,
         iter: ExprId,
         body: &[StmtId],
-        at: FileRange,
     ) -> Eval<()> {
         let iter_at = source.at(iter);
         let negative = matches!(&range.step, Value::Const(Const::Int(step)) if *step < 0);
@@ -257,7 +253,7 @@ impl Evaluator<'_> {
         self.frame_mut().loops += 1;
         self.run(source, body, None);
         self.frame_mut().loops -= 1;
-        let yielded = self.loop_values(&carried, &before, source, body, at);
+        let yielded = self.loop_values(&carried, source);
         self.end_region(&open);
         let results = self.emit_for(range, &cast, open, &carried, &yielded);
         self.after_loop(&before, &carried, results, "the loop");
@@ -351,8 +347,6 @@ impl Evaluator<'_> {
             let handles = args.get(at..end).unwrap_or_default();
             at += variable.leaves.len();
             let tensors = Self::with_handles(&variable.leaves, handles);
-            let tensors = tensors.into_iter().map(|tensor| self.carried_type(tensor));
-            let tensors: Vec<Tensor> = tensors.collect();
             for tensor in &tensors {
                 self.name_value(tensor.ir, &variable.name);
             }
@@ -361,21 +355,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Inside a loop a value of unknown type may have changed.
-    fn carried_type(&mut self, tensor: Tensor) -> Tensor {
-        tensor
-    }
-
     /// The values at the end of a loop's body, checked against those before the loop.
-    fn loop_values(
-        &mut self,
-        carried: &[Carried],
-        before: &Locals,
-        source: Source<'_>,
-        body: &[StmtId],
-        at: FileRange,
-    ) -> Vec<Tensor> {
-        let _ = (before, body);
+    fn loop_values(&mut self, carried: &[Carried], source: Source<'_>) -> Vec<Tensor> {
         let mut yielded = Vec::new();
         for variable in carried {
             let Some(now) = self.frame().locals.get(&variable.name).cloned() else { continue };
@@ -387,7 +368,7 @@ impl Evaluator<'_> {
                 && !constant_kept
                 && (self.exact || self.speculative == 0)
             {
-                self.loop_mismatch(variable, &now, source, at);
+                self.loop_mismatch(variable, &now, source);
             }
             let values = leaves(&now.value);
             if values.len() == variable.leaves.len() {
@@ -399,14 +380,7 @@ impl Evaluator<'_> {
         yielded
     }
 
-    fn loop_mismatch(
-        &mut self,
-        variable: &Carried,
-        now: &Local,
-        source: Source<'_>,
-        at: FileRange,
-    ) {
-        let _ = at;
+    fn loop_mismatch(&mut self, variable: &Carried, now: &Local, source: Source<'_>) {
         let name = &variable.name;
         let (old, new) = (type_text(&variable.init.value), type_text(&now.value));
         let file = source.file;
@@ -458,13 +432,7 @@ impl Evaluator<'_> {
     }
 
     /// A `while` statement.
-    pub(super) fn while_stmt(
-        &mut self,
-        source: Source<'_>,
-        test: ExprId,
-        body: &[StmtId],
-        at: FileRange,
-    ) {
+    pub(super) fn while_stmt(&mut self, source: Source<'_>, test: ExprId, body: &[StmtId]) {
         if self.frame().mode == Mode::Python {
             self.python_while(source, test, body);
             return;
@@ -492,7 +460,7 @@ impl Evaluator<'_> {
         self.frame_mut().loops += 1;
         self.run(source, body, None);
         self.frame_mut().loops -= 1;
-        let yielded = self.loop_values(&carried, &before, source, body, at);
+        let yielded = self.loop_values(&carried, source);
         self.end_region(&second);
         let results = self.emit_while(bit.ok(), first, second, &carried, &yielded, types);
         self.after_loop(&before, &carried, results, "the loop");

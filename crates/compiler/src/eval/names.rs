@@ -94,7 +94,9 @@ impl Evaluator<'_> {
             return value;
         }
         let code = match &value {
-            Value::Const(Const::DType(_) | Const::BlockType(..) | Const::None) => return value,
+            Value::Const(
+                Const::DType(_) | Const::BlockType(..) | Const::BlockPtrType(..) | Const::None,
+            ) => return value,
             Value::Const(Const::Symbol(_)) => return value,
             Value::Const(_) | Value::Tuple(_) if !global.constexpr => Code::GlobalNotConstexpr,
             Value::Function(function) if function.kind.role == Role::Host => Code::HostFunction,

@@ -29,7 +29,7 @@ impl Evaluator<'_> {
         places: Places,
     ) -> Value {
         match (left, right) {
-            (Value::Unknown, other) | (other, Value::Unknown) => self.unknown_binary(other),
+            (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => self
                 .tensor_binary(op, left, right, at, places)
                 .map_or(Value::Unknown, Value::Tensor),
@@ -42,10 +42,6 @@ impl Evaluator<'_> {
                 Value::Unknown
             }
         }
-    }
-
-    fn unknown_binary(&mut self, _other: &Value) -> Value {
-        Value::Unknown
     }
 
     fn const_operands(
@@ -539,8 +535,13 @@ impl Evaluator<'_> {
         if open(left) && open(right) {
             return Err(Stop::Unknown);
         }
-        let lhs = self.side(left, places.0)?;
-        let rhs = self.side(right, places.1)?;
+        let mut lhs = self.side(left, places.0)?;
+        let mut rhs = self.side(right, places.1)?;
+        if !self.is_3_9() {
+            // Literals do not yield in comparisons of Triton 3.6.
+            lhs = self.strengthen(lhs);
+            rhs = self.strengthen(rhs);
+        }
         if lhs.tensor.elem.is_ptr() || rhs.tensor.elem.is_ptr() {
             let diagnostic =
                 Diagnostic::new(Code::PointerArithmetic, at, "pointers cannot be compared")

@@ -1,7 +1,7 @@
 //! Reporting: where a finding goes, what it names, and the reasons behind a value.
 
 use super::display::{shape_text, type_text};
-use super::value::{Origin, Shape, Tensor, Value};
+use super::value::{Origin, Shape, Value};
 use super::{Evaluator, OriginKind, Stop};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::source::{FileRange, TextRange};
@@ -100,7 +100,6 @@ impl Evaluator<'_> {
                         "the index of a run-time loop; `tl.static_range` makes it a constexpr",
                     );
                 }
-                OriginKind::Derived => {}
             }
             next = data.parent;
         }

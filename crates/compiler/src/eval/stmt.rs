@@ -101,13 +101,13 @@ impl Evaluator<'_> {
                 if !orelse.is_empty() {
                     self.unsupported("`else` after a loop", "set a flag in the loop", at);
                 }
-                self.for_stmt(source, *target, *iter, body, at, rest)
+                self.for_stmt(source, *target, *iter, body, rest)
             }
             Stmt::While { test, body, orelse } => {
                 if !orelse.is_empty() {
                     self.unsupported("`else` after a loop", "set a flag in the loop", at);
                 }
-                self.while_stmt(source, *test, body, at);
+                self.while_stmt(source, *test, body);
                 Outcome::Next
             }
             Stmt::With { items, body } => {
@@ -274,9 +274,13 @@ impl Evaluator<'_> {
         let file = self.frame().file;
         let place = FileRange { file, range: at };
         match value {
-            Value::Const(Const::None | Const::DType(_) | Const::BlockType(..) | Const::Enum(_)) => {
-                value
-            }
+            Value::Const(
+                Const::None
+                | Const::DType(_)
+                | Const::BlockType(..)
+                | Const::BlockPtrType(..)
+                | Const::Enum(_),
+            ) => value,
             Value::Const(Const::Symbol(ref sym)) => {
                 // A string, `None`, a type or a function stays; a number becomes a tensor.
                 let elem = self.symbol_elem(sym);

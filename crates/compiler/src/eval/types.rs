@@ -96,6 +96,5 @@ fn reason(kind: &OriginKind) -> Option<String> {
         )),
         OriginKind::Call(name) => Some(format!("the result of `{name}`")),
         OriginKind::LoopIndex => Some("the index of a run-time loop".to_owned()),
-        OriginKind::Derived => None,
     }
 }

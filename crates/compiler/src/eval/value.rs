@@ -61,6 +61,8 @@ pub enum Const {
     DType(Elem),
     /// The type of a tile.
     BlockType(Elem, Shape),
+    /// The type of a block pointer: a pointer to a tile.
+    BlockPtrType(Elem, Shape),
     /// `lower:upper:step`.
     Slice(Arc<[Option<Const>; 3]>),
     /// `...`.

@@ -64,10 +64,7 @@ impl Evaluator<'_> {
         let mut results = function.overloads().map(|(_, result, _)| result);
         let first = results.next();
         let elem = match first {
-            Some(first) if function.is_predicate() => {
-                let _ = first;
-                Elem::BOOL
-            }
+            Some(_) if function.is_predicate() => Elem::BOOL,
             Some(first) if results.all(|next| next == first) => Elem::Num(dtype_of(first)),
             _ => Elem::Unknown,
         };

@@ -4,7 +4,7 @@ use super::super::call::Call;
 use super::super::cast::pointer_like;
 use super::super::display::{shape_text, type_text};
 use super::super::dtype::{DType, Elem};
-use super::super::value::{Const, Origin, Shape, Tensor, Value};
+use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, CacheModifier, Eviction, Opcode};
@@ -75,7 +75,7 @@ impl Evaluator<'_> {
         match call.nth(0) {
             Value::Tensor(tensor) => match tensor.elem {
                 Elem::Ptr(_) | Elem::Unknown => Ok(tensor),
-                elem => {
+                _ => {
                     let message = format!(
                         "`{}` needs a pointer, but this is `{}`",
                         call.builtin.display_name(),
@@ -84,7 +84,6 @@ impl Evaluator<'_> {
                     let mut diagnostic = Diagnostic::new(Code::NotAPointer, at, message);
                     diagnostic = self.with_reasons(diagnostic, tensor.origin);
                     diagnostic.fixes.clear();
-                    let _ = elem;
                     Err(self.emit_diagnostic(diagnostic))
                 }
             },
@@ -124,12 +123,7 @@ impl Evaluator<'_> {
         let mask = self.to_tensor(&value, at)?;
         match mask.elem {
             Elem::Num(DType::Int1) => Ok(Some(mask)),
-            Elem::Unknown => Ok(Some(Tensor {
-                elem: Elem::BOOL,
-                shape: self.open_shape(&mask),
-                ir: None,
-                origin: Origin::NONE,
-            })),
+            Elem::Unknown => Ok(Some(Tensor { elem: Elem::BOOL, ir: None, ..mask })),
             elem => {
                 let diagnostic = Diagnostic::new(
                     Code::MaskType,
@@ -140,11 +134,6 @@ impl Evaluator<'_> {
                 Err(self.emit_diagnostic(diagnostic))
             }
         }
-    }
-
-    /// A scalar of unknown type may have any shape at launch, or not be there at all.
-    fn open_shape(&self, tensor: &Tensor) -> Shape {
-        tensor.shape.clone()
     }
 
     /// The shape of pointers and mask together.

@@ -131,7 +131,7 @@ impl Evaluator<'_> {
             _ => zero.clone(),
         };
         let (key_low, key_high) = self.split_seed(&seed, at)?;
-        self.philox_rounds([low, high, zero.clone(), zero], [key_low, key_high], rounds, at)
+        self.philox_rounds([low, high, zero.clone(), zero], [key_low, key_high], rounds)
     }
 
     /// Both halves of a 64-bit seed.
@@ -173,7 +173,7 @@ impl Evaluator<'_> {
             }
         };
         let counters: [Tensor; 4] = counters.try_into().map_err(|_| Stop::Unknown)?;
-        let out = self.philox_rounds(counters, [k0, k1], rounds, at)?;
+        let out = self.philox_rounds(counters, [k0, k1], rounds)?;
         Ok(Value::tuple(out.into_iter().map(Value::Tensor).collect()))
     }
 
@@ -182,7 +182,6 @@ impl Evaluator<'_> {
         counters: [Tensor; 4],
         keys: [Tensor; 2],
         rounds: i128,
-        at: FileRange,
     ) -> Eval<Vec<Tensor>> {
         let dtype = counters[0].elem.num().ok_or(Stop::Unknown)?;
         let constants = if dtype.bits() == 64 { PHILOX_64 } else { PHILOX_32 };
@@ -222,7 +221,6 @@ impl Evaluator<'_> {
             k0 = next_key(&k0, &increments[0]);
             k1 = next_key(&k1, &increments[1]);
         }
-        let _ = at;
         Ok(vec![c0, c1, c2, c3])
     }
 

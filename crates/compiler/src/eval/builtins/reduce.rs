@@ -242,9 +242,6 @@ impl Evaluator<'_> {
         let input = self.widen_bf16(input, at)?;
         match input.elem {
             Elem::Num(dtype) if dtype.bits() < 32 && dtype.is_float() => {
-                if self.is_3_9() && dtype.is_standard_float() {
-                    return self.cast(&input, Elem::Num(DType::Float32), at);
-                }
                 self.cast(&input, Elem::Num(DType::Float32), at)
             }
             Elem::Num(dtype) if dtype.bits() < 32 => self.cast(&input, Elem::I32, at),
@@ -314,16 +311,15 @@ impl Evaluator<'_> {
             let index = Tensor { elem: Elem::I32, ..value.clone() };
             return Ok(vec![value, index]);
         };
-        let (input, axis, kept_rank) = match axis {
-            Some(axis) => (input, axis, None),
+        let axis = match axis {
+            Some(axis) => axis,
             None if rank > 1 => {
                 let message =
                     format!("positions need an axis: the shape is {}", shape_text(&input.shape));
                 return Err(self.error(Code::AxisRange, at, message));
             }
-            None => (input, 0, Some(rank)),
+            None => 0,
         };
-        let _ = kept_rank;
         let indices = self.axis_indices(&input.shape, axis);
         let combine = Combine::Indexed { max, tie_left };
         self.reduce_along(&[input, indices], Some(axis), keep, &combine, at)
