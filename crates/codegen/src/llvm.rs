@@ -8,6 +8,7 @@
 mod across;
 mod arith;
 mod cast;
+mod cluster;
 mod code;
 mod control;
 mod convert;
@@ -25,7 +26,7 @@ mod text;
 
 use std::fmt::Write;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::analysis::axis::AxisInfos;
 use tile_compiler::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Type, Value, Verified};
 use tile_compiler::layout::LinearLayout;
@@ -69,6 +70,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         indices: FxHashMap::default(),
         thread: None,
         libdevice_function: None,
+        clustered: FxHashSet::default(),
         strings: Vec::new(),
     };
     for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
@@ -98,6 +100,8 @@ struct Emitter<'f> {
     /// The thread's number in the CTA.
     thread: Option<Val>,
     libdevice_function: Option<String>,
+    /// Loads that were read together with an earlier one.
+    clustered: FxHashSet<Inst>,
     /// Definitions of string constants.
     strings: Vec<String>,
 }
@@ -134,7 +138,7 @@ impl<'f> Emitter<'f> {
             | Opcode::Split
             | Opcode::Cat
             | Opcode::AssertFacts => self.reshape(data),
-            Opcode::Load => self.load(data),
+            Opcode::Load => self.load(inst, data),
             Opcode::Store => self.store(data),
             Opcode::AtomicRmw | Opcode::AtomicCas => self.atomic(inst, data),
             Opcode::Reduce => self.reduce(inst, data),
@@ -260,9 +264,14 @@ impl<'f> Emitter<'f> {
         let args = self.func.regions[self.func.body].args.iter().enumerate();
         let params: Vec<String> = args
             .map(|(at, &arg)| {
-                let elem = self.ty(arg).elem().map_or(Ty::Int(32), Ty::of);
-                // A byte holds a bool in the parameter buffer; the kernel sees one bit.
-                format!("{elem} {}", Val::Param(at as u32))
+                let ty = self.ty(arg).elem().map_or(Ty::Int(32), Ty::of);
+                let divisibility = self.func.params[at].divisibility;
+                let align = if ty == Ty::Ptr && divisibility > 1 {
+                    format!(" align {}", 1 << divisibility.trailing_zeros())
+                } else {
+                    String::new()
+                };
+                format!("{ty}{align} {}", Val::Param(at as u32))
             })
             .collect();
         let _ = writeln!(

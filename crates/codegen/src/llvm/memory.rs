@@ -77,34 +77,78 @@ fn memory_bits(elem: Elem) -> u32 {
 }
 
 impl Emitter<'_> {
-    pub(super) fn load(&mut self, data: &InstData) -> Emitted {
-        let Attrs::LoadHints(hints) = &data.attrs else { return Err(self.unsupported(data)) };
-        let result = data.result();
-        let elem = self.elem_of(result)?;
+    pub(super) fn load(&mut self, inst: Inst, data: &InstData) -> Emitted {
+        if self.clustered.contains(&inst) {
+            return Ok(()); // Read together with an earlier load.
+        }
+        if let Some(members) = self.cluster(inst) {
+            return self.load_cluster(&members);
+        }
+        let elem = self.elem_of(data.result())?;
         let ptrs = self.operand(data, 0);
-        let mask = data.operand_opt(1).map(|mask| self.registers(mask));
-        let other = data.operand_opt(2).map(|other| self.registers(other));
-        let vectors = self.vectors(data, elem);
-        let mut registers = vec![Val::Poison; self.register_count(result)];
-        for group in &vectors.groups {
-            let predicate = mask.as_ref().map(|mask| mask[group[0]]);
-            let others: Option<Vec<Val>> =
-                other.as_ref().map(|other| group.iter().map(|&at| other[at]).collect());
-            let words = Words::new(memory_bits(elem), group.len());
-            let loaded = match predicate {
-                None if is_plain(hints) => self.plain_load(words, ptrs[group[0]], hints.volatile),
-                _ => {
-                    let others = others.map(|others| self.pack(elem, words, &others));
-                    self.asm_load(words, ptrs[group[0]], predicate, others, hints)
-                }
-            };
-            for (&register, value) in group.iter().zip(self.unpack(elem, words, &loaded)) {
+        let mut registers = vec![Val::Poison; self.register_count(data.result())];
+        for group in &self.vectors(data, elem).groups {
+            let values = self.load_run(data, elem, ptrs[group[0]], group)?;
+            for (&register, value) in group.iter().zip(values) {
                 registers[register] = value;
             }
         }
-        self.copy_repeated_registers(result, &mut registers);
-        self.set(result, registers);
+        self.copy_repeated_registers(data.result(), &mut registers);
+        self.set(data.result(), registers);
         Ok(())
+    }
+
+    /// Reads neighboring fields, one load each, by one access per element.
+    fn load_cluster(&mut self, members: &[Inst]) -> Emitted {
+        let first = &self.func.insts[members[0]];
+        let elem = self.elem_of(first.result())?;
+        let ptrs = self.operand(first, 0);
+        let count = self.register_count(first.result());
+        let mut fields = vec![vec![Val::Poison; count]; members.len()];
+        for group in &self.vectors(first, elem).groups {
+            let register = group[0];
+            let same: SmallVec<[usize; 16]> = SmallVec::from_elem(register, members.len());
+            let values = self.load_run(first, elem, ptrs[register], &same)?;
+            for (field, value) in fields.iter_mut().zip(values) {
+                field[register] = value;
+            }
+        }
+        self.clustered.extend(members);
+        for (&member, mut registers) in members.iter().zip(fields) {
+            let result = self.func.insts[member].result();
+            self.copy_repeated_registers(result, &mut registers);
+            self.set(result, registers);
+        }
+        Ok(())
+    }
+
+    /// One access: as many neighbors from `ptr` on as `others` lists registers, which name the
+    /// mask's element and the values of what is masked off.
+    fn load_run(
+        &mut self,
+        data: &InstData,
+        elem: Elem,
+        ptr: Val,
+        others: &[usize],
+    ) -> Result<Vec<Val>, CodegenError> {
+        let Attrs::LoadHints(hints) = &data.attrs else { return Err(self.unsupported(data)) };
+        let words = Words::new(memory_bits(elem), others.len());
+        let predicate = data.operand_opt(1).map(|mask| self.registers(mask)[others[0]]);
+        let loaded = match predicate {
+            // LLVM would take vectors apart again where it sees no alignment.
+            None if is_plain(hints) && words.count == 1 => {
+                vec![self.plain_load(words, ptr, hints.volatile)]
+            }
+            _ => {
+                let fill = data.operand_opt(2).map(|other| {
+                    let all = self.registers(other);
+                    let parts: Vec<Val> = others.iter().map(|&at| all[at]).collect();
+                    self.pack(elem, words, &parts)
+                });
+                self.asm_load(words, ptr, predicate, fill, hints)
+            }
+        };
+        Ok(self.unpack(elem, words, &loaded))
     }
 
     pub(super) fn store(&mut self, data: &InstData) -> Emitted {
@@ -215,21 +259,11 @@ impl Emitter<'_> {
         }
     }
 
-    fn plain_load(&mut self, words: Words, ptr: Val, volatile: bool) -> Vec<Val> {
+    fn plain_load(&mut self, words: Words, ptr: Val, volatile: bool) -> Val {
         let ty = words.ty();
         let volatile = if volatile { "volatile " } else { "" };
-        let align = words.bits / 8 * words.count as u32;
-        if words.count == 1 {
-            let load = format_args!("load {volatile}{ty}, ptr addrspace(1) {ptr}, align {align}");
-            return vec![self.text.op(load)];
-        }
-        let count = words.count;
-        let vector = self.text.op(format_args!(
-            "load {volatile}<{count} x {ty}>, ptr addrspace(1) {ptr}, align {align}"
-        ));
-        let extract =
-            |at| self.text.op(format_args!("extractelement <{count} x {ty}> {vector}, i32 {at}"));
-        (0..count).map(extract).collect()
+        let align = words.bits / 8;
+        self.text.op(format_args!("load {volatile}{ty}, ptr addrspace(1) {ptr}, align {align}"))
     }
 
     fn plain_store(&mut self, words: Words, ptr: Val, values: &[Val]) {

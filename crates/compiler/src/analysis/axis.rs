@@ -67,6 +67,13 @@ impl AxisInfo {
         self.contiguity.len()
     }
 
+    /// What every element is a multiple of (pointers: in bytes), `unit` being the distance of
+    /// neighbors in the same measure.
+    pub fn alignment(&self, unit: i64) -> i64 {
+        let each = (0..self.rank()).map(|axis| self.multiple_of(axis, 1, unit));
+        each.max().unwrap_or(1)
+    }
+
     /// What holds of both.
     fn join(&self, other: &AxisInfo) -> AxisInfo {
         if self.rank() != other.rank() {

@@ -5,7 +5,7 @@
 //! each thread as many as one instruction moves: the smallest of 16 bytes, the run of contiguous
 //! and aligned addresses, and what leaves work for every thread. Accesses to tiles of one shape
 //! that run along the same axis share the widest choice, so that values pass between them without
-//! conversions. Cost: linear, after axis information.
+//! conversions; where one of them strides, the choice is as narrow as it needs. Cost: linear, after axis information.
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
@@ -34,7 +34,7 @@ type Group = (Shape, SmallVec<[usize; 4]>);
 /// When a shape or the number of warps is not a power of two.
 pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
     let infos = AxisInfos::of(func);
-    let mut widths: FxHashMap<Group, usize> = FxHashMap::default();
+    let mut widths: FxHashMap<Group, (usize, usize)> = FxHashMap::default();
     let mut accesses = Vec::new();
     for inst in func.walk() {
         let data = &func.insts[inst];
@@ -48,15 +48,18 @@ pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
         let ptr = data.operand(0);
         let order = fastest_first(func, &infos, ptr);
         let width = vector_elements(func, &infos, ptr, order[0]);
+        let limit = stride_limit(func, &infos, ptr, order[0]);
         let shape: Shape = func.ty(ptr).shape().into();
         let group = (shape, order);
-        let widest = widths.entry(group.clone()).or_insert(1);
+        let (widest, narrowest) = widths.entry(group.clone()).or_insert((1, usize::MAX));
         *widest = (*widest).max(width);
+        *narrowest = (*narrowest).min(limit);
         accesses.push((inst, group));
     }
     let mut anchors = Anchors::default();
     for (inst, group) in accesses {
-        let width = widths[&group];
+        let (widest, narrowest) = widths[&group];
+        let width = widest.min(narrowest);
         let (shape, order) = group;
         anchors.layouts[inst] = Some(blocked(func, &shape, &order, width)?);
     }
@@ -89,6 +92,17 @@ fn fastest_first(func: &Function, infos: &AxisInfos, ptr: Value) -> SmallVec<[us
     let mut order: SmallVec<[usize; 4]> = (0..func.ty(ptr).shape().len()).rev().collect();
     order.sort_by_key(|&axis| std::cmp::Reverse(info.contiguity[axis]));
     order
+}
+
+/// The neighbors along `axis` that one thread may hold so that neighboring threads still touch
+/// neighboring addresses: one where elements lie apart at a fixed distance, such as one field of
+/// each record. That they do shows in addresses that are aligned to more than an element.
+fn stride_limit(func: &Function, infos: &AxisInfos, ptr: Value, axis: usize) -> usize {
+    let info = infos.get(func, ptr);
+    let pointee = func.ty(ptr).elem().and_then(|elem| elem.pointee());
+    let bytes = pointee.map_or(1, |elem| i64::from(elem.bits().div_ceil(8)));
+    let alone = info.contiguity[axis] == 1 && info.constancy[axis] == 1;
+    if alone && info.alignment(bytes) > bytes { 1 } else { usize::MAX }
 }
 
 /// The elements that one instruction of one thread can move along `axis`.
