@@ -3,12 +3,18 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use tile_compiler::gpu::{self, GpuTarget};
 use tile_compiler::ir::{self, Function};
 use tile_compiler::passes;
 use tile_tests::Command;
 
-const COMMANDS: &[(&str, Command)] =
-    &[("print", print), ("verify", verify), ("pass", run_passes), ("optimize", optimize)];
+const COMMANDS: &[(&str, Command)] = &[
+    ("print", print),
+    ("verify", verify),
+    ("pass", run_passes),
+    ("optimize", optimize),
+    ("lower", lower),
+];
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
@@ -50,6 +56,21 @@ fn optimize(_args: &[&str], program: &str) -> String {
     with_function(program, |mut func| match passes::optimize(&mut func) {
         Ok(()) => func.to_string(),
         Err((pass, errors)) => format!("{pass} broke the function: {errors:?}"),
+    })
+}
+
+/// Optimizes and lowers to GPU IR for the compute capability named by the argument.
+fn lower(args: &[&str], program: &str) -> String {
+    let capability = args.first().and_then(|arg| arg.parse().ok()).unwrap_or(90);
+    with_function(program, |mut func| {
+        if let Err((pass, errors)) = passes::optimize(&mut func) {
+            return format!("{pass} broke the function: {errors:?}");
+        }
+        let Ok(checked) = ir::verify(&func) else { return "not well formed".to_owned() };
+        match gpu::lower(checked, GpuTarget { capability }) {
+            Ok(lowered) => lowered.to_string(),
+            Err(error) => error.to_string(),
+        }
     })
 }
 

@@ -192,7 +192,29 @@ def cases():
                     {"BLOCK_SIZE": triton.next_power_of_2(cols)}, ["out_ptr"],
                     2 * x.numel() * x.element_size(), num_warps=warps, tolerance=1e-5)
 
+    def matmul(n, dtype, blocks, warps, stages, tolerance):
+        a, b = (torch.randn(n, n, **cuda).to(dtype) for _ in range(2))
+        c = torch.empty_like(a)
+        arguments = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": n, "N": n, "K": n,
+                     "stride_am": n, "stride_bk": n, "stride_cm": n}
+        block_m, block_n, block_k = blocks
+        constexprs = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 8}
+        grid = (triton.cdiv(n, block_m) * triton.cdiv(n, block_n),)
+        shape = "x".join(map(str, blocks))
+        return Case(f"matmul.{DTYPES[dtype]}.{n}.{shape}.w{warps}.s{stages}", "matmul.py",
+                    "matmul_kernel", grid, arguments, constexprs, ["c_ptr"],
+                    3 * a.numel() * a.element_size(), num_warps=warps, num_stages=stages,
+                    tolerance=tolerance, flops=2 * n**3)
+
     return [
+        # Small ones first: odd sizes wrap and mask, one stage has no pipeline.
+        lambda: matmul(1000, torch.float16, (64, 64, 32), 4, 3, 4e-3),
+        lambda: matmul(1000, torch.float32, (64, 64, 32), 4, 1, 5e-2),
+        lambda: matmul(1024, torch.bfloat16, (128, 128, 64), 8, 4, 2e-2),
+        lambda: matmul(4096, torch.float16, (128, 256, 64), 8, 3, 4e-3),
+        lambda: matmul(4096, torch.float16, (128, 128, 64), 4, 3, 4e-3),
+        lambda: matmul(4096, torch.bfloat16, (128, 256, 64), 8, 3, 2e-2),
+        lambda: matmul(4096, torch.float32, (128, 128, 32), 8, 3, 5e-2),
         lambda: add(98_432, 1024),
         lambda: add(2**26, 1024),
         lambda: add(2**26 - 3, 1024),
@@ -265,9 +287,17 @@ def run_case(case, tile):
         "tile_ms": ours, "triton_ms": theirs, "ratio": ours / theirs,
         "tile_gbps": case.moved_bytes / ours / 1e6, "triton_gbps": case.moved_bytes / theirs / 1e6,
         "tile_registers": kernel.registers, "triton_registers": compiled.n_regs,
+        "tile_tflops": case.flops / ours / 1e9, "triton_tflops": case.flops / theirs / 1e9,
         "tile_local_bytes": kernel.local_bytes, "triton_spills": compiled.n_spills,
         "tile_shared": kernel.manifest["shared_bytes"], "triton_shared": compiled.metadata.shared,
     }
+
+
+def rates(row):
+    """Both rates: in TFLOP/s (marked) for what computes, in GB/s for what moves bytes."""
+    if row["tile_tflops"]:
+        return f"{row['tile_tflops']:8.1f}T {row['triton_tflops']:8.1f}T"
+    return f"{row['tile_gbps']:9.1f} {row['triton_gbps']:9.1f}"
 
 
 def main():
@@ -278,7 +308,7 @@ def main():
     options = parser.parse_args()
     print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, torch {torch.__version__}")
     print(f"{'case':34} {'ok':4} {'error':>8} {'tile':>9} {'triton':>9} {'ratio':>6}"
-          f" {'regs':>9} {'local':>7} {'shared':>12}   (GB/s, tile/triton)")
+          f" {'regs':>9} {'local':>7} {'shared':>12}   (GB/s or T: TFLOP/s, tile/triton)")
     rows, failed = [], 0
     for make in cases():
         case = make()
@@ -294,7 +324,7 @@ def main():
         failed += not row["ok"]
         rows.append(row)
         print(f"{row['case']:34} {'ok' if row['ok'] else 'FAIL':4} {row['error']:8.1e}"
-              f" {row['tile_gbps']:9.1f} {row['triton_gbps']:9.1f} {row['ratio']:6.3f}"
+              f" {rates(row)} {row['ratio']:6.3f}"
               f" {row['tile_registers']:4}/{row['triton_registers']:<4}"
               f" {row['tile_local_bytes']:3}/{row['triton_spills']:<3}"
               f" {row['tile_shared']:5}/{row['triton_shared']:<5}", flush=True)

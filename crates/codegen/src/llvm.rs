@@ -143,7 +143,7 @@ impl<'f> Emitter<'f> {
             Opcode::AtomicRmw | Opcode::AtomicCas => self.atomic(inst, data),
             Opcode::Reduce => self.reduce(inst, data),
             Opcode::ConvertLayout => self.convert(inst, data),
-            Opcode::Dot => self.dot(data),
+            Opcode::Mma | Opcode::MultiplyAdd => self.product(inst, data),
             Opcode::Scan => self.scan(inst, data),
             Opcode::Sort => self.sort(inst, data),
             Opcode::Gather => self.gather(inst, data),
@@ -152,6 +152,7 @@ impl<'f> Emitter<'f> {
             Opcode::InlineAsm => self.inline_asm(data),
             Opcode::LocalAlloc
             | Opcode::LocalStage
+            | Opcode::LocalPermute
             | Opcode::LocalStore
             | Opcode::LocalLoad
             | Opcode::AsyncCopy

@@ -4,17 +4,22 @@
 //!
 //! | pass | what it does |
 //! |---|---|
+//! | [`precision`] | spells out products that the matrix units do not have |
 //! | [`coalesce`] | gives each memory access the layout that moves the most bytes per instruction |
 //! | [`product`] | picks the instruction of each matrix product, and its layouts |
 //! | [`assign`] | spreads these layouts to all other values |
 //! | [`rebuild`] | writes the function anew at GPU level, with conversions where layouts meet |
+//! | [`operands`] | brings operands to matrix products, as part of `rebuild` |
 //! | common subexpressions, dead code | as at tile level |
-//! | [`pipeline`] | copies operands of products to shared memory ahead of their use |
-//! | common subexpressions, dead code | once more |
+//! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
+//! | [`barrier`] | makes threads wait where they meet in shared buffers |
 
 pub mod assign;
+pub mod barrier;
 pub mod coalesce;
+mod operands;
 pub mod pipeline;
+pub mod precision;
 pub mod product;
 mod propagate;
 pub mod rebuild;
@@ -64,20 +69,29 @@ pub struct GpuTarget {
 /// # Errors
 /// When a tile has no layout or an operation is not supported on the target.
 pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerError> {
+    let mut expanded = func.function().clone();
+    precision::expand(&mut expanded, target);
+    let func = verified("precision", &expanded)?;
     let anchors = coalesce::choose(&func)?;
     let layouts = assign::assign(&func, anchors, target)?;
     let mut lowered = rebuild::rebuild(&func, &layouts, target)?;
     check("rebuild", &lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
-    pipeline::pipeline(&mut lowered, target)?;
-    check("pipeline", &lowered)?;
+    check("cleanup", &lowered)?;
+    pipeline::pipeline(&mut lowered);
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
-    check("cleanup", &lowered)?;
+    check("pipeline", &lowered)?;
+    barrier::insert(&mut lowered);
+    check("barrier", &lowered)?;
     Ok(lowered)
 }
 
 fn check(pass: &'static str, func: &Function) -> Result<(), LowerError> {
-    verify(func).map(|_| ()).map_err(|errors| LowerError::Invalid { pass, errors })
+    verified(pass, func).map(|_| ())
+}
+
+fn verified<'f>(pass: &'static str, func: &'f Function) -> Result<Verified<'f>, LowerError> {
+    verify(func).map_err(|errors| LowerError::Invalid { pass, errors })
 }

@@ -1,19 +1,20 @@
 //! Matrix products on the matrix units (`mma.sync`), or by multiply-adds.
 //!
-//! Operands arrive in the layouts that the instruction reads, so that a fragment is a handful of
-//! registers found by the constant part of their coordinates: the fragment at rows `m`, columns
-//! `n` and step `k` has the same registers in every thread.
+//! The accumulator's layout fixes what each thread needs of the operands. An operand is a tile that
+//! holds just that, or a buffer from which it is read as the product proceeds along K, so that few
+//! registers are in use at a time. A fragment is a handful of registers found by the constant part
+//! of their coordinates: the fragment at rows `m`, columns `n` and step `k` has the same registers
+//! in every thread.
 
 use std::fmt::Write;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tile_compiler::gpu::GpuTarget;
-use tile_compiler::gpu::product::{self, ProductKind};
-use tile_compiler::ir::{InstData, Opcode, Scalar};
+use tile_compiler::gpu::product;
+use tile_compiler::ir::{Inst, InstData, Opcode, Scalar, Type};
 use tile_compiler::layout::LinearLayout;
 
-use super::local::LocalRead;
+use super::local::Reader;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
@@ -26,24 +27,13 @@ const COLUMNS: u32 = 8;
 /// Coordinates of a register: leading axes, then the matrix's two.
 type Place = SmallVec<[u32; 4]>;
 
-/// The registers of one operand by the constant part of their coordinates.
-struct Fragments {
+/// The registers of the accumulator by the constant part of their coordinates.
+struct Sums {
     registers: FxHashMap<Place, usize>,
-    /// `None` for what was not read yet.
-    values: Vec<Option<Val>>,
-    /// The buffer to read from, for operands that lie in shared memory.
-    source: Option<LocalRead>,
+    values: Vec<Val>,
 }
 
-impl Fragments {
-    fn new(layout: &LinearLayout, values: Vec<Option<Val>>, source: Option<LocalRead>) -> Self {
-        let mut registers = FxHashMap::default();
-        for register in 0..layout.elements_per_thread() {
-            registers.entry(layout.offset_for_register(register)).or_insert(register);
-        }
-        Fragments { registers, values, source }
-    }
-
+impl Sums {
     fn register(&self, batch: &[u32], row: u32, column: u32) -> Option<usize> {
         let place: Place = batch.iter().copied().chain([row, column]).collect();
         self.registers.get(&place).copied()
@@ -57,133 +47,158 @@ impl Fragments {
     }
 }
 
+fn registers_by_place(layout: &LinearLayout) -> FxHashMap<Place, usize> {
+    let mut registers = FxHashMap::default();
+    for register in 0..layout.elements_per_thread() {
+        registers.entry(layout.offset_for_register(register)).or_insert(register);
+    }
+    registers
+}
+
+/// An operand: where its registers come from.
+enum Source {
+    Held(Vec<Val>),
+    Stored(Box<Reader>),
+}
+
+/// The registers of one operand by the constant part of their coordinates.
+struct Fragments {
+    registers: FxHashMap<Place, usize>,
+    source: Source,
+    /// Registers packed, or brought to the type of the sum, by the place of the first.
+    ready: FxHashMap<Place, Val>,
+}
+
 impl Emitter<'_> {
-    pub(super) fn dot(&mut self, data: &InstData) -> Emitted {
-        let mut lhs = self.fragments(data, 0)?;
-        let mut rhs = self.fragments(data, 1)?;
-        let mut acc = self.fragments(data, 2)?;
+    pub(super) fn product(&mut self, inst: Inst, data: &InstData) -> Emitted {
+        if self.plan.needs_barrier(inst) {
+            self.barrier();
+        }
+        let number = |slot: usize| {
+            self.ty(data.operand(slot)).number().ok_or_else(|| self.unsupported(data))
+        };
+        let k_width = product::k_width(number(0)?);
+        let Some(layout) = self.layout(data.result()) else { return Err(self.unsupported(data)) };
         let shape = self.ty(data.operand(0)).shape();
         let depth = shape[shape.len() - 1];
-        let target = GpuTarget { capability: self.target.arch.capability };
-        match product::kind(self.func, data, target) {
-            ProductKind::Mma { k_width } => {
-                self.mma_product(data, k_width as u32, depth, (&mut lhs, &mut rhs, &mut acc))?;
-            }
-            ProductKind::MultiplyAdd => {
-                self.fma_product(data, depth, (&mut lhs, &mut rhs, &mut acc))?;
-            }
+        let mut operands = Vec::with_capacity(2);
+        for slot in [0, 1] {
+            let needed = match data.opcode {
+                Opcode::Mma => layout.mma_operand(slot, k_width, depth as usize)?,
+                _ => layout.multiply_add_operand(slot, depth as usize)?,
+            };
+            operands.push(self.fragments(data, slot, &needed)?);
         }
-        let Some(layout) = self.layout(data.result()) else { return Err(self.unsupported(data)) };
+        let [lhs, rhs] = operands.as_mut_slice() else { return Err(self.unsupported(data)) };
+        let mut sums =
+            Sums { registers: registers_by_place(layout), values: self.operand(data, 2) };
+        match data.opcode {
+            Opcode::Mma => {
+                let instruction = Mma::new(self, data, k_width as u32)?;
+                self.mma_product(&instruction, depth, lhs, rhs, &mut sums)?;
+            }
+            _ => self.multiply_add_product(data, depth, lhs, rhs, &mut sums)?,
+        }
         let registers = (0..layout.elements_per_thread())
             .map(|register| {
-                let first = acc.registers[&layout.offset_for_register(register)];
-                acc.values[first].unwrap_or(Val::Poison)
+                let first = sums.registers[&layout.offset_for_register(register)];
+                sums.values[first]
             })
             .collect();
         self.set(data.result(), registers);
         Ok(())
     }
 
-    /// An operand in registers, or still in the buffer of its `local_load`.
-    fn fragments(&mut self, data: &InstData, slot: usize) -> Result<Fragments, CodegenError> {
-        let value = data.operand(slot);
-        let layout = self.layout(value).ok_or_else(|| self.unsupported(data))?;
-        match self.func.def(value) {
-            Some(load) if load.opcode == Opcode::LocalLoad && !self.values.contains_key(&value) => {
-                let values = vec![None; layout.elements_per_thread()];
-                let source = self.local_read(load)?;
-                Ok(Fragments::new(layout, values, Some(source)))
-            }
+    /// The registers of an operand, of which the product needs those of `needed`.
+    fn fragments(
+        &mut self,
+        data: &InstData,
+        slot: usize,
+        needed: &LinearLayout,
+    ) -> Result<Fragments, CodegenError> {
+        let operand = data.operand(slot);
+        let (layout, source) = match self.ty(operand) {
+            Type::Buffer(_) => (needed, Source::Stored(Box::new(self.reader(operand, needed)?))),
             _ => {
-                let values = self.registers(value).into_iter().map(Some).collect();
-                Ok(Fragments::new(layout, values, None))
+                let held = self.layout(operand).ok_or_else(|| self.unsupported(data))?;
+                (held, Source::Held(self.registers(operand)))
             }
-        }
+        };
+        Ok(Fragments { registers: registers_by_place(layout), source, ready: FxHashMap::default() })
     }
 
-    /// The element at a place, read now if it was not before.
-    fn fragment_value(
+    /// One element of an operand.
+    fn element_at(&mut self, of: &mut Fragments, place: &[u32]) -> Result<Val, CodegenError> {
+        let register = of.registers.get(place).copied().ok_or_else(foreign_layout)?;
+        Ok(match &mut of.source {
+            Source::Held(values) => values[register],
+            Source::Stored(reader) => self.read(reader, register),
+        })
+    }
+
+    /// `count` neighbors along `axis` from `place` on as one 32-bit word.
+    fn word_at(
         &mut self,
-        fragments: &mut Fragments,
-        batch: &[u32],
-        row: u32,
-        column: u32,
+        of: &mut Fragments,
+        scalar: Scalar,
+        place: Place,
+        axis: usize,
+        count: u32,
     ) -> Result<Val, CodegenError> {
-        let missing = || CodegenError::Unsupported { what: "this product's layout".to_owned() };
-        let register = fragments.register(batch, row, column).ok_or_else(missing)?;
-        if let Some(value) = fragments.values[register] {
-            return Ok(value);
+        if let Some(&word) = of.ready.get(&place) {
+            return Ok(word);
         }
-        let source = fragments.source.as_ref().ok_or_else(missing)?;
-        for (at, value) in self.read_group(source, register) {
-            fragments.values[at] = Some(value);
+        let mut parts = Vec::with_capacity(count as usize);
+        for at in 0..count {
+            let mut neighbor = place.clone();
+            neighbor[axis] += at;
+            parts.push(self.element_at(of, &neighbor)?);
         }
-        fragments.values[register].ok_or_else(missing)
+        let word = self.fragment_word(scalar, &parts);
+        of.ready.insert(place, word);
+        Ok(word)
     }
 
     fn mma_product(
         &mut self,
-        data: &InstData,
-        k_width: u32,
+        instruction: &Mma,
         depth: u32,
-        (lhs, rhs, acc): (&mut Fragments, &mut Fragments, &mut Fragments),
+        lhs: &mut Fragments,
+        rhs: &mut Fragments,
+        sums: &mut Sums,
     ) -> Emitted {
-        let instruction = Mma::new(self, data, k_width)?;
-        let corners: Vec<Place> = acc
-            .places()
-            .into_iter()
-            .filter(|place| {
-                let [.., row, column] = place.as_slice() else { return false };
-                row % ROWS == 0 && column % COLUMNS == 0
-            })
-            .collect();
-        let missing = || CodegenError::Unsupported { what: "this product's layout".to_owned() };
-        // One register per word of a fragment, shared by all results that need it.
-        let mut words: FxHashMap<(usize, Place, u32), Val> = FxHashMap::default();
+        let places = sums.places();
+        let is_corner = |place: &&Place| {
+            let (row, column) = matrix_place(place);
+            row % ROWS == 0 && column % COLUMNS == 0
+        };
+        let corners: Vec<&Place> = places.iter().filter(is_corner).collect();
+        let k_width = instruction.k_width;
         for k in (0..depth).step_by(8 * k_width as usize) {
-            for corner in &corners {
-                let (batch, at) = corner.split_at(corner.len() - 2);
-                let (m, n) = (at[0], at[1]);
-                let half = k + 4 * k_width;
+            let half = k + 4 * k_width;
+            for &corner in &corners {
+                let (m, n) = matrix_place(corner);
+                let axis = corner.len() - 1;
+                let batch = &corner[..axis - 1];
+                let at = |row: u32, column: u32| -> Place {
+                    batch.iter().copied().chain([row, column]).collect()
+                };
                 let mut operands = Vec::with_capacity(6);
                 for (row, k) in [(m, k), (m + 8, k), (m, half), (m + 8, half)] {
-                    let key = (0, batch.iter().copied().chain([row]).collect(), k);
-                    let word = match words.get(&key) {
-                        Some(&word) => word,
-                        None => {
-                            let parts = (0..k_width)
-                                .map(|at| self.fragment_value(lhs, batch, row, k + at))
-                                .collect::<Result<Vec<Val>, _>>()?;
-                            self.fragment_word(instruction.lhs, &parts)
-                        }
-                    };
-                    words.insert(key, word);
-                    operands.push(word);
+                    operands.push(self.word_at(lhs, instruction.lhs, at(row, k), axis, k_width)?);
                 }
                 for k in [k, half] {
-                    let key = (1, batch.iter().copied().chain([n]).collect(), k);
-                    let word = match words.get(&key) {
-                        Some(&word) => word,
-                        None => {
-                            let parts = (0..k_width)
-                                .map(|at| self.fragment_value(rhs, batch, k + at, n))
-                                .collect::<Result<Vec<Val>, _>>()?;
-                            self.fragment_word(instruction.rhs, &parts)
-                        }
-                    };
-                    words.insert(key, word);
+                    let word = self.word_at(rhs, instruction.rhs, at(k, n), axis - 1, k_width)?;
                     operands.push(word);
                 }
-                let places = [(m, n), (m, n + 1), (m + 8, n), (m + 8, n + 1)];
+                let corners = [(m, n), (m, n + 1), (m + 8, n), (m + 8, n + 1)];
                 let registers: Option<Vec<usize>> =
-                    places.iter().map(|&(row, column)| acc.register(batch, row, column)).collect();
-                let registers = registers.ok_or_else(missing)?;
-                let sums = registers.iter().map(|&at| acc.values[at].ok_or_else(missing));
-                let sums = sums.collect::<Result<Vec<Val>, _>>()?;
-                for (at, value) in
-                    registers.into_iter().zip(self.mma(&instruction, &operands, &sums))
-                {
-                    acc.values[at] = Some(value);
+                    corners.iter().map(|&(row, col)| sums.register(batch, row, col)).collect();
+                let registers = registers.ok_or_else(foreign_layout)?;
+                let before: Vec<Val> = registers.iter().map(|&at| sums.values[at]).collect();
+                let after = self.mma(instruction, &operands, &before);
+                for (at, value) in registers.into_iter().zip(after) {
+                    sums.values[at] = value;
                 }
             }
         }
@@ -237,7 +252,7 @@ impl Emitter<'_> {
         let sums: Vec<String> = sums.iter().map(|sum| format!("{ty} {sum}")).collect();
         let result = format!("{{ {} }}", vec![ty.to_string(); count].join(", "));
         let sum = self.text.op(format_args!(
-            "call {result} asm sideeffect \"{asm}\", \"{}\"({args}{})",
+            "call {result} asm \"{asm}\", \"{}\"({args}{}) convergent nounwind",
             constraints.join(","),
             sums.join(", ")
         ));
@@ -258,31 +273,50 @@ impl Emitter<'_> {
         results
     }
 
-    fn fma_product(
+    fn multiply_add_product(
         &mut self,
         data: &InstData,
         depth: u32,
-        (lhs, rhs, acc): (&mut Fragments, &mut Fragments, &mut Fragments),
+        lhs: &mut Fragments,
+        rhs: &mut Fragments,
+        sums: &mut Sums,
     ) -> Emitted {
         let number = |slot: usize| {
             self.ty(data.operand(slot)).number().ok_or_else(|| self.unsupported(data))
         };
         let (left, right, sum) = (number(0)?, number(1)?, number(2)?);
-        let missing = || CodegenError::Unsupported { what: "this product's layout".to_owned() };
+        let places = sums.places();
         for k in 0..depth {
-            for place in acc.places() {
-                let (batch, at) = place.split_at(place.len() - 2);
-                let (m, n) = (at[0], at[1]);
-                let a = self.fragment_value(lhs, batch, m, k)?;
-                let b = self.fragment_value(rhs, batch, k, n)?;
-                let register = acc.registers[&place];
-                let a = self.widen_factor(left, a, sum)?;
-                let b = self.widen_factor(right, b, sum)?;
-                let before = acc.values[register].ok_or_else(missing)?;
-                acc.values[register] = Some(self.multiply_add(sum, a, b, before));
+            for place in &places {
+                let (m, n) = matrix_place(place);
+                let batch = &place[..place.len() - 2];
+                let at = |row: u32, column: u32| -> Place {
+                    batch.iter().copied().chain([row, column]).collect()
+                };
+                let a = self.factor_at(lhs, left, at(m, k), sum)?;
+                let b = self.factor_at(rhs, right, at(k, n), sum)?;
+                let register = sums.registers[place];
+                sums.values[register] = self.multiply_add(sum, a, b, sums.values[register]);
             }
         }
         Ok(())
+    }
+
+    /// One element of an operand in the type of the sum.
+    fn factor_at(
+        &mut self,
+        of: &mut Fragments,
+        from: Scalar,
+        place: Place,
+        to: Scalar,
+    ) -> Result<Val, CodegenError> {
+        if let Some(&factor) = of.ready.get(&place) {
+            return Ok(factor);
+        }
+        let element = self.element_at(of, &place)?;
+        let factor = self.widen_factor(from, element, to)?;
+        of.ready.insert(place, factor);
+        Ok(factor)
     }
 
     fn widen_factor(&mut self, from: Scalar, value: Val, to: Scalar) -> Result<Val, CodegenError> {
@@ -310,6 +344,8 @@ struct Mma {
     lhs: Scalar,
     rhs: Scalar,
     acc: Ty,
+    /// Elements of an operand in one word.
+    k_width: u32,
 }
 
 impl Mma {
@@ -334,6 +370,18 @@ impl Mma {
         };
         let name =
             format!("m16n8k{}.row.col.{sum}.{}.{}.{sum}", 8 * k_width, factor(lhs), factor(rhs));
-        Ok(Mma { name, lhs, rhs, acc: Ty::of_scalar(acc) })
+        Ok(Mma { name, lhs, rhs, acc: Ty::of_scalar(acc), k_width })
     }
+}
+
+/// Row and column of a place.
+fn matrix_place(place: &[u32]) -> (u32, u32) {
+    match place {
+        [.., row, column] => (*row, *column),
+        _ => (0, 0),
+    }
+}
+
+fn foreign_layout() -> CodegenError {
+    CodegenError::Unsupported { what: "this product's layout".to_owned() }
 }

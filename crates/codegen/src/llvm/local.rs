@@ -1,310 +1,383 @@
-//! Buffers in shared memory: asynchronous copies into them, and reads of matrix fragments.
+//! Buffers in shared memory: stores, loads, and asynchronous copies from global memory.
 //!
-//! A buffer is a byte offset into shared memory. Where an element lies follows from two layouts:
-//! that of the tile, from place to element, and the inverse of the buffer's, from element to
-//! offset. 16-bit fragments of the matrix units are read by `ldmatrix`, in which each lane names a
-//! row of eight elements and receives two elements of another row.
+//! A buffer is a number of bytes from the start of shared memory. What a thread accesses lies at
+//! an offset that is linear in thread and register: the part of the thread is computed once, the
+//! part of the register is a constant, which goes into the instruction where the two have no bits
+//! in common. Whole warps load fragments by matrix instructions where the layouts allow.
 
 use smallvec::SmallVec;
-use tile_compiler::ir::{BufferType, Inst, InstData, Opcode, Type, Value};
-use tile_compiler::layout::{Dim, LinearLayout};
+use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Type, Value};
+use tile_compiler::layout::{Dim, LinearLayout, MatrixAccess, VectorAccess};
 
-use super::shared::{buffer_bytes, element_bytes};
+use super::memory::Words;
+use super::shared::{self, SYMBOL};
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
 
-/// How a tile in registers is read from a buffer.
-pub(super) struct LocalRead {
-    /// Byte offset of the buffer.
-    base: Val,
-    ty: Ty,
-    /// From (register, lane, warp) to the element offset.
-    offsets: LinearLayout,
-    means: Means,
-}
+/// The first architecture with asynchronous copies.
+const ASYNC_COPIES: u32 = 80;
+/// Bits of a word of a matrix instruction.
+const MATRIX_WORD: u32 = 32;
 
-enum Means {
-    /// Neighbors by ordinary loads; the register bits that count through them.
-    Vectors(SmallVec<[u32; 4]>),
-    /// `ldmatrix`: 8×8 elements for each of one, two or four values of some register bits.
-    Matrices {
-        /// Whether rows of the buffer are columns of the fragment.
-        transposed: bool,
-        /// Register bits that count the matrices of one instruction.
-        count_bits: SmallVec<[u32; 2]>,
-    },
+/// How the registers of a tile are read from a buffer, each when it is first asked for.
+pub(super) struct Reader {
+    /// The buffer's first byte.
+    start: Val,
+    /// The type of one register.
+    ty: Ty,
+    /// From register, lane and warp to the element offset in the buffer.
+    offsets: LinearLayout,
+    /// The matrix instructions, if they can be used.
+    matrices: Option<MatrixAccess>,
+    /// The registers that one instruction reads.
+    groups: Vec<SmallVec<[u32; 16]>>,
+    /// The group of each register.
+    group_of: Vec<usize>,
+    values: Vec<Option<Val>>,
 }
 
 impl Emitter<'_> {
+    /// Buffer operations. Those that access memory may need a barrier first where memory is used
+    /// again.
     pub(super) fn buffer_op(&mut self, inst: Inst, data: &InstData) -> Emitted {
-        if self.plan.barrier_before(inst) {
+        if self.plan.needs_barrier(inst) {
             self.barrier();
         }
-        match data.opcode {
-            Opcode::LocalAlloc => {
-                let scratch = self.plan.scratch(inst).ok_or_else(|| self.unsupported(data))?;
-                self.values.insert(data.result(), vec![scratch.offset.into()]);
+        match (data.opcode, &data.attrs) {
+            (Opcode::LocalAlloc, _) => {
+                let start = self.plan.buffer(data.result()).unwrap_or_default();
+                self.set(data.result(), vec![Val::Int(start.into())]);
                 Ok(())
             }
-            Opcode::LocalStage => self.stage(data),
-            Opcode::LocalStore => self.local_store(data),
-            Opcode::LocalLoad => self.local_load(data),
-            Opcode::AsyncCopy => self.async_copy(data),
-            Opcode::AsyncCommit => {
-                self.async_statement("cp.async.commit_group;");
+            (Opcode::LocalStage, _) => self.stage(data),
+            (Opcode::LocalPermute, _) => {
+                let buffer = self.operand(data, 0);
+                self.set(data.result(), buffer);
                 Ok(())
             }
-            _ => {
-                let tile_compiler::ir::Attrs::Wait(wait) = &data.attrs else {
+            (Opcode::LocalStore, _) => self.store_buffer(data),
+            (Opcode::LocalLoad, _) => {
+                let Some(layout) = self.layout(data.result()) else {
                     return Err(self.unsupported(data));
                 };
-                self.async_statement(&format!("cp.async.wait_group {};", wait.pending));
+                let mut reader = self.reader(data.operand(0), layout)?;
+                let registers = (0..layout.elements_per_thread())
+                    .map(|register| self.read(&mut reader, register))
+                    .collect();
+                self.set(data.result(), registers);
                 Ok(())
             }
+            (Opcode::AsyncCopy, _) => self.async_copy(data),
+            (Opcode::AsyncCommit, _) => {
+                self.async_group("llvm.nvvm.cp.async.commit.group", None);
+                self.set(data.result(), vec![Val::Poison]);
+                Ok(())
+            }
+            (Opcode::AsyncWait, Attrs::Wait(wait)) => {
+                self.async_group("llvm.nvvm.cp.async.wait.group", Some(wait.pending));
+                self.set(data.result(), vec![Val::Poison]);
+                Ok(())
+            }
+            _ => Err(self.unsupported(data)),
         }
     }
 
-    fn async_statement(&mut self, asm: &str) {
-        self.text.line(format_args!("call void asm sideeffect \"{asm}\", \"~{{memory}}\"()"));
+    fn async_group(&mut self, name: &str, pending: Option<u32>) {
+        if self.target.arch.capability < ASYNC_COPIES {
+            return;
+        }
+        let (ty, arg) = match pending {
+            Some(pending) => ("i32", format!("i32 {pending}")),
+            None => ("", String::new()),
+        };
+        self.text.declarations.insert(format!("declare void @{name}({ty})"));
+        self.text.line(format_args!("call void @{name}({arg})"));
     }
 
-    fn buffer(&self, value: Value) -> Result<&BufferType, CodegenError> {
-        match self.ty(value) {
-            Type::Buffer(buffer) => Ok(buffer),
+    fn stage(&mut self, data: &InstData) -> Emitted {
+        let bytes = shared::stage_bytes(self.ty(data.operand(0)));
+        let start = self.operand(data, 0)[0];
+        let stage = self.operand(data, 1)[0];
+        let place = match (start, stage) {
+            (Val::Int(start), Val::Int(stage)) => Val::Int(start + stage * i64::from(bytes)),
+            _ => {
+                let i32 = Ty::Int(32);
+                let distance = self.text.binary("mul nuw nsw", i32, stage, Val::Int(bytes.into()));
+                self.text.binary("add nuw nsw", i32, start, distance)
+            }
+        };
+        self.set(data.result(), vec![place]);
+        Ok(())
+    }
+
+    /// The layout of a buffer and the type of its elements.
+    fn buffer_parts(&self, buffer: Value) -> Result<(&LinearLayout, Ty), CodegenError> {
+        match self.ty(buffer) {
+            Type::Buffer(ty) => Ok((&self.func.layouts[ty.layout], Ty::of(ty.elem))),
             other => Err(CodegenError::Unsupported { what: format!("a buffer of type {other}") }),
         }
     }
 
-    fn stage(&mut self, data: &InstData) -> Emitted {
-        let bytes = buffer_bytes(self.buffer(data.operand(0))?);
+    /// The address in the buffer at `start` of the element whose offset is that of `constant`,
+    /// XOR what each bit of the thread number contributes by `bases`.
+    fn buffer_place(&mut self, start: Val, ty: Ty, bases: &[u32], constant: u32) -> Val {
+        let bytes = ty.bits().div_ceil(8);
+        let reach = bases.iter().fold(0, |reach, basis| reach | basis);
+        let part = self.thread_index(bases);
+        let index = self.offset_index(part, bases, constant & reach);
         let i32 = Ty::Int(32);
-        let (base, stage) = (self.operand(data, 0)[0], self.operand(data, 1)[0]);
-        let start = match (base, stage) {
-            (Val::Int(base), Val::Int(stage)) => Val::Int(base + stage * i64::from(bytes)),
-            _ => {
-                let distance = self.text.binary("mul nuw nsw", i32, stage, Val::Int(bytes.into()));
-                self.text.binary("add nuw nsw", i32, base, distance)
-            }
+        let distance = match index {
+            Val::Int(index) => Val::Int(index * i64::from(bytes)),
+            index => self.text.binary("mul nuw nsw", i32, index, Val::Int(bytes.into())),
         };
-        self.values.insert(data.result(), vec![start]);
-        Ok(())
+        let base = format!("@{SYMBOL}");
+        let place =
+            self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {base}, i32 {distance}"));
+        let place =
+            self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {start}"));
+        let rest = (constant & !reach) * bytes;
+        self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {rest}"))
     }
 
-    /// From places of a tile in `layout` to element offsets of `buffer`.
-    fn offsets(
-        &self,
-        layout: &LinearLayout,
-        buffer: &BufferType,
-    ) -> Result<LinearLayout, CodegenError> {
-        Ok(layout.invert_and_compose(&self.func.layouts[buffer.layout])?)
+    /// The constant part of a register's offset.
+    fn register_offset(offsets: &LinearLayout, register: u32) -> u32 {
+        offsets.apply_packed(offsets.pack_input(&[(Dim::Register, register as usize)])) as u32
     }
 
-    /// The element offset of the access that starts with `register`.
-    fn local_index(&mut self, offsets: &LinearLayout, register: usize) -> Val {
-        let bases = Self::thread_bases(offsets, |basis| basis as u32);
-        let part = self.thread_index(&bases);
-        let constant = offsets.apply_packed(offsets.pack_input(&[(Dim::Register, register)]));
-        self.offset_index(part, &bases, constant as u32)
-    }
-
-    fn async_copy(&mut self, data: &InstData) -> Emitted {
-        let ptr = data.operand(0);
-        let buffer = self.buffer(data.operand(1))?.clone();
-        let layout = self.layout(ptr).ok_or_else(|| self.unsupported(data))?;
-        let offsets = self.offsets(layout, &buffer)?;
-        let bytes = element_bytes(buffer.elem);
-        let base = self.operand(data, 1)[0];
-        let ptrs = self.operand(data, 0);
-        let mask = data.operand_opt(2).map(|mask| self.registers(mask));
-        let owner = self.owner(ptr);
-        for group in self.copy_vectors(data, &offsets, bytes)? {
-            let size = bytes * group.len() as u32;
-            let index = self.local_index(&offsets, group[0]);
-            let ty = Ty::Int(bytes * 8);
-            let to = self.shared_address(ty, base, index);
-            let cache = if size == 16 { "cg" } else { "ca" };
-            let i32 = Ty::Int(32);
-            let from_size = match &mask {
-                Some(mask) => {
-                    let (all, none) = (Val::Int(size.into()), Val::Int(0));
-                    self.text.select(mask[group[0]], i32, all, none)
-                }
-                None => Val::Int(size.into()),
-            };
-            let (guard, constraint, predicate) = match owner {
-                Some(owner) => ("@$3 ", ",b", format!(", i1 {owner}")),
-                None => ("", "", String::new()),
-            };
-            let from = ptrs[group[0]];
-            self.text.line(format_args!(
-                "call void asm sideeffect \"{guard}cp.async.{cache}.shared.global [$0], [$1], \
-                 {size}, $2;\", \"r,l,r{constraint},~{{memory}}\"(ptr addrspace(3) {to}, \
-                 ptr addrspace(1) {from}, i32 {from_size}{predicate})"
-            ));
-        }
-        Ok(())
-    }
-
-    /// The runs that are contiguous in global and in shared memory.
-    fn copy_vectors(
-        &self,
-        data: &InstData,
-        offsets: &LinearLayout,
-        bytes: u32,
-    ) -> Result<Vec<SmallVec<[usize; 16]>>, CodegenError> {
-        let ptr = data.operand(0);
-        let layout = self.layout(ptr).ok_or_else(|| self.unsupported(data))?;
-        let (_, mut bits) = self.access_bits(ptr, data.operand_opt(2), layout, bytes);
-        let registers = offsets.bases(Dim::Register);
-        let together = bits
-            .iter()
-            .enumerate()
-            .take_while(|&(at, &bit)| registers[bit as usize] == 1 << at)
-            .count();
-        bits.truncate(together);
-        if bytes << bits.len() < 4 {
-            let what = "an asynchronous copy of less than four bytes".to_owned();
-            return Err(CodegenError::Unsupported { what });
-        }
-        Ok(runs(layout, &bits))
-    }
-
-    fn local_store(&mut self, data: &InstData) -> Emitted {
-        let buffer = self.buffer(data.operand(0))?.clone();
-        let value = data.operand(1);
-        let layout = self.layout(value).ok_or_else(|| self.unsupported(data))?;
-        let offsets = self.offsets(layout, &buffer)?;
-        let bits = vector_bits(&offsets, element_bytes(buffer.elem));
-        let (base, ty) = (self.operand(data, 0)[0], Ty::of(buffer.elem));
-        let values = self.registers(value);
-        for group in runs(layout, &bits) {
-            let index = self.local_index(&offsets, group[0]);
-            let run: Vec<Val> = group.iter().map(|&at| values[at]).collect();
-            self.store_shared_run(ty, base, index, &run);
-        }
-        Ok(())
-    }
-
-    /// Reads a buffer now, unless only matrix products want it: they read it step by step.
-    fn local_load(&mut self, data: &InstData) -> Emitted {
-        let result = data.result();
-        let only_products = self.func.insts.values().all(|user| {
-            let uses = user.uses().any(|value| value == result);
-            !uses || user.opcode == Opcode::Dot
-        });
-        if only_products {
-            return Ok(());
-        }
-        let read = self.local_read(data)?;
-        let mut registers = vec![None; self.register_count(result)];
-        for register in 0..registers.len() {
-            if registers[register].is_none() {
-                for (at, value) in self.read_group(&read, register) {
-                    registers[at] = Some(value);
-                }
-            }
-        }
-        self.set(result, registers.into_iter().map(|value| value.unwrap_or(Val::Poison)).collect());
-        Ok(())
-    }
-
-    /// How a `local_load` reads its buffer.
-    pub(super) fn local_read(&mut self, data: &InstData) -> Result<LocalRead, CodegenError> {
-        let buffer = self.buffer(data.operand(0))?.clone();
-        let layout = self.layout(data.result()).ok_or_else(|| self.unsupported(data))?;
-        let offsets = self.offsets(layout, &buffer)?;
-        let bytes = element_bytes(buffer.elem);
-        let (base, ty) = (self.operand(data, 0)[0], Ty::of(buffer.elem));
-        let has_matrices = self.target.arch.capability >= 75;
-        let means = matrices(&offsets, bytes)
-            .filter(|_| has_matrices)
-            .unwrap_or_else(|| Means::Vectors(vector_bits(&offsets, bytes)));
-        Ok(LocalRead { base, ty, offsets, means })
-    }
-
-    /// Reads `register` and what comes with it.
-    pub(super) fn read_group(&mut self, read: &LocalRead, register: usize) -> Vec<(usize, Val)> {
-        match &read.means {
-            Means::Vectors(bits) => {
-                let within = bits.iter().fold(0, |mask, bit| mask | 1usize << bit);
-                let first = register & !within;
-                let index = self.local_index(&read.offsets, first);
-                let values = self.load_shared_run(read.ty, read.base, index, 1 << bits.len());
-                spread(first, bits).into_iter().zip(values).collect()
-            }
-            Means::Matrices { transposed, count_bits } => {
-                self.read_matrices(read, register, *transposed, count_bits)
-            }
-        }
-    }
-
-    /// Lanes 0 to 7 name the rows of the first matrix, lanes 8 to 15 those of the second, and so
-    /// on; every lane receives a pair of elements of each.
-    fn read_matrices(
+    /// How a tile in `layout` is read from `buffer`.
+    pub(super) fn reader(
         &mut self,
-        read: &LocalRead,
-        register: usize,
-        transposed: bool,
-        count_bits: &[u32],
-    ) -> Vec<(usize, Val)> {
-        let within = count_bits.iter().fold(1, |mask, bit| mask | 1usize << bit);
-        let first = register & !within;
-        let (registers, lanes) = (read.offsets.bases(Dim::Register), read.offsets.bases(Dim::Lane));
-        let rows = if transposed {
-            [registers[0], lanes[0], lanes[1]]
-        } else {
-            [lanes[2], lanes[3], lanes[4]]
+        buffer: Value,
+        layout: &LinearLayout,
+    ) -> Result<Reader, CodegenError> {
+        let start = self.registers(buffer)[0];
+        let (stored, ty) = self.buffer_parts(buffer)?;
+        let bytes = ty.bits().div_ceil(8) as usize;
+        let offsets = layout.invert_and_compose(stored)?;
+        let matrices = MatrixAccess::of(&offsets, bytes);
+        let groups = match &matrices {
+            Some(access) => access.instructions(),
+            None => plain_access(layout, stored, offsets.clone(), bytes)?.instructions(),
         };
-        let mut bases: Vec<u32> = rows.iter().map(|&basis| basis as u32).collect();
-        bases.extend(count_bits.iter().map(|&bit| registers[bit as usize] as u32));
-        bases.resize(5, 0);
-        bases.extend(read.offsets.bases(Dim::Warp).iter().map(|&basis| basis as u32));
-        let part = self.thread_index(&bases);
-        let constant =
-            read.offsets.apply_packed(read.offsets.pack_input(&[(Dim::Register, first)]));
-        let index = self.offset_index(part, &bases, constant as u32);
-        let address = self.shared_address(read.ty, read.base, index);
+        let mut group_of = vec![0; layout.elements_per_thread()];
+        for (at, group) in groups.iter().enumerate() {
+            group.iter().for_each(|&register| group_of[register as usize] = at);
+        }
+        let values = vec![None; group_of.len()];
+        Ok(Reader { start, ty, offsets, matrices, groups, group_of, values })
+    }
 
-        let count = 1usize << count_bits.len();
-        let outputs: Vec<String> = (0..count).map(|at| format!("${at}")).collect();
-        let trans = if transposed { ".trans" } else { "" };
+    /// The value of one register.
+    pub(super) fn read(&mut self, reader: &mut Reader, register: usize) -> Val {
+        if let Some(value) = reader.values[register] {
+            return value;
+        }
+        let group = reader.groups[reader.group_of[register]].clone();
+        let values = match &reader.matrices {
+            Some(access) => self.load_matrices(reader, access, &group),
+            None => self.load_vector(reader, &group),
+        };
+        for (&register, value) in group.iter().zip(values) {
+            reader.values[register as usize] = Some(value);
+        }
+        reader.values[register].unwrap_or(Val::Poison)
+    }
+
+    fn load_matrices(&mut self, reader: &Reader, access: &MatrixAccess, group: &[u32]) -> Vec<Val> {
+        let count = 1usize << access.matrix_bits.len();
+        let mut bases: Vec<u32> = access.row_bases.to_vec();
+        bases.extend(reader.offsets.bases(Dim::Warp).iter().map(|&basis| basis as u32));
+        let constant = Self::register_offset(&reader.offsets, group[0]);
+        let place = self.buffer_place(reader.start, reader.ty, &bases, constant);
+        let transposed = if access.transposed { ".trans" } else { "" };
+        let name = format!("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{count}{transposed}.b16.p3");
         let result = match count {
             1 => "i32".to_owned(),
             _ => format!("{{ {} }}", vec!["i32"; count].join(", ")),
         };
-        let loaded = self.text.op(format_args!(
-            "call {result} asm sideeffect \"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 \
-             {{{}}}, [${count}];\", \"{}r\"(ptr addrspace(3) {address})",
-            outputs.join(", "),
-            "=r,".repeat(count)
-        ));
-        let mut values = Vec::with_capacity(2 * count);
-        let ty = read.ty;
-        for (number, pair) in spread(first, count_bits).into_iter().enumerate() {
-            let word = match count {
+        self.text.declarations.insert(format!("declare {result} @{name}(ptr addrspace(3))"));
+        let loaded = self.text.op(format_args!("call {result} @{name}(ptr addrspace(3) {place})"));
+        let word = Ty::Int(MATRIX_WORD);
+        let mut values = Vec::with_capacity(group.len());
+        for at in 0..count {
+            let part = match count {
                 1 => loaded,
-                _ => self.text.op(format_args!("extractvalue {result} {loaded}, {number}")),
+                _ => self.text.op(format_args!("extractvalue {result} {loaded}, {at}")),
             };
-            let vector = self.text.op(format_args!("bitcast i32 {word} to <2 x {ty}>"));
-            for at in 0..2 {
-                let element =
-                    self.text.op(format_args!("extractelement <2 x {ty}> {vector}, i32 {at}"));
-                values.push((pair | at, element));
+            let elements = (MATRIX_WORD / reader.ty.bits()) as usize;
+            if elements == 1 {
+                values.push(self.text.bitcast(word, part, reader.ty));
+                continue;
             }
+            values.extend(self.elements_of(word, part, elements, reader.ty));
         }
         values
     }
+
+    /// The elements in a machine word.
+    fn elements_of(&mut self, word: Ty, value: Val, count: usize, ty: Ty) -> Vec<Val> {
+        let vector = self.text.op(format_args!("bitcast {word} {value} to <{count} x {ty}>"));
+        self.extract(count, ty, vector)
+    }
+
+    fn extract(&mut self, count: usize, ty: Ty, vector: Val) -> Vec<Val> {
+        let extract =
+            |at| self.text.op(format_args!("extractelement <{count} x {ty}> {vector}, i32 {at}"));
+        (0..count).map(extract).collect()
+    }
+
+    fn load_vector(&mut self, reader: &Reader, group: &[u32]) -> Vec<Val> {
+        let bases = Self::thread_bases(&reader.offsets, |basis| basis as u32);
+        let constant = Self::register_offset(&reader.offsets, group[0]);
+        let place = self.buffer_place(reader.start, reader.ty, &bases, constant);
+        let (count, memory) = (group.len(), memory_ty(reader.ty));
+        let align = memory.bits() as usize / 8 * count;
+        let values = if count == 1 {
+            let load = format_args!("load {memory}, ptr addrspace(3) {place}, align {align}");
+            vec![self.text.op(load)]
+        } else {
+            let vector = self.text.op(format_args!(
+                "load <{count} x {memory}>, ptr addrspace(3) {place}, align {align}"
+            ));
+            self.extract(count, memory, vector)
+        };
+        let from_memory = |value| match reader.ty {
+            Ty::Int(1) => self.text.cast("trunc", memory, value, reader.ty),
+            ty => self.text.bitcast(memory, value, ty),
+        };
+        values.into_iter().map(from_memory).collect()
+    }
+
+    fn store_buffer(&mut self, data: &InstData) -> Emitted {
+        let (buffer, tile) = (data.operand(0), data.operand(1));
+        let start = self.operand(data, 0)[0];
+        let registers = self.operand(data, 1);
+        let Some(layout) = self.layout(tile) else { return Err(self.unsupported(data)) };
+        let (stored, ty) = self.buffer_parts(buffer)?;
+        let bytes = ty.bits().div_ceil(8) as usize;
+        let offsets = layout.invert_and_compose(stored)?;
+        let access = plain_access(layout, stored, offsets, bytes)?;
+        let repeated = layout.duplicates().register;
+        for group in access.instructions() {
+            if group[0] & repeated == 0 {
+                let values: Vec<Val> = group.iter().map(|&at| registers[at as usize]).collect();
+                self.store_vector(start, ty, &access.offsets, group[0], &values);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores neighbors, the first of which is in `register` of a tile at `offsets`.
+    fn store_vector(
+        &mut self,
+        start: Val,
+        ty: Ty,
+        offsets: &LinearLayout,
+        register: u32,
+        values: &[Val],
+    ) {
+        let bases = Self::thread_bases(offsets, |basis| basis as u32);
+        let constant = Self::register_offset(offsets, register);
+        let place = self.buffer_place(start, ty, &bases, constant);
+        let (count, memory) = (values.len(), memory_ty(ty));
+        let align = memory.bits() as usize / 8 * count;
+        let raw: Vec<Val> = values
+            .iter()
+            .map(|&value| match ty {
+                Ty::Int(1) => self.text.cast("zext", ty, value, memory),
+                _ => self.text.bitcast(ty, value, memory),
+            })
+            .collect();
+        let (value, value_ty) = match raw.as_slice() {
+            [one] => (*one, memory.to_string()),
+            several => (self.vector_of(memory, several), format!("<{count} x {memory}>")),
+        };
+        self.text.line(format_args!(
+            "store {value_ty} {value}, ptr addrspace(3) {place}, align {align}"
+        ));
+    }
+
+    /// Each thread copies its elements in pieces of 4, 8 or 16 bytes; smaller ones, and all where
+    /// there are no asynchronous copies, are loaded and stored at once, which is early enough.
+    fn async_copy(&mut self, data: &InstData) -> Emitted {
+        let Attrs::LoadHints(hints) = &data.attrs else { return Err(self.unsupported(data)) };
+        let (ptr, buffer) = (data.operand(0), data.operand(1));
+        let ptrs = self.operand(data, 0);
+        let start = self.operand(data, 1)[0];
+        let mask = data.operand_opt(2).map(|mask| self.registers(mask));
+        let (Some(layout), Some(elem)) = (self.layout(ptr), self.ty(buffer).elem()) else {
+            return Err(self.unsupported(data));
+        };
+        let (stored, ty) = self.buffer_parts(buffer)?;
+        let bytes = ty.bits().div_ceil(8) as usize;
+        let offsets = layout.invert_and_compose(stored)?;
+        let shared_bits = plain_access(layout, stored, offsets.clone(), bytes)?.vector_bits;
+        for group in self.vectors(data, elem).groups {
+            let agrees = |at: usize| {
+                let step = group.get(1 << at).map(|&member| member ^ group[0]);
+                step.is_some() && step == shared_bits.get(at).map(|bit| 1usize << bit)
+            };
+            let bits = (0..shared_bits.len()).take_while(|&at| agrees(at)).count();
+            for piece in group.chunks(1 << bits) {
+                let register = piece[0];
+                let predicate = mask.as_ref().map(|mask| mask[register]);
+                let size = bytes * piece.len();
+                if size >= 4 && self.target.arch.capability >= ASYNC_COPIES {
+                    let bases = Self::thread_bases(&offsets, |basis| basis as u32);
+                    let constant = Self::register_offset(&offsets, register as u32);
+                    let place = self.buffer_place(start, ty, &bases, constant);
+                    self.copy_piece(place, ptrs[register], size, predicate);
+                    continue;
+                }
+                let words = Words::new(bytes as u32 * 8, piece.len());
+                let loaded = self.asm_load(words, ptrs[register], predicate, None, hints);
+                let values = self.unpack(elem, words, &loaded);
+                self.store_vector(start, ty, &offsets, register as u32, &values);
+            }
+        }
+        self.set(data.result(), vec![Val::Poison]);
+        Ok(())
+    }
+
+    /// One `cp.async` of `size` bytes; where the predicate is false nothing is read and zeros are
+    /// written.
+    fn copy_piece(&mut self, place: Val, ptr: Val, size: usize, predicate: Option<Val>) {
+        // Whole vectors need not pass through the first-level cache.
+        let level = if size == 16 { "cg" } else { "ca" };
+        let mut asm = format!("cp.async.{level}.shared.global [$0], [$1], {size}");
+        let mut constraints = "r,l".to_owned();
+        let mut args = format!("ptr addrspace(3) {place}, ptr addrspace(1) {ptr}");
+        if let Some(predicate) = predicate {
+            let i32 = Ty::Int(32);
+            let read = self.text.select(predicate, i32, Val::Int(size as i64), Val::Int(0));
+            asm.push_str(", $2");
+            constraints.push_str(",r");
+            args.push_str(&format!(", i32 {read}"));
+        }
+        self.text.line(format_args!(
+            "call void asm sideeffect \"{asm};\", \"{constraints},~{{memory}}\"({args})"
+        ));
+    }
 }
 
-/// The registers that count through `bits`, from `first` on.
-fn spread(first: usize, bits: &[u32]) -> SmallVec<[usize; 16]> {
-    (0..1usize << bits.len())
-        .map(|member| {
-            let chosen = bits.iter().enumerate();
-            chosen.fold(first, |at, (bit, to)| at | (member >> bit & 1) << to)
-        })
-        .collect()
+/// The access of a tile in `layout` to a buffer stored as `stored`, `offsets` leading from one to
+/// the other, by vectors of up to 16 bytes.
+fn plain_access(
+    layout: &LinearLayout,
+    stored: &LinearLayout,
+    offsets: LinearLayout,
+    bytes: usize,
+) -> Result<VectorAccess, CodegenError> {
+    let (vector_bits, cost) = layout.shared_access(stored, bytes).ok_or_else(|| {
+        CodegenError::Unsupported { what: "a buffer that does not hold its tile".to_owned() }
+    })?;
+    Ok(VectorAccess { offsets, vector_bits, cost })
+}
+
+/// The type of an element in shared memory.
+fn memory_ty(ty: Ty) -> Ty {
+    Ty::Int(ty.bits().max(8))
 }
 
 /// Runs of registers that count through `bits`, those that repeat others left out.
@@ -317,44 +390,12 @@ pub(super) fn runs(layout: &LinearLayout, bits: &[u32]) -> Vec<SmallVec<[usize; 
         .collect()
 }
 
-/// The register bits that count through neighbors in the buffer, at most 16 bytes of them.
-fn vector_bits(offsets: &LinearLayout, bytes: u32) -> SmallVec<[u32; 4]> {
-    let most = (16 / bytes).max(1).ilog2();
-    let mut bits = SmallVec::new();
-    for at in 0..most {
-        let step = 1u64 << at;
-        let users = offsets.packed_bases().iter().filter(|&basis| basis & step != 0).count();
-        let carrier = offsets.bases(Dim::Register).iter().position(|&basis| basis == step);
-        match carrier {
-            Some(bit) if users == 1 => bits.push(bit as u32),
-            _ => break,
-        }
-    }
-    bits
-}
-
-/// Whether `ldmatrix` reads a fragment: eight neighbors are either what a register bit and the two
-/// lowest lane bits count through, or, transposed, what the three highest lane bits do.
-fn matrices(offsets: &LinearLayout, bytes: u32) -> Option<Means> {
-    let (registers, lanes) = (offsets.bases(Dim::Register), offsets.bases(Dim::Lane));
-    if bytes != 2 || registers.is_empty() || lanes.len() != 5 {
-        return None;
-    }
-    let straight = [registers[0], lanes[0], lanes[1]];
-    let across = [lanes[2], lanes[3], lanes[4]];
-    let neighbors = [1, 2, 4];
-    let (transposed, rows) = if straight == neighbors {
-        (false, across)
-    } else if across == neighbors {
-        (true, straight)
-    } else {
-        return None;
-    };
-    // Each row must start at a multiple of eight elements.
-    let starts = registers[1..].iter().chain(offsets.bases(Dim::Warp)).chain(&rows);
-    if starts.into_iter().any(|basis| basis & 7 != 0) {
-        return None;
-    }
-    let count_bits = (1..registers.len() as u32).take(2).collect();
-    Some(Means::Matrices { transposed, count_bits })
+/// The registers that count through `bits`, from `first` on.
+fn spread(first: usize, bits: &[u32]) -> SmallVec<[usize; 16]> {
+    (0..1usize << bits.len())
+        .map(|member| {
+            let chosen = bits.iter().enumerate();
+            chosen.fold(first, |at, (bit, to)| at | (member >> bit & 1) << to)
+        })
+        .collect()
 }

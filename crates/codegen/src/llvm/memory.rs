@@ -22,13 +22,13 @@ use crate::CodegenError;
 const MAX_VECTOR_BYTES: u32 = 16;
 
 /// How a tile's registers are moved: lists of registers whose elements are neighbors in memory.
-struct Vectors {
-    groups: Vec<SmallVec<[usize; 16]>>,
+pub(super) struct Vectors {
+    pub(super) groups: Vec<SmallVec<[usize; 16]>>,
 }
 
 /// One machine word of an access.
 #[derive(Clone, Copy)]
-struct Words {
+pub(super) struct Words {
     /// Bits of a word.
     bits: u32,
     /// Words of the access.
@@ -38,7 +38,7 @@ struct Words {
 }
 
 impl Words {
-    fn new(element_bits: u32, elements: usize) -> Words {
+    pub(super) fn new(element_bits: u32, elements: usize) -> Words {
         let total = element_bits * elements as u32;
         let bits = if element_bits == 64 { 64 } else { total.min(32) };
         Words { bits, count: (total / bits) as usize, elements: (bits / element_bits) as usize }
@@ -203,7 +203,7 @@ impl Emitter<'_> {
     }
 
     /// The accesses of a load or store, registers that repeat others left out.
-    fn vectors(&self, data: &InstData, elem: Elem) -> Vectors {
+    pub(super) fn vectors(&self, data: &InstData, elem: Elem) -> Vectors {
         let ptr = data.operand(0);
         let Some(layout) = self.layout(ptr) else {
             return Vectors { groups: vec![SmallVec::from_slice(&[0])] };
@@ -288,7 +288,7 @@ impl Emitter<'_> {
         })
     }
 
-    fn asm_load(
+    pub(super) fn asm_load(
         &mut self,
         words: Words,
         ptr: Val,
@@ -412,7 +412,7 @@ impl Emitter<'_> {
     }
 
     /// The elements in machine words; a bool is true when its byte is not 0.
-    fn unpack(&mut self, elem: Elem, words: Words, values: &[Val]) -> Vec<Val> {
+    pub(super) fn unpack(&mut self, elem: Elem, words: Words, values: &[Val]) -> Vec<Val> {
         let ty = Ty::of(elem);
         let memory = Ty::Int(memory_bits(elem));
         let mut elements = Vec::with_capacity(words.count * words.elements);

@@ -1,19 +1,20 @@
 //! Shared memory: who uses which part of it, and where threads must wait for each other.
 //!
-//! In: a verified GPU-level function. Out: for each buffer, and each instruction that exchanges
-//! elements between warps, a range of shared memory; and which accesses need a barrier before
-//! them. An exchange writes its range, waits, and reads it; so the next one to write an overlapping
-//! range must wait for these reads, unless a barrier lies between. Small ranges are kept apart, so
-//! that reductions in a row need one barrier each; others overlap where lifetimes do not. Cost: two
-//! sweeps per loop, and the square of the number of ranges.
+//! In: a verified GPU-level function. Out: a range of shared memory for each buffer and for each
+//! instruction that exchanges elements between warps, and before which instructions a barrier must
+//! stand. Every exchange writes its range, waits, and reads it; so the next one to write an
+//! overlapping range must wait for these reads, unless a barrier lies between. Buffers are
+//! synchronized by the function itself, as if each were memory of its own; only where one takes the
+//! place of something else is there more to wait for. Small ranges are kept apart, so that
+//! reductions in a row need one barrier each; large ones overlap when they are not needed at the
+//! same time. Cost: two sweeps per loop, and quadratic in the number of large ranges.
 
 use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
-use tile_compiler::ir::{
-    Attrs, BufferType, Elem, Function, Inst, InstData, Opcode, Region, Type, Value, ValueDef,
-};
+use tile_compiler::gpu::barrier::root;
+use tile_compiler::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
 use tile_compiler::layout::{Conversion, LayoutError, plan_conversion};
 
 use super::exchange;
@@ -24,10 +25,8 @@ pub(super) const SYMBOL: &str = "shared_memory";
 
 /// Ranges up to this size never overlap others.
 const SMALL_BYTES: u32 = 2048;
-/// Small ranges start at multiples of this.
+/// Ranges start at multiples of this.
 const ALIGN: u32 = 128;
-/// Large ranges start at multiples of this.
-const LARGE_ALIGN: u32 = 1024;
 
 /// One instruction's part of shared memory.
 #[derive(Debug, Clone, Default)]
@@ -44,162 +43,88 @@ pub(super) struct Scratch {
 #[derive(Debug, Default)]
 pub(super) struct SharedPlan {
     scratch: SecondaryMap<Inst, Option<Box<Scratch>>>,
-    /// Accesses of buffers that need a barrier before them.
-    barriers: FxHashSet<Inst>,
+    /// The range of each allocation.
+    buffers: FxHashMap<Value, Range<u32>>,
+    /// Accesses to buffers that must wait because their memory was used for something else.
+    waiting: FxHashSet<Inst>,
     bytes: u32,
 }
 
-/// A range of shared memory that was accessed since the last barrier.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Pending {
-    range: Range<u32>,
-    /// Whether it was written.
-    written: bool,
-}
-
-/// When each instruction stands in program order, and what holds it.
-struct Lifetimes {
-    order: Vec<Inst>,
-    position: FxHashMap<Inst, usize>,
-    owner: FxHashMap<Inst, Inst>,
-}
-
-impl Lifetimes {
-    fn of(func: &Function) -> Lifetimes {
-        let order = func.walk();
-        let position = order.iter().enumerate().map(|(at, &inst)| (inst, at)).collect();
-        let mut owner = FxHashMap::default();
-        for &inst in &order {
-            for &region in &func.insts[inst].regions {
-                owner.extend(func.regions[region].insts.iter().map(|&inner| (inner, inst)));
-            }
-        }
-        Lifetimes { order, position, owner }
-    }
-
-    fn owners(&self, inst: Inst) -> Vec<Inst> {
-        std::iter::successors(Some(inst), |inst| self.owner.get(inst).copied()).collect()
-    }
-
-    /// One past the last instruction inside `inst`.
-    fn end(&self, func: &Function, inst: Inst) -> usize {
-        let mut end = self.position[&inst] + 1;
-        for &region in &func.insts[inst].regions {
-            for &inner in &func.regions[region].insts {
-                end = end.max(self.end(func, inner));
-            }
-        }
-        end
-    }
-
-    /// From the allocation to the last use; a use in a loop that the buffer outlives lasts as long
-    /// as the loop.
-    fn of_buffer(&self, func: &Function, alloc: &InstData) -> Range<usize> {
-        let mut aliases = vec![alloc.result()];
-        let mut first = usize::MAX;
-        let mut last = 0;
-        for (at, &inst) in self.order.iter().enumerate() {
-            let data = &func.insts[inst];
-            if data.results.contains(&aliases[0]) {
-                first = at;
-            }
-            if !data.uses().any(|value| aliases.contains(&value)) {
-                continue;
-            }
-            if data.opcode == Opcode::LocalStage {
-                aliases.push(data.result());
-            }
-            let around = self.owners(inst);
-            let outermost = around
-                .iter()
-                .rev()
-                .find(|&&owner| self.position[&owner] > first)
-                .copied()
-                .unwrap_or(inst);
-            last = last.max(self.end(func, outermost));
-        }
-        first..last.max(first + 1)
-    }
-}
-
-fn overlap<T: Ord>(a: &Range<T>, b: &Range<T>) -> bool {
-    a.start < b.end && b.start < a.end
-}
-
-/// Bytes of one stage of a buffer.
-pub(super) fn buffer_bytes(buffer: &BufferType) -> u32 {
-    buffer.shape.iter().product::<u32>() * element_bytes(buffer.elem)
-}
-
-/// The buffer that an instruction allocates.
-trait Allocates {
-    fn results_buffer(&self, data: &InstData) -> Option<&BufferType>;
-}
-
-impl Allocates for Function {
-    fn results_buffer(&self, data: &InstData) -> Option<&BufferType> {
-        match (data.opcode, data.results.first().map(|&result| self.ty(result))) {
-            (Opcode::LocalAlloc, Some(Type::Buffer(buffer))) => Some(buffer),
-            _ => None,
-        }
-    }
-}
+/// Shared memory in use since the last barrier, and the buffer that it is, if it is one.
+type Pending = Vec<(Range<u32>, Option<Value>)>;
 
 impl SharedPlan {
     /// Plans `func`.
     pub(super) fn new(func: &Function) -> Result<SharedPlan, CodegenError> {
         let mut plan = SharedPlan::default();
-        let lives = Lifetimes::of(func);
-        let mut requests = Vec::new();
-        for (at, &inst) in lives.order.iter().enumerate() {
+        let insts = func.walk();
+        let mut large = Vec::new();
+        for (at, &inst) in insts.iter().enumerate() {
             let data = &func.insts[inst];
-            let (bytes, live) = match func.results_buffer(data) {
-                Some(buffer) => (buffer_bytes(buffer) * buffer.stages, lives.of_buffer(func, data)),
-                None => (scratch_bytes(func, data)?, at..at + 1),
-            };
+            if data.opcode == Opcode::LocalAlloc {
+                let buffer = data.result();
+                let bytes = buffer_bytes(func.ty(buffer));
+                large.push(Placement { user: User::Buffer(buffer), bytes, life: at..at + 1 });
+                continue;
+            }
+            let bytes = scratch_bytes(func, data)?;
             if bytes == 0 {
                 continue;
             }
-            let small = bytes <= SMALL_BYTES && data.opcode != Opcode::LocalAlloc;
-            requests.push((inst, bytes, if small { 0..lives.order.len() } else { live }));
+            let scratch = Scratch { offset: plan.bytes, bytes, barrier_before: false };
+            if bytes <= SMALL_BYTES {
+                plan.bytes += bytes.next_multiple_of(ALIGN);
+            } else {
+                large.push(Placement { user: User::Scratch(inst), bytes, life: at..at + 1 });
+            }
+            plan.scratch[inst] = Some(Box::new(scratch));
         }
-        plan.place(requests);
+        extend_lives(func, &insts, &mut large);
+        plan.place(large);
         plan.region(func, func.body, Vec::new());
         Ok(plan)
     }
 
-    /// First fit, largest first: ranges overlap only where lifetimes do not.
-    fn place(&mut self, mut requests: Vec<(Inst, u32, Range<usize>)>) {
-        requests.sort_by_key(|(inst, bytes, _)| (std::cmp::Reverse(*bytes), *inst));
+    /// Gives each user the lowest range that nothing alive at the same time has, the largest first.
+    fn place(&mut self, mut users: Vec<Placement>) {
+        users.sort_by_key(|user| std::cmp::Reverse(user.bytes));
+        let base = self.bytes;
         let mut placed: Vec<(Range<u32>, Range<usize>)> = Vec::new();
-        for (inst, bytes, live) in requests {
-            let align = if bytes > SMALL_BYTES { LARGE_ALIGN } else { ALIGN };
-            let mut offset = 0;
-            while let Some((range, _)) = placed.iter().find(|(range, other)| {
-                overlap(other, &live) && overlap(range, &(offset..offset + bytes))
-            }) {
-                offset = range.end.next_multiple_of(align);
+        for user in users {
+            let bytes = user.bytes.next_multiple_of(ALIGN);
+            let alive: Vec<&Range<u32>> = placed
+                .iter()
+                .filter(|(_, life)| life.start < user.life.end && user.life.start < life.end)
+                .map(|(range, _)| range)
+                .collect();
+            let is_free = |start: u32| {
+                alive.iter().all(|range| start + bytes <= range.start || range.end <= start)
+            };
+            let starts = alive.iter().map(|range| range.end).chain([base]);
+            let start = starts.filter(|&start| is_free(start)).min().unwrap_or(base);
+            self.bytes = self.bytes.max(start + bytes);
+            match user.user {
+                User::Buffer(buffer) => {
+                    self.buffers.insert(buffer, start..start + user.bytes);
+                }
+                User::Scratch(inst) => {
+                    if let Some(scratch) = &mut self.scratch[inst] {
+                        scratch.offset = start;
+                    }
+                }
             }
-            placed.push((offset..offset + bytes, live));
-            self.bytes = self.bytes.max((offset + bytes).next_multiple_of(ALIGN));
-            let scratch = Scratch { offset, bytes, barrier_before: false };
-            self.scratch[inst] = Some(Box::new(scratch));
+            placed.push((start..start + bytes, user.life));
         }
     }
 
-    /// The range of the buffer that `value` is, or is a stage of.
-    fn buffer_range(&self, func: &Function, value: Value) -> Option<Range<u32>> {
-        let ValueDef::Result(inst, _) = func.values[value].def else { return None };
-        let data = &func.insts[inst];
-        match data.opcode {
-            Opcode::LocalStage => self.buffer_range(func, data.operand(0)),
-            _ => self.scratch[inst].as_ref().map(|s| s.offset..s.offset + s.bytes),
-        }
+    /// The first byte of an allocation.
+    pub(super) fn buffer(&self, allocation: Value) -> Option<u32> {
+        self.buffers.get(&allocation).map(|range| range.start)
     }
 
-    /// Whether all threads must have arrived before `inst` writes or reads its buffer.
-    pub(super) fn barrier_before(&self, inst: Inst) -> bool {
-        self.barriers.contains(&inst)
+    /// Whether all threads must arrive before `inst` accesses buffers.
+    pub(super) fn needs_barrier(&self, inst: Inst) -> bool {
+        self.waiting.contains(&inst)
     }
 
     /// Dynamic shared memory in all.
@@ -217,14 +142,8 @@ impl SharedPlan {
         self.scratch[inst].is_some()
     }
 
-    /// Follows a region from the accesses that may be unfinished at its start to those at its
-    /// end.
-    fn region(
-        &mut self,
-        func: &Function,
-        region: Region,
-        mut pending: Vec<Pending>,
-    ) -> Vec<Pending> {
+    /// Follows a region from the ranges that may still be read at its start to those at its end.
+    fn region(&mut self, func: &Function, region: Region, mut pending: Pending) -> Pending {
         for &inst in &func.regions[region].insts {
             let data = &func.insts[inst];
             match data.opcode {
@@ -246,51 +165,117 @@ impl SharedPlan {
                     }
                     pending = joined;
                 }
-                Opcode::LocalLoad => self.access(func, inst, 0, false, &mut pending),
-                Opcode::LocalStore => self.access(func, inst, 0, true, &mut pending),
-                Opcode::AsyncCopy => self.access(func, inst, 1, true, &mut pending),
-                Opcode::LocalAlloc => {}
                 _ => {
                     if let Some(scratch) = &mut self.scratch[inst] {
                         let range = scratch.offset..scratch.offset + scratch.bytes;
                         scratch.barrier_before |=
-                            pending.iter().any(|other| overlap(&other.range, &range));
-                        pending = vec![Pending { range, written: false }];
+                            pending.iter().any(|(other, _)| overlap(other, &range));
+                        pending = vec![(range, None)];
                     }
+                    self.access_buffers(func, inst, data, &mut pending);
                 }
             }
         }
         pending
     }
 
-    /// An access of a buffer. Who makes an asynchronous copy visible is the wait and the barrier
-    /// after it, so that such a copy is finished for what follows in program order.
-    fn access(
+    /// Notes what `inst` accesses of buffers, and whether it must wait for other users of their
+    /// memory.
+    fn access_buffers(
         &mut self,
         func: &Function,
         inst: Inst,
-        slot: usize,
-        writes: bool,
-        pending: &mut Vec<Pending>,
+        data: &InstData,
+        pending: &mut Pending,
     ) {
-        let data = &func.insts[inst];
-        let Some(range) = self.buffer_range(func, data.operand(slot)) else { return };
-        let clash =
-            pending.iter().any(|other| overlap(&other.range, &range) && (writes || other.written));
+        if matches!(data.opcode, Opcode::LocalStage | Opcode::LocalPermute) {
+            return;
+        }
+        let accessed: Vec<(Range<u32>, Value)> = data
+            .uses()
+            .filter(|&value| is_buffer(func, value))
+            .map(|value| root(func, value))
+            .filter_map(|buffer| Some((self.buffers.get(&buffer)?.clone(), buffer)))
+            .collect();
+        let clash = accessed.iter().any(|(range, buffer)| {
+            pending.iter().any(|(other, of)| *of != Some(*buffer) && overlap(other, range))
+        });
         if clash {
-            self.barriers.insert(inst);
+            self.waiting.insert(inst);
             pending.clear();
         }
-        if data.opcode != Opcode::AsyncCopy {
-            merge(pending, vec![Pending { range, written: writes }]);
+        let entries = accessed.into_iter().map(|(range, buffer)| (range, Some(buffer)));
+        merge(pending, entries.collect());
+    }
+}
+
+/// Who uses a range of shared memory.
+enum User {
+    Buffer(Value),
+    Scratch(Inst),
+}
+
+/// A range to be placed.
+struct Placement {
+    user: User,
+    bytes: u32,
+    /// The positions in program order between which it is used.
+    life: Range<usize>,
+}
+
+/// Extends the lives of buffers to their last uses; a use in a loop around which the buffer lives
+/// is one until the loop's end.
+fn extend_lives(func: &Function, insts: &[Inst], users: &mut [Placement]) {
+    let mut ends: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
+    let mut loops = Vec::new();
+    for (at, &inst) in insts.iter().enumerate() {
+        let data = &func.insts[inst];
+        for value in data.uses().filter(|&value| is_buffer(func, value)) {
+            ends.entry(root(func, value)).or_default().push(at);
+        }
+        if matches!(data.opcode, Opcode::For | Opcode::While) {
+            let inside = data.regions.iter().map(|&region| func.walk_from(region).len());
+            loops.push(at..at + 1 + inside.sum::<usize>());
+        }
+    }
+    for user in users {
+        let User::Buffer(buffer) = &user.user else { continue };
+        for &at in ends.get(buffer).into_iter().flatten() {
+            user.life.end = user.life.end.max(at + 1);
+            for around in &loops {
+                if around.contains(&at) && !around.contains(&user.life.start) {
+                    user.life.end = user.life.end.max(around.end);
+                }
+            }
         }
     }
 }
 
-fn merge(into: &mut Vec<Pending>, more: Vec<Pending>) {
-    for access in more {
-        if !into.contains(&access) {
-            into.push(access);
+fn is_buffer(func: &Function, value: Value) -> bool {
+    matches!(func.ty(value), Type::Buffer(_))
+}
+
+/// Bytes of one stage of a buffer.
+pub(super) fn stage_bytes(buffer: &Type) -> u32 {
+    let bytes = buffer.elem().map_or(0, element_bytes);
+    (buffer.numel() as u32 * bytes).next_multiple_of(ALIGN)
+}
+
+fn buffer_bytes(buffer: &Type) -> u32 {
+    match buffer {
+        Type::Buffer(ty) => stage_bytes(buffer) * ty.stages,
+        _ => 0,
+    }
+}
+
+fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+fn merge(into: &mut Pending, more: Pending) {
+    for range in more {
+        if !into.contains(&range) {
+            into.push(range);
         }
     }
 }

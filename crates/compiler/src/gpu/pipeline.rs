@@ -1,535 +1,472 @@
-//! Software pipelining: operands of matrix products are copied to shared memory some iterations
-//! before they are used.
+//! Software pipelining: operands of matrix products are copied to shared memory while earlier ones
+//! are multiplied.
 //!
-//! In: a GPU-level function. Out: in each counted loop whose products read loads of the same
-//! iteration, these loads become asynchronous copies (`cp.async`) into a ring of `S` buffers, `S`
-//! being the loop's number of stages:
+//! In: a GPU-level function in which products read loaded operands from shared buffers. Out: in
+//! each innermost loop that asks for more than one stage, the buffers of loads that can be issued
+//! early have as many stages, and
 //!
 //! ```text
-//! copy 0 .. S-2                                  each behind a check that the iteration exists
-//! for i:
-//!   wait until copy i is complete; barrier
-//!   copy i+S-1                                   into the buffer that iteration i-1 has read
-//!   product of the buffers of iteration i
-//! wait for all copies; barrier
+//! for k in 0..stages-1:           # the prologue, spelled out
+//!   async_copy iteration k into stage k; async_commit
+//! for each iteration i:
+//!   async_wait until the copies of iteration i are done
+//!   async_copy iteration i+stages-1 into the stage that iteration i-1 read; async_commit
+//!   the body, which reads stage i
+//! async_wait for all
 //! ```
 //!
-//! The one barrier per iteration both publishes copy `i` and frees the buffer of iteration `i-1`.
-//! Addresses and masks of a copy are computed by a second instance of the instructions that
-//! computed them in the loop, which runs `S-1` iterations ahead; loops in which they depend on
-//! more than pure instructions stay as they are. Cost: linear in the loop bodies.
+//! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
+//! loop reads. A load can be issued early when its address and mask follow from the loop's index
+//! and from carried values by pure operations alone, and when nothing in the loop writes global
+//! memory. With one stage more than copies in flight, one barrier per iteration is enough: it
+//! stands after the wait and before the copy, see [`barrier`](super::barrier). Cost: linear per
+//! loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 
-use super::{GpuTarget, LowerError, propagate};
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{
-    Attrs, BufferType, Builder, Function, Inst, IntCompare, IntPredicate, Opcode, Region, Scalar,
-    Type, Value, ValueData, ValueDef, Wait,
+    Attrs, BufferType, Builder, Effects, Function, Inst, InstData, IntCompare, IntPredicate, Loop,
+    Opcode, Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
 };
-use crate::layout::{LinearLayout, SwizzledSharedLayout};
 
-/// The first architecture with asynchronous copies.
-const ASYNC_COPIES: u32 = 80;
-/// The fewest bytes that one asynchronous copy of one thread moves.
-const MIN_COPY_BYTES: i64 = 4;
-/// The unit in which shared memory is read by the matrix units' loads.
-const CHUNK_BYTES: usize = 16;
-/// The bytes that all banks hold side by side.
-const LINE_BYTES: usize = 128;
+/// The smallest asynchronous copy of one thread, in bytes.
+const LEAST_COPY_BYTES: u32 = 4;
 
 /// Pipelines the loops of `func`.
-///
-/// # Errors
-/// When a buffer has no layout.
-pub fn pipeline(func: &mut Function, target: GpuTarget) -> Result<(), LowerError> {
-    if target.capability < ASYNC_COPIES {
-        return Ok(());
-    }
+pub fn pipeline(func: &mut Function) {
     let infos = AxisInfos::of(func);
-    let regions: Vec<Region> = func.regions.keys().collect();
-    for region in regions {
-        for inst in func.regions[region].insts.clone() {
-            if func.insts[inst].opcode == Opcode::For
-                && let Some(plan) = Plan::of(func, &infos, inst)
-            {
-                Rewriter { func, region, inst, plan }.rewrite()?;
+    pipeline_region(func, &infos, func.body);
+}
+
+fn pipeline_region(func: &mut Function, infos: &AxisInfos, region: Region) {
+    let insts = std::mem::take(&mut func.regions[region].insts);
+    for inst in insts {
+        match Plan::new(func, infos, inst) {
+            Some(plan) => plan.write(func, region),
+            None => {
+                func.regions[region].insts.push(inst);
+                for inner in func.insts[inst].regions.clone() {
+                    pipeline_region(func, infos, inner);
+                }
             }
         }
     }
-    Ok(())
 }
 
-/// One load to be made asynchronous.
-struct Copy {
+/// A load that is issued early.
+struct EarlyLoad {
     load: Inst,
-    /// Conversions to operand layouts that read it, with the permutation that lies between.
-    uses: Vec<(Inst, Option<SmallVec<[usize; 4]>>)>,
-    /// Permutations that have no user afterwards.
-    permutes: Vec<Inst>,
+    store: Inst,
+    alloc: Inst,
 }
 
-/// What pipelining one loop takes.
+/// What is to be done with one loop.
 struct Plan {
+    inst: Inst,
+    body: Region,
     stages: u32,
-    copies: Vec<Copy>,
-    /// Instructions of the body that compute addresses and masks, in order.
-    ahead: Vec<Inst>,
-    /// Loop-carried values that they depend on, by number.
+    loads: Vec<EarlyLoad>,
+    /// The instructions of the body that addresses and masks follow from, in order.
+    slice: Vec<Inst>,
+    /// The positions of carried values that they follow from.
     carried: Vec<usize>,
+    /// What the body yields.
+    yields: Vec<Value>,
 }
 
 impl Plan {
-    fn of(func: &Function, infos: &AxisInfos, inst: Inst) -> Option<Plan> {
+    /// The plan for `inst`; `None` when it is no loop with loads to issue early.
+    fn new(func: &Function, infos: &AxisInfos, inst: Inst) -> Option<Plan> {
         let data = &func.insts[inst];
-        let Attrs::Loop(attrs) = &data.attrs else { return None };
-        let stages = if attrs.stages > 0 { attrs.stages } else { func.options.num_stages };
-        let step = func.constant_bits(data.operand(2))?;
-        let upward = step != 0 && step < 1 << 31;
-        if stages < 2 || !upward {
+        let (Opcode::For, Attrs::Loop(Loop { stages, .. })) = (data.opcode, &data.attrs) else {
             return None;
-        }
+        };
+        let stages = if *stages == 0 { func.options.num_stages } else { *stages };
         let body = data.regions[0];
-        let copies = find_copies(func, infos, body);
-        if copies.is_empty() {
+        let insts = &func.regions[body].insts;
+        let is_innermost = insts.iter().all(|&inner| func.insts[inner].opcode != Opcode::For);
+        if stages < 2 || !is_innermost || writes_global(func, body) {
             return None;
         }
-        let mut slice = Slice { func, body, insts: FxHashSet::default(), carried: Vec::new() };
-        for copy in &copies {
-            let load = &func.insts[copy.load];
-            for value in load.uses().take(2) {
-                slice.add(value)?;
-            }
+        let yields = func.terminator(body)?.uses().collect();
+        let (loads, slice, carried) = (Vec::new(), Vec::new(), Vec::new());
+        let mut plan = Plan { inst, body, stages, loads, slice, carried, yields };
+        let mut slice = FxHashSet::default();
+        let mut carried = FxHashSet::default();
+        for &store in insts {
+            let Some(load) = early_load(func, insts, store) else { continue };
+            let sources = func.insts[load.load].uses().collect();
+            let wide = copy_bytes(func, infos, &load) >= LEAST_COPY_BYTES;
+            let Some(reached) = plan.backward_slice(func, sources).filter(|_| wide) else {
+                continue;
+            };
+            slice.extend(reached.insts);
+            carried.extend(reached.carried);
+            plan.loads.push(load);
         }
-        let Slice { insts, carried, .. } = slice;
-        let order = func.regions[body].insts.iter().copied();
-        let ahead = order.filter(|inst| insts.contains(inst)).collect();
-        Some(Plan { stages, copies, ahead, carried })
+        plan.slice = insts.iter().copied().filter(|inner| slice.contains(inner)).collect();
+        plan.carried = carried.into_iter().collect();
+        plan.carried.sort_unstable();
+        (!plan.loads.is_empty()).then_some(plan)
     }
-}
 
-/// The instructions of a loop body from which some values follow.
-struct Slice<'f> {
-    func: &'f Function,
-    body: Region,
-    insts: FxHashSet<Inst>,
-    carried: Vec<usize>,
-}
+    /// Writes the pipelined loop at the end of `region`.
+    fn write(self, func: &mut Function, region: Region) {
+        let data = func.insts[self.inst].clone();
+        let buffers: Vec<Value> =
+            self.loads.iter().map(|load| self.hoist_buffer(func, region, load)).collect();
+        let ahead = self.stages - 1;
+        let args = func.regions[self.body].args.clone();
+        let [lower, upper, step] = [0, 1, 2].map(|slot| data.operand(slot));
+        let mut carried: Vec<Value> = self.carried.iter().map(|&at| data.operand(3 + at)).collect();
+        let mut index = lower;
+        for iteration in 0..ahead {
+            let mut builder = Builder::new(func, region);
+            builder.set_loc(data.loc);
+            let stage = builder.int(Scalar::I32, iteration.into());
+            let limit = earlier(&mut builder, upper, step, iteration);
+            let exists = goes_on(&mut builder, lower, limit, step);
+            let mut values = FxHashMap::from_iter([(args[0], index)]);
+            values.extend(self.carried.iter().map(|&at| args[1 + at]).zip(carried));
+            carried = self.copy_iteration(func, region, &mut values, &buffers, stage, exists);
+            let mut builder = Builder::new(func, region);
+            builder.set_loc(data.loc);
+            index = builder.emit(Opcode::Add, &[index, step], Attrs::None);
+        }
+        let mut builder = Builder::new(func, region);
+        builder.set_loc(data.loc);
+        let first_stage = builder.int(Scalar::I32, 0);
+        let limit = earlier(&mut builder, upper, step, ahead);
+        self.write_body(func, &data, &buffers, limit);
+        let entering: Vec<Value> = carried.into_iter().chain([index, first_stage]).collect();
+        let types: Vec<Type> = entering.iter().map(|&value| func.ty(value).clone()).collect();
+        func.insts[self.inst].operands.extend(entering.into_iter().map(Some));
+        for ty in types {
+            let at = func.insts[self.inst].results.len() as u32;
+            let def = ValueDef::Result(self.inst, at);
+            let value = func.values.push(ValueData { ty, def, name: None });
+            func.insts[self.inst].results.push(value);
+        }
+        func.regions[region].insts.push(self.inst);
+        let mut builder = Builder::new(func, region);
+        builder.set_loc(data.loc);
+        builder.emit_inst(Opcode::AsyncWait, [], Wait { pending: 0 }, [Type::Token], []);
+    }
 
-impl Slice<'_> {
-    /// Adds what `value` follows from; `None` when that is more than pure instructions.
-    fn add(&mut self, value: Value) -> Option<()> {
-        match self.func.values[value].def {
-            ValueDef::Argument(region, number) if region == self.body && number > 0 => {
-                let number = number as usize - 1;
-                if !self.carried.contains(&number) {
-                    self.carried.push(number);
-                    let end = self.func.terminator(self.body)?;
-                    self.add(end.operand(number))?;
-                }
+    /// Allocates the stages of a load's buffer in front of the loop.
+    fn hoist_buffer(&self, func: &mut Function, region: Region, load: &EarlyLoad) -> Value {
+        let data = &func.insts[load.alloc];
+        let (loc, ty) = (data.loc, func.ty(data.result()).clone());
+        let ty = match ty {
+            Type::Buffer(buffer) => Type::Buffer(BufferType { stages: self.stages, ..buffer }),
+            other => other,
+        };
+        let mut builder = Builder::new(func, region);
+        builder.set_loc(loc);
+        builder.emit_typed(Opcode::LocalAlloc, &[], Attrs::None, ty)
+    }
+
+    /// Writes the copies of one iteration into `stage`, if it `exists`: `values` maps the loop's
+    /// arguments to what they are in that iteration. Returns the carried values of the next one.
+    fn copy_iteration(
+        &self,
+        func: &mut Function,
+        region: Region,
+        values: &mut FxHashMap<Value, Value>,
+        buffers: &[Value],
+        stage: Value,
+        exists: Value,
+    ) -> Vec<Value> {
+        for &inst in &self.slice {
+            copy_inst(func, region, inst, values);
+        }
+        let mapped = |values: &FxHashMap<Value, Value>, value: Value| {
+            values.get(&value).copied().unwrap_or(value)
+        };
+        let mut tokens = Vec::with_capacity(buffers.len());
+        for (load, &buffer) in self.loads.iter().zip(buffers) {
+            let data = func.insts[load.load].clone();
+            let ptr = mapped(values, data.operand(0));
+            let own = data.operand_opt(1).map(|mask| mapped(values, mask));
+            let mask_ty = func.ty(ptr).with_elem(Scalar::I1);
+            let stage_ty = one_stage(func.ty(buffer));
+            let mut builder = Builder::new(func, region);
+            builder.set_loc(data.loc);
+            let mut mask = builder.emit_typed(Opcode::Splat, &[exists], Attrs::None, mask_ty);
+            if let Some(own) = own {
+                mask = builder.emit(Opcode::And, &[own, mask], Attrs::None);
             }
-            ValueDef::Argument(..) => {}
-            ValueDef::Result(inst, _) => {
-                let inside = self.func.regions[self.body].insts.contains(&inst);
-                if inside && self.insts.insert(inst) {
-                    let data = &self.func.insts[inst];
-                    if !data.opcode.is_pure() || !data.regions.is_empty() {
+            let place =
+                builder.emit_typed(Opcode::LocalStage, &[buffer, stage], Attrs::None, stage_ty);
+            let operands = [ptr, place, mask];
+            let copy = builder.emit_typed(Opcode::AsyncCopy, &operands, data.attrs, Type::Token);
+            tokens.push(copy);
+        }
+        let mut builder = Builder::new(func, region);
+        let loc = builder.func.insts[self.inst].loc;
+        builder.set_loc(loc);
+        builder.emit_typed(Opcode::AsyncCommit, &tokens, Attrs::None, Type::Token);
+        self.carried.iter().map(|&at| mapped(values, self.yields[at])).collect()
+    }
+
+    /// What `sources` follow from within the body; `None` when something there is not pure.
+    fn backward_slice(&self, func: &Function, sources: Vec<Value>) -> Option<Slice> {
+        let mut slice = Slice::default();
+        let mut waiting = sources;
+        let mut seen = FxHashSet::default();
+        while let Some(value) = waiting.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match func.values[value].def {
+                ValueDef::Argument(region, at) if region == self.body && at > 0 => {
+                    slice.carried.insert(at as usize - 1);
+                    waiting.push(self.yields[at as usize - 1]);
+                }
+                ValueDef::Argument(..) => {}
+                ValueDef::Result(inst, _) if func.regions[self.body].insts.contains(&inst) => {
+                    let data = &func.insts[inst];
+                    if !data.opcode.is_pure() {
                         return None;
                     }
-                    for operand in data.uses() {
-                        self.add(operand)?;
-                    }
+                    slice.insts.insert(inst);
+                    waiting.extend(data.uses());
                 }
+                ValueDef::Result(..) => {}
             }
         }
-        Some(())
+        Some(slice)
+    }
+
+    /// Rewrites the loop's body: the carried values of the iteration that is copied, its index and
+    /// the stage that is read become arguments.
+    fn write_body(&self, func: &mut Function, data: &InstData, buffers: &[Value], limit: Value) {
+        let step = data.operand(2);
+        let args = func.regions[self.body].args.clone();
+        let mut insts = std::mem::take(&mut func.regions[self.body].insts);
+        let end = insts.pop().expect("invariant: a verified region has a terminator");
+        let mut values = FxHashMap::default();
+        for &at in &self.carried {
+            let ty = func.ty(args[1 + at]).clone();
+            values.insert(args[1 + at], func.add_argument(self.body, ty));
+        }
+        let index = func.add_argument(self.body, func.ty(args[0]).clone());
+        values.insert(args[0], index);
+        let stage = func.add_argument(self.body, Type::scalar(Scalar::I32));
+
+        let mut builder = Builder::new(func, self.body);
+        builder.set_loc(data.loc);
+        let wait = Wait { pending: self.stages - 2 };
+        builder.emit_inst(Opcode::AsyncWait, [], wait, [Type::Token], []);
+        let exists = goes_on(&mut builder, args[0], limit, step);
+        let free = neighbor_stage(&mut builder, stage, Direction::Back, self.stages);
+        let mut next = self.copy_iteration(func, self.body, &mut values, buffers, free, exists);
+        let mut builder = Builder::new(func, self.body);
+        builder.set_loc(data.loc);
+        next.push(builder.emit(Opcode::Add, &[index, step], Attrs::None));
+        let gone: FxHashSet<Inst> =
+            self.loads.iter().flat_map(|load| [load.load, load.store, load.alloc]).collect();
+        insts.retain(|inst| !gone.contains(inst));
+        insts.push(end);
+        let used = used_values(func, &insts);
+        let mut replaced = FxHashMap::default();
+        for (load, &buffer) in self.loads.iter().zip(buffers) {
+            read_stage(func, self.body, load, buffer, stage, &used, &mut replaced);
+        }
+        insts.pop();
+        func.regions[self.body].insts.extend(insts);
+        let mut builder = Builder::new(func, self.body);
+        builder.set_loc(data.loc);
+        next.push(neighbor_stage(&mut builder, stage, Direction::Forward, self.stages));
+        func.insts[end].operands.extend(next.into_iter().map(Some));
+        func.regions[self.body].insts.push(end);
+        for inst in func.walk_from(self.body) {
+            for operand in func.insts[inst].operands.iter_mut().flatten() {
+                *operand = *replaced.get(operand).unwrap_or(operand);
+            }
+        }
     }
 }
 
-/// Loads of `body` that only matrix products read.
-fn find_copies(func: &Function, infos: &AxisInfos, body: Region) -> Vec<Copy> {
-    let insts = &func.regions[body].insts;
-    let mut users: FxHashMap<Value, Vec<Inst>> = FxHashMap::default();
-    for inst in func.walk() {
-        for value in func.insts[inst].uses() {
-            users.entry(value).or_default().push(inst);
-        }
+/// What addresses and masks follow from.
+#[derive(Default)]
+struct Slice {
+    insts: FxHashSet<Inst>,
+    carried: FxHashSet<usize>,
+}
+
+/// Writes what takes the place of a load's buffer, and of its tile if that is `used` too.
+fn read_stage(
+    func: &mut Function,
+    body: Region,
+    load: &EarlyLoad,
+    buffer: Value,
+    stage: Value,
+    used: &FxHashSet<Value>,
+    replaced: &mut FxHashMap<Value, Value>,
+) {
+    let (loc, tile) = (func.insts[load.load].loc, func.insts[load.load].result());
+    let old_buffer = func.insts[load.alloc].result();
+    let (stage_ty, tile_ty) = (one_stage(func.ty(buffer)), func.ty(tile).clone());
+    let mut builder = Builder::new(func, body);
+    builder.set_loc(loc);
+    let place = builder.emit_typed(Opcode::LocalStage, &[buffer, stage], Attrs::None, stage_ty);
+    replaced.insert(old_buffer, place);
+    if used.contains(&tile) {
+        let loaded = builder.emit_typed(Opcode::LocalLoad, &[place], Attrs::None, tile_ty);
+        replaced.insert(tile, loaded);
     }
-    let is_operand = |value: Value| {
-        let all = users.get(&value).map_or(&[][..], Vec::as_slice);
-        all.iter().all(|&user| {
-            let data = &func.insts[user];
-            data.opcode == Opcode::Dot
-                && data.operand_opt(2) != Some(value)
-                && insts.contains(&user)
-        })
+}
+
+/// The load whose tile `store` puts into a buffer of its own, if all three are among `insts` and
+/// the load can be a copy: what is masked off is zero.
+fn early_load(func: &Function, insts: &[Inst], store: Inst) -> Option<EarlyLoad> {
+    let data = &func.insts[store];
+    if data.opcode != Opcode::LocalStore {
+        return None;
+    }
+    let defined_by = |value: Value, opcode: Opcode| match func.values[value].def {
+        ValueDef::Result(inst, _) if func.insts[inst].opcode == opcode => {
+            insts.contains(&inst).then_some(inst)
+        }
+        _ => None,
     };
-    let mut copies = Vec::new();
-    for &inst in insts {
-        let data = &func.insts[inst];
-        if data.opcode != Opcode::Load || !can_copy(func, infos, inst) {
-            continue;
-        }
-        let (mut uses, mut permutes) = (Vec::new(), Vec::new());
-        let mut fits = true;
-        for &user in users.get(&data.result()).map_or(&[][..], Vec::as_slice) {
-            let reader = &func.insts[user];
-            match (reader.opcode, &reader.attrs) {
-                (Opcode::ConvertLayout, _) => uses.push((user, None)),
-                (Opcode::Permute, Attrs::Order(order)) => {
-                    let order: SmallVec<[usize; 4]> =
-                        order.order.iter().map(|&axis| axis as usize).collect();
-                    for &next in users.get(&reader.result()).map_or(&[][..], Vec::as_slice) {
-                        fits &= func.insts[next].opcode == Opcode::ConvertLayout;
-                        uses.push((next, Some(order.clone())));
-                    }
-                    permutes.push(user);
-                }
-                _ => fits = false,
-            }
-        }
-        let all_operands = uses.iter().all(|(user, _)| is_operand(func.insts[*user].result()));
-        if fits && all_operands && !uses.is_empty() {
-            copies.push(Copy { load: inst, uses, permutes });
-        }
-    }
-    copies
+    let alloc = defined_by(data.operand(0), Opcode::LocalAlloc)?;
+    let load = defined_by(data.operand(1), Opcode::Load)?;
+    let loaded = &func.insts[load];
+    let other = loaded.operand_opt(2);
+    let is_zero = other.is_none_or(|other| func.constant_bits(other) == Some(0));
+    let volatile = matches!(&loaded.attrs, Attrs::LoadHints(hints) if hints.volatile);
+    (is_zero && !volatile).then_some(EarlyLoad { load, store, alloc })
 }
 
-/// Whether each thread's share of a load consists of runs that `cp.async` can move.
-fn can_copy(func: &Function, infos: &AxisInfos, load: Inst) -> bool {
-    let data = &func.insts[load];
-    let Attrs::LoadHints(hints) = &data.attrs else { return false };
-    let (Some(layout), Some(elem)) =
-        (func.ty(data.result()).layout(), func.ty(data.result()).elem())
+/// The bytes that one thread can copy at a time.
+fn copy_bytes(func: &Function, infos: &AxisInfos, load: &EarlyLoad) -> u32 {
+    let data = &func.insts[load.load];
+    let ptr = data.operand(0);
+    let buffer = func.ty(func.insts[load.alloc].result());
+    let (Some(elem), Some(tile), Some(buffer)) =
+        (buffer.elem(), func.ty(ptr).layout(), buffer.layout())
     else {
-        return false;
+        return 0;
     };
-    let zero_fill = data.operand_opt(2).is_none_or(|other| func.constant_bits(other) == Some(0));
-    if hints.volatile || !zero_fill || func.ty(data.result()).shape().len() < 2 {
-        return false;
-    }
-    let layout = &func.layouts[layout];
-    let bytes = i64::from(elem.bits().div_ceil(8));
-    let info = infos.get(func, data.operand(0));
+    let bytes = elem.bits().div_ceil(8);
+    let (layout, buffer) = (&func.layouts[tile], &func.layouts[buffer]);
+    let Some((shared, _)) = layout.shared_access(buffer, bytes as usize) else { return 0 };
+    let info = infos.get(func, ptr);
     let mask = data.operand_opt(1).map(|mask| infos.get(func, mask));
-    (0..info.rank()).any(|axis| {
-        let aligned = info.divisibility[axis] / bytes;
-        let mut run = info.contiguity[axis].min(aligned);
-        run = run.min(layout.contiguous_per_thread(axis) as i64);
-        if let Some(mask) = &mask {
-            run = run.min(mask.constancy[axis]);
-        }
-        run * bytes >= MIN_COPY_BYTES
+    let axes = 0..layout.rank();
+    let elements = axes.map(|axis| {
+        let aligned = (info.divisibility[axis] / i64::from(bytes)).max(1);
+        let known = info.contiguity[axis].min(aligned);
+        let known = mask.as_ref().map_or(known, |mask| known.min(mask.constancy[axis]));
+        let bits = layout.vector_bits(axis);
+        let both = bits.iter().zip(&shared).take_while(|(global, shared)| global == shared);
+        known.min(1 << both.count()) as u32
+    });
+    elements.max().unwrap_or(1) * bytes
+}
+
+/// Whether something in `region` writes global memory or could.
+fn writes_global(func: &Function, region: Region) -> bool {
+    func.walk_from(region).into_iter().any(|inst| {
+        let opcode = func.insts[inst].opcode;
+        let is_local = matches!(
+            opcode,
+            Opcode::LocalAlloc
+                | Opcode::LocalStore
+                | Opcode::Assume
+                | Opcode::DevicePrint
+                | Opcode::DeviceAssert
+        );
+        opcode.info().effects == Effects::Write && !is_local
     })
 }
 
-/// Buffers whose rows of chunks are permuted so that eight rows of one column of chunks lie in
-/// different banks.
-fn buffer_layout(
-    func: &Function,
-    load: Inst,
-) -> Result<Option<(LinearLayout, SmallVec<[u32; 4]>)>, LowerError> {
-    let ty = func.ty(func.insts[load].result());
-    let (Some(id), Some(elem)) = (ty.layout(), ty.elem()) else { return Ok(None) };
-    let layout = &func.layouts[id];
-    let shape = propagate::extents(ty.shape());
-    let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    order.sort_by_key(|&axis| std::cmp::Reverse(layout.contiguous_per_thread(axis)));
-    let bytes = elem.bits().div_ceil(8) as usize;
-    let row_bytes = shape[order[0]] * bytes;
-    let chunks = (row_bytes / CHUNK_BYTES).max(1);
-    let per_phase = (LINE_BYTES / row_bytes).max(1);
-    let max_phase = (LINE_BYTES / CHUNK_BYTES / per_phase).clamp(1, chunks);
-    let vec = (CHUNK_BYTES / bytes).max(1);
-    let swizzled = SwizzledSharedLayout { vec, per_phase, max_phase, order };
-    Ok(Some((swizzled.to_linear(&shape)?, ty.shape().into())))
+/// Every value that `insts` and what is inside them use.
+fn used_values(func: &Function, insts: &[Inst]) -> FxHashSet<Value> {
+    let mut used = FxHashSet::default();
+    for &inst in insts {
+        used.extend(func.insts[inst].uses());
+        for &region in &func.insts[inst].regions {
+            let inner = func.walk_from(region);
+            used.extend(inner.into_iter().flat_map(|inst| func.insts[inst].uses()));
+        }
+    }
+    used
 }
 
-/// Rewrites one loop.
-struct Rewriter<'f> {
-    func: &'f mut Function,
-    /// The region that holds the loop.
+/// Copies a pure instruction to the end of `region`, with its operands as `values` maps them.
+fn copy_inst(
+    func: &mut Function,
     region: Region,
     inst: Inst,
-    plan: Plan,
+    values: &mut FxHashMap<Value, Value>,
+) {
+    let data = func.insts[inst].clone();
+    let operands: Vec<Option<Value>> = data
+        .operands
+        .iter()
+        .map(|operand| operand.map(|value| values.get(&value).copied().unwrap_or(value)))
+        .collect();
+    let types: Vec<Type> = data.results.iter().map(|&value| func.ty(value).clone()).collect();
+    let mut builder = Builder::new(func, region);
+    builder.set_loc(data.loc);
+    let copy = builder.emit_inst(data.opcode, operands, data.attrs, types, []);
+    let results = func.insts[copy].results.clone();
+    values.extend(data.results.into_iter().zip(results));
 }
 
-type Map = FxHashMap<Value, Value>;
-
-impl Rewriter<'_> {
-    fn rewrite(mut self) -> Result<(), LowerError> {
-        let tail = self.split_off_tail();
-        let buffers = self.allocate()?;
-        let data = self.func.insts[self.inst].clone();
-        let body = data.regions[0];
-        let [lower, upper, step] = [0, 1, 2].map(|slot| data.operand(slot));
-        let index = self.func.regions[body].args[0];
-        let index_ty = self.func.ty(index).number().unwrap_or(Scalar::I32);
-        let depth = self.plan.stages - 1;
-        let ends: Vec<Value> =
-            self.func.terminator(body).map(|end| end.uses().collect()).unwrap_or_default();
-        let carried = self.plan.carried.clone();
-        let args: Vec<Value> =
-            carried.iter().map(|&number| self.func.regions[body].args[number + 1]).collect();
-
-        let mut current: Vec<Value> =
-            carried.iter().map(|&number| data.operand(number + 3)).collect();
-        for stage in 0..depth {
-            let at = self.offset_index(self.region, (lower, step), index_ty, stage);
-            let slot = self.constant(self.region, Scalar::I32, stage.into());
-            let exists = self.compare(self.region, at, upper);
-            let mut map: Map = args.iter().copied().zip(current.iter().copied()).collect();
-            map.insert(index, at);
-            self.copy_instance(self.region, &mut map, &buffers, slot, exists);
-            current = carried.iter().map(|&number| mapped(&map, ends[number])).collect();
-        }
-
-        let first_read = self.constant(self.region, Scalar::I32, 0);
-        let first_write = self.constant(self.region, Scalar::I32, depth.into());
-        let mut inits = current;
-        inits.extend([first_read, first_write]);
-        let new_args = self.extend_loop(&inits);
-        self.func.regions[self.region].insts.push(self.inst);
-        self.rewrite_body(body, &args, &new_args, &ends, &buffers)?;
-        self.drain(self.region, 0);
-        self.func.regions[self.region].insts.extend(tail);
-        Ok(())
-    }
-
-    /// Takes the loop and what follows it out of its region; returns what follows.
-    fn split_off_tail(&mut self) -> Vec<Inst> {
-        let insts = &mut self.func.regions[self.region].insts;
-        let at = insts.iter().position(|&inst| inst == self.inst).unwrap_or(insts.len());
-        let mut tail = insts.split_off(at);
-        tail.remove(0);
-        tail
-    }
-
-    fn builder(&mut self, region: Region) -> Builder<'_> {
-        let loc = self.func.insts[self.inst].loc;
-        let mut builder = Builder::new(self.func, region);
-        builder.set_loc(loc);
-        builder
-    }
-
-    fn constant(&mut self, region: Region, scalar: Scalar, value: i64) -> Value {
-        self.builder(region).int(scalar, value.into())
-    }
-
-    fn allocate(&mut self) -> Result<Vec<Value>, LowerError> {
-        let mut buffers = Vec::new();
-        let loads: Vec<Inst> = self.plan.copies.iter().map(|copy| copy.load).collect();
-        for load in loads {
-            let Some((layout, shape)) = buffer_layout(self.func, load)? else { continue };
-            let Some(elem) = self.func.ty(self.func.insts[load].result()).elem() else { continue };
-            let layout = self.func.intern_layout(layout);
-            let stages = self.plan.stages;
-            let ty = Type::Buffer(BufferType { elem, shape, stages, layout });
-            let buffer =
-                self.builder(self.region).emit_typed(Opcode::LocalAlloc, &[], Attrs::None, ty);
-            buffers.push(buffer);
-        }
-        Ok(buffers)
-    }
-
-    /// `start + step * count` in the type of the loop's index.
-    fn offset_index(
-        &mut self,
-        region: Region,
-        (start, step): (Value, Value),
-        scalar: Scalar,
-        count: u32,
-    ) -> Value {
-        if count == 0 {
-            return start;
-        }
-        let mut builder = self.builder(region);
-        let count = builder.int(scalar, count.into());
-        let distance = builder.emit(Opcode::Mul, &[step, count], Attrs::None);
-        builder.emit(Opcode::Add, &[start, distance], Attrs::None)
-    }
-
-    fn compare(&mut self, region: Region, index: Value, upper: Value) -> Value {
-        let attrs = IntCompare { predicate: IntPredicate::Slt };
-        self.builder(region).emit(Opcode::Cmp, &[index, upper], attrs)
-    }
-
-    /// One instance of the address computation under `map`, and the copies that use it.
-    fn copy_instance(
-        &mut self,
-        region: Region,
-        map: &mut Map,
-        buffers: &[Value],
-        slot: Value,
-        exists: Value,
-    ) {
-        for inst in self.plan.ahead.clone() {
-            self.clone_inst(region, inst, map);
-        }
-        let mut tokens = Vec::new();
-        let loads: Vec<Inst> = self.plan.copies.iter().map(|copy| copy.load).collect();
-        for (load, &buffer) in loads.into_iter().zip(buffers) {
-            let data = self.func.insts[load].clone();
-            let ptr = mapped(map, data.operand(0));
-            let mask_ty = self.func.ty(ptr).with_elem(Scalar::I1);
-            let view = self.view(region, buffer, slot, None);
-            let mut builder = self.builder(region);
-            builder.set_loc(data.loc);
-            let mut mask = builder.emit_typed(Opcode::Splat, &[exists], Attrs::None, mask_ty);
-            if let Some(own) = data.operand_opt(1) {
-                mask = builder.emit(Opcode::And, &[mask, mapped(map, own)], Attrs::None);
-            }
-            let Attrs::LoadHints(hints) = data.attrs else { continue };
-            let operands = [ptr, view, mask];
-            tokens.push(builder.emit_typed(Opcode::AsyncCopy, &operands, hints, Type::Token));
-        }
-        self.builder(region).emit_typed(Opcode::AsyncCommit, &tokens, Attrs::None, Type::Token);
-    }
-
-    fn clone_inst(&mut self, region: Region, inst: Inst, map: &mut Map) {
-        let data = self.func.insts[inst].clone();
-        let operands: Vec<Option<Value>> =
-            data.operands.iter().map(|operand| operand.map(|value| mapped(map, value))).collect();
-        let types: Vec<Type> =
-            data.results.iter().map(|&result| self.func.ty(result).clone()).collect();
-        let mut builder = self.builder(region);
-        builder.set_loc(data.loc);
-        let new = builder.emit_inst(data.opcode, operands, data.attrs, types, []);
-        let results = self.func.insts[new].results.clone();
-        map.extend(data.results.iter().copied().zip(results));
-    }
-
-    /// One stage of a buffer, with its axes permuted.
-    fn view(
-        &mut self,
-        region: Region,
-        buffer: Value,
-        slot: Value,
-        order: Option<(&[usize], LinearLayout)>,
-    ) -> Value {
-        let Type::Buffer(mut ty) = self.func.ty(buffer).clone() else { return buffer };
-        ty.stages = 1;
-        if let Some((order, layout)) = order {
-            ty.shape = order.iter().map(|&axis| ty.shape[axis]).collect();
-            ty.layout = self.func.intern_layout(layout);
-        }
-        let operands = [buffer, slot];
-        self.builder(region).emit_typed(
-            Opcode::LocalStage,
-            &operands,
-            Attrs::None,
-            Type::Buffer(ty),
-        )
-    }
-
-    /// Adds carried values to the loop; returns the arguments of the body for them.
-    fn extend_loop(&mut self, inits: &[Value]) -> Vec<Value> {
-        let body = self.func.insts[self.inst].regions[0];
-        let mut args = Vec::new();
-        for &init in inits {
-            let ty = self.func.ty(init).clone();
-            args.push(self.func.add_argument(body, ty.clone()));
-            let number = self.func.insts[self.inst].results.len() as u32;
-            let def = ValueDef::Result(self.inst, number);
-            let result = self.func.values.push(ValueData { ty, def, name: None });
-            let data = &mut self.func.insts[self.inst];
-            data.results.push(result);
-            data.operands.push(Some(init));
-        }
-        args
-    }
-
-    fn rewrite_body(
-        &mut self,
-        body: Region,
-        args: &[Value],
-        new_args: &[Value],
-        ends: &[Value],
-        buffers: &[Value],
-    ) -> Result<(), LowerError> {
-        let old = std::mem::take(&mut self.func.regions[body].insts);
-        let data = self.func.insts[self.inst].clone();
-        let index = self.func.regions[body].args[0];
-        let scalar = self.func.ty(index).number().unwrap_or(Scalar::I32);
-        let depth = self.plan.stages - 1;
-        let (ahead_args, slots) = new_args.split_at(args.len());
-        let (read, write) = (slots[0], slots[1]);
-
-        self.drain(body, depth - 1);
-        let at = self.offset_index(body, (index, data.operand(2)), scalar, depth);
-        let exists = self.compare(body, at, data.operand(1));
-        let mut map: Map = args.iter().copied().zip(ahead_args.iter().copied()).collect();
-        map.insert(index, at);
-        self.copy_instance(body, &mut map, buffers, write, exists);
-        self.read_buffers(body, buffers, read)?;
-
-        let converted: FxHashSet<Inst> = self
-            .plan
-            .copies
-            .iter()
-            .flat_map(|copy| {
-                let users = copy.uses.iter().map(|(user, _)| *user);
-                users.chain(copy.permutes.iter().copied()).chain([copy.load])
-            })
-            .collect();
-        let (&end, rest) = old.split_last().expect("invariant: a verified body has a terminator");
-        let kept = rest.iter().copied().filter(|inst| !converted.contains(inst));
-        self.func.regions[body].insts.extend(kept);
-        let numbers = self.plan.carried.clone();
-        let mut next: Vec<Value> =
-            numbers.iter().map(|&number| mapped(&map, ends[number])).collect();
-        next.extend([self.next_slot(body, read), self.next_slot(body, write)]);
-        self.func.insts[end].operands.extend(next.into_iter().map(Some));
-        self.func.regions[body].insts.push(end);
-        Ok(())
-    }
-
-    /// Turns the conversions of the loads into reads of the buffers.
-    fn read_buffers(
-        &mut self,
-        body: Region,
-        buffers: &[Value],
-        slot: Value,
-    ) -> Result<(), LowerError> {
-        for (at, &buffer) in buffers.iter().enumerate() {
-            for (user, order) in self.plan.copies[at].uses.clone() {
-                let layout = self.func.ty(buffer).layout().map(|id| self.func.layouts[id].clone());
-                let permuted = match (&order, layout) {
-                    (Some(order), Some(layout)) => Some((&order[..], layout.transpose(order)?)),
-                    _ => None,
-                };
-                let view = self.view(body, buffer, slot, permuted);
-                let data = &mut self.func.insts[user];
-                data.opcode = Opcode::LocalLoad;
-                data.operands = SmallVec::from_slice(&[Some(view)]);
-                self.func.regions[body].insts.push(user);
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until at most `pending` groups of copies are unfinished, for all threads.
-    fn drain(&mut self, region: Region, pending: u32) {
-        let mut builder = self.builder(region);
-        builder.emit_typed(Opcode::AsyncWait, &[], Wait { pending }, Type::Token);
-        builder.emit_effect(Opcode::Barrier, [], Attrs::None);
-    }
-
-    fn next_slot(&mut self, region: Region, slot: Value) -> Value {
-        let stages = self.plan.stages;
-        let mut builder = self.builder(region);
-        let one = builder.int(Scalar::I32, 1);
-        let count = builder.int(Scalar::I32, stages.into());
-        let zero = builder.constant(Type::scalar(Scalar::I32), 0);
-        let next = builder.emit(Opcode::Add, &[slot, one], Attrs::None);
-        let equal = IntCompare { predicate: IntPredicate::Eq };
-        let wraps = builder.emit(Opcode::Cmp, &[next, count], equal);
-        builder.emit(Opcode::Select, &[wraps, zero, next], Attrs::None)
+/// The type of one stage of a buffer.
+fn one_stage(ty: &Type) -> Type {
+    match ty {
+        Type::Buffer(buffer) => Type::Buffer(BufferType { stages: 1, ..buffer.clone() }),
+        other => other.clone(),
     }
 }
 
-fn mapped(map: &Map, value: Value) -> Value {
-    *map.get(&value).unwrap_or(&value)
+/// `upper - iterations * step`: an index below it has `iterations` more iterations after it.
+fn earlier(builder: &mut Builder<'_>, upper: Value, step: Value, iterations: u32) -> Value {
+    if iterations == 0 {
+        return upper;
+    }
+    let scalar = builder.func.ty(step).number().unwrap_or(Scalar::I32);
+    let count = builder.int(scalar, iterations.into());
+    let distance = builder.emit(Opcode::Mul, &[step, count], Attrs::None);
+    builder.emit(Opcode::Sub, &[upper, distance], Attrs::None)
+}
+
+/// Whether an iteration with `index` exists in a loop to `limit`: the direction is that of the
+/// step's sign, upward when it is not known.
+fn goes_on(builder: &mut Builder<'_>, index: Value, limit: Value, step: Value) -> Value {
+    let bits = builder.func.ty(step).number().map_or(32, Scalar::bits);
+    let is_negative =
+        builder.func.constant_bits(step).is_some_and(|value| value >> (bits - 1) & 1 == 1);
+    let predicate = if is_negative { IntPredicate::Sgt } else { IntPredicate::Slt };
+    builder.emit(Opcode::Cmp, &[index, limit], IntCompare { predicate })
+}
+
+enum Direction {
+    Back,
+    Forward,
+}
+
+/// The stage before or after `stage`, around the ring of `stages`.
+fn neighbor_stage(
+    builder: &mut Builder<'_>,
+    stage: Value,
+    direction: Direction,
+    stages: u32,
+) -> Value {
+    let last = i128::from(stages - 1);
+    let (end, wrapped, step) = match direction {
+        Direction::Back => (0, last, -1),
+        Direction::Forward => (last, 0, 1),
+    };
+    let [end, wrapped, step] = [end, wrapped, step].map(|value| builder.int(Scalar::I32, value));
+    let predicate = IntPredicate::Eq;
+    let at_end = builder.emit(Opcode::Cmp, &[stage, end], IntCompare { predicate });
+    let moved = builder.emit(Opcode::Add, &[stage, step], Attrs::None);
+    builder.emit(Opcode::Select, &[at_end, wrapped, moved], Attrs::None)
 }

@@ -1,12 +1,17 @@
 //! Matrix products: which instruction computes them, and the layouts that it asks for.
+//!
+//! In: a product of a verified tile-level function. Out: `mma.sync` where the target's matrix units
+//! take the element types and the shape fills an instruction, else multiply-adds; and the layouts
+//! of the accumulator and of what each thread needs of the operands. The accumulator keeps its
+//! layout through loops and element-wise work. Cost: linear in the function per product, to see
+//! which products feed each other.
 
+use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
 use super::{GpuTarget, LANES, LowerError, propagate};
-use crate::ir::{Attrs, DotPrecision, Function, InstData, Opcode, Scalar};
-use crate::layout::{
-    BlockedLayout, Dim, DotOperandLayout, LayoutError, LinearLayout, MmaLayout, MmaVersion,
-};
+use crate::ir::{Attrs, DotPrecision, Effects, Function, InstData, Opcode, Scalar, Value};
+use crate::layout::{BlockedLayout, LayoutError, LinearLayout, MmaLayout, MmaVersion};
 
 /// What computes a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,33 +38,36 @@ pub struct ProductLayouts {
 
 /// What computes the product `data` on `target`.
 pub fn kind(func: &Function, data: &InstData, target: GpuTarget) -> ProductKind {
-    let lhs = func.ty(data.operand(0));
-    let rhs = func.ty(data.operand(1));
-    let shape = func.ty(data.result()).shape();
-    let rank = shape.len();
-    let (m, n) = (shape[rank - 2], shape[rank - 1]);
-    let k = lhs.shape()[rank - 1];
+    let number = |slot: usize| func.ty(data.operand(slot)).number();
+    let (Some(left), Some(right)) = (number(0), number(1)) else {
+        return ProductKind::MultiplyAdd;
+    };
     let precision = match &data.attrs {
         Attrs::Dot(dot) => dot.precision,
         _ => DotPrecision::Tf32,
     };
-    let k_width = match (lhs.number(), rhs.number()) {
-        (Some(Scalar::F16), Some(Scalar::F16)) | (Some(Scalar::BF16), Some(Scalar::BF16)) => 2,
-        (Some(Scalar::F32), Some(Scalar::F32)) if precision == DotPrecision::Tf32 => 1,
-        (Some(Scalar::I8), Some(Scalar::I8)) => 4,
-        (Some(Scalar::F8E5 | Scalar::F8E4NV), Some(Scalar::F8E5 | Scalar::F8E4NV))
-            if target.capability >= 89 =>
-        {
-            4
+    let is_fp8 = |scalar| matches!(scalar, Scalar::F8E5 | Scalar::F8E4NV);
+    let has_units = match (left, right) {
+        (Scalar::F16, Scalar::F16) | (Scalar::BF16, Scalar::BF16) | (Scalar::I8, Scalar::I8) => {
+            true
         }
-        _ => return ProductKind::MultiplyAdd,
+        (Scalar::F32, Scalar::F32) => precision == DotPrecision::Tf32,
+        (left, right) => is_fp8(left) && is_fp8(right) && target.capability >= 89,
     };
-    let fits = m >= 16 && n >= 8 && k as usize >= 8 * k_width;
-    if target.capability >= 80 && fits {
-        ProductKind::Mma { k_width }
+    if has_units && fits_units(func, data, target) {
+        ProductKind::Mma { k_width: k_width(left) }
     } else {
         ProductKind::MultiplyAdd
     }
+}
+
+/// Whether the target has matrix units and the product's shape fills one instruction.
+pub(super) fn fits_units(func: &Function, data: &InstData, target: GpuTarget) -> bool {
+    let lhs = func.ty(data.operand(0));
+    let (Some(scalar), [.., m, k]) = (lhs.number(), lhs.shape()) else { return false };
+    let n = func.ty(data.result()).shape().last().copied().unwrap_or(1);
+    let steps = *k as usize / (8 * k_width(scalar));
+    target.capability >= 80 && *m >= 16 && n >= 8 && steps >= 1
 }
 
 /// The layouts of the product `data`.
@@ -72,42 +80,76 @@ pub fn layouts(
     target: GpuTarget,
 ) -> Result<ProductLayouts, LowerError> {
     let shape = propagate::extents(func.ty(data.result()).shape());
-    let lhs_shape = propagate::extents(func.ty(data.operand(0)).shape());
-    let rhs_shape = propagate::extents(func.ty(data.operand(1)).shape());
-    match kind(func, data, target) {
+    let depth = func.ty(data.operand(0)).shape().last().copied().unwrap_or(1) as usize;
+    let (acc, operand): (_, [LinearLayout; 2]) = match kind(func, data, target) {
         ProductKind::Mma { k_width } => {
-            let parent = mma(func, &shape)?;
-            let operand = |operand: usize, shape: &[usize]| {
-                DotOperandLayout { operand, parent: parent.clone(), k_width }.to_linear(shape)
-            };
-            Ok(ProductLayouts {
-                lhs: operand(0, &lhs_shape)?,
-                rhs: operand(1, &rhs_shape)?,
-                acc: parent.to_linear(&shape)?,
-            })
+            let acc = mma(func, data, &shape)?.to_linear(&shape)?;
+            let [lhs, rhs] = [0, 1].map(|operand| acc.mma_operand(operand, k_width, depth));
+            (acc, [lhs?, rhs?])
         }
         ProductKind::MultiplyAdd => {
             let acc = square(func, &shape)?;
-            let rank = shape.len();
-            Ok(ProductLayouts {
-                lhs: whole_axis(&acc, rank - 1, lhs_shape[rank - 1])?,
-                rhs: whole_axis(&acc, rank - 2, rhs_shape[rank - 2])?,
-                acc,
-            })
+            let [lhs, rhs] = [0, 1].map(|operand| acc.multiply_add_operand(operand, depth));
+            (acc, [lhs?, rhs?])
         }
-    }
+    };
+    let [lhs, rhs] = operand;
+    Ok(ProductLayouts { acc, lhs, rhs })
+}
+
+/// The neighbors along K that one 32-bit register of a fragment holds.
+pub fn k_width(scalar: Scalar) -> usize {
+    32 / scalar.bits().clamp(8, 32) as usize
 }
 
 /// The accumulator of `mma.sync`. Products that feed each other keep rows within a warp, so that
-/// the result of one is an operand of the next without leaving its threads.
-fn mma(func: &Function, shape: &[usize]) -> Result<MmaLayout, LayoutError> {
+/// the result of one is an operand of the next without leaving its threads. Warps take products
+/// of a batch each as long as there are some.
+fn mma(func: &Function, data: &InstData, shape: &[usize]) -> Result<MmaLayout, LayoutError> {
     let rank = shape.len();
-    let products = func.insts.values().filter(|data| data.opcode == Opcode::Dot).count();
-    let num_warps = func.options.num_warps as usize;
-    let matrix = MmaLayout::v2_for([shape[rank - 2], shape[rank - 1]], num_warps, products > 1)?;
+    let mut num_warps = func.options.num_warps as usize;
     let mut warps_per_cta: SmallVec<[usize; 4]> = smallvec![1; rank - 2];
+    for (axis, warps) in warps_per_cta.iter_mut().enumerate().rev() {
+        *warps = shape[axis].min(num_warps);
+        num_warps /= *warps;
+    }
+    let keep_rows = feeds_product(func, data.result()) || follows_product(func, data);
+    let matrix = MmaLayout::v2_for([shape[rank - 2], shape[rank - 1]], num_warps, keep_rows)?;
     warps_per_cta.extend(matrix.warps_per_cta);
     Ok(MmaLayout { version: MmaVersion::V2, warps_per_cta })
+}
+
+/// Whether what is computed from `result`, reductions apart, is an operand of a product.
+fn feeds_product(func: &Function, result: Value) -> bool {
+    let mut reached = FxHashSet::from_iter([result]);
+    func.walk().into_iter().any(|inst| {
+        let user = &func.insts[inst];
+        if !user.uses().any(|value| reached.contains(&value)) {
+            return false;
+        }
+        if user.opcode == Opcode::Dot {
+            return user.uses().take(2).any(|operand| reached.contains(&operand));
+        }
+        if user.opcode.info().effects != Effects::Regions {
+            reached.extend(&user.results);
+        }
+        false
+    })
+}
+
+/// Whether an operand of the product is computed from the result of another one.
+fn follows_product(func: &Function, data: &InstData) -> bool {
+    let mut waiting: Vec<Value> = data.uses().take(2).collect();
+    let mut seen = FxHashSet::default();
+    while let Some(value) = waiting.pop() {
+        let Some(source) = func.def(value).filter(|_| seen.insert(value)) else { continue };
+        match source.opcode {
+            Opcode::Dot => return true,
+            opcode if opcode.is_pure() => waiting.extend(source.uses()),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Threads that hold small squares of the result: each operand element that a thread reads serves
@@ -133,10 +175,4 @@ fn square(func: &Function, shape: &[usize]) -> Result<LinearLayout, LayoutError>
     warps_per_cta[rank - 2] = num_warps / column_warps;
     let order = (0..rank).rev().collect();
     BlockedLayout { size_per_thread, threads_per_warp, warps_per_cta, order }.to_linear(shape)
-}
-
-/// The layout of an operand all of whose `axis`, of `extent`, each thread holds.
-fn whole_axis(acc: &LinearLayout, axis: usize, extent: usize) -> Result<LinearLayout, LayoutError> {
-    let shared = acc.remove_axis(axis)?.without_free_registers().expand_dims(axis)?;
-    shared.product(&LinearLayout::identity1d(extent, Dim::Register, Dim::Axis(axis as u8))?)
 }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::assign::Layouts;
 use super::coalesce::default_layout;
-use super::{GpuTarget, LowerError, product, propagate};
+use super::{GpuTarget, LowerError, propagate};
 use crate::ir::{
     Attrs, Builder, Effects, Function, Inst, InstData, LayoutId, Level, Opcode, Region, Type,
     Value, ValueDef,
@@ -46,6 +46,7 @@ pub fn rebuild(
         new,
         owners,
         written: FxHashMap::default(),
+        buffers: FxHashMap::default(),
     };
     for (param, &arg) in func.params.iter().zip(&func.regions[func.body].args) {
         let value = rebuilder.new.add_param(param.clone(), func.ty(arg).clone());
@@ -56,23 +57,25 @@ pub fn rebuild(
     Ok(rebuilder.new)
 }
 
-struct Rebuilder<'f> {
-    old: &'f Function,
-    target: GpuTarget,
-    layouts: &'f Layouts,
-    new: Function,
+pub(super) struct Rebuilder<'f> {
+    pub(super) old: &'f Function,
+    pub(super) target: GpuTarget,
+    pub(super) layouts: &'f Layouts,
+    pub(super) new: Function,
     /// New region of each old one that was begun.
-    regions: SecondaryMap<Region, Region>,
+    pub(super) regions: SecondaryMap<Region, Region>,
     /// Old region that holds an instruction.
-    owners: SecondaryMap<Inst, Region>,
+    pub(super) owners: SecondaryMap<Inst, Region>,
     /// Every form in which an old value was written, the home or first one in front.
     written: FxHashMap<Value, SmallVec<[Value; 2]>>,
+    /// Shared buffers that hold old values.
+    pub(super) buffers: FxHashMap<Value, Value>,
 }
 
-type Written = Result<Value, LowerError>;
+pub(super) type Written = Result<Value, LowerError>;
 
 impl Rebuilder<'_> {
-    fn record(&mut self, old: Value, new: Value) {
+    pub(super) fn record(&mut self, old: Value, new: Value) {
         if self.new.values[new].name.is_none() {
             self.new.values[new].name = self.old.values[old].name.clone();
         }
@@ -100,7 +103,7 @@ impl Rebuilder<'_> {
             Opcode::Reduce | Opcode::Scan | Opcode::Sort => {
                 self.uniform(inst, data, self.layouts.work[inst].as_ref())
             }
-            Opcode::Dot => self.dot(inst, data),
+            Opcode::Dot => self.product(inst, data),
             Opcode::Yield | Opcode::Condition | Opcode::Return => Ok(()),
             _ if data.results.iter().any(|&result| self.old.ty(result).is_tile()) => {
                 self.tile_inst(inst, data)
@@ -153,14 +156,6 @@ impl Rebuilder<'_> {
         self.old.ty(value).is_tile()
     }
 
-    fn dot(&mut self, inst: Inst, data: &InstData) -> Result<(), LowerError> {
-        let layouts = product::layouts(self.old, data, self.target)?;
-        let lhs = self.get(data.operand(0), &layouts.lhs)?;
-        let rhs = self.get(data.operand(1), &layouts.rhs)?;
-        let acc = self.get(data.operand(2), &layouts.acc)?;
-        self.emit(inst, data, vec![Some(lhs), Some(rhs), Some(acc)], Some(&layouts.acc))
-    }
-
     /// Writes an instruction with its results in `layout`, operands as that implies.
     fn write_in(&mut self, inst: Inst, layout: &LinearLayout) -> Result<(), LowerError> {
         let data = &self.old.insts[inst];
@@ -176,7 +171,7 @@ impl Rebuilder<'_> {
         self.emit(inst, data, operands, Some(layout))
     }
 
-    fn emit(
+    pub(super) fn emit(
         &mut self,
         inst: Inst,
         data: &InstData,
@@ -318,7 +313,7 @@ impl Rebuilder<'_> {
     }
 
     /// The value in any layout: as it was written first, else in the default layout.
-    fn anywhere(&mut self, value: Value) -> Written {
+    pub(super) fn anywhere(&mut self, value: Value) -> Written {
         if let Some(&first) = self.written.get(&value).and_then(|forms| forms.first()) {
             return Ok(first);
         }
@@ -330,7 +325,7 @@ impl Rebuilder<'_> {
     }
 
     /// The value in `layout`; a scalar as it is.
-    fn get(&mut self, value: Value, layout: &LinearLayout) -> Written {
+    pub(super) fn get(&mut self, value: Value, layout: &LinearLayout) -> Written {
         if !self.is_tile(value) {
             return self.anywhere(value);
         }
@@ -350,7 +345,7 @@ impl Rebuilder<'_> {
         })
     }
 
-    fn form_in(&self, value: Value, layout: LayoutId) -> Option<Value> {
+    pub(super) fn form_in(&self, value: Value, layout: LayoutId) -> Option<Value> {
         let forms = self.written.get(&value)?;
         forms.iter().copied().find(|&form| self.new.ty(form).layout() == Some(layout))
     }
@@ -390,7 +385,7 @@ fn in_layout(ty: &Type, layout: Option<LayoutId>) -> Type {
 }
 
 /// Operations of an instruction or two per element.
-fn is_cheap(data: &InstData) -> bool {
+pub(super) fn is_cheap(data: &InstData) -> bool {
     let expensive = matches!(
         data.opcode,
         Opcode::DivS

@@ -276,8 +276,13 @@ impl Function {
 
     /// Every instruction in program order, outer before inner.
     pub fn walk(&self) -> Vec<Inst> {
+        self.walk_from(self.body)
+    }
+
+    /// Every instruction of `region` and inside it, in program order, outer before inner.
+    pub fn walk_from(&self, region: Region) -> Vec<Inst> {
         let mut order = Vec::new();
-        self.walk_region(self.body, &mut order);
+        self.walk_region(region, &mut order);
         order
     }
 

@@ -360,6 +360,8 @@ ops! {
     LocalAlloc = local_alloc() : None => Explicit, Write, 0;
     /// One stage of a multi-stage buffer.
     LocalStage = local_stage(buffer, stage) : None => Explicit, Pure, 0;
+    /// The same buffer with its axes permuted.
+    LocalPermute = local_permute(buffer) : Order => Explicit, Pure, 0;
     /// Writes a tile into a buffer.
     LocalStore = local_store(buffer, value) : None => None, Write, 0;
     /// Reads a tile from a buffer.
@@ -370,6 +372,12 @@ ops! {
     AsyncCommit = async_commit(tokens[*]) : None => Explicit, Write, 0;
     /// Waits until at most `pending` groups are unfinished.
     AsyncWait = async_wait(tokens[*]) : Wait => Explicit, Write, 0;
+    /// `lhs @ rhs + acc` by warps on the matrix units (`mma.sync`). The accumulator's layout fixes
+    /// what each thread needs of the operands: each is a tile that holds just that, or a buffer
+    /// from which it is read as the product proceeds.
+    Mma = mma(lhs, rhs, acc) : Dot => Explicit, Read, 0;
+    /// As `mma`, by one multiply-add per result element and step along K.
+    MultiplyAdd = multiply_add(lhs, rhs, acc) : Dot => Explicit, Read, 0;
 }
 
 impl Opcode {

@@ -23,8 +23,8 @@ use rustc_hash::FxHashSet;
 use thiserror::Error;
 
 use super::{
-    Arity, Attrs, Elem, Function, Inst, InstData, Level, Opcode, Region, ResultRule, Scalar, Type,
-    Value,
+    Arity, Attrs, BufferType, Elem, Function, Inst, InstData, Level, Opcode, Region, ResultRule,
+    Scalar, Type, Value,
 };
 use crate::layout::Dim;
 
@@ -441,7 +441,7 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
             same_elem()?;
             check_numel(operands[0].numel(), result.numel())
         }
-        (Opcode::Permute, Attrs::Order(order)) => {
+        (Opcode::Permute | Opcode::LocalPermute, Attrs::Order(order)) => {
             same_elem()?;
             let from = operands[0].shape();
             let extents = order.order.iter().map(|&axis| from.get(axis as usize));
@@ -468,12 +468,28 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
             let shapes = operands.iter().all(|ty| ty.shape() == shape);
             ensure(shapes, || "all operands have the result's shape".to_owned())
         }
-        (Opcode::Dot, _) => check_dot(operands, result),
+        (Opcode::Dot | Opcode::Mma | Opcode::MultiplyAdd, _) => check_dot(operands, result),
+        (Opcode::LocalStage, _) => check_stage(operands, result),
+        (Opcode::LocalLoad, _) => {
+            same_elem()?;
+            ensure(operands[0].shape() == shape, || "has the buffer's shape".to_owned())
+        }
         (Opcode::Histogram, Attrs::Bins(bins)) => {
             ensure(shape == [bins.bins], || "has one element per bin".to_owned())
         }
         _ => Ok(()),
     }
+}
+
+fn check_stage(operands: &[&Type], result: &Type) -> Check {
+    let one_stage = match operands {
+        [Type::Buffer(buffer), stage] => {
+            let one = Type::Buffer(BufferType { stages: 1, ..buffer.clone() });
+            *result == one && **stage == Type::scalar(Scalar::I32)
+        }
+        _ => false,
+    };
+    ensure(one_stage, || "takes a buffer and an i32, gives one stage of it".to_owned())
 }
 
 fn check_dot(operands: &[&Type], result: &Type) -> Check {

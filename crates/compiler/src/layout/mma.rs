@@ -13,8 +13,8 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::LayoutError;
-use super::linear::{Dim, LinearLayout, log2};
-use super::tensor::{axis_dim, fit_to_shape};
+use super::linear::{Coordinates, Dim, LinearLayout, log2};
+use super::tensor::{axis_bits, axis_dim, fit_to_shape};
 
 /// The rows of the accumulator that one warp owns per instruction, in every generation.
 const ROWS_PER_WARP: usize = 16;
@@ -230,6 +230,138 @@ impl DotOperandLayout {
         order.retain(|&mut axis| axis != k);
         order.insert(0, k);
         fit_to_shape(&tile, shape, Dim::Register, &order)
+    }
+}
+
+impl LinearLayout {
+    /// The layout in which `mma.sync` reads an operand (0 the left one, 1 the right one) of extent
+    /// `k`, for the accumulator in this layout; `k_width` as in [`DotOperandLayout`].
+    ///
+    /// It is [`DotOperandLayout`]'s up to the order of registers: those of one instruction come
+    /// first, then those of the next rows or columns, and the steps along k last, as products are
+    /// computed.
+    ///
+    /// # Errors
+    /// When a size is not a power of two or the layout is not a matrix.
+    pub fn mma_operand(
+        &self,
+        operand: usize,
+        k_width: usize,
+        k: usize,
+    ) -> Result<Self, LayoutError> {
+        let sides = self.operand_sides(operand, k)?;
+        log2(k_width, || "k_width".into())?;
+        let k_bits = |from: usize, to: usize| {
+            let steps = (from.trailing_zeros()..to.trailing_zeros()).map(|bit| 1 << bit);
+            steps.map(|step| sides.along_k(step)).collect::<Vec<_>>()
+        };
+        let own = |input| sides.own(self, input);
+        // Eight rows or columns of an operand are spread over lanes, whatever the accumulator does
+        // with them; the other eight rows of the left one belong to the same instruction.
+        let next_eight = |image: &Coordinates| image[sides.own_axis] as usize == MMA_COLUMNS;
+        let (halves, repeats): (Vec<_>, Vec<_>) = own(Dim::Register)
+            .into_iter()
+            .filter(|image| image[sides.own_axis] as usize >= MMA_COLUMNS || sides.is_batch(image))
+            .partition(|image| operand == 0 && next_eight(image));
+        let instruction = 8 * k_width;
+        let registers = [
+            k_bits(1, k_width),
+            halves,
+            k_bits(instruction / 2, instruction),
+            repeats,
+            k_bits(instruction, k),
+        ];
+        let lanes_of_own = (0..3).map(|bit| sides.along_own(1 << bit));
+        let lanes = k_bits(k_width, 4 * k_width).into_iter().chain(lanes_of_own).collect();
+        sides.layout(registers.concat(), lanes, own(Dim::Warp))
+    }
+
+    /// The layout of an operand of a product without matrix units, for the accumulator in this
+    /// layout: each thread holds all of k for the rows (or columns) that it has results in.
+    ///
+    /// # Errors
+    /// As [`mma_operand`](Self::mma_operand).
+    pub fn multiply_add_operand(&self, operand: usize, k: usize) -> Result<Self, LayoutError> {
+        let sides = self.operand_sides(operand, k)?;
+        let mut registers: Vec<_> =
+            (0..k.trailing_zeros()).map(|bit| sides.along_k(1 << bit)).collect();
+        let own = |input| sides.own(self, input);
+        registers
+            .extend(own(Dim::Register).into_iter().filter(|image| image.iter().any(|&i| i != 0)));
+        sides.layout(registers, own(Dim::Lane), own(Dim::Warp))
+    }
+
+    fn operand_sides(&self, operand: usize, k: usize) -> Result<OperandSides, LayoutError> {
+        let rank = self.rank();
+        if rank < 2 {
+            return Err(LayoutError::RankMismatch { what: "a product", expected: 2, actual: rank });
+        }
+        log2(k, || "the extent of k".into())?;
+        let axes = (rank - 2, rank - 1);
+        let (own_axis, k_axis) = if operand == 0 { axes } else { (axes.1, axes.0) };
+        let mut shape = self.shape();
+        shape[k_axis] = k;
+        Ok(OperandSides { shape, own_axis, k_axis })
+    }
+}
+
+/// An operand's axes: one that the result has too, and k in the place of the other.
+struct OperandSides {
+    shape: SmallVec<[usize; 4]>,
+    own_axis: usize,
+    k_axis: usize,
+}
+
+impl OperandSides {
+    fn along(&self, axis: usize, step: usize) -> Coordinates {
+        let mut image: Coordinates = SmallVec::from_elem(0, self.shape.len());
+        // Lanes beyond a small operand repeat what is inside.
+        image[axis] = if step < self.shape[axis] { step as u32 } else { 0 };
+        image
+    }
+
+    fn along_k(&self, step: usize) -> Coordinates {
+        self.along(self.k_axis, step)
+    }
+
+    fn along_own(&self, step: usize) -> Coordinates {
+        self.along(self.own_axis, step)
+    }
+
+    /// Whether a bit moves along a leading axis.
+    fn is_batch(&self, image: &Coordinates) -> bool {
+        image[..self.shape.len() - 2].iter().any(|&index| index != 0)
+    }
+
+    /// The images of an input's bits in the accumulator, without the axis that the operand lacks.
+    fn own(&self, accumulator: &LinearLayout, input: Dim) -> Vec<Coordinates> {
+        let bits = accumulator.bases(input).iter().map(|&basis| {
+            let mut image = accumulator.unpack(basis);
+            image[self.k_axis] = 0;
+            image
+        });
+        bits.collect()
+    }
+
+    fn layout(
+        &self,
+        registers: Vec<Coordinates>,
+        lanes: Vec<Coordinates>,
+        warps: Vec<Coordinates>,
+    ) -> Result<LinearLayout, LayoutError> {
+        let inputs = [
+            (Dim::Register, registers.len() as u32),
+            (Dim::Lane, lanes.len() as u32),
+            (Dim::Warp, warps.len() as u32),
+        ];
+        let pack = |image: Coordinates| {
+            image
+                .iter()
+                .zip(&self.shape)
+                .fold(0, |packed, (&index, &size)| packed * size as u64 + u64::from(index))
+        };
+        let images = registers.into_iter().chain(lanes).chain(warps).map(pack);
+        LinearLayout::new(&inputs, &axis_bits(&self.shape)?, images)
     }
 }
 

@@ -290,11 +290,14 @@ impl<'f> Compiler<'f> {
             Opcode::ConvertLayout
             | Opcode::LocalAlloc
             | Opcode::LocalStage
+            | Opcode::LocalPermute
             | Opcode::LocalStore
             | Opcode::LocalLoad
             | Opcode::AsyncCopy
             | Opcode::AsyncCommit
-            | Opcode::AsyncWait => {
+            | Opcode::AsyncWait
+            | Opcode::Mma
+            | Opcode::MultiplyAdd => {
                 return self.unsupported(data, format!("the GPU operation `{}`", data.opcode));
             }
             // Elementwise and control operations are compiled before.

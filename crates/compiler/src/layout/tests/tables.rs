@@ -1,7 +1,7 @@
 //! Tables of known layouts, and the formulas of the manuals.
 
 use expect_test::{Expect, expect};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::layout::*;
 
@@ -163,6 +163,64 @@ fn operands_repeat_over_the_warps_that_share_them() {
     let layout = layout.to_linear(&[64, 32]).unwrap();
     assert_eq!(layout.free_bits(Dim::Warp), 0b01);
     assert_eq!(layout.elements_per_thread(), 64 * 32 / (32 * 2));
+}
+
+#[test]
+fn fragments_follow_from_the_accumulator() {
+    for (shape, k, num_warps, k_width) in [
+        (vec![128, 256], 64, 8, 2),
+        (vec![16, 16], 16, 4, 2),
+        (vec![64, 32], 32, 4, 1),
+        (vec![32, 128], 64, 2, 4),
+        (vec![4, 32, 64], 32, 4, 2),
+    ] {
+        let rank = shape.len();
+        let matrix = MmaLayout::v2_for([shape[rank - 2], shape[rank - 1]], num_warps, false);
+        let mut warps_per_cta: SmallVec<[usize; 4]> = SmallVec::from_elem(1, rank - 2);
+        warps_per_cta.extend(matrix.unwrap().warps_per_cta);
+        let parent = MmaLayout { version: MmaVersion::V2, warps_per_cta };
+        let accumulator = parent.to_linear(&shape).unwrap();
+        for operand in [0, 1] {
+            let mut operand_shape = shape.clone();
+            operand_shape[rank - 1 - operand] = k;
+            let by_table = DotOperandLayout { operand, parent: parent.clone(), k_width };
+            let by_table = by_table.to_linear(&operand_shape).unwrap();
+            let derived = accumulator.mma_operand(operand, k_width, k).unwrap();
+            let sorted = |layout: &LinearLayout| {
+                let mut bases = layout.bases(Dim::Register).to_vec();
+                bases.sort();
+                bases
+            };
+            assert_eq!(sorted(&derived), sorted(&by_table));
+            for input in [Dim::Lane, Dim::Warp] {
+                assert_eq!(derived.bases(input), by_table.bases(input));
+            }
+            assert_eq!(derived.outputs(), by_table.outputs());
+        }
+    }
+}
+
+#[test]
+fn without_matrix_units_a_thread_holds_whole_rows_and_columns() {
+    let accumulator = BlockedLayout {
+        size_per_thread: smallvec![2, 2],
+        threads_per_warp: smallvec![4, 8],
+        warps_per_cta: smallvec![2, 1],
+        order: smallvec![1, 0],
+    };
+    let accumulator = accumulator.to_linear(&[16, 16]).unwrap();
+    for operand in [0, 1] {
+        let layout = accumulator.multiply_add_operand(operand, 32).unwrap();
+        for (register, lane, warp) in points(2, 32, 2) {
+            let point = HardwarePoint { register, lane, warp, cta: 0 };
+            let needed = accumulator.coordinates(point)[operand];
+            let held: std::collections::HashSet<Vec<u32>> = (0..64)
+                .map(|register| layout.coordinates(HardwarePoint { register, ..point }).to_vec())
+                .collect();
+            let along = |k: u32| if operand == 0 { vec![needed, k] } else { vec![k, needed] };
+            assert!((0..32).all(|k| held.contains(&along(k))));
+        }
+    }
 }
 
 #[test]

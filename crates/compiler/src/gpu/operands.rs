@@ -1,0 +1,284 @@
+//! Operands of matrix products: how each thread gets the elements that it multiplies.
+//!
+//! In: a product of the tile-level function whose operands have been written. Out: `mma` or
+//! `multiply_add`, and for each operand the cheapest of
+//!
+//! - a conversion, when the elements are in the right warp already (the result of one product as
+//!   the operand of the next);
+//! - a shared buffer, from which the product reads as it proceeds; a transposed operand is a
+//!   transposed view of it;
+//! - a tile read from a shared buffer, when element-wise work stands between the load and the
+//!   product: the work is then done again on what each thread multiplies, so that what is stored
+//!   is what was loaded and can be copied asynchronously; also when the operand is small and comes
+//!   from outside a loop.
+//!
+//! Barriers are not written here; see [`barrier`](super::barrier). Cost: linear.
+
+use smallvec::SmallVec;
+
+use super::product::{self, ProductKind};
+use super::rebuild::{Rebuilder, Written, is_cheap};
+use super::{LowerError, propagate};
+use crate::ir::{
+    Attrs, BufferType, Builder, Elem, Inst, InstData, Opcode, Order, Region, Type, Value, ValueDef,
+};
+use crate::layout::{
+    Conversion, Dim, LayoutError, LinearLayout, MatrixAccess, SwizzledSharedLayout, plan_conversion,
+};
+
+/// The 32-bit registers of each thread that an operand may occupy throughout a loop.
+const HELD_WORDS: u32 = 32;
+
+impl Rebuilder<'_> {
+    /// Writes a product.
+    pub(super) fn product(&mut self, inst: Inst, data: &InstData) -> Result<(), LowerError> {
+        let layouts = product::layouts(self.old, data, self.target)?;
+        let opcode = match product::kind(self.old, data, self.target) {
+            ProductKind::Mma { .. } => Opcode::Mma,
+            ProductKind::MultiplyAdd => Opcode::MultiplyAdd,
+        };
+        let lhs = self.product_operand(inst, data.operand(0), &layouts.lhs)?;
+        let rhs = self.product_operand(inst, data.operand(1), &layouts.rhs)?;
+        let acc = self.get(data.operand(2), &layouts.acc)?;
+        let ty = self.new.ty(acc).clone();
+        let attrs = data.attrs.clone();
+        let result = self.builder_at(data.result()).emit_typed(opcode, &[lhs, rhs, acc], attrs, ty);
+        self.record(data.result(), result);
+        Ok(())
+    }
+
+    fn product_operand(&mut self, inst: Inst, value: Value, layout: &LinearLayout) -> Written {
+        if self.layouts.home[value].is_none() || self.stays_in_warp(value, layout)? {
+            return self.get(value, layout);
+        }
+        let is_outside = self.region_of(value) != self.owners[inst];
+        let elem_bits = self.old.ty(value).elem().map_or(32, Elem::bits);
+        let words = layout.elements_per_thread() as u32 * elem_bits / 32;
+        if self.is_worked_on(value) || (is_outside && words <= HELD_WORDS) {
+            return self.fragment(value, layout);
+        }
+        self.buffer(value, layout)
+    }
+
+    /// Whether bringing `value` into `layout` takes no shared memory.
+    fn stays_in_warp(&self, value: Value, layout: &LinearLayout) -> Result<bool, LowerError> {
+        let Some(home) = &self.layouts.home[value] else { return Ok(true) };
+        let bits = self.old.ty(value).elem().map_or(32, Elem::bits).max(8) as usize;
+        let conversion = plan_conversion(home, layout, bits)?;
+        Ok(!matches!(conversion, Conversion::SharedMemory(_)))
+    }
+
+    /// Whether cheap element-wise work on loads gives the value.
+    fn is_worked_on(&self, value: Value) -> bool {
+        let Some(data) = self.old.def(value) else { return false };
+        match data.opcode {
+            Opcode::Permute => self.is_worked_on(data.operand(0)),
+            _ => self.is_repeatable_on_fragments(data),
+        }
+    }
+
+    fn is_repeatable_on_fragments(&self, data: &InstData) -> bool {
+        let simple = propagate::is_elementwise(data.opcode) && data.opcode.is_pure();
+        if !simple || !is_cheap(data) {
+            return false;
+        }
+        let sources: SmallVec<[Value; 4]> =
+            data.uses().filter(|&value| self.layouts.home[value].is_some()).collect();
+        let from_loads = |value: Value| {
+            let Some(source) = self.old.def(value) else { return false };
+            match source.opcode {
+                Opcode::Load => true,
+                Opcode::Permute => {
+                    let before = self.old.def(source.operand(0));
+                    before.is_some_and(|before| {
+                        before.opcode == Opcode::Load || self.is_repeatable_on_fragments(before)
+                    })
+                }
+                _ => self.is_repeatable_on_fragments(source),
+            }
+        };
+        !sources.is_empty() && sources.into_iter().all(from_loads)
+    }
+
+    /// The value in `layout`, read from shared memory as it was loaded.
+    fn fragment(&mut self, value: Value, layout: &LinearLayout) -> Written {
+        if self.layouts.home[value].is_none() || !self.old.ty(value).is_tile() {
+            return self.get(value, layout);
+        }
+        let id = self.new.intern_layout(layout.clone());
+        if let Some(form) = self.form_in(value, id) {
+            return Ok(form);
+        }
+        if let (ValueDef::Result(inst, _), true) =
+            (self.old.values[value].def, self.is_worked_on(value))
+        {
+            let data = &self.old.insts[inst];
+            let mut operands = Vec::with_capacity(data.operands.len());
+            for (slot, operand) in data.operands.iter().enumerate() {
+                let asked = propagate::to_operand(self.old, data, slot, layout)?;
+                operands.push(match (operand, asked) {
+                    (None, _) => None,
+                    (Some(operand), Some(asked)) => Some(self.fragment(*operand, &asked)?),
+                    (Some(operand), None) => Some(self.anywhere(*operand)?),
+                });
+            }
+            self.emit(inst, data, operands, Some(layout))?;
+            return self.get(value, layout);
+        }
+        let buffer = self.buffer(value, layout)?;
+        let ty = self.old.ty(value).with_layout(id);
+        let loaded =
+            self.builder_at(value).emit_typed(Opcode::LocalLoad, &[buffer], Attrs::None, ty);
+        self.record(value, loaded);
+        Ok(loaded)
+    }
+
+    /// A shared buffer that holds the value, laid out for readers in `reader`.
+    fn buffer(&mut self, value: Value, reader: &LinearLayout) -> Written {
+        if let Some(&buffer) = self.buffers.get(&value) {
+            return Ok(buffer);
+        }
+        let buffer = match self.old.def(value) {
+            Some(data) if data.opcode == Opcode::Permute => {
+                self.permuted_buffer(value, data, reader)?
+            }
+            _ => self.stored(value, reader)?,
+        };
+        self.buffers.insert(value, buffer);
+        Ok(buffer)
+    }
+
+    fn permuted_buffer(&mut self, value: Value, data: &InstData, reader: &LinearLayout) -> Written {
+        let (Attrs::Order(order), Some(asked)) =
+            (&data.attrs, propagate::to_operand(self.old, data, 0, reader)?)
+        else {
+            return self.stored(value, reader);
+        };
+        let source = self.buffer(data.operand(0), &asked)?;
+        let Type::Buffer(from) = self.new.ty(source).clone() else {
+            return self.stored(value, reader);
+        };
+        let axes: SmallVec<[usize; 4]> = order.order.iter().map(|&axis| axis as usize).collect();
+        let layout = self.new.layouts[from.layout].transpose(&axes)?;
+        let shape = self.old.ty(value).shape().into();
+        let ty = BufferType { shape, layout: self.new.intern_layout(layout), ..from };
+        let order = Order { order: order.order.clone() };
+        let mut builder = self.builder_at(value);
+        Ok(builder.emit_typed(Opcode::LocalPermute, &[source], order, Type::Buffer(ty)))
+    }
+
+    fn stored(&mut self, value: Value, reader: &LinearLayout) -> Written {
+        let tile = self.anywhere(value)?;
+        let ty = self.new.ty(tile).clone();
+        let (Some(elem), Some(id)) = (ty.elem(), ty.layout()) else {
+            return Err(LowerError::Unsupported {
+                opcode: Opcode::LocalStore,
+                reason: format!("{ty} has no layout"),
+            });
+        };
+        let bytes = elem.bits().div_ceil(8) as usize;
+        let layout = storage(&self.new.layouts[id], reader, bytes)?;
+        let layout = self.new.intern_layout(layout);
+        let buffer = Type::Buffer(BufferType { elem, shape: ty.shape().into(), stages: 1, layout });
+        let mut builder = self.builder_at(value);
+        let buffer = builder.emit_typed(Opcode::LocalAlloc, &[], Attrs::None, buffer);
+        builder.emit_effect(Opcode::LocalStore, [Some(buffer), Some(tile)], Attrs::None);
+        Ok(buffer)
+    }
+
+    /// The old region in which a value is defined.
+    fn region_of(&self, value: Value) -> Region {
+        match self.old.values[value].def {
+            ValueDef::Result(inst, _) => self.owners[inst],
+            ValueDef::Argument(region, _) => region,
+        }
+    }
+
+    /// A builder at the present end of the region in which `value` is defined.
+    fn builder_at(&mut self, value: Value) -> Builder<'_> {
+        let region = self.regions[self.region_of(value)];
+        let loc = self.old.def(value).map(|data| data.loc);
+        let mut builder = Builder::new(&mut self.new, region);
+        if let Some(loc) = loc {
+            builder.set_loc(loc);
+        }
+        builder
+    }
+}
+
+/// The layout of a buffer that is written from `source` and read by `reader`: rows along the axis
+/// in which `source` is contiguous, their vectors of 16 bytes or more permuted by the row, with
+/// the permutation that takes the fewest passes over the banks.
+fn storage(
+    source: &LinearLayout,
+    reader: &LinearLayout,
+    bytes: usize,
+) -> Result<LinearLayout, LayoutError> {
+    let shape = source.shape();
+    let order = storage_order(source);
+    let row = shape[order[0]];
+    let rows = order.get(1).map_or(1, |&axis| shape[axis]);
+    let plain = SwizzledSharedLayout::plain(&order).to_linear(&shape)?;
+    let mut best = (cost(source, reader, &plain, bytes), plain);
+    for vector_bytes in [VECTOR_BYTES, 2 * VECTOR_BYTES, 4 * VECTOR_BYTES] {
+        let vec = (vector_bytes / bytes).max(1);
+        let per_phase = (LINE_BYTES / (row * bytes)).clamp(1, rows);
+        let phases = [row / vec, LINE_BYTES / vector_bytes, rows / per_phase];
+        let max_phase = phases.into_iter().min().unwrap_or(1);
+        if max_phase < 2 {
+            continue;
+        }
+        let layout = SwizzledSharedLayout { vec, per_phase, max_phase, order: order.clone() };
+        let layout = layout.to_linear(&shape)?;
+        let cost = cost(source, reader, &layout, bytes);
+        if cost < best.0 {
+            best = (cost, layout);
+        }
+    }
+    Ok(best.1)
+}
+
+/// What one thread writes at a time.
+const VECTOR_BYTES: usize = 16;
+/// What all banks hold side by side.
+const LINE_BYTES: usize = 128;
+
+/// The axes of a matrix by falling contiguity in `source`, then leading axes.
+fn storage_order(source: &LinearLayout) -> SmallVec<[usize; 4]> {
+    let rank = source.rank();
+    let mut order: SmallVec<[usize; 4]> = (0..rank).rev().collect();
+    if rank >= 2 {
+        let first_lane = |axis: usize| source.lane_bases(axis).first().copied().unwrap_or(0) == 1;
+        let run = |axis: usize| (source.contiguous_per_thread(axis), first_lane(axis));
+        if run(rank - 2) > run(rank - 1) {
+            order.swap(0, 1);
+        }
+    }
+    order
+}
+
+/// Passes over the banks of a warp that writes and reads the buffer once; more than any for a
+/// buffer that does not hold the tensor.
+fn cost(
+    source: &LinearLayout,
+    reader: &LinearLayout,
+    buffer: &LinearLayout,
+    bytes: usize,
+) -> usize {
+    let plain = |layout: &LinearLayout| {
+        layout.shared_access(buffer, bytes).map(|(vector, access)| {
+            access.wavefronts * (layout.elements_per_thread() >> vector.len())
+        })
+    };
+    let by_matrices = |layout: &LinearLayout| {
+        let offsets = layout.invert_and_compose(buffer).ok()?;
+        let access = MatrixAccess::of(&offsets, bytes)?;
+        let members = access.packed_bits.len() + access.matrix_bits.len();
+        Some(access.cost.wavefronts << (offsets.input_bits(Dim::Register) as usize - members))
+    };
+    let read = by_matrices(reader).or_else(|| plain(reader));
+    match (plain(source), read) {
+        (Some(write), Some(read)) => write + read,
+        _ => usize::MAX,
+    }
+}
