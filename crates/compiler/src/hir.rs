@@ -347,6 +347,53 @@ pub enum Expr {
     Unsupported(&'static str),
 }
 
+impl Expr {
+    /// Calls `visit` with the expressions directly inside this one, in source order.
+    pub fn for_each_child(&self, mut visit: impl FnMut(ExprId)) {
+        match self {
+            Expr::Missing | Expr::Name(_) | Expr::Literal(_) | Expr::Unsupported(_) => {}
+            Expr::Tuple(items) | Expr::List(items) | Expr::Set(items) => {
+                items.iter().copied().for_each(visit);
+            }
+            Expr::ListComp { element, target, iterable, conditions } => {
+                [*element, *target, *iterable].into_iter().for_each(&mut visit);
+                conditions.iter().copied().for_each(visit);
+            }
+            Expr::Binary { lhs, rhs, .. } => [*lhs, *rhs].into_iter().for_each(visit),
+            Expr::Unary { operand: inner, .. }
+            | Expr::Attribute { value: inner, .. }
+            | Expr::Lambda { body: inner, .. }
+            | Expr::Walrus { value: inner, .. }
+            | Expr::Starred(inner) => visit(*inner),
+            Expr::Bool { values, .. } => values.iter().copied().for_each(visit),
+            Expr::Compare { first, rest } => {
+                visit(*first);
+                rest.iter().for_each(|(_, right)| visit(*right));
+            }
+            Expr::Call { callee, args } => {
+                visit(*callee);
+                args.iter().for_each(|arg| visit(arg.value));
+            }
+            Expr::Subscript { value, index } => [*value, *index].into_iter().for_each(visit),
+            Expr::Slice { lower, upper, step } => {
+                [*lower, *upper, *step].into_iter().flatten().for_each(visit);
+            }
+            Expr::IfElse { condition, on_true, on_false } => {
+                [*on_true, *condition, *on_false].into_iter().for_each(visit);
+            }
+            Expr::FString(parts) => parts.iter().for_each(|part| {
+                if let FStringPart::Hole(hole) = part {
+                    visit(*hole);
+                }
+            }),
+            Expr::Dict(entries) => entries.iter().for_each(|(key, value)| {
+                key.iter().copied().for_each(&mut visit);
+                visit(*value);
+            }),
+        }
+    }
+}
+
 /// A part of an f-string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FStringPart {

@@ -133,7 +133,8 @@ struct IrLocations(FxHashMap<u32, (Frame, Option<u32>)>);
 
 impl IrLocations {
     fn read(text: &str) -> IrLocations {
-        let entries = text.lines().filter_map(|line| IrLocations::entry(line.strip_prefix("loc @")?));
+        let entries =
+            text.lines().filter_map(|line| IrLocations::entry(line.strip_prefix("loc @")?));
         IrLocations(entries.collect())
     }
 

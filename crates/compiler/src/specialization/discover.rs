@@ -181,7 +181,7 @@ impl Bound {
     /// What heuristics see.
     fn value(&self) -> Value {
         match &self.given {
-            Some(value) if !matches!(value, Value::Unknown) => value.clone(),
+            Some(value) if !matches!(value, Value::Unknown | Value::Omitted) => value.clone(),
             _ => value_of(&self.spec),
         }
     }
@@ -287,6 +287,9 @@ impl<'a> Binder<'a> {
     /// The value of a parameter that no configuration sets.
     fn argument(&self, index: usize, param: &Param, given: Option<&Value>) -> Bound {
         let is_constexpr = self.constexpr.contains(&param.name);
+        if matches!(given, Some(Value::Omitted)) {
+            return self.omitted_argument(index, param, is_constexpr);
+        }
         let known = match given {
             Some(Value::Named(Resolution::Jit(at))) => self.function_argument(*at),
             Some(value) if is_constexpr => value.to_const().map(ArgSpec::Constexpr),
@@ -301,7 +304,24 @@ impl<'a> Binder<'a> {
         if let Some(spec) = default {
             return Bound::new(spec, false);
         }
+        if let Some(Value::Descriptor { dtype: None, block }) = given
+            && let Some(spec) = descriptor("fp32", block)
+        {
+            return Bound::new(spec, true);
+        }
         Bound::new(self.guess(index, param, is_constexpr), true)
+    }
+
+    /// An argument that host code leaves out by default: `None`, unless the kernel needs it.
+    fn omitted_argument(&self, index: usize, param: &Param, is_constexpr: bool) -> Bound {
+        let uses = self.uses.get(index).copied().unwrap_or_default();
+        let number = uses.operand && !uses.pointer && !uses.none_test;
+        let required = uses.required || number;
+        let spec = match required {
+            true => self.guess(index, param, is_constexpr),
+            false => ArgSpec::Constexpr(ConstArg::None),
+        };
+        Bound::new(spec, true)
     }
 
     fn default_argument(&self, param: &Param, is_constexpr: bool) -> Option<ArgSpec> {
@@ -354,14 +374,7 @@ impl<'a> Binder<'a> {
                 let signature = format!("*{konst}{dtype}").into();
                 ArgSpec::Runtime { signature, divisible_by_16: aligned }
             }
-            Value::Descriptor { dtype: Some(dtype), block } => {
-                let sizes = block.iter().map(|size| match size {
-                    Value::Int(Some(size)) => Some(size.to_string()),
-                    _ => None,
-                });
-                let sizes = sizes.collect::<Option<Vec<_>>>()?.join(", ");
-                guess::number(&format!("tensordesc<{dtype}[{sizes}]>"))
-            }
+            Value::Descriptor { dtype: Some(dtype), block } => descriptor(dtype, block)?,
             Value::Tuple(items) => {
                 let items = items.iter().map(|item| self.runtime_argument(param, item));
                 ArgSpec::Tuple(items.collect::<Option<_>>()?)
@@ -456,6 +469,16 @@ impl<'a> Binder<'a> {
             bound[index] = Bound::new(ArgSpec::Constexpr(value.0), value.1);
         }
     }
+}
+
+/// A descriptor argument; `None` when some extent of its block is not known.
+fn descriptor(dtype: &str, block: &[Value]) -> Option<ArgSpec> {
+    let sizes = block.iter().map(|size| match size {
+        Value::Int(Some(size)) => Some(size.to_string()),
+        _ => None,
+    });
+    let sizes = sizes.collect::<Option<Vec<_>>>()?.join(", ");
+    Some(guess::number(&format!("tensordesc<{dtype}[{sizes}]>")))
 }
 
 /// What a specialization tells of an argument's value.

@@ -7,14 +7,15 @@
 //! 2. the type that its annotation forces (`n: int` is `i32`, `x: float` is `fp32`);
 //! 3. for a constexpr parameter, by use: a dtype is `fp32`; a condition is `False`; what is
 //!    compared with strings is `""`; what is only compared with `None` is `None`; the bound of an
-//!    unrolled loop is 4; a tile extent is 1024 when it is the only one, 64 in general, and 32
-//!    when its name ends in `K` in a kernel that multiplies matrices; a name that begins with
+//!    unrolled loop is 4; a tile extent is 1024 when it is the only one in a kernel that does
+//!    not multiply matrices, and 64 otherwise; a name that begins with
 //!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
 //!    and any other number is 64;
 //! 4. for other parameters, by use: what is loaded or stored through is `*fp32:16`, or
 //!    `*i64:16` when what is loaded serves as an index, bound or bit field, or its name says
 //!    so (`indices`, `row_idx`, `cu_seqlens`); what has descriptor methods is
-//!    `tensordesc<fp32[64, 64]>`; what is only compared with `None` is `None`; what meets
+//!    `tensordesc<fp32[64, 64]>`, with extents of 1 before these for more offsets; what is only
+//!    compared with `None` is `None`; what meets
 //!    loaded data or floats in arithmetic and bounds nothing, or is called `eps`, `scale`,
 //!    `alpha`, `beta`, `lr`, `p` or the like, is `fp32`; anything else is `i32`.
 //!
@@ -28,8 +29,6 @@ use super::{ArgSpec, ConstArg};
 const LONE_EXTENT: i128 = 1024;
 /// Tile extent in general, and any integer about which nothing is known.
 const EXTENT: i128 = 64;
-/// Tile extent along the reduced dimension of a matrix product.
-const DOT_K_EXTENT: i128 = 32;
 /// Trip count of an unrolled loop.
 const UNROLLED: i128 = 4;
 
@@ -50,7 +49,7 @@ pub(super) fn constexpr(name: &str, uses: &Use, kernel: KernelFacts) -> ConstArg
     if uses.text {
         return ConstArg::Str("".into());
     }
-    let is_number = uses.extent || uses.number || uses.unrolled;
+    let is_number = uses.extent || uses.number || uses.unrolled || uses.operand;
     if uses.none_test && !is_number {
         return ConstArg::None;
     }
@@ -71,22 +70,21 @@ fn integer(name: &str, uses: &Use, kernel: KernelFacts) -> i128 {
         _ if lower.starts_with("group") => 8,
         _ if uses.unrolled && !uses.extent => UNROLLED,
         _ if uses.extent && kernel.extents == 1 && !kernel.has_dot => LONE_EXTENT,
-        _ if uses.extent && kernel.has_dot && name.ends_with(['K', 'k']) => DOT_K_EXTENT,
         _ => EXTENT,
     }
 }
 
 /// A parameter that is not constexpr, without default or annotation.
 pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
-    if uses.descriptor {
-        return number("tensordesc<fp32[64, 64]>");
+    if uses.descriptor_rank > 0 {
+        return descriptor(uses.descriptor_rank);
     }
     if uses.pointer || (*uses == Use::default() && named_pointer(name)) {
         let integers = uses.integer_elements || named_index(name);
         let element = if integers { "*i64" } else { "*fp32" };
         return ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
     }
-    if uses.none_test && !uses.number && !uses.float {
+    if uses.none_test && !uses.operand {
         return ArgSpec::Constexpr(ConstArg::None);
     }
     number(if is_float(name, uses) { "fp32" } else { "i32" })
@@ -94,6 +92,13 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
 
 fn is_float(name: &str, uses: &Use) -> bool {
     (uses.float && !uses.integral) || named_float(name)
+}
+
+/// A descriptor of `rank` dimensions.
+fn descriptor(rank: usize) -> ArgSpec {
+    let sizes = (0..rank).map(|axis| if axis + 2 < rank { 1 } else { EXTENT });
+    let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
+    number(&format!("tensordesc<fp32[{}]>", sizes.join(", ")))
 }
 
 /// A runtime argument about whose alignment nothing is known.

@@ -207,20 +207,17 @@ impl<'a> Host<'a> {
         if param.kind == ParamKind::VarArgs || param.kind == ParamKind::KwArgs {
             return Value::Unknown;
         }
-        if let Some(default) = param.default {
-            return self.head_expr(file, scope, function, default);
-        }
-        let Some(annotation) = param.annotation else { return Value::Unknown };
-        match &function.body.exprs[annotation] {
-            Expr::Name(name) => match &**name {
-                "int" => Value::Int(None),
-                "float" => Value::Float(None),
-                "bool" => Value::Bool(None),
-                "Tensor" => Value::tensor(None),
-                _ => Value::Unknown,
+        let default = match param.default {
+            Some(default) => self.head_expr(file, scope, function, default),
+            None => Value::Unknown,
+        };
+        match default {
+            Value::None => match annotated(function, param) {
+                Value::Unknown => Value::Omitted,
+                annotated => annotated,
             },
-            Expr::Attribute { attr, .. } if &**attr == "Tensor" => Value::tensor(None),
-            _ => Value::Unknown,
+            Value::Unknown => annotated(function, param),
+            default => default,
         }
     }
 
@@ -779,6 +776,22 @@ fn external_value(path: Vec<Name>) -> Value {
         ["torch", "version", "hip"] => Value::None,
         ["torch", "version", "cuda"] => Value::Str("12.8".into()),
         _ => Value::Named(Resolution::External(path)),
+    }
+}
+
+/// What a plain annotation says of an argument.
+fn annotated(function: &Function, param: &Param) -> Value {
+    let Some(annotation) = param.annotation else { return Value::Unknown };
+    match &function.body.exprs[annotation] {
+        Expr::Name(name) => match &**name {
+            "int" => Value::Int(None),
+            "float" => Value::Float(None),
+            "bool" => Value::Bool(None),
+            "Tensor" => Value::tensor(None),
+            _ => Value::Unknown,
+        },
+        Expr::Attribute { attr, .. } if &**attr == "Tensor" => Value::tensor(None),
+        _ => Value::Unknown,
     }
 }
 

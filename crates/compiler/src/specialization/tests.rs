@@ -186,7 +186,7 @@ def mm(a, b, c, M, N, K, sam, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ",
         expect![[r#"
             k (guess): x=*fp32:16 index=*i64:16 table=*fp32:16 out=*fp32:16 rows=i32 stride=i32 eps=fp32 desc=tensordesc<fp32[64, 64]> n=i32 unused_ptr=*fp32:16 maybe=None BLOCK_M=32 BLOCK_K=None DTYPE=fp16 ACT="" FLAG=False alpha=fp32 num_warps=4 num_stages=3 assumed x index table out rows stride eps desc n unused_ptr
-            mm (guess): a=*fp32:16 b=*fp32:16 c=*fp32:16 M=i32 N=i32 K=i32 sam=i32 BLOCK_M=64 BLOCK_N=64 BLOCK_K=32 GROUP_M=8 ACT="" FUSED=False OUT=fp32 num_warps=4 num_stages=3 assumed a b c M N K sam BLOCK_M BLOCK_N BLOCK_K GROUP_M ACT FUSED OUT
+            mm (guess): a=*fp32:16 b=*fp32:16 c=*fp32:16 M=i32 N=i32 K=i32 sam=i32 BLOCK_M=64 BLOCK_N=64 BLOCK_K=64 GROUP_M=8 ACT="" FUSED=False OUT=fp32 num_warps=4 num_stages=3 assumed a b c M N K sam BLOCK_M BLOCK_N BLOCK_K GROUP_M ACT FUSED OUT
         "#]],
     );
 }
@@ -264,7 +264,7 @@ def bench(provider):
             k (autotune): desc=tensordesc<bf16[32, 64]> out=*bf16:16 n=i32:16 act=square ROWS=32 num_warps=4 num_stages=3
             k (autotune): desc=tensordesc<bf16[64, 64]> out=*bf16:16 n=i32:16 act=square ROWS=64 num_warps=4 num_stages=3
             k (autotune): desc=tensordesc<bf16[64, 64]> out=*bf16:16 n=i32:16 act=square ROWS=64 num_warps=8 num_stages=3
-            k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=32 num_warps=4 num_stages=3 assumed desc out
+            k (autotune): desc=tensordesc<fp32[32, 64]> out=*fp32:16 n=i32 act=square ROWS=32 num_warps=4 num_stages=3 assumed desc out
             k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=64 num_warps=4 num_stages=3 assumed desc out
             k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=64 num_warps=8 num_stages=3 assumed desc out
         "#]],
@@ -287,6 +287,28 @@ def outer(x):
 ",
         expect![[r#"
             inner (launch): y=*fp16:16 x=*fp8e5:16 n=i32 BLOCK=128 num_warps=4 num_stages=3
+        "#]],
+    );
+}
+
+#[test]
+fn a_none_by_default_is_not_held_against_the_kernel() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+@triton.jit
+def k(x, scale, bias, needed, out, HAS_BIAS: tl.constexpr):
+    i = tl.arange(0, 64)
+    v = tl.load(x + i) * scale + tl.load(needed + i)
+    if HAS_BIAS:
+        v += tl.load(bias + i)
+    tl.store(out + i, v)
+def run(x: torch.Tensor, scale: float = None, bias: torch.Tensor | None = None, needed=None):
+    k[(1,)](x, scale, bias, needed, torch.empty(64), HAS_BIAS=bias is not None)
+",
+        expect![[r#"
+            k (launch): x=*fp32:16 scale=fp32 bias=None needed=*fp32:16 out=*fp32:16 HAS_BIAS=False num_warps=4 num_stages=3 assumed x bias needed
         "#]],
     );
 }

@@ -4,10 +4,11 @@
 //! functions, into the address of a load, store or atomic operation. Of several summands the
 //! address is the first one that is not used as a number elsewhere.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::hir::{
-    Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Function, Literal, Name, Stmt, UnaryOp,
+    Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Function, Literal, Name, Stmt, StmtId,
+    UnaryOp,
 };
 use crate::project::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr};
 
@@ -22,8 +23,12 @@ const MAX_TRACE: u32 = 6;
 pub(super) struct Use {
     /// Its elements are loaded, stored or updated.
     pub(super) pointer: bool,
-    /// Descriptor methods are called on it.
-    pub(super) descriptor: bool,
+    /// Number of offsets that descriptor methods are called with on it; 0 when none are.
+    pub(super) descriptor_rank: usize,
+    /// It is an operand of arithmetic whatever the conditions are, so it cannot be `None`.
+    pub(super) required: bool,
+    /// It is an operand of arithmetic.
+    pub(super) operand: bool,
     /// What is loaded through it is an index, a bound or a bit field.
     pub(super) integer_elements: bool,
     /// It takes part in integer arithmetic, a bound or an order comparison.
@@ -84,9 +89,11 @@ impl Finder<'_> {
         let path = item.body_scope();
         let scope = Scope { file: at.file, path: &path };
         let mut body = BodyUses::new(&function);
+        body.scan_operands();
         body.scan_numbers();
         body.scan_conditions();
         body.scan_calls(self, scope);
+        body.scan_steps();
         body.scan_floats();
         let uses = body.uses;
         self.known.insert(at, uses.clone());
@@ -246,6 +253,32 @@ impl<'a> BodyUses<'a> {
                 self.params.get(&**name).copied()
             }
             _ => None,
+        }
+    }
+
+    /// Marks operands of arithmetic, and those that stand under no condition.
+    fn scan_operands(&mut self) {
+        let body = self.body;
+        let guarded = guarded(body);
+        for (id, expr) in &body.exprs {
+            let Expr::Binary { lhs, rhs, .. } = expr else { continue };
+            for operand in [*lhs, *rhs] {
+                let Some(at) = self.direct(operand) else { continue };
+                self.uses[at].operand = true;
+                self.uses[at].required |= !guarded.contains(&id);
+            }
+        }
+    }
+
+    /// Marks what moves a pointer in `pointer += offsets`.
+    fn scan_steps(&mut self) {
+        let body = self.body;
+        for stmt in body.stmts.values() {
+            let Stmt::AugAssign { target, value, .. } = stmt else { continue };
+            match self.param_at(*target) {
+                Some(base) if self.uses[base].pointer => self.offsets(*value, Some(base)),
+                _ => {}
+            }
         }
     }
 
@@ -443,13 +476,13 @@ impl<'a> BodyUses<'a> {
                     Some(pointer) if !self.is_descriptor_call(callee, pointer) => {
                         self.pointer(pointer);
                     }
-                    _ => self.descriptor(callee),
+                    _ => self.descriptor(callee, args),
                 }
             }
-            "gather" | "scatter" => self.descriptor(callee),
+            "gather" | "scatter" => self.descriptor(callee, args),
             "load_tensor_descriptor" | "store_tensor_descriptor" => {
                 if let Some(at) = argument(args, 0, "desc").and_then(|id| self.direct(id)) {
-                    self.uses[at].descriptor = true;
+                    self.uses[at].descriptor_rank = self.rank(args.get(1));
                 }
             }
             "make_block_ptr" | "make_tensor_descriptor" => {
@@ -493,27 +526,76 @@ impl<'a> BodyUses<'a> {
         receiver.is_some() || matches!(self.body.exprs[first], Expr::List(_))
     }
 
-    fn descriptor(&mut self, callee: ExprId) {
+    fn descriptor(&mut self, callee: ExprId, args: &[Arg]) {
         if let Expr::Attribute { value, .. } = self.body.exprs[callee]
             && let Some(at) = self.direct(value)
         {
-            self.uses[at].descriptor = true;
+            self.uses[at].descriptor_rank = self.rank(args.first());
         }
     }
 
-    /// Marks the parameter that an address comes from, and data that serves as its offsets.
-    fn pointer(&mut self, pointer: ExprId) {
-        if let Some(at) = self.param_at(pointer) {
-            self.uses[at].pointer = true;
+    /// Number of offsets in a display of them.
+    fn rank(&self, offsets: Option<&Arg>) -> usize {
+        match offsets.map(|arg| &self.body.exprs[arg.value]) {
+            Some(Expr::List(items) | Expr::Tuple(items)) => items.len().max(1),
+            _ => 2,
         }
+    }
+
+    /// Marks the parameters that an address comes from, and what serves as its offsets.
+    fn pointer(&mut self, pointer: ExprId) {
         let base = self.param_at(pointer);
-        let mut pending = vec![(pointer, 0)];
+        self.addresses(pointer, 0);
+        self.offsets(pointer, base);
+    }
+
+    /// Marks every parameter that an address may come from.
+    fn addresses(&mut self, id: ExprId, depth: u32) {
+        if depth > MAX_TRACE {
+            return;
+        }
+        let body = self.body;
+        match &body.exprs[id] {
+            Expr::Name(name) => {
+                let values = self.locals.get(&**name).cloned().unwrap_or_default();
+                values.into_iter().for_each(|value| self.addresses(value, depth + 1));
+                if let Some(at) = self.params.get(&**name) {
+                    self.uses[*at].pointer = true;
+                }
+            }
+            Expr::Binary { op: BinaryOp::Add, lhs, rhs } => {
+                let (left, right) = (self.origin(*lhs), self.origin(*rhs));
+                let chosen = self.address(left, right);
+                if chosen.is_some() {
+                    self.addresses(if chosen == left { *lhs } else { *rhs }, depth + 1);
+                }
+            }
+            Expr::Binary { op: BinaryOp::Sub, lhs, .. } => self.addresses(*lhs, depth + 1),
+            Expr::IfElse { on_true, on_false, .. } => {
+                self.addresses(*on_true, depth + 1);
+                self.addresses(*on_false, depth + 1);
+            }
+            _ => {
+                if let Some(at) = self.param_at(id) {
+                    self.uses[at].pointer = true;
+                }
+            }
+        }
+    }
+
+    /// Marks data and parameters that are summands of an address, other than its `base`.
+    fn offsets(&mut self, id: ExprId, base: Option<usize>) {
+        let mut pending = vec![(id, 0)];
         while let Some((id, depth)) = pending.pop() {
             for leaf in leaves(self.body, id) {
                 match self.origin(leaf) {
                     Some(Origin::Loaded(at)) if Some(at) != base => {
                         self.uses[at].integer_elements = true;
                     }
+                    _ => {}
+                }
+                match self.direct(leaf) {
+                    Some(at) if Some(at) != base => self.uses[at].integral = true,
                     _ => {}
                 }
                 if let Expr::Name(name) = &self.body.exprs[leaf]
@@ -557,7 +639,8 @@ impl<'a> BodyUses<'a> {
             }
             if let Some(at) = self.direct(arg.value) {
                 let outer = &mut self.uses[at];
-                outer.descriptor |= inner.descriptor;
+                outer.descriptor_rank = outer.descriptor_rank.max(inner.descriptor_rank);
+                outer.operand |= inner.operand;
                 outer.integer_elements |= inner.pointer && inner.integer_elements;
                 outer.number |= inner.number && !inner.pointer;
                 outer.float |= inner.float;
@@ -626,6 +709,68 @@ fn called_name(body: &Body, callee: ExprId) -> Option<&str> {
     }
 }
 
+/// Functions whose result is made of their arguments.
+const LEAF_FUNCTIONS: &[&str] = &[
+    "broadcast_to",
+    "cast",
+    "cdiv",
+    "clamp",
+    "expand_dims",
+    "max",
+    "max_contiguous",
+    "maximum",
+    "min",
+    "minimum",
+    "multiple_of",
+    "where",
+];
+
+/// Expressions that are evaluated only under a condition.
+fn guarded(body: &Body) -> FxHashSet<ExprId> {
+    let mut guarded = FxHashSet::default();
+    let mut pending = Vec::new();
+    for stmt in body.stmts.values() {
+        if let Stmt::If { body: on_true, orelse, .. } = stmt {
+            on_true.iter().chain(orelse).for_each(|stmt| exprs_below(body, *stmt, &mut pending));
+        }
+    }
+    for expr in body.exprs.values() {
+        if let Expr::IfElse { on_true, on_false, .. } = expr {
+            pending.extend([*on_true, *on_false]);
+        }
+    }
+    while let Some(id) = pending.pop() {
+        if guarded.insert(id) {
+            body.exprs[id].for_each_child(|child| pending.push(child));
+        }
+    }
+    guarded
+}
+
+/// Outermost expressions of a statement and of those inside it.
+fn exprs_below(body: &Body, stmt: StmtId, out: &mut Vec<ExprId>) {
+    match &body.stmts[stmt] {
+        Stmt::Expr(value) => out.push(*value),
+        Stmt::Assign { value, .. } => out.push(*value),
+        Stmt::AugAssign { target, value, .. } => out.extend([*target, *value]),
+        Stmt::AnnAssign { value, .. } => out.extend(*value),
+        Stmt::If { test, body: on_true, orelse } => {
+            out.push(*test);
+            on_true.iter().chain(orelse).for_each(|stmt| exprs_below(body, *stmt, out));
+        }
+        Stmt::For { iter: head, body: inner, .. } | Stmt::While { test: head, body: inner, .. } => {
+            out.push(*head);
+            inner.iter().for_each(|stmt| exprs_below(body, *stmt, out));
+        }
+        Stmt::With { body: inner, .. } => {
+            inner.iter().for_each(|stmt| exprs_below(body, *stmt, out));
+        }
+        Stmt::Return(value) => out.extend(*value),
+        Stmt::Assert { test, .. } => out.push(*test),
+        Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {}
+    }
+}
+
 /// Operands of nested arithmetic, displays, indexing and calls of methods that keep their value.
 fn leaves(body: &Body, id: ExprId) -> Vec<ExprId> {
     let mut leaves = Vec::new();
@@ -639,10 +784,7 @@ fn leaves(body: &Body, id: ExprId) -> Vec<ExprId> {
             Expr::Call { callee, args } => match (&body.exprs[*callee], called_name(body, *callee))
             {
                 (Expr::Attribute { value, .. }, Some("to")) => pending.push(*value),
-                (
-                    _,
-                    Some("cdiv" | "multiple_of" | "max_contiguous" | "min" | "max" | "minimum"),
-                ) => {
+                (_, Some(name)) if LEAF_FUNCTIONS.contains(&name) => {
                     pending.extend(args.iter().map(|arg| arg.value));
                 }
                 _ => leaves.push(id),

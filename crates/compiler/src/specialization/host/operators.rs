@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 10_000;
 /// Whether a value counts as true, if that is known.
 pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
     match value {
-        Value::None => Some(false),
+        Value::None | Value::Omitted => Some(false),
         Value::Bool(value) => *value,
         Value::Int(value) => value.map(|value| value != 0),
         Value::Float(value) => value.map(|value| value != 0.0),
@@ -205,8 +205,8 @@ pub(in crate::specialization) fn compare(
 fn same(left: &Value, right: &Value) -> Option<bool> {
     match (left, right) {
         (Value::Unknown | Value::Global(_), _) | (_, Value::Unknown | Value::Global(_)) => None,
-        (Value::None, Value::None) => Some(true),
-        (Value::None, _) | (_, Value::None) => Some(false),
+        (Value::None | Value::Omitted, Value::None | Value::Omitted) => Some(true),
+        (Value::None | Value::Omitted, _) | (_, Value::None | Value::Omitted) => Some(false),
         (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => Some(a == b),
         (Value::Bool(a), Value::Bool(b)) => Some((*a)? == (*b)?),
         (Value::Named(Resolution::External(_)), _) | (_, Value::Named(Resolution::External(_))) => {

@@ -16,6 +16,8 @@ pub(in crate::specialization) enum Value {
     Unknown,
     /// `None`.
     None,
+    /// The `None` that an argument is by default; callers may well pass something else.
+    Omitted,
     /// A bool, perhaps known.
     Bool(Option<bool>),
     /// An integer, perhaps known.
@@ -87,6 +89,7 @@ impl PartialEq for Value {
         match (self, other) {
             (Value::Unknown, Value::Unknown)
             | (Value::None, Value::None)
+            | (Value::Omitted, Value::Omitted)
             | (Value::Ints, Value::Ints) => true,
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::Int(a), Value::Int(b)) => a == b,
