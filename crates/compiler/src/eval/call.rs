@@ -146,6 +146,18 @@ impl Evaluator<'_> {
                 }
                 Role::Host | Role::Unknown => Value::Unknown,
             },
+            Value::Either(functions) => {
+                let results: Vec<Value> = functions
+                    .iter()
+                    .map(|function| {
+                        let arguments = arguments.clone();
+                        self.quietly(|this| this.call_value(function, arguments, at))
+                    })
+                    .collect();
+                let mut results = results.into_iter();
+                let first = results.next().unwrap_or(Value::Unknown);
+                results.fold(first, |joined, next| self.join(&joined, &next))
+            }
             Value::Class(class) => self.construct(class, arguments, at),
             Value::Const(Const::DType(_)) => Value::Unknown,
             Value::Const(Const::Symbol(_)) | Value::Unknown => Value::Unknown,

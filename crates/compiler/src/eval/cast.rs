@@ -44,11 +44,24 @@ impl Evaluator<'_> {
     /// The type that a symbolic number has as a tensor, if that is certain.
     pub(super) fn symbol_elem(&self, sym: &super::symbolic::Sym) -> Elem {
         let atoms = sym.atoms();
-        let integer = !atoms.is_empty()
-            && atoms
-                .iter()
-                .all(|atom| self.integer_symbols.contains(atom) || looks_like_integer(atom));
+        let integer = !atoms.is_empty() && atoms.iter().all(|atom| self.is_integer(atom));
         if integer { Elem::I32 } else { Elem::Unknown }
+    }
+
+    /// True for symbols that count something: those used as extents or bounds, those whose name
+    /// says so, and expressions of such symbols.
+    fn is_integer(&self, atom: &str) -> bool {
+        if self.integer_symbols.contains(atom) || looks_like_integer(atom) {
+            return true;
+        }
+        let nested = atom.starts_with('(') || atom.starts_with("next_power_of_2(");
+        if !nested || atom.contains(" / ") || atom.contains('?') {
+            return false;
+        }
+        atom.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+            .filter(|part| !matches!(*part, "min" | "max" | "next_power_of_2"))
+            .all(|part| self.integer_symbols.contains(part) || looks_like_integer(part))
     }
 
     /// Converts to another number type, or between pointers and 64-bit integers.
@@ -247,18 +260,12 @@ pub(super) fn literal_dtype(value: &Const) -> Option<DType> {
 fn looks_like_integer(atom: &str) -> bool {
     const WORDS: &[&str] =
         &["BLOCK", "SIZE", "NUM_", "GROUP_", "TILE", "STAGES", "WARPS", "DIM", "LEN", "STRIDE"];
-    if atom.starts_with('?') {
+    if atom.starts_with(['?', '(']) {
         return false;
     }
     let upper = atom.to_ascii_uppercase();
     WORDS.iter().any(|word| upper.contains(word))
         || (atom.len() <= 2 && atom.chars().all(|c| c.is_ascii_uppercase()))
-        || atom.starts_with('(')
-            && !atom.contains('/')
-            && atom
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .filter(|part| part.starts_with(|c: char| c.is_alphabetic()))
-                .all(looks_like_integer)
 }
 
 /// A pointer to `to` with the constness of `like`.

@@ -264,7 +264,13 @@ impl Evaluator<'_> {
             (Value::Tensor(x), Value::Tensor(y)) => {
                 let shape = if x.shape.rank().is_some() { &x.shape } else { &y.shape };
                 let elem = x.elem.or(y.elem);
-                Value::Tensor(Tensor { elem, shape: shape.clone(), ir: None, origin: x.origin })
+                Value::Tensor(Tensor {
+                    elem,
+                    shape: shape.clone(),
+                    ir: None,
+                    origin: x.origin,
+                    open: false,
+                })
             }
             _ => self.join(a, b),
         }

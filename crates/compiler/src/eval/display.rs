@@ -29,6 +29,7 @@ pub fn type_text(value: &Value) -> String {
         Value::Class(class) => format!("class {}", class.class.name),
         Value::Object(object) => object.class.class.name.to_string(),
         Value::Range(_) => "range".to_owned(),
+        Value::Either(values) => values.first().map_or_else(|| "?".to_owned(), type_text),
         Value::Condition(_) => "condition".to_owned(),
     }
 }

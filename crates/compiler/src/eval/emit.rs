@@ -112,7 +112,7 @@ impl Evaluator<'_> {
         shape: Shape,
     ) -> Tensor {
         let origin = first_origin(operands.iter().flatten().copied());
-        let mut result = Tensor { elem, shape, ir: None, origin };
+        let mut result = Tensor { elem, shape, ir: None, origin, open: false };
         if let Some(values) = self.handles(operands)
             && let Some(ty) = ir_type(elem, &result.shape)
             && let Some(emitter) = self.emitter.as_mut()

@@ -163,7 +163,7 @@ impl Evaluator<'_> {
                 let elem = if x.elem == y.elem { x.elem } else { Elem::Unknown };
                 let shape = self.join_shapes(&x.shape, &y.shape);
                 let ir = if x.ir == y.ir { x.ir } else { None };
-                Value::Tensor(Tensor { elem, shape, ir, origin: x.origin })
+                Value::Tensor(Tensor { elem, shape, ir, origin: x.origin, open: x.open || y.open })
             }
             (Value::Const(x), Value::Const(y)) => {
                 let equal = super::constant::compare_consts(crate::hir::CompareOp::Eq, x, y);
@@ -175,6 +175,13 @@ impl Evaluator<'_> {
                     x.items.iter().cloned().zip(y.items.iter().cloned()).collect();
                 let items = pairs.iter().map(|(x, y)| self.join(x, y)).collect();
                 Value::Tuple(Arc::new(Tuple { items, named: x.named.clone() }))
+            }
+            // A number that is known on one path only.
+            (Value::Const(constant), Value::Tensor(tensor))
+            | (Value::Tensor(tensor), Value::Const(constant))
+                if tensor.is_scalar() && constant.to_sym().is_some() =>
+            {
+                Value::Tensor(Tensor::anything(Shape::scalar(), tensor.origin))
             }
             _ if relate(a, b) == Relation::Same => a.clone(),
             _ => Value::Unknown,

@@ -183,7 +183,7 @@ impl Evaluator<'_> {
                 let origin =
                     self.origin(at, OriginKind::Argument(param.name.clone()), Origin::NONE);
                 let shape = if entry { Shape::scalar() } else { Shape::unknown() };
-                Value::Tensor(Tensor { elem, shape, ir: None, origin })
+                Value::Tensor(Tensor { elem, shape, ir: None, origin, open: elem.is_unknown() })
             };
             locals.insert(param.name.clone(), Local { value, at: param.range });
         }
@@ -255,9 +255,11 @@ impl Evaluator<'_> {
             _ => false,
         };
         match value {
-            Value::Tensor(Tensor { elem: Elem::Ptr(pointer), shape, ir, origin }) if is_const => {
+            Value::Tensor(Tensor { elem: Elem::Ptr(pointer), shape, ir, origin, open })
+                if is_const =>
+            {
                 let elem = Elem::Ptr(Pointer { constant: true, ..pointer });
-                Value::Tensor(Tensor { elem, shape, ir, origin })
+                Value::Tensor(Tensor { elem, shape, ir, origin, open })
             }
             other => other,
         }
@@ -348,7 +350,7 @@ impl Evaluator<'_> {
             };
             emitter.func.add_param(param, ir::Type::Scalar(lowered))
         });
-        Some(Tensor { elem, shape: Shape::scalar(), ir, origin })
+        Some(Tensor { elem, shape: Shape::scalar(), ir, origin, open: false })
     }
 
     /// `tensordesc<fp16[128, 64]>`: a base pointer, extents and strides as separate parameters.

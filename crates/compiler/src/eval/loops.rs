@@ -223,7 +223,7 @@ impl Evaluator<'_> {
         let elem = match types {
             [Some(a), Some(b), Some(c)] => Elem::Num(self.common_integer([a, b, c])),
             // An argument of unknown type is an integer here, of which width it is not known.
-            _ => Elem::I32,
+            _ => Elem::Unknown,
         };
         let mut cast = Vec::with_capacity(3);
         for bound in &bounds {
@@ -243,7 +243,8 @@ impl Evaluator<'_> {
         let open = self.begin_region(types);
         let args = open.as_ref().map(|open| open.args.to_vec()).unwrap_or_default();
         let origin = self.origin(source.at(target), OriginKind::LoopIndex, Origin::NONE);
-        let mut index = Tensor { elem, shape: Shape::scalar(), ir: args.first().copied(), origin };
+        let mut index =
+            Tensor { elem, shape: Shape::scalar(), ir: args.first().copied(), origin, open: false };
         if negative {
             index = self.reverse_index(&index, &cast);
         }

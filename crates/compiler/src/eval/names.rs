@@ -230,7 +230,7 @@ impl Evaluator<'_> {
             Resolution::External(path) => plain(external(path)),
             Resolution::File(file) => plain(Value::Module(ModuleRef::File(*file))),
             Resolution::Jit(at) if !self.exact && self.has_alternatives(*at) => {
-                plain(Value::Unknown)
+                plain(self.alternatives(*at))
             }
             Resolution::Jit(at) => self.function_global(*at, Role::Jit),
             Resolution::ConstexprFunction(at) => self.function_global(*at, Role::Constexpr),
@@ -254,6 +254,34 @@ impl Evaluator<'_> {
             module.items.get(index as usize).is_some_and(|other| other.scope == item.scope)
         });
         same.count() > 1
+    }
+
+    /// Everything that is bound to the name of `at`.
+    fn alternatives(&mut self, at: ItemRef) -> Value {
+        let Some(module) = self.project.module(at.file) else { return Value::Unknown };
+        let Some(item) = module.items.get(at.index as usize) else { return Value::Unknown };
+        let same: Vec<u32> = module
+            .items_named(&item.name)
+            .filter(|&index| {
+                module.items.get(index as usize).is_some_and(|other| other.scope == item.scope)
+            })
+            .collect();
+        let mut values = Vec::new();
+        for index in same {
+            let other = ItemRef { file: at.file, index };
+            values.push(match project::resolve_item(self.project, other) {
+                Resolution::Jit(function) => {
+                    let found = function_ref(self.project, function, Role::Jit);
+                    found.map_or(Value::Unknown, Value::Function)
+                }
+                Resolution::Triton(path) => {
+                    let (module, name) = path.rsplit_once('.').unwrap_or(("", &path));
+                    known_member(&triton_path(module), name).unwrap_or(Value::Unknown)
+                }
+                _ => Value::Unknown,
+            });
+        }
+        Value::Either(values.into())
     }
 
     fn function_global(&mut self, at: ItemRef, role: Role) -> Option<Global> {

@@ -30,9 +30,13 @@ impl Evaluator<'_> {
     ) -> Value {
         match (left, right) {
             (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
-            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => self
-                .tensor_binary(op, left, right, at, places)
-                .map_or(Value::Unknown, Value::Tensor),
+            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
+                let open = may_be_const(left) && may_be_const(right);
+                match self.tensor_binary(op, left, right, at, places) {
+                    Ok(tensor) => Value::Tensor(Tensor { open, ..tensor }),
+                    Err(_) => Value::Unknown,
+                }
+            }
             (Value::Const(a), Value::Const(b)) => self.const_operands(op, a, b, at, places),
             (Value::Tuple(tuple), other) | (other, Value::Tuple(tuple)) => {
                 self.tuple_binary(op, tuple, left, right, other, at)
@@ -527,12 +531,7 @@ impl Evaluator<'_> {
         at: FileRange,
         places: Places,
     ) -> Eval<Tensor> {
-        // An argument of unknown type may be anything at launch, also a compile-time value.
-        let open = |value: &Value| match value {
-            Value::Tensor(tensor) => tensor.is_open(),
-            _ => true,
-        };
-        if open(left) && open(right) {
+        if may_be_const(left) && may_be_const(right) {
             return Err(Stop::Unknown);
         }
         let mut lhs = self.side(left, places.0)?;
@@ -651,6 +650,14 @@ impl Evaluator<'_> {
     /// A tensor of known type and shape of which no IR exists.
     pub(super) fn plain(&self, elem: Elem, shape: Shape) -> Tensor {
         Tensor::new(elem, shape)
+    }
+}
+
+/// True for compile-time values, and for arguments that may be one at launch.
+fn may_be_const(value: &Value) -> bool {
+    match value {
+        Value::Tensor(tensor) => tensor.is_open(),
+        _ => true,
     }
 }
 

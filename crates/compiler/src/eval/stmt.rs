@@ -285,7 +285,10 @@ impl Evaluator<'_> {
                 // A string, `None`, a type or a function stays; a number becomes a tensor.
                 let elem = self.symbol_elem(sym);
                 if elem.is_unknown() {
-                    return Value::Unknown;
+                    let none = super::value::Origin::NONE;
+                    let origin = self.origin(place, OriginKind::Literal(name.clone()), none);
+                    let shape = super::value::Shape::scalar();
+                    return Value::Tensor(super::value::Tensor::anything(shape, origin));
                 }
                 self.literal_tensor(name, &value, place)
             }

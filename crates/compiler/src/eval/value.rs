@@ -40,6 +40,8 @@ pub enum Value {
     Object(Arc<Object>),
     /// What a `for` iterates.
     Range(Arc<RangeValue>),
+    /// One of several functions; which one is known only when the module runs.
+    Either(Arc<[Value]>),
     /// `tl.condition(...)`: the condition of a `while`.
     Condition(Arc<Value>),
 }
@@ -88,6 +90,9 @@ pub struct Tensor {
     pub ir: Option<ir::Value>,
     /// Why it is not a compile-time value.
     pub origin: Origin,
+    /// It comes from an argument that may also be `None`, a number known at launch, a tuple or a
+    /// descriptor; only while nothing else is known of it.
+    pub open: bool,
 }
 
 /// Index into the evaluator's list of reasons.
@@ -358,7 +363,7 @@ impl Shape {
 impl Tensor {
     /// A tensor of which no IR exists.
     pub fn new(elem: Elem, shape: Shape) -> Tensor {
-        Tensor { elem, shape, ir: None, origin: Origin::NONE }
+        Tensor { elem, shape, ir: None, origin: Origin::NONE, open: false }
     }
 
     /// True when it is certainly a scalar.
@@ -371,10 +376,15 @@ impl Tensor {
         self.shape.is_block()
     }
 
-    /// True for an argument of which so little is known that it may be anything at launch: a
-    /// number, a pointer, `None`, a tuple, a descriptor.
+    /// True for what so little is known of that it may be anything at launch: a number, a
+    /// pointer, `None`, a tuple, a descriptor.
     pub fn is_open(&self) -> bool {
-        self.elem.is_unknown() && !self.is_block()
+        self.open && self.elem.is_unknown() && !self.is_block()
+    }
+
+    /// A scalar or tile of which nothing is known, not even that it exists at run time.
+    pub fn anything(shape: Shape, origin: Origin) -> Tensor {
+        Tensor { elem: Elem::Unknown, shape, ir: None, origin, open: true }
     }
 }
 
