@@ -471,7 +471,8 @@ fn arguments_are_chosen_to_fit_the_kernel() {
             "out = 64 elements of fp32",
             "grid = (4, 1, 1)",
         ]
-    "#]].assert_debug_eq(&chosen.notes);
+    "#]]
+    .assert_debug_eq(&chosen.notes);
     // The launch that was chosen runs without findings.
     let mut device = CpuDevice::new();
     let mut session = Session::new(&mut kernels, &mut device, SessionOptions::default());
