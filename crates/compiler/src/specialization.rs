@@ -104,6 +104,13 @@ pub struct Specialization {
     pub assumed: Vec<Name>,
 }
 
+impl Specialization {
+    /// True when nothing in it is a guess, so that what is wrong under it is wrong.
+    pub fn is_certain(&self) -> bool {
+        self.assumed.is_empty() && self.origin != Origin::Guess
+    }
+}
+
 impl fmt::Display for Specialization {
     /// The label that users see, such as `x_ptr=*fp32:16 n=i32 BLOCK=1024 num_warps=4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

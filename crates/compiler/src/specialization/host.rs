@@ -700,17 +700,15 @@ impl<'a> Host<'a> {
                     Some(items) => values.extend(items.into_iter().map(|item| (None, item))),
                     None => complete = false,
                 },
-                ArgKind::DoubleStar => match value {
-                    Value::Dict(entries) => {
-                        for (key, value) in entries {
-                            match key {
-                                Value::Str(name) => values.push((Some(name), value)),
-                                _ => {}
-                            }
-                        }
+                // Of a dict that is not known, what it holds is left out.
+                ArgKind::DoubleStar => {
+                    if let Value::Dict(entries) = value {
+                        values.extend(entries.into_iter().filter_map(|(key, value)| match key {
+                            Value::Str(name) => Some((Some(name), value)),
+                            _ => None,
+                        }));
                     }
-                    _ => {}
-                },
+                }
             }
         }
         (values, complete)
