@@ -1,7 +1,14 @@
 //! Editor features as plain functions over a snapshot: files and byte offsets in, plain data out.
 
+pub(crate) mod completion;
 pub(crate) mod diagnostics;
+pub(crate) mod fixes;
+pub(crate) mod hints;
 pub(crate) mod hover;
 pub(crate) mod lenses;
+pub(crate) mod navigation;
 pub(crate) mod resources;
+pub(crate) mod signature;
+pub(crate) mod structure;
 pub(crate) mod symbol;
+pub(crate) mod tokens;

@@ -12,11 +12,17 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinSet;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    CodeLens, CodeLensParams, ConfigurationItem, DidChangeConfigurationParams,
+    CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionParams,
+    CompletionResponse, ConfigurationItem, DidChangeConfigurationParams,
     DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DocumentDiagnosticParams,
-    DocumentDiagnosticReportResult, ExecuteCommandParams, FileEvent, Hover, HoverParams,
-    InitializeParams, InitializeResult, InitializedParams, MessageType,
-    WorkDoneProgressCancelParams,
+    DocumentDiagnosticReportResult, DocumentHighlight, DocumentHighlightParams,
+    DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams, FileEvent, FoldingRange,
+    FoldingRangeParams, GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams,
+    InitializeParams, InitializeResult, InitializedParams, InlayHint, InlayHintParams, Location,
+    MessageType, PrepareRenameResponse, ReferenceParams, RenameParams, SelectionRange,
+    SelectionRangeParams, SemanticTokensParams, SemanticTokensRangeParams,
+    SemanticTokensRangeResult, SemanticTokensResult, SignatureHelp, SignatureHelpParams,
+    TextDocumentPositionParams, WorkDoneProgressCancelParams, WorkspaceEdit,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -39,6 +45,7 @@ mod transport;
 
 use ext::{KernelsParams, ViewIrParams, ViewIrResult};
 use ordered::{ApplyInOrder, Ordered};
+use requests::{editing, navigation};
 use session::Session;
 use state::{ReadError, Snapshot, State};
 
@@ -266,6 +273,114 @@ impl LanguageServer for Server {
         let uri = params.text_document.uri;
         self.read(move |state, snapshot| Some(requests::lenses::code_lenses(state, snapshot, &uri)))
             .await
+    }
+
+    async fn goto_definition(
+        &self,
+        params: GotoDefinitionParams,
+    ) -> Result<Option<GotoDefinitionResponse>> {
+        let at = params.text_document_position_params;
+        self.read(move |_, snapshot| {
+            navigation::definition(snapshot, &at).map(GotoDefinitionResponse::Scalar)
+        })
+        .await
+    }
+
+    async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
+        let at = params.text_document_position;
+        let declaration = params.context.include_declaration;
+        self.read(move |_, snapshot| Some(navigation::references(snapshot, &at, declaration))).await
+    }
+
+    async fn document_highlight(
+        &self,
+        params: DocumentHighlightParams,
+    ) -> Result<Option<Vec<DocumentHighlight>>> {
+        let at = params.text_document_position_params;
+        self.read(move |_, snapshot| Some(navigation::highlights(snapshot, &at))).await
+    }
+
+    async fn prepare_rename(
+        &self,
+        params: TextDocumentPositionParams,
+    ) -> Result<Option<PrepareRenameResponse>> {
+        let range =
+            self.read(move |_, snapshot| navigation::prepare_rename(snapshot, &params)).await??;
+        Ok(range.map(PrepareRenameResponse::Range))
+    }
+
+    async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
+        let at = params.text_document_position;
+        self.read(move |_, snapshot| navigation::rename(snapshot, &at, &params.new_name)).await?
+    }
+
+    async fn document_symbol(
+        &self,
+        params: DocumentSymbolParams,
+    ) -> Result<Option<DocumentSymbolResponse>> {
+        let uri = params.text_document.uri;
+        let symbols = self.read(move |_, snapshot| navigation::symbols(snapshot, &uri)).await?;
+        Ok(Some(DocumentSymbolResponse::Nested(symbols)))
+    }
+
+    async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
+        let uri = params.text_document.uri;
+        self.read(move |_, snapshot| Some(navigation::folds(snapshot, &uri))).await
+    }
+
+    async fn selection_range(
+        &self,
+        params: SelectionRangeParams,
+    ) -> Result<Option<Vec<SelectionRange>>> {
+        let uri = params.text_document.uri;
+        self.read(move |_, snapshot| {
+            Some(navigation::selections(snapshot, &uri, &params.positions))
+        })
+        .await
+    }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        let at = params.text_document_position;
+        let items = self.read(move |_, snapshot| editing::completion(snapshot, &at)).await?;
+        Ok(Some(CompletionResponse::Array(items)))
+    }
+
+    async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
+        let at = params.text_document_position_params;
+        self.read(move |_, snapshot| editing::signature_help(snapshot, &at)).await
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        let uri = params.text_document.uri;
+        self.read(move |state, snapshot| {
+            Some(editing::inlay_hints(state, snapshot, &uri, params.range))
+        })
+        .await
+    }
+
+    async fn semantic_tokens_full(
+        &self,
+        params: SemanticTokensParams,
+    ) -> Result<Option<SemanticTokensResult>> {
+        let uri = params.text_document.uri;
+        let tokens =
+            self.read(move |_, snapshot| editing::semantic_tokens(snapshot, &uri, None)).await?;
+        Ok(Some(SemanticTokensResult::Tokens(tokens)))
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: SemanticTokensRangeParams,
+    ) -> Result<Option<SemanticTokensRangeResult>> {
+        let uri = params.text_document.uri;
+        let range = Some(params.range);
+        let tokens =
+            self.read(move |_, snapshot| editing::semantic_tokens(snapshot, &uri, range)).await?;
+        Ok(Some(SemanticTokensRangeResult::Tokens(tokens)))
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        self.read(move |_, snapshot| Some(editing::code_actions(snapshot, &params))).await
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

@@ -51,10 +51,12 @@ pub fn settle(
         (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
     });
     diagnostics.dedup_by(|next, kept| {
-        next.primary == kept.primary
+        let same = next.primary == kept.primary
             && next.code == kept.code
-            && (next.message == kept.message && next.severity != Severity::Info
-                || next.specialization == kept.specialization && next.message == kept.message)
+            && next.message == kept.message;
+        // What is printed counts once for each specialization.
+        let counts_once = next.severity != Severity::Info;
+        same && (counts_once || next.specialization == kept.specialization)
     });
 }
 

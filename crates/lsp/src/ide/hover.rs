@@ -5,6 +5,7 @@ use std::fmt::Write;
 use tile_compiler::artifact::Listing;
 use tile_compiler::builtins::{Builtin, ParameterKind};
 use tile_compiler::eval::BodyTypes;
+use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ExprId, Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::TextRange;
@@ -160,8 +161,10 @@ fn about_local(
     Some(out)
 }
 
+/// Why a number is not known at compile time, which matters where one is asked for.
 fn reasons(types: &BodyTypes, expr: ExprId, out: &mut String) {
-    if let Some(reason) = types.reasons(expr).first() {
+    let is_scalar = types.value(expr).and_then(Value::as_tensor).is_some_and(Tensor::is_scalar);
+    if is_scalar && let Some(reason) = types.reasons(expr).first() {
         let _ = write!(out, "\n\nKnown at run time only: {}.", reason.message);
     }
 }

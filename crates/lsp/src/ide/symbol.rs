@@ -1,7 +1,11 @@
 //! What a word in the source means.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::builtins::{self, Builtin};
-use tile_compiler::hir::{Body, Expr, ExprId, Function, ItemKind, Name, Stmt};
+use tile_compiler::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::{FileId, TextRange};
 use tree_sitter::Node;
@@ -55,18 +59,19 @@ pub(crate) fn range(node: Node<'_>) -> TextRange {
 }
 
 /// A file with what is asked of it over and over.
-#[derive(Clone, Copy)]
 pub(crate) struct Semantics<'db> {
-    db: &'db dyn Db,
-    file: SourceFile,
-    text: &'db str,
+    pub(crate) db: &'db dyn Db,
+    pub(crate) file: SourceFile,
+    pub(crate) text: &'db str,
+    /// Names that functions bind, by the index of their item.
+    locals: RefCell<FxHashMap<u32, Rc<FxHashSet<&'db str>>>>,
 }
 
 impl<'db> Semantics<'db> {
     /// Asks about `file`; `None` when there is no such file.
     pub(crate) fn new(db: &'db dyn Db, file: SourceFile) -> Option<Semantics<'db>> {
         let text = file.text(db).as_ref()?.text();
-        Some(Semantics { db, file, text })
+        Some(Semantics { db, file, text, locals: RefCell::default() })
     }
 
     /// The outermost node of the syntax tree.
@@ -76,7 +81,7 @@ impl<'db> Semantics<'db> {
     }
 
     /// The text of a node.
-    pub(crate) fn text(&self, node: Node<'_>) -> &'db str {
+    pub(crate) fn text_of(&self, node: Node<'_>) -> &'db str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
@@ -92,8 +97,7 @@ impl<'db> Semantics<'db> {
         match parent.kind() {
             "keyword_argument" if is_field(parent, "name", node) => self.keyword(parent, node),
             "attribute" if is_field(parent, "attribute", node) => self.member(parent),
-            "dotted_name" => self.dotted(parent, node),
-            "aliased_import" => self.item_named_at(node),
+            "dotted_name" => self.imported(node),
             _ => self.item_named_at(node).or_else(|| self.name(node)),
         }
     }
@@ -114,17 +118,28 @@ impl<'db> Semantics<'db> {
 
     /// A name where it is used.
     fn name(&self, node: Node<'_>) -> Option<Symbol> {
-        let name = self.text(node);
-        for (at, function) in self.functions_around(node.start_byte()) {
-            if locals(&function.body, function.params.iter().map(|p| &p.name)).any(|l| l == name) {
-                return Some(Symbol::Local(at, Name::from(name)));
-            }
+        let name = self.text_of(node);
+        if let Some(at) = self.binder(node, name) {
+            return Some(Symbol::Local(at, Name::from(name)));
         }
         let path = self.scope_path(node);
         let scope = Scope { file: self.file.id(self.db), path: &path };
         let found = project::resolve(&Analysis(self.db), scope, name);
         self.of_resolution(found)
             .or_else(|| builtins::member(builtins::PYTHON, name).map(Symbol::Builtin))
+    }
+
+    /// The innermost function around a node that binds `name`.
+    fn binder(&self, node: Node<'_>, name: &str) -> Option<ItemRef> {
+        let around = self.functions_around(node.start_byte()).into_iter();
+        let mut binders = around.filter(|(at, function)| {
+            let mut known = self.locals.borrow_mut();
+            let names = known
+                .entry(at.index)
+                .or_insert_with(|| Rc::new(locals(function).into_iter().collect()));
+            names.contains(name)
+        });
+        Some(binders.next()?.0)
     }
 
     /// The functions whose text covers `offset`, innermost first.
@@ -154,7 +169,7 @@ impl<'db> Semantics<'db> {
                 && is_field(outer, "body", inner)
                 && let Some(name) = outer.child_by_field_name("name")
             {
-                path.push(Name::from(self.text(name)));
+                path.push(Name::from(self.text_of(name)));
             }
             inner = outer;
         }
@@ -164,8 +179,8 @@ impl<'db> Semantics<'db> {
 
     /// `f(name=...)`.
     fn keyword(&self, argument: Node<'_>, name: Node<'_>) -> Option<Symbol> {
-        let call = argument.parent()?.parent().filter(|call| call.kind() == "call")?;
-        let word = self.text(name);
+        let call = argument.parent()?.parent()?;
+        let word = self.text_of(name);
         match self.callee(call)? {
             Symbol::Builtin(builtin) => Some(Symbol::BuiltinParameter(builtin, Name::from(word))),
             Symbol::Item(at) => {
@@ -179,7 +194,8 @@ impl<'db> Semantics<'db> {
 
     /// What a call calls; a launch `kernel[grid](...)` calls the kernel.
     pub(crate) fn callee(&self, call: Node<'_>) -> Option<Symbol> {
-        let mut callee = call.child_by_field_name("function")?;
+        let in_scenario = || call.child_by_field_name("kernel");
+        let mut callee = call.child_by_field_name("function").or_else(in_scenario)?;
         if callee.kind() == "subscript" {
             callee = callee.child_by_field_name("value")?;
         }
@@ -192,7 +208,7 @@ impl<'db> Semantics<'db> {
 
     /// `value.name`.
     fn member(&self, attribute: Node<'_>) -> Option<Symbol> {
-        let name = self.text(attribute.child_by_field_name("attribute")?);
+        let name = self.text_of(attribute.child_by_field_name("attribute")?);
         let value = attribute.child_by_field_name("object")?;
         match self.module_of(value) {
             Some(base) => {
@@ -212,11 +228,11 @@ impl<'db> Semantics<'db> {
                 }
                 let path = self.scope_path(value);
                 let scope = Scope { file: self.file.id(self.db), path: &path };
-                project::resolve(&Analysis(self.db), scope, self.text(value))
+                project::resolve(&Analysis(self.db), scope, self.text_of(value))
             }
             "attribute" => {
                 let base = self.module_of(value.child_by_field_name("object")?)?;
-                let name = self.text(value.child_by_field_name("attribute")?);
+                let name = self.text_of(value.child_by_field_name("attribute")?);
                 project::resolve_member(&Analysis(self.db), &base, name)
             }
             _ => return None,
@@ -228,13 +244,26 @@ impl<'db> Semantics<'db> {
         is_module.then_some(found)
     }
 
-    /// A part of a dotted name in an import.
-    fn dotted(&self, dotted: Node<'_>, node: Node<'_>) -> Option<Symbol> {
-        self.item_named_at(dotted).or_else(|| self.item_named_at(node))
+    /// A part of a dotted name, which stands in an import.
+    fn imported(&self, node: Node<'_>) -> Option<Symbol> {
+        let module = db::module(self.db, self.file);
+        let at = range(node);
+        let word = self.text_of(node);
+        let names_it = |item: &Item| {
+            item.range.contains_range(at)
+                && match &item.kind {
+                    ItemKind::ImportFrom { member, .. } => &**member == word,
+                    ItemKind::Import { .. } => item.name_range == at,
+                    _ => false,
+                }
+        };
+        let index = module.items.iter().position(names_it)?;
+        let at = ItemRef { file: self.file.id(self.db), index: index as u32 };
+        self.of_resolution(project::resolve_item(&Analysis(self.db), at))
     }
 
     /// A resolution as a symbol.
-    fn of_resolution(&self, found: Resolution) -> Option<Symbol> {
+    pub(crate) fn of_resolution(&self, found: Resolution) -> Option<Symbol> {
         match found {
             Resolution::Jit(at)
             | Resolution::ConstexprFunction(at)
@@ -268,11 +297,9 @@ pub(crate) fn is_field(parent: Node<'_>, field: &str, child: Node<'_>) -> bool {
 }
 
 /// Names that a function binds: its parameters, and targets in its body.
-pub(crate) fn locals<'f>(
-    body: &'f Body,
-    params: impl Iterator<Item = &'f Name>,
-) -> impl Iterator<Item = &'f str> {
-    let mut names: Vec<&str> = params.map(|name| &**name).collect();
+pub(crate) fn locals(function: &Function) -> Vec<&str> {
+    let body = &function.body;
+    let mut names: Vec<&str> = function.params.iter().map(|param| &*param.name).collect();
     for stmt in body.stmts.values() {
         match stmt {
             Stmt::Assign { targets, .. } => {
@@ -295,7 +322,7 @@ pub(crate) fn locals<'f>(
             _ => {}
         }
     }
-    names.into_iter()
+    names
 }
 
 fn bound<'f>(body: &'f Body, target: ExprId, names: &mut Vec<&'f str>) {

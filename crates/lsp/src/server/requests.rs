@@ -1,8 +1,10 @@
 //! Answers to requests, a file for each that needs more than a conversion.
 
+pub(crate) mod editing;
 pub(crate) mod hover;
 pub(crate) mod kernels;
 pub(crate) mod lenses;
+pub(crate) mod navigation;
 pub(crate) mod view_ir;
 
 use tower_lsp::jsonrpc::{Error, ErrorCode};

@@ -465,6 +465,11 @@ impl Snapshot {
         self.documents.by_uri.get(uri).copied()
     }
 
+    /// Files that are open.
+    pub(crate) fn open_files(&self) -> impl Iterator<Item = SourceFile> {
+        self.documents.by_uri.values().map(|open| open.file)
+    }
+
     /// The text of a file by lines.
     pub(crate) fn rope(&self, file: SourceFile) -> Rope {
         file.text(&self.db).as_ref().map(|text| text.rope().clone()).unwrap_or_default()

@@ -1,5 +1,7 @@
 //! The server over its real loop: messages in, messages out.
 
 mod client;
+mod compile;
+mod features;
 mod protocol;
 mod sync;

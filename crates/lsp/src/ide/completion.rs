@@ -1,0 +1,421 @@
+//! What can be written at a place: members, names, keyword arguments.
+//!
+//! The text before the cursor rarely parses, so the context is read from the text itself, and
+//! the meaning of its names from the last state of the tree.
+
+use tile_compiler::builtins::{self, Builtin, Parameter, ParameterKind};
+use tile_compiler::eval::dtype::DType;
+use tile_compiler::hir::{Function, ItemKind, Name};
+use tile_compiler::project::{self, ItemRef, Resolution, Scope};
+use tile_compiler::specialization::TritonVersion;
+
+use crate::db::{self, Analysis, Db, SourceFile, Workspace};
+use crate::ide::symbol::{Semantics, locals};
+
+/// Calls are looked for this many bytes back.
+const MAX_LOOK_BACK: usize = 4000;
+
+/// Something that can be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// The word.
+    pub(crate) label: String,
+    /// What is written, where it differs.
+    pub(crate) insert: Option<String>,
+    /// What it is.
+    pub(crate) kind: ItemKindHint,
+    /// One line about it.
+    pub(crate) detail: Option<String>,
+    /// Documentation in Markdown.
+    pub(crate) doc: Option<&'static str>,
+}
+
+/// What a completion is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ItemKindHint {
+    /// A keyword argument of the call around the cursor.
+    Keyword,
+    /// A variable or parameter.
+    Variable,
+    /// A module-level value.
+    Constant,
+    /// A function of the project.
+    Function,
+    /// A member of the language.
+    Builtin,
+    /// An element type.
+    Type,
+    /// A module.
+    Module,
+}
+
+/// What can be written at `offset`.
+pub(crate) fn completions(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<Item> {
+    let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
+    let offset = offset.min(semantics.text.len());
+    if in_string_or_comment(&semantics, offset) {
+        return Vec::new();
+    }
+    let context = Context::new(&semantics, offset);
+    match dotted_before(semantics.text, offset) {
+        Some(path) => context.members(&path),
+        None => context.names(offset),
+    }
+}
+
+/// A call whose arguments are being written.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenCall {
+    /// What it calls, as a dotted path.
+    pub(crate) callee: Vec<String>,
+    /// Number of arguments before the cursor's.
+    pub(crate) position: usize,
+    /// The keyword of the cursor's argument.
+    pub(crate) keyword: Option<String>,
+    /// Keywords that are given already.
+    pub(crate) given: Vec<String>,
+}
+
+/// Where names are looked up.
+pub(crate) struct Context<'s, 'db> {
+    semantics: &'s Semantics<'db>,
+    around: Vec<(ItemRef, &'db Function)>,
+    offset: usize,
+}
+
+/// What a path means to completion.
+pub(crate) enum Callee {
+    /// A member of the language.
+    Builtin(&'static Builtin),
+    /// A function of the project.
+    Function(std::sync::Arc<Function>),
+}
+
+impl<'s, 'db> Context<'s, 'db> {
+    pub(crate) fn new(semantics: &'s Semantics<'db>, offset: usize) -> Context<'s, 'db> {
+        let around = semantics.functions_around(offset);
+        Context { semantics, around, offset }
+    }
+
+    fn version(&self) -> TritonVersion {
+        Workspace::get(self.semantics.db).triton(self.semantics.db)
+    }
+
+    fn is_local(&self, name: &str) -> bool {
+        self.around.iter().any(|(_, function)| locals(function).contains(&name))
+    }
+
+    fn resolve(&self, path: &[String]) -> Resolution {
+        let db = self.semantics.db;
+        let sources = Analysis(db);
+        let Some((first, rest)) = path.split_first() else { return Resolution::Undefined };
+        let scope_path: Vec<Name> = self.around.first().map_or(Vec::new(), |(at, _)| {
+            let item = project::item(&sources, *at);
+            item.map(|item| item.body_scope()).unwrap_or_default()
+        });
+        let scope = Scope { file: self.semantics.file.id(db), path: &scope_path };
+        let mut found = project::resolve(&sources, scope, first);
+        for name in rest {
+            found = project::resolve_member(&sources, &found, name);
+        }
+        found
+    }
+
+    /// What can follow `path.`.
+    fn members(&self, path: &[String]) -> Vec<Item> {
+        let is_value = path.is_empty() || path.first().is_some_and(|first| self.is_local(first));
+        if is_value {
+            return self.methods();
+        }
+        match self.resolve(path) {
+            Resolution::TritonModule(module) => self.module_members(&module),
+            Resolution::File(file) => {
+                let db = self.semantics.db;
+                db.file_of(file).map(|file| items_of(db, file)).unwrap_or_default()
+            }
+            Resolution::Undefined | Resolution::Unknown | Resolution::External(_) => Vec::new(),
+            _ => self.methods(),
+        }
+    }
+
+    /// Methods of tensors, inside kernels.
+    fn methods(&self) -> Vec<Item> {
+        if self.around.is_empty() {
+            return Vec::new();
+        }
+        let version = self.version();
+        let known = builtins::methods().into_iter().filter(|method| method.exists_in(version));
+        known.map(|method| builtin_item(method, version)).collect()
+    }
+
+    fn module_members(&self, module: &str) -> Vec<Item> {
+        let version = self.version();
+        let dotted = if module.is_empty() {
+            builtins::TRITON.to_owned()
+        } else {
+            format!("{}.{module}", builtins::TRITON)
+        };
+        let members = builtins::members(&dotted).into_iter();
+        let mut items: Vec<Item> = members
+            .filter(|member| member.exists_in(version))
+            .map(|member| builtin_item(member, version))
+            .collect();
+        let modules = builtins::submodules(&dotted).iter();
+        items.extend(modules.map(|(name, _)| item(*name, ItemKindHint::Module)));
+        if dotted == builtins::LANGUAGE {
+            let types = DType::ALL.iter();
+            items.extend(types.map(|dtype| item(dtype.member(), ItemKindHint::Type)));
+        }
+        items
+    }
+
+    /// Names and keyword arguments. Outside of kernels and scenarios other servers know better.
+    fn names(&self, offset: usize) -> Vec<Item> {
+        let mut items = Vec::new();
+        let call = open_call(self.semantics.text, offset);
+        let callee = call.as_ref().and_then(|call| self.callee(&call.callee));
+        if let (Some(call), Some(callee)) = (&call, &callee) {
+            items.extend(keywords(callee, call, self.version()));
+        }
+        if self.around.is_empty() && !self.in_scenario() {
+            return items;
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for (_, function) in &self.around {
+            for name in locals(function) {
+                if seen.insert(name) {
+                    items.push(item(name, ItemKindHint::Variable));
+                }
+            }
+        }
+        items.extend(items_of(self.semantics.db, self.semantics.file));
+        let version = self.version();
+        let python = builtins::members(builtins::PYTHON).into_iter();
+        items.extend(python.map(|builtin| builtin_item(builtin, version)));
+        items
+    }
+
+    fn in_scenario(&self) -> bool {
+        let module = db::module(self.semantics.db, self.semantics.file);
+        module.scenarios.iter().any(|scenario| scenario.range.touches(self.offset))
+    }
+
+    /// The function that a dotted path calls.
+    pub(crate) fn callee(&self, path: &[String]) -> Option<Callee> {
+        let last = path.last()?;
+        let is_method = path.len() > 1 && self.is_local(&path[0]) || path[0].is_empty();
+        if is_method {
+            return builtins::method(last).map(Callee::Builtin);
+        }
+        match self.resolve(path) {
+            Resolution::Triton(path) => crate::ide::symbol::builtin(&path).map(Callee::Builtin),
+            Resolution::Jit(at) | Resolution::Function(at) | Resolution::ConstexprFunction(at) => {
+                project::function(&Analysis(self.semantics.db), at).map(Callee::Function)
+            }
+            _ => builtins::member(builtins::PYTHON, last).map(Callee::Builtin),
+        }
+    }
+}
+
+fn item(label: impl Into<String>, kind: ItemKindHint) -> Item {
+    Item { label: label.into(), insert: None, kind, detail: None, doc: None }
+}
+
+fn builtin_item(builtin: &'static Builtin, version: TritonVersion) -> Item {
+    let detail = format!("{}({})", builtin.display_name(), builtin.signature_text(version));
+    Item {
+        detail: Some(detail),
+        doc: Some(builtin.doc),
+        ..item(builtin.name, ItemKindHint::Builtin)
+    }
+}
+
+fn keywords(callee: &Callee, call: &OpenCall, version: TritonVersion) -> Vec<Item> {
+    let keyword = |name: &str| Item {
+        insert: Some(format!("{name}=")),
+        ..item(format!("{name}="), ItemKindHint::Keyword)
+    };
+    let free = |name: &str, index: usize| {
+        index >= call.position && !call.given.iter().any(|given| given == name)
+    };
+    match callee {
+        Callee::Builtin(builtin) => {
+            let parameters = builtin.parameters(version).iter().enumerate();
+            let named = |parameter: &Parameter| parameter.kind != ParameterKind::VarArgs;
+            parameters
+                .filter(|(index, parameter)| named(parameter) && free(parameter.name, *index))
+                .map(|(_, parameter)| Item {
+                    detail: parameter.default.map(|default| format!("default {default}")),
+                    ..keyword(parameter.name)
+                })
+                .collect()
+        }
+        Callee::Function(function) => {
+            let params = function.params.iter().enumerate();
+            let open = params.filter(|(index, param)| free(&param.name, *index));
+            open.map(|(_, param)| keyword(&param.name)).collect()
+        }
+    }
+}
+
+/// Names at the top of a file.
+fn items_of(db: &dyn Db, file: SourceFile) -> Vec<Item> {
+    let mut seen = std::collections::BTreeSet::new();
+    let module = db::module(db, file);
+    let top = module.items.iter().filter(|item| item.scope.is_empty() && &*item.name != "*");
+    top.filter(|item| seen.insert(item.name.clone()))
+        .map(|found| {
+            let kind = match &found.kind {
+                ItemKind::Function(_) => ItemKindHint::Function,
+                ItemKind::Import { .. } => ItemKindHint::Module,
+                _ => ItemKindHint::Constant,
+            };
+            item(found.name.to_string(), kind)
+        })
+        .collect()
+}
+
+fn in_string_or_comment(semantics: &Semantics<'_>, offset: usize) -> bool {
+    let before = offset.saturating_sub(1);
+    let node = semantics.root().descendant_for_byte_range(before, offset);
+    node.is_some_and(|node| {
+        matches!(node.kind(), "string_content" | "comment")
+            && node.start_byte() < offset
+            && offset <= node.end_byte()
+    })
+}
+
+fn is_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+/// The dotted path before the word at `offset` when a dot precedes it; empty when what precedes
+/// the dot is no path (`f(x).`).
+fn dotted_before(text: &str, offset: usize) -> Option<Vec<String>> {
+    let before = text[..offset].trim_end_matches(is_word);
+    let before = before.strip_suffix('.')?;
+    Some(path_at_end(before))
+}
+
+/// The dotted path at the end of `text`; empty when there is none.
+fn path_at_end(text: &str) -> Vec<String> {
+    let start = text.trim_end_matches(|c: char| is_word(c) || c == '.').len();
+    let path: Vec<String> = text[start..].split('.').map(str::to_owned).collect();
+    let starts_with_digit = path[0].starts_with(|c: char| c.is_ascii_digit());
+    if path.iter().any(String::is_empty) || starts_with_digit { Vec::new() } else { path }
+}
+
+/// The innermost call whose parentheses are open at `offset`.
+pub(crate) fn open_call(text: &str, offset: usize) -> Option<OpenCall> {
+    let mut from = offset.saturating_sub(MAX_LOOK_BACK);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let window = &text[from..offset];
+    let mut depth = 0usize;
+    let mut open = None;
+    for (at, c) in window.char_indices().rev() {
+        match c {
+            ')' | ']' | '}' => depth += 1,
+            '(' | '[' | '{' if depth > 0 => depth -= 1,
+            '(' => {
+                open = Some(at);
+                break;
+            }
+            '[' | '{' => return None,
+            _ => {}
+        }
+    }
+    let open = open?;
+    let mut callee = path_at_end(window[..open].trim_end());
+    if callee.is_empty() {
+        // `kernel[grid](...)` calls the kernel, `f(x).sum(...)` a method.
+        callee = launched(window[..open].trim_end())?;
+    }
+    let mut arguments = split(&window[open + 1..]);
+    let current = arguments.pop().unwrap_or_default();
+    let keyword_of = |argument: &str| {
+        let (name, rest) = argument.split_once('=')?;
+        let name = name.trim();
+        let is_keyword = !rest.starts_with('=') && !name.is_empty() && name.chars().all(is_word);
+        is_keyword.then(|| name.to_owned())
+    };
+    let given = arguments.iter().filter_map(|argument| keyword_of(argument)).collect();
+    let position = arguments.iter().filter(|argument| keyword_of(argument).is_none()).count();
+    Some(OpenCall { callee, position, keyword: keyword_of(&current), given })
+}
+
+/// The path before `[grid]`, or of a method of any value as `["", name]`.
+fn launched(text: &str) -> Option<Vec<String>> {
+    if let Some(inside) = text.strip_suffix(']') {
+        let mut depth = 1usize;
+        for (at, c) in inside.char_indices().rev() {
+            match c {
+                ']' => depth += 1,
+                '[' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                let path = path_at_end(inside[..at].trim_end());
+                return (!path.is_empty()).then_some(path);
+            }
+        }
+        return None;
+    }
+    let start = text.trim_end_matches(is_word).len();
+    let name = &text[start..];
+    (text[..start].ends_with('.') && !name.is_empty()).then(|| vec![String::new(), name.to_owned()])
+}
+
+/// Arguments at the outermost level, the last one unfinished.
+fn split(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0usize;
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(text: &str) -> Option<OpenCall> {
+        open_call(text, text.len())
+    }
+
+    #[test]
+    fn open_calls_are_found_in_text_that_does_not_parse() {
+        let load = call("x = tl.load(ptr + f(a, b), mask=m, ot").unwrap();
+        assert_eq!(load.callee, ["tl", "load"]);
+        assert_eq!((load.position, load.given, load.keyword), (1, vec!["mask".into()], None));
+        let launch = call("kernel[(cdiv(n, 4),)](x, n, BLOCK=").unwrap();
+        assert_eq!(launch.callee, ["kernel"]);
+        assert_eq!(launch.keyword.as_deref(), Some("BLOCK"));
+        assert_eq!(call("f(x).sum(").unwrap().callee, ["", "sum"]);
+        assert!(call("f(x)").is_none());
+        assert!(call("x[f(").is_some());
+        assert!(call("f(x[").is_none());
+    }
+
+    #[test]
+    fn paths_before_dots() {
+        let path = |text: &str| dotted_before(text, text.len());
+        assert_eq!(path("x = tl.ma").unwrap(), ["tl"]);
+        assert_eq!(path("x = tl.math.").unwrap(), ["tl", "math"]);
+        assert_eq!(path("f(x).s").unwrap(), Vec::<String>::new());
+        assert_eq!(path("x = lo"), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! Edits that resolve findings.
+
+use tile_compiler::diagnostic::{Diagnostic, Fix, Severity, TextEdit};
+use tile_compiler::source::{FileRange, TextRange};
+
+use crate::db::{self, Db, SourceFile};
+use crate::ide::diagnostics::diagnostics;
+
+/// A fix and the finding that it resolves.
+#[derive(Debug, Clone)]
+pub(crate) struct QuickFix {
+    /// What to do.
+    pub(crate) fix: Fix,
+    /// The finding.
+    pub(crate) diagnostic: Diagnostic,
+    /// The best or only way to resolve it.
+    pub(crate) preferred: bool,
+}
+
+/// The fixes for findings that touch `within`.
+pub(crate) fn fixes(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<QuickFix> {
+    let mut fixes = Vec::new();
+    for diagnostic in diagnostics(db, file) {
+        let at = diagnostic.primary.range;
+        let apart = at.end < within.start || within.end < at.start;
+        if diagnostic.primary.file != file.id(db) || apart {
+            continue;
+        }
+        for (index, fix) in diagnostic.fixes.iter().enumerate() {
+            let preferred = index == 0;
+            fixes.push(QuickFix { fix: fix.clone(), diagnostic: diagnostic.clone(), preferred });
+        }
+        if diagnostic.severity != Severity::Error
+            && let Some(fix) = allow(db, file, diagnostic)
+        {
+            fixes.push(QuickFix { fix, diagnostic: diagnostic.clone(), preferred: false });
+        }
+    }
+    fixes
+}
+
+/// Puts `# tile: allow CODE` above the line. Scenarios stay whole: there it does not help.
+fn allow(db: &dyn Db, file: SourceFile, diagnostic: &Diagnostic) -> Option<Fix> {
+    let at = diagnostic.primary.range;
+    let module = db::module(db, file);
+    if module.scenarios.iter().any(|scenario| scenario.range.touches(at.start as usize)) {
+        return None;
+    }
+    let text = file.text(db).as_ref()?.text();
+    let lines = db::line_index(db, file);
+    let start = lines.line_start(lines.line(at.start)) as usize;
+    let line = text.get(start..)?;
+    let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+    let comment = format!("{indent}# tile: allow {}\n", diagnostic.code.name());
+    let place = FileRange { file: file.id(db), range: TextRange::empty(start) };
+    Some(Fix {
+        title: format!("Allow {} here", diagnostic.code.name()),
+        edits: vec![TextEdit { at: place, text: comment }],
+    })
+}

@@ -1,0 +1,98 @@
+//! Types after assignments and values after constexpr parameters.
+
+use tile_compiler::eval::BodyTypes;
+use tile_compiler::eval::value::Value;
+use tile_compiler::hir::{Expr, ExprId, Function, ItemKind, Stmt};
+use tile_compiler::source::TextRange;
+use tile_compiler::specialization::ArgSpec;
+
+use crate::db::{self, Db, SourceFile};
+use crate::ide::hover::{exact_types, types_of};
+
+/// Text that an editor shows between what the user wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hint {
+    /// Before this byte.
+    pub(crate) offset: usize,
+    /// What it says.
+    pub(crate) label: String,
+}
+
+/// Which hints are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Shape and dtype after assignments.
+    pub(crate) types: bool,
+    /// Values after constexpr parameters.
+    pub(crate) constexprs: bool,
+}
+
+/// The hints in a part of a file.
+pub(crate) fn hints(db: &dyn Db, file: SourceFile, within: TextRange, wanted: Wanted) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    for item in &db::module(db, file).items {
+        let ItemKind::Function(function) = &item.kind else { continue };
+        let apart = item.range.end < within.start || within.end < item.range.start;
+        if apart {
+            continue;
+        }
+        let Some(inferred) = types_of(db, file, item.name_range) else { continue };
+        if wanted.types {
+            types(function, exact_types(db, file, &item.name), inferred, &mut hints);
+        }
+    }
+    if wanted.constexprs {
+        constexprs(db, file, &mut hints);
+    }
+    hints.retain(|hint| within.touches(hint.offset));
+    hints.sort_by_key(|hint| hint.offset);
+    hints
+}
+
+/// `: tile<BLOCK x fp32>` after the names that statements assign.
+fn types(
+    function: &Function,
+    exact: Option<&BodyTypes>,
+    inferred: &BodyTypes,
+    hints: &mut Vec<Hint>,
+) {
+    for stmt in function.body.stmts.values() {
+        let Stmt::Assign { targets, value } = stmt else { continue };
+        let [target] = targets.as_slice() else { continue };
+        if !matches!(function.body.exprs[*target], Expr::Name(_)) {
+            continue;
+        }
+        let label = exact
+            .and_then(|types| type_label(types, *target, *value))
+            .or_else(|| type_label(inferred, *target, *value));
+        if let Some(label) = label {
+            let offset = function.map.exprs[*target].end as usize;
+            hints.push(Hint { offset, label: format!(": {label}") });
+        }
+    }
+}
+
+/// The type of a run-time value; of one at compile time the value itself says more.
+fn type_label(types: &BodyTypes, target: ExprId, value: ExprId) -> Option<String> {
+    let shown = [target, value].into_iter().find(|expr| {
+        matches!(
+            types.value(*expr),
+            Some(Value::Tensor(_) | Value::BlockPtr(_) | Value::Descriptor(_))
+        )
+    })?;
+    types.type_text(shown).filter(|text| text != "?")
+}
+
+/// ` = 1024` after constexpr parameters, of the active specialization.
+fn constexprs(db: &dyn Db, file: SourceFile, hints: &mut Vec<Hint>) {
+    for kernel in db::kernels(db, file) {
+        let active = &kernel.specializations[kernel.active(db)];
+        for param in &kernel.function.params {
+            let Some(annotation) = param.annotation else { continue };
+            if let Some(ArgSpec::Constexpr(value)) = active.spec.args.get(&param.name) {
+                let offset = kernel.function.map.exprs[annotation].end as usize;
+                hints.push(Hint { offset, label: format!(" = {value}") });
+            }
+        }
+    }
+}

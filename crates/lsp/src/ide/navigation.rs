@@ -1,0 +1,152 @@
+//! Where things are defined and used, and giving them other names.
+
+use rustc_hash::FxHashSet;
+use tile_compiler::hir::{Expr, Stmt};
+use tile_compiler::project::{self, ItemRef};
+use tile_compiler::source::{FileRange, TextRange};
+
+use crate::db::{Analysis, Db, SourceFile};
+use crate::ide::symbol::{Semantics, Symbol, range};
+
+/// Where what stands at `offset` is defined.
+pub(crate) fn definition(db: &dyn Db, file: SourceFile, offset: usize) -> Option<FileRange> {
+    let (symbol, _) = Semantics::new(db, file)?.symbol_at(offset)?;
+    definition_of(db, &symbol)
+}
+
+fn definition_of(db: &dyn Db, symbol: &Symbol) -> Option<FileRange> {
+    match symbol {
+        Symbol::Local(at, name) => binding(db, *at, name),
+        Symbol::Item(at) => {
+            let item = project::item(&Analysis(db), *at)?;
+            Some(FileRange { file: at.file, range: item.name_range })
+        }
+        Symbol::File(file) => Some(FileRange { file: *file, range: TextRange::default() }),
+        Symbol::Builtin(_) | Symbol::BuiltinParameter(..) => None,
+    }
+}
+
+/// Where a function first binds a name: its parameter, or the first target.
+fn binding(db: &dyn Db, at: ItemRef, name: &str) -> Option<FileRange> {
+    let function = project::function(&Analysis(db), at)?;
+    let param = function.params.iter().find(|param| &*param.name == name);
+    let targets = function.body.stmts.values().flat_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => targets.clone(),
+        Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => vec![*target],
+        _ => Vec::new(),
+    });
+    let named = |range: &TextRange| {
+        let names = function
+            .body
+            .exprs
+            .iter()
+            .filter(|(_, expr)| matches!(expr, Expr::Name(found) if &**found == name));
+        let inside =
+            names.map(|(id, _)| function.map.exprs[id]).filter(|at| range.contains_range(*at));
+        inside.min()
+    };
+    let target = || targets.filter_map(|target| named(&function.map.exprs[target])).min();
+    let range = param.map(|param| param.range).or_else(target)?;
+    Some(FileRange { file: at.file, range })
+}
+
+/// Every place that means what stands at `offset`, in the files of `among` and in the one that
+/// defines it.
+pub(crate) fn references(
+    db: &dyn Db,
+    file: SourceFile,
+    offset: usize,
+    among: &[SourceFile],
+) -> Vec<FileRange> {
+    let found = Semantics::new(db, file).and_then(|semantics| {
+        let (symbol, at) = semantics.symbol_at(offset)?;
+        Some((symbol, semantics.text.get(at.as_usize())?.to_owned()))
+    });
+    let Some((symbol, word)) = found else { return Vec::new() };
+    let mut files: Vec<SourceFile> = vec![file];
+    let home = match &symbol {
+        Symbol::Local(at, _) | Symbol::Item(at) => db.file_of(at.file),
+        _ => None,
+    };
+    files.extend(home);
+    files.extend(among);
+    let mut seen = FxHashSet::default();
+    files.retain(|file| seen.insert(*file));
+    files.into_iter().flat_map(|file| uses(db, file, &symbol, &word)).collect()
+}
+
+/// Places in one file that mean `symbol`, which is spelled `word`.
+pub(crate) fn uses(db: &dyn Db, file: SourceFile, symbol: &Symbol, word: &str) -> Vec<FileRange> {
+    let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
+    let root = semantics.root();
+    let id = file.id(db);
+    let mut found = Vec::new();
+    for (start, _) in semantics.text.match_indices(word) {
+        let node = root.descendant_for_byte_range(start, start + word.len());
+        let Some(node) = node.filter(|node| node.kind() == "identifier") else { continue };
+        if range(node) == TextRange::new(start, start + word.len())
+            && semantics.symbol(node).as_ref() == Some(symbol)
+        {
+            found.push(FileRange { file: id, range: range(node) });
+        }
+    }
+    found
+}
+
+/// The places of one file that mean what stands at `offset`; true where it is bound.
+pub(crate) fn highlights(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<(TextRange, bool)> {
+    let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
+    let Some((symbol, at)) = semantics.symbol_at(offset) else { return Vec::new() };
+    let Some(word) = semantics.text.get(at.as_usize()) else { return Vec::new() };
+    let root = semantics.root();
+    let uses = uses(db, file, &symbol, word).into_iter().map(|at| at.range);
+    uses.map(|at| {
+        let node = root.descendant_for_byte_range(at.start as usize, at.end as usize);
+        (at, node.is_some_and(is_binding))
+    })
+    .collect()
+}
+
+fn is_binding(node: tree_sitter::Node<'_>) -> bool {
+    let Some(parent) = node.parent() else { return false };
+    let is = |field: &str| crate::ide::symbol::is_field(parent, field, node);
+    match parent.kind() {
+        "assignment" | "augmented_assignment" | "for_statement" => is("left"),
+        "named_expression" | "function_definition" | "default_parameter" => is("name"),
+        "typed_default_parameter" => is("name"),
+        "parameters" | "typed_parameter" => true,
+        "pattern_list" | "tuple_pattern" => true,
+        _ => false,
+    }
+}
+
+/// What stands at `offset` if it can get another name.
+///
+/// # Errors
+/// A sentence for the user.
+pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<TextRange, String> {
+    let found = Semantics::new(db, file).and_then(|semantics| semantics.symbol_at(offset));
+    match found {
+        Some((Symbol::Local(..) | Symbol::Item(_), at)) => Ok(at),
+        Some((Symbol::Builtin(_) | Symbol::BuiltinParameter(..), _)) => {
+            Err("this name belongs to the language".to_owned())
+        }
+        Some((Symbol::File(_), _)) => Err("rename the file to rename a module".to_owned()),
+        None => Err("there is nothing here that can be renamed".to_owned()),
+    }
+}
+
+/// True for a word that Python takes as a name.
+pub(crate) fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    let starts = chars.next().is_some_and(|c| c == '_' || c.is_alphabetic());
+    starts && chars.all(|c| c == '_' || c.is_alphanumeric()) && !KEYWORDS.contains(&text)
+}
+
+/// Words that Python keeps for itself.
+const KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];

@@ -1,0 +1,55 @@
+//! The signature of the call around the cursor.
+
+use tile_compiler::builtins::ParameterKind;
+
+use crate::db::{Db, SourceFile, Workspace};
+use crate::ide::completion::{Callee, Context, open_call};
+use crate::ide::symbol::Semantics;
+
+/// A signature and the parameter that is being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Signature {
+    /// The whole as text.
+    pub(crate) label: String,
+    /// Its parameters, as they stand in the text.
+    pub(crate) parameters: Vec<String>,
+    /// Index of the one that is being written.
+    pub(crate) active: Option<usize>,
+    /// Documentation in Markdown.
+    pub(crate) doc: Option<String>,
+}
+
+/// The signature of the innermost call that is open at `offset`.
+pub(crate) fn signature(db: &dyn Db, file: SourceFile, offset: usize) -> Option<Signature> {
+    let semantics = Semantics::new(db, file)?;
+    let call = open_call(semantics.text, offset.min(semantics.text.len()))?;
+    let context = Context::new(&semantics, offset);
+    let version = Workspace::get(db).triton(db);
+    let (name, parameters, doc) = match context.callee(&call.callee)? {
+        Callee::Builtin(builtin) => {
+            let all = builtin.parameters(version).iter();
+            // The receiver of a method is written before the dot.
+            let receiver = usize::from(call.callee.first().is_some_and(String::is_empty));
+            let parameters = all.skip(receiver).map(|parameter| {
+                let star = if parameter.kind == ParameterKind::VarArgs { "*" } else { "" };
+                let default = parameter.default.map(|text| format!("={text}")).unwrap_or_default();
+                (parameter.name.to_owned(), format!("{star}{}{default}", parameter.name))
+            });
+            let doc = Some(builtin.doc.to_owned());
+            (builtin.display_name(), parameters.collect::<Vec<_>>(), doc)
+        }
+        Callee::Function(function) => {
+            let parameters = function.params.iter();
+            let parameters = parameters.map(|p| (p.name.to_string(), p.name.to_string()));
+            let doc = function.doc.as_deref().map(str::to_owned);
+            (function.name.to_string(), parameters.collect(), doc)
+        }
+    };
+    let active = match &call.keyword {
+        Some(keyword) => parameters.iter().position(|(name, _)| name == keyword),
+        None => Some(call.position).filter(|position| *position < parameters.len()),
+    };
+    let parameters: Vec<String> = parameters.into_iter().map(|(_, text)| text).collect();
+    let label = format!("{name}({})", parameters.join(", "));
+    Some(Signature { label, parameters, active, doc })
+}

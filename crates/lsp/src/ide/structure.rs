@@ -1,0 +1,142 @@
+//! The shape of a file: outline, folds, selections.
+
+use tile_compiler::hir::ItemKind;
+use tile_compiler::project::{self, paths};
+use tile_compiler::source::TextRange;
+use tree_sitter::Node;
+
+use crate::db::{self, Analysis, Db, SourceFile};
+use crate::ide::symbol::{Semantics, range};
+
+/// An entry of the outline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Its name.
+    pub(crate) name: String,
+    /// More about it.
+    pub(crate) detail: Option<String>,
+    /// What it is.
+    pub(crate) kind: EntryKind,
+    /// The whole.
+    pub(crate) range: TextRange,
+    /// Its name.
+    pub(crate) name_range: TextRange,
+}
+
+/// What an entry of the outline is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    /// A kernel, or a function that kernels call.
+    Function,
+    /// A class.
+    Class,
+    /// A value.
+    Constant,
+    /// A scenario.
+    Scenario,
+}
+
+/// Kernels and their scenarios; in `.tile` files everything. Other servers outline Python.
+pub(crate) fn outline(db: &dyn Db, file: SourceFile) -> Vec<Entry> {
+    let whole = paths::is_tile(&file.path(db).to_string_lossy());
+    let module = db::module(db, file);
+    let jit = project::jit_functions(&Analysis(db), file.id(db));
+    let mut entries = Vec::new();
+    for (index, item) in module.items.iter().enumerate() {
+        let is_jit = jit.iter().any(|at| at.index == index as u32);
+        let kind = match &item.kind {
+            ItemKind::Function(_) if whole || is_jit => EntryKind::Function,
+            ItemKind::Class(_) if whole => EntryKind::Class,
+            ItemKind::Assign { .. } if whole && item.scope.is_empty() => EntryKind::Constant,
+            _ => continue,
+        };
+        let kernels = db::kernels(db, file);
+        let kernel = kernels.iter().find(|kernel| kernel.name_range == item.name_range);
+        entries.push(Entry {
+            name: item.name.to_string(),
+            detail: kernel.map(|kernel| kernel.specializations[kernel.active(db)].label.clone()),
+            kind,
+            range: item.range,
+            name_range: item.name_range,
+        });
+    }
+    for kernel in db::kernels(db, file) {
+        for (number, index) in kernel.scenarios.iter().enumerate() {
+            let range = module.scenarios[*index].range;
+            entries.push(Entry {
+                name: format!("{}#{}", kernel.name, number + 1),
+                detail: Some("scenario".to_owned()),
+                kind: EntryKind::Scenario,
+                range,
+                name_range: range,
+            });
+        }
+    }
+    entries.sort_by_key(|entry| entry.range);
+    entries
+}
+
+/// Ranges of lines that fold: jit functions and what nests in them, scenarios; in `.tile` files
+/// everything.
+pub(crate) fn folds(db: &dyn Db, file: SourceFile) -> Vec<TextRange> {
+    let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
+    let whole = paths::is_tile(&file.path(db).to_string_lossy());
+    let module = db::module(db, file);
+    let jit = project::jit_functions(&Analysis(db), file.id(db));
+    let inside: Vec<TextRange> =
+        jit.iter().filter_map(|at| Some(module.items.get(at.index as usize)?.range)).collect();
+    let mut folds = Vec::new();
+    walk(semantics.root(), &mut |node| {
+        let at = range(node);
+        let wanted = whole || inside.iter().any(|function| function.contains_range(at));
+        let kinds = [
+            "function_definition",
+            "class_definition",
+            "if_statement",
+            "for_statement",
+            "while_statement",
+            "with_statement",
+            "argument_list",
+            "parameters",
+        ];
+        if wanted && kinds.contains(&node.kind()) {
+            folds.push(at);
+        }
+    });
+    folds.extend(module.scenarios.iter().map(|scenario| scenario.range));
+    folds.sort();
+    folds.dedup();
+    folds
+}
+
+/// Calls `visit` with every named node.
+pub(crate) fn walk<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>)) {
+    let mut cursor = root.walk();
+    loop {
+        if cursor.node().is_named() {
+            visit(cursor.node());
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}
+
+/// Ranges around `offset`, each inside the next.
+pub(crate) fn selections(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<TextRange> {
+    let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
+    let mut ranges = Vec::new();
+    let mut next = semantics.root().descendant_for_byte_range(offset, offset);
+    while let Some(node) = next {
+        if ranges.last() != Some(&range(node)) {
+            ranges.push(range(node));
+        }
+        next = node.parent();
+    }
+    ranges
+}

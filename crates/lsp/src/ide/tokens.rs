@@ -1,0 +1,105 @@
+//! What words are, for highlighting: in jit functions and scenarios. Other servers and the
+//! grammar color the rest.
+
+use tile_compiler::hir::{Expr, Function, Literal};
+use tile_compiler::project::{self, Resolution};
+use tile_compiler::source::TextRange;
+
+use crate::db::{self, Analysis, Db, SourceFile};
+use crate::ide::structure::walk;
+use crate::ide::symbol::{Semantics, Symbol, range};
+
+/// A word and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Token {
+    /// Where.
+    pub(crate) range: TextRange,
+    /// What.
+    pub(crate) kind: TokenKind,
+    /// It cannot change: a constexpr.
+    pub(crate) readonly: bool,
+}
+
+/// What a word is; the order is that of the legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TokenKind {
+    /// A module.
+    Namespace,
+    /// A function.
+    Function,
+    /// A member of the language.
+    Builtin,
+    /// A parameter.
+    Parameter,
+    /// A variable.
+    Variable,
+    /// A class.
+    Class,
+}
+
+/// The words in a part of a file.
+pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<Token> {
+    let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
+    let module = db::module(db, file);
+    let mut parts: Vec<TextRange> = project::jit_functions(&Analysis(db), file.id(db))
+        .iter()
+        .filter_map(|at| Some(module.items.get(at.index as usize)?.range))
+        .chain(module.scenarios.iter().map(|scenario| scenario.range))
+        .collect();
+    parts.retain(|part| part.start < within.end && within.start < part.end);
+    let mut tokens = Vec::new();
+    walk(semantics.root(), &mut |node| {
+        let at = range(node);
+        let wanted = node.kind() == "identifier"
+            && within.contains_range(at)
+            && parts.iter().any(|part| part.contains_range(at));
+        if !wanted {
+            return;
+        }
+        let found = match semantics.symbol(node) {
+            Some(symbol) => kind(db, &symbol),
+            None => semantics.module_of(node).and_then(|found| {
+                let is_module = matches!(found, Resolution::TritonModule(_) | Resolution::File(_));
+                is_module.then_some((TokenKind::Namespace, false))
+            }),
+        };
+        if let Some((kind, readonly)) = found {
+            tokens.push(Token { range: at, kind, readonly });
+        }
+    });
+    tokens.sort();
+    tokens
+}
+
+fn kind(db: &dyn Db, symbol: &Symbol) -> Option<(TokenKind, bool)> {
+    Some(match symbol {
+        Symbol::Local(at, name) => {
+            let function = project::function(&Analysis(db), *at)?;
+            match function.params.iter().find(|param| param.name == *name) {
+                Some(param) => {
+                    let constant = param.annotation.is_some_and(|id| is_constexpr(&function, id));
+                    (TokenKind::Parameter, constant)
+                }
+                None => (TokenKind::Variable, false),
+            }
+        }
+        Symbol::Item(at) => match project::resolve_item(&Analysis(db), *at) {
+            Resolution::Class(_) => (TokenKind::Class, false),
+            Resolution::Constexpr(_) | Resolution::Constant(_) => (TokenKind::Variable, true),
+            _ => (TokenKind::Function, false),
+        },
+        Symbol::File(_) => (TokenKind::Namespace, false),
+        Symbol::Builtin(_) => (TokenKind::Builtin, false),
+        Symbol::BuiltinParameter(..) => (TokenKind::Parameter, false),
+    })
+}
+
+/// True for the annotation `tl.constexpr` in its usual spellings.
+fn is_constexpr(function: &Function, annotation: tile_compiler::hir::ExprId) -> bool {
+    match &function.body.exprs[annotation] {
+        Expr::Attribute { attr, .. } => &**attr == "constexpr",
+        Expr::Name(name) => &**name == "constexpr",
+        Expr::Literal(Literal::Str(text)) => text.ends_with("constexpr"),
+        _ => false,
+    }
+}

@@ -1,0 +1,164 @@
+//! Definitions, references, highlights, renames, outlines, folds and selections.
+
+use std::collections::HashMap;
+
+use tile_compiler::source::FileRange;
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::ls_types::{
+    DocumentHighlight, DocumentHighlightKind, DocumentSymbol, FoldingRange, FoldingRangeKind,
+    Location, Position, Range, SelectionRange, SymbolKind, TextDocumentPositionParams, TextEdit,
+    Uri, WorkspaceEdit,
+};
+
+use crate::db::SourceFile;
+use crate::ide::navigation;
+use crate::ide::structure::{self, EntryKind};
+use crate::server::requests::failed;
+use crate::server::state::Snapshot;
+
+/// The open document and the byte offset that a request is about.
+pub(crate) fn place(
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+) -> Option<(SourceFile, usize)> {
+    let file = snapshot.document(&at.text_document.uri)?.file;
+    Some((file, snapshot.offset(file, at.position)))
+}
+
+/// `textDocument/definition`.
+pub(crate) fn definition(snapshot: &Snapshot, at: &TextDocumentPositionParams) -> Option<Location> {
+    let (file, offset) = place(snapshot, at)?;
+    snapshot.location(navigation::definition(&snapshot.db, file, offset)?)
+}
+
+fn places(snapshot: &Snapshot, file: SourceFile, offset: usize) -> Vec<FileRange> {
+    let open: Vec<SourceFile> = snapshot.open_files().collect();
+    navigation::references(&snapshot.db, file, offset, &open)
+}
+
+/// `textDocument/references`.
+pub(crate) fn references(
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+    declaration: bool,
+) -> Vec<Location> {
+    let Some((file, offset)) = place(snapshot, at) else { return Vec::new() };
+    let defined = navigation::definition(&snapshot.db, file, offset);
+    let places = places(snapshot, file, offset).into_iter();
+    let wanted = places.filter(|place| declaration || Some(*place) != defined);
+    wanted.filter_map(|place| snapshot.location(place)).collect()
+}
+
+/// `textDocument/documentHighlight`.
+pub(crate) fn highlights(
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+) -> Vec<DocumentHighlight> {
+    let Some((file, offset)) = place(snapshot, at) else { return Vec::new() };
+    let found = navigation::highlights(&snapshot.db, file, offset).into_iter();
+    found
+        .map(|(range, binds)| DocumentHighlight {
+            range: snapshot.range(file, range),
+            kind: Some(if binds {
+                DocumentHighlightKind::WRITE
+            } else {
+                DocumentHighlightKind::READ
+            }),
+        })
+        .collect()
+}
+
+/// `textDocument/prepareRename`.
+pub(crate) fn prepare_rename(
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+) -> Result<Option<Range>> {
+    let Some((file, offset)) = place(snapshot, at) else { return Ok(None) };
+    match navigation::renamable(&snapshot.db, file, offset) {
+        Ok(range) => Ok(Some(snapshot.range(file, range))),
+        Err(message) => Err(failed(message)),
+    }
+}
+
+/// `textDocument/rename`.
+#[allow(clippy::mutable_key_type, reason = "the protocol's type; nothing changes its keys")]
+pub(crate) fn rename(
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+    new_name: &str,
+) -> Result<Option<WorkspaceEdit>> {
+    if !navigation::is_name(new_name) {
+        return Err(failed(format!("`{new_name}` is not a name")));
+    }
+    let Some((file, offset)) = place(snapshot, at) else { return Ok(None) };
+    navigation::renamable(&snapshot.db, file, offset).map_err(failed)?;
+    let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
+    for place in places(snapshot, file, offset) {
+        if let Some(Location { uri, range }) = snapshot.location(place) {
+            let edit = TextEdit { range, new_text: new_name.to_owned() };
+            changes.entry(uri).or_default().push(edit);
+        }
+    }
+    Ok(Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }))
+}
+
+/// `textDocument/documentSymbol`.
+#[allow(deprecated, reason = "the protocol's type still has the member")]
+pub(crate) fn symbols(snapshot: &Snapshot, uri: &Uri) -> Vec<DocumentSymbol> {
+    let Some(open) = snapshot.document(uri) else { return Vec::new() };
+    let entries = structure::outline(&snapshot.db, open.file).into_iter();
+    entries
+        .map(|entry| DocumentSymbol {
+            name: entry.name,
+            detail: entry.detail,
+            kind: match entry.kind {
+                EntryKind::Function => SymbolKind::FUNCTION,
+                EntryKind::Class => SymbolKind::CLASS,
+                EntryKind::Constant => SymbolKind::CONSTANT,
+                EntryKind::Scenario => SymbolKind::EVENT,
+            },
+            tags: None,
+            deprecated: None,
+            range: snapshot.range(open.file, entry.range),
+            selection_range: snapshot.range(open.file, entry.name_range),
+            children: None,
+        })
+        .collect()
+}
+
+/// `textDocument/foldingRange`.
+pub(crate) fn folds(snapshot: &Snapshot, uri: &Uri) -> Vec<FoldingRange> {
+    let Some(open) = snapshot.document(uri) else { return Vec::new() };
+    let ranges = structure::folds(&snapshot.db, open.file).into_iter();
+    let lines = ranges.map(|range| snapshot.range(open.file, range));
+    lines
+        .filter(|range| range.start.line < range.end.line)
+        .map(|range| FoldingRange {
+            start_line: range.start.line,
+            end_line: range.end.line,
+            kind: Some(FoldingRangeKind::Region),
+            ..FoldingRange::default()
+        })
+        .collect()
+}
+
+/// `textDocument/selectionRange`.
+pub(crate) fn selections(
+    snapshot: &Snapshot,
+    uri: &Uri,
+    positions: &[Position],
+) -> Vec<SelectionRange> {
+    let Some(open) = snapshot.document(uri) else { return Vec::new() };
+    let selection = |position: &Position| {
+        let offset = snapshot.offset(open.file, *position);
+        let ranges = structure::selections(&snapshot.db, open.file, offset);
+        let mut outer: Option<SelectionRange> = None;
+        for range in ranges.into_iter().rev() {
+            let range = snapshot.range(open.file, range);
+            outer = Some(SelectionRange { range, parent: outer.map(Box::new) });
+        }
+        let here = Range { start: *position, end: *position };
+        outer.unwrap_or(SelectionRange { range: here, parent: None })
+    };
+    positions.iter().map(selection).collect()
+}

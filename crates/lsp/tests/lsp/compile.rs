@@ -1,0 +1,153 @@
+//! Compiles in the background, views of their results, and what the worker does on command.
+//!
+//! These need the program `tile`: the environment variable `TILE` names it, else it is looked for
+//! beside the tests. Where there is none, they say so and pass.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tile_lsp::Options;
+use tile_worker::{Cache, WorkerCommand};
+
+use crate::client::{Client, example};
+
+/// The program that works, if it was built.
+fn tile() -> Option<PathBuf> {
+    let named = std::env::var_os("TILE").map(PathBuf::from);
+    let beside = || {
+        let exe = std::env::current_exe().ok()?;
+        Some(exe.parent()?.parent()?.join("tile"))
+    };
+    let found = named.or_else(beside).filter(|path| path.is_file());
+    if found.is_none() {
+        eprintln!("skipped: the program tile is not built");
+    }
+    found
+}
+
+async fn start(program: PathBuf) -> Client {
+    let worker = WorkerCommand { program, args: vec!["worker".to_owned()] };
+    let options = Options { worker: Some(worker), cache: Cache::disabled(), ..Options::default() };
+    let mut client = Client::connect(options);
+    let tile = json!({ "kernelStatus": true, "showsResults": true });
+    let capabilities = json!({ "experimental": { "tile": tile } });
+    let settings = json!({ "arch": "sm_90a", "device": "cpu" });
+    client
+        .initialize(json!({ "capabilities": capabilities, "initializationOptions": settings }))
+        .await;
+    client
+}
+
+async fn ready(client: &mut Client) -> Value {
+    loop {
+        let status = client.notification("tile/kernelStatus").await;
+        if status["state"] != "compiling" {
+            assert_eq!(status["state"], "ready", "{status}");
+            return status;
+        }
+    }
+}
+
+async fn ptx(client: &mut Client, uri: &str) -> Value {
+    let params = json!({
+        "textDocument": { "uri": uri }, "kernel": "add_kernel", "stage": "ptx",
+    });
+    client.request("tile/viewIr", params).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ptx_follows_the_source_and_maps_back_to_it() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    assert_eq!(ready(&mut client).await["kernel"], "add_kernel");
+    let view = ptx(&mut client, &uri).await;
+    assert_eq!(view["languageId"], "ptx");
+    assert_eq!(view["stale"], false);
+    let first = view["text"].as_str().unwrap().to_owned();
+    assert!(first.contains("add.f32") || first.contains("add.rn.f32"), "{first}");
+    let line = text.lines().position(|line| line.contains("tl.store")).unwrap();
+    let entries = view["lineMap"].as_array().unwrap();
+    let became: Vec<&str> = first.lines().collect();
+    let of_line = entries.iter().filter(|entry| entry["source"]["line"] == line);
+    let stores = of_line.flat_map(|entry| {
+        let bound = |name: &str| entry[name].as_u64().unwrap() as usize;
+        &became[bound("start")..bound("end")]
+    });
+    assert!(stores.into_iter().any(|line| line.contains("st.global")), "{first}");
+
+    let column = text.lines().nth(line).unwrap().find("x + y").unwrap() as u32;
+    client.edit(&uri, 2, [line as u32, column + 2, line as u32, column + 3], "*").await;
+    let view = ptx(&mut client, &uri).await;
+    assert_ne!(view["text"].as_str().unwrap(), first);
+
+    client.edit(&uri, 3, [line as u32, column, line as u32, column + 1], "nothing").await;
+    let view = ptx(&mut client, &uri).await;
+    assert_eq!(view["stale"], true, "{}", view["error"]);
+    assert!(view["error"].as_str().unwrap().contains("nothing"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lenses_and_hover_tell_what_was_measured() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    let status = ready(&mut client).await;
+    let params = json!({ "textDocument": { "uri": uri } });
+    let lenses = client.request("textDocument/codeLens", params).await.unwrap();
+    let titles: Vec<&str> = lenses
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| l["command"]["title"].as_str().unwrap())
+        .collect();
+    assert!(titles.contains(&"▶ Run") && titles.contains(&"PTX"), "{titles:?}");
+    let line = text.lines().position(|line| line.starts_with("def add_kernel")).unwrap();
+    let position = json!({ "line": line, "character": 6 });
+    let params = json!({ "textDocument": { "uri": uri }, "position": position });
+    let hover = client.request("textDocument/hover", params).await.unwrap();
+    let markdown = hover["contents"]["value"].as_str().unwrap();
+    assert!(markdown.starts_with("**add_kernel** — `"), "{markdown}");
+    if let Some(registers) = status["resources"]["registers"].as_u64() {
+        assert!(titles.iter().any(|title| title.starts_with(&format!("{registers} regs"))));
+        assert!(markdown.contains(&format!("{registers} registers")), "{markdown}");
+    }
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kernels_run_on_command() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    let params = json!({
+        "command": "tile.runKernel", "arguments": [{ "uri": uri, "kernel": "add_kernel" }],
+    });
+    let results = client.request("workspace/executeCommand", params).await.unwrap();
+    assert_eq!(results[0]["kernel"], "add_kernel");
+    assert_eq!(results[0]["ok"], true, "{results}");
+    let params = json!({
+        "command": "tile.runKernel", "arguments": [{ "uri": uri, "kernel": "no_kernel" }],
+    });
+    let error = client.request("workspace/executeCommand", params).await.unwrap_err();
+    assert_eq!(error["code"], -32803);
+    assert!(error["message"].as_str().unwrap().contains("add_kernel"), "{error}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_worker_is_told_once_and_survived() {
+    let mut client = start("/nonexistent/tile".into()).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    let told = client.notification("window/showMessage").await;
+    assert!(told["message"].as_str().unwrap().contains("/nonexistent/tile"), "{told}");
+    let view = ptx(&mut client, &uri).await;
+    assert_eq!(view["text"], "");
+    assert!(view["error"].as_str().unwrap().contains("worker"), "{view}");
+    client.stop().await;
+}

@@ -1,0 +1,217 @@
+//! Editor features on one small file; `$0` marks the cursor.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::client::{Client, range_text};
+
+const URI: &str = "file:///nowhere/kernels.tile";
+
+const TEXT: &str = "\
+SCALE = tl.constexpr(2)
+
+@triton.jit
+def double(v):
+    return v * SCALE
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    y = double(x)
+    tl.store(out_ptr + offsets, y, mask=offsets < n)
+
+# tile: x, out = randn(1000), empty(1000)
+# tile: copy_kernel[(cdiv(1000, 128),)](x, out, 1000, BLOCK=128)
+# tile: assert allclose(out, 2 * x)
+";
+
+/// Opens the text with `marked` (which holds `$0`) in place of `plain`; the cursor's position.
+async fn at(plain: &str, marked: &str) -> (Client, Value) {
+    let text = TEXT.replacen(plain, marked, 1);
+    let cursor = text.find("$0").expect("a cursor");
+    let text = text.replacen("$0", "", 1);
+    let line = text[..cursor].matches('\n').count();
+    let character = cursor - text[..cursor].rfind('\n').map_or(0, |newline| newline + 1);
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, &text).await;
+    let position = json!({ "line": line, "character": character });
+    (client, json!({ "textDocument": { "uri": URI }, "position": position }))
+}
+
+async fn ask(method: &str, plain: &str, marked: &str) -> Value {
+    let (mut client, params) = at(plain, marked).await;
+    let answer = client.request(method, params).await.unwrap();
+    client.stop().await;
+    answer
+}
+
+async fn check_hover(plain: &str, marked: &str, expected: Expect) {
+    let hover = ask("textDocument/hover", plain, marked).await;
+    let text = hover["contents"]["value"].as_str().unwrap_or("nothing");
+    let mut out = String::new();
+    for line in text.lines() {
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    expected.assert_eq(&out);
+}
+
+fn ranges(list: &Value) -> String {
+    let items = list.as_array().expect("a list").iter();
+    let mut texts: Vec<String> = items.map(|item| range_text(&item["range"])).collect();
+    texts.sort();
+    texts.join(" ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hovers_show_types_values_and_kernels() {
+    check_hover(
+        "    x = tl.load",
+        "    x$0 = tl.load",
+        expect![[r#"
+            ```python
+            x: tile<128 x fp32>
+            ```
+
+            For every specialization: `tile<BLOCK x ?>`.
+        "#]],
+    )
+    .await;
+    check_hover(
+        "def copy_kernel",
+        "def copy_$0kernel",
+        expect![[r#"
+            **copy_kernel** — `x_ptr: *fp32, out_ptr: *fp32, n: i32, BLOCK=128` (scenario)
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hovers_document_the_language() {
+    let hover = ask("textDocument/hover", "tl.arange", "tl.ar$0ange").await;
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.starts_with("```python\ntl.arange("), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions_and_references_follow_meaning() {
+    let found = ask("textDocument/definition", "double(x)", "dou$0ble(x)").await;
+    assert_eq!(range_text(&found["range"]), "3:4-3:10");
+    let found = ask("textDocument/definition", "BLOCK=128", "BLO$0CK=128").await;
+    assert_eq!(range_text(&found["range"]), "7:35-7:40");
+    let (mut client, mut params) = at("BLOCK: tl", "BLO$0CK: tl").await;
+    params["context"] = json!({ "includeDeclaration": true });
+    let found = client.request("textDocument/references", params).await.unwrap();
+    assert_eq!(ranges(&found), "14:54-14:59 7:35-7:40 8:33-8:38 8:54-8:59");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_change_where_they_mean_the_same() {
+    let (mut client, mut params) = at("return v", "return $0v").await;
+    params["newName"] = json!("value");
+    let edit = client.request("textDocument/rename", params.clone()).await.unwrap();
+    assert_eq!(ranges(&edit["changes"][URI]), "3:11-3:12 4:11-4:12");
+    params["newName"] = json!("for");
+    let error = client.request("textDocument/rename", params).await.unwrap_err();
+    assert_eq!(error["code"], -32803);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_know_members_keywords_and_locals() {
+    let labels = |answer: &Value| -> Vec<String> {
+        let items = answer.as_array().expect("a list").iter();
+        items.map(|item| item["label"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let members = ask("textDocument/completion", "y = double(x)", "y = tl.$0").await;
+    let found = labels(&members);
+    assert!(["load", "float32", "math"].iter().all(|name| found.contains(&(*name).to_owned())));
+    let names = ask("textDocument/completion", "mask=offsets < n)\n    y", "$0)\n    y").await;
+    let found = labels(&names);
+    assert!(["mask=", "other=", "offsets", "double"].iter().all(|n| found.contains(&(*n).into())));
+    assert!(!found.contains(&"pointer=".to_owned()), "it is given already");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_mark_the_argument() {
+    let help =
+        ask("textDocument/signatureHelp", "mask=offsets < n)\n    y", "mask=$0)\n    y").await;
+    let signature = &help["signatures"][0];
+    let active = help["activeParameter"].as_u64().unwrap() as usize;
+    assert!(signature["label"].as_str().unwrap().starts_with("tl.load("), "{signature}");
+    assert_eq!(signature["parameters"][active]["label"], "mask=None");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_show_shapes_and_constexprs() {
+    let (mut client, mut params) = at("constexpr(2)", "constexpr(2)$0").await;
+    params["range"] = json!({
+        "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 },
+    });
+    let hints = client.request("textDocument/inlayHint", params).await.unwrap();
+    let hints = hints.as_array().unwrap().iter();
+    let shown: Vec<String> = hints
+        .map(|hint| format!("{} {}", hint["position"]["line"], hint["label"].as_str().unwrap()))
+        .collect();
+    expect![[r#"
+        7  = 128
+        8 : tile<128 x int32>
+        9 : tile<128 x fp32>
+        10 : tile<128 x fp32>"#]]
+    .assert_eq(&shown.join("\n"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fixes_and_run_actions_are_offered() {
+    let (mut client, mut params) = at("double(x)", "doubel$0(x)").await;
+    let here = params["position"].clone();
+    params["range"] = json!({ "start": here, "end": here });
+    params["context"] = json!({ "diagnostics": [] });
+    let actions = client.request("textDocument/codeAction", params).await.unwrap();
+    let titles: Vec<&str> =
+        actions.as_array().unwrap().iter().map(|a| a["title"].as_str().unwrap()).collect();
+    assert!(titles.iter().any(|title| title.contains("double")), "{titles:?}");
+    assert!(titles.contains(&"▶ Run copy_kernel"), "{titles:?}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kernels_lenses_and_outline_agree() {
+    let (mut client, params) = at("constexpr(2)", "constexpr(2)$0").await;
+    let kernels = client.request("tile/kernels", params.clone()).await.unwrap();
+    assert_eq!(kernels.as_array().unwrap().len(), 1);
+    let only = &kernels[0]["specializations"][0];
+    assert_eq!(only["label"], "*fp32, *fp32, i32, BLOCK=128");
+    assert_eq!((&only["origin"], &only["active"]), (&json!("scenario"), &json!(true)));
+    let lenses = client.request("textDocument/codeLens", params.clone()).await.unwrap();
+    let runs = lenses.as_array().unwrap().iter().filter(|l| l["command"]["title"] == "▶ Run");
+    let arguments: Vec<&Value> = runs.map(|lens| &lens["command"]["arguments"][0]).collect();
+    assert_eq!(arguments.len(), 2, "the kernel's and the scenario's");
+    assert_eq!(arguments[1]["scenario"], 1);
+    let symbols = client.request("textDocument/documentSymbol", params.clone()).await.unwrap();
+    let names: Vec<&str> =
+        symbols.as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["SCALE", "double", "copy_kernel", "copy_kernel#1"]);
+    let tokens = client.request("textDocument/semanticTokens/full", params).await.unwrap();
+    assert!(tokens["data"].as_array().unwrap().len() > 5 * 20);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_python_is_left_to_others() {
+    let uri = "file:///nowhere/plain.py";
+    let mut client = Client::start(json!({})).await;
+    client.open(uri, "def f(:\n    return undefined\n").await;
+    assert_eq!(client.diagnostics(uri, 1).await, "");
+    let params = json!({ "textDocument": { "uri": uri } });
+    let symbols = client.request("textDocument/documentSymbol", params.clone()).await.unwrap();
+    assert_eq!(symbols, json!([]));
+    let lenses = client.request("textDocument/codeLens", params).await.unwrap();
+    assert_eq!(lenses, json!([]));
+    client.stop().await;
+}
