@@ -9,7 +9,8 @@ use tile_compiler::artifact::{Artifact, Keep};
 use tile_compiler::ir;
 use tile_tests::Command;
 
-const COMMANDS: &[(&str, Command)] = &[("gpu", gpu), ("ptx", ptx), ("assemble", assemble)];
+const COMMANDS: &[(&str, Command)] =
+    &[("gpu", gpu), ("ptx", ptx), ("assemble", assemble), ("fits", fits)];
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
@@ -38,6 +39,34 @@ fn assemble(args: &[&str], program: &str) -> String {
     let lines = args.iter().map(|arch| {
         let result = compiled(&[arch], program, assembler.clone());
         format!("{arch}: {}\n", result.map_or_else(|error| error, |_| "assembles".to_owned()))
+    });
+    lines.collect()
+}
+
+/// Assembles for each architecture after the first argument, which is the most registers that a
+/// thread may take; spills are not allowed. Also tells the shared memory.
+fn fits(args: &[&str], program: &str) -> String {
+    let assembler = tile_worker::ptxas::find(None, None);
+    if assembler.is_none() {
+        eprintln!("skipped: {}", tile_worker::ptxas::MISSING);
+    }
+    let Some((limit, archs)) = args.split_first() else {
+        return "`fits` needs the number of registers".to_owned();
+    };
+    let most: u32 = limit.parse().unwrap_or(0);
+    let lines = archs.iter().map(|arch| {
+        let artifact = match compiled(&[arch], program, assembler.clone()) {
+            Ok(artifact) => artifact,
+            Err(error) => return format!("{arch}: {error}\n"),
+        };
+        let shared = artifact.manifest.shared_bytes;
+        match artifact.resources {
+            Some(found) if found.registers > most || found.spill_store_bytes > 0 => format!(
+                "{arch}: {} registers, {} bytes spilled\n",
+                found.registers, found.spill_store_bytes
+            ),
+            _ => format!("{arch}: at most {most} registers, {shared} bytes of shared memory\n"),
+        }
     });
     lines.collect()
 }

@@ -122,22 +122,32 @@ impl Emitter<'_> {
     /// The address in the buffer at `start` of the element whose offset is that of `constant`,
     /// XOR what each bit of the thread number contributes by `bases`.
     fn buffer_place(&mut self, start: Val, ty: Ty, bases: &[u32], constant: u32) -> Val {
+        let (place, rest) = self.buffer_place_and_rest(start, ty, bases, constant);
+        self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {rest}"))
+    }
+
+    /// As [`buffer_place`](Self::buffer_place), the last bytes of the distance as a number.
+    fn buffer_place_and_rest(
+        &mut self,
+        start: Val,
+        ty: Ty,
+        bases: &[u32],
+        constant: u32,
+    ) -> (Val, u32) {
         let bytes = ty.bits().div_ceil(8);
         let reach = bases.iter().fold(0, |reach, basis| reach | basis);
         let part = self.thread_index(bases);
         let index = self.offset_index(part, bases, constant & reach);
-        let i32 = Ty::Int(32);
         let distance = match index {
             Val::Int(index) => Val::Int(index * i64::from(bytes)),
-            index => self.text.binary("mul nuw nsw", i32, index, Val::Int(bytes.into())),
+            index => self.text.binary("mul nuw nsw", Ty::Int(32), index, Val::Int(bytes.into())),
         };
-        let base = format!("@{SYMBOL}");
-        let place =
-            self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {base}, i32 {distance}"));
+        let place = self
+            .text
+            .op(format_args!("getelementptr i8, ptr addrspace(3) @{SYMBOL}, i32 {distance}"));
         let place =
             self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {start}"));
-        let rest = (constant & !reach) * bytes;
-        self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {rest}"))
+        (place, (constant & !reach) * bytes)
     }
 
     /// The constant part of a register's offset.
@@ -326,7 +336,7 @@ impl Emitter<'_> {
                 if size >= 4 && self.target.arch.capability >= ASYNC_COPIES {
                     let bases = Self::thread_bases(&offsets, |basis| basis as u32);
                     let constant = Self::register_offset(&offsets, register as u32);
-                    let place = self.buffer_place(start, ty, &bases, constant);
+                    let place = self.buffer_place_and_rest(start, ty, &bases, constant);
                     self.copy_piece(place, ptrs[register], size, predicate);
                     continue;
                 }
@@ -342,10 +352,16 @@ impl Emitter<'_> {
 
     /// One `cp.async` of `size` bytes; where the predicate is false nothing is read and zeros are
     /// written.
-    fn copy_piece(&mut self, place: Val, ptr: Val, size: usize, predicate: Option<Val>) {
+    fn copy_piece(
+        &mut self,
+        (place, rest): (Val, u32),
+        ptr: Val,
+        size: usize,
+        predicate: Option<Val>,
+    ) {
         // Whole vectors need not pass through the first-level cache.
         let level = if size == 16 { "cg" } else { "ca" };
-        let mut asm = format!("cp.async.{level}.shared.global [$0], [$1], {size}");
+        let mut asm = format!("cp.async.{level}.shared.global [$0+{rest}], [$1], {size}");
         let mut constraints = "r,l".to_owned();
         let mut args = format!("ptr addrspace(3) {place}, ptr addrspace(1) {ptr}");
         if let Some(predicate) = predicate {
