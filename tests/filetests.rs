@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use tile_compiler::analysis::axis::AxisInfos;
 use tile_compiler::gpu::{self, GpuTarget};
 use tile_compiler::ir::{self, Function};
 use tile_compiler::passes;
@@ -14,6 +15,7 @@ const COMMANDS: &[(&str, Command)] = &[
     ("pass", run_passes),
     ("optimize", optimize),
     ("lower", lower),
+    ("axis", axis),
 ];
 
 fn main() -> ExitCode {
@@ -71,6 +73,29 @@ fn lower(args: &[&str], program: &str) -> String {
             Ok(lowered) => lowered.to_string(),
             Err(error) => error.to_string(),
         }
+    })
+}
+
+/// Facts about integers, pointers and masks, one line per value that has any.
+fn axis(_args: &[&str], program: &str) -> String {
+    with_function(program, |func| {
+        let infos = AxisInfos::of(&func);
+        let mut out = String::new();
+        for inst in func.walk() {
+            for &value in &func.insts[inst].results {
+                let elem = func.ty(value).elem();
+                if !elem.is_some_and(|elem| elem.is_int() || elem.is_ptr()) {
+                    continue;
+                }
+                let info = infos.get(&func, value);
+                let constant = info.constant.map(|value| format!(" = {value}")).unwrap_or_default();
+                out += &format!(
+                    "{value} contiguity {:?} divisibility {:?} constancy {:?}{constant}\n",
+                    info.contiguity, info.divisibility, info.constancy
+                );
+            }
+        }
+        out
     })
 }
 
