@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostic::Code;
 use crate::hir::Name;
 use crate::ir::LaunchOptions;
 
@@ -108,6 +109,22 @@ impl Specialization {
     /// True when nothing in it is a guess, so that what is wrong under it is wrong.
     pub fn is_certain(&self) -> bool {
         self.assumed.is_empty() && self.origin != Origin::Guess
+    }
+
+    /// True when a finding of `code` under this specialization is the author's mistake, whatever
+    /// the assumed arguments turn out to be. Shapes and compile-time values do not depend on the
+    /// types of arguments; assertions may test those, and a guessed value proves nothing.
+    pub fn proves(&self, code: Code) -> bool {
+        if self.is_certain() {
+            return true;
+        }
+        let guessed_value = self.assumed.iter().any(|name| match self.args.get(name) {
+            Some(ArgSpec::Constexpr(value)) => *value != ConstArg::None,
+            _ => false,
+        });
+        let family = code.name().split('/').next().unwrap_or_default();
+        let by_shape = matches!(family, "shape" | "constexpr") && code != Code::StaticAssert;
+        self.origin != Origin::Guess && !guessed_value && (by_shape || code == Code::MaskShape)
     }
 }
 

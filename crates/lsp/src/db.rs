@@ -377,7 +377,8 @@ pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         for (index, labelled) in kernel.specializations.iter().enumerate() {
             if labelled.spec.origin != Origin::Guess {
                 let lowered = lowered(db, file, kernel.name.to_string(), index);
-                found.extend(lowered.diagnostics.iter().cloned());
+                let diagnostics = lowered.diagnostics.iter();
+                found.extend(diagnostics.filter(|found| labelled.spec.proves(found.code)).cloned());
             }
         }
     }

@@ -312,3 +312,19 @@ def run(x: torch.Tensor, scale: float = None, bias: torch.Tensor | None = None, 
         "#]],
     );
 }
+
+#[test]
+fn guessed_types_prove_only_what_shapes_and_values_show() {
+    let mut sources = MemorySources::new(Vec::new());
+    let text =
+        format!("{ADD}\ndef run(x, y):\n    add[(1,)](x, y, torch.empty(9), 9, BLOCK=1000)\n");
+    let file = sources.add("kernel.py", &text);
+    let launched = &discover(&sources, kernels(&sources, file)[0], &Flags::default())[0];
+    assert!(!launched.is_certain());
+    assert!(launched.proves(Code::PowerOfTwo));
+    assert!(!launched.proves(Code::BadOperand));
+    assert!(!launched.proves(Code::StaticAssert));
+    let file = sources.add("alone.py", ADD);
+    let guessed = &discover(&sources, kernels(&sources, file)[0], &Flags::default())[0];
+    assert!(!guessed.proves(Code::PowerOfTwo));
+}
