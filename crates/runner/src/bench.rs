@@ -4,7 +4,8 @@
 //! Bandwidth is the bytes that a launch must move at least over the median time: each element
 //! read once and each element written once. They are the sizes of the tensor arguments that the
 //! kernel reads and writes (a tensor that it does both with counts twice), whether or not it
-//! touches all of them. Operations are those of its matrix products, counted by the CPU executor.
+//! touches all of them. Operations are those of its matrix products, whole tiles, masked parts
+//! included; there are none to report when how often they run depends on what is in memory.
 
 use std::time::{Duration, Instant};
 

@@ -6,12 +6,14 @@
 //! the device while launches use them, and records what each launch did.
 
 mod arguments;
+mod flops;
 mod session;
 mod uses;
 
 use std::time::Duration;
 
 pub use arguments::specialize;
+pub use flops::count_flops;
 pub use session::{LaunchRecord, Session, SessionOptions};
 use tile_compiler::artifact::{Manifest, Resources};
 use tile_compiler::ir::Function;

@@ -9,11 +9,15 @@ use tile_compiler::hir::ParamKind;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{MemorySources, Sources, function, item, jit_functions};
 use tile_compiler::source::{FileId, LineIndex};
-use tile_compiler::specialization::{Specialization, TritonVersion};
+use tile_compiler::specialization::{ArgSpec, Specialization, TritonVersion};
 use tile_runner::cpu::CpuDevice;
-use tile_runner::launch::{CompiledKernel, KernelCompiler, Session, SessionOptions};
+use tile_runner::launch::{
+    CompiledKernel, KernelCompiler, LaunchRecord, Session, SessionOptions, count_flops,
+};
 use tile_runner::report::RunResult;
-use tile_runner::scenario::{self, KernelInfo, KernelParam, LaunchFailure, ScenarioOptions};
+use tile_runner::scenario::{
+    self, KernelInfo, KernelParam, LaunchFailure, Outcome, ScenarioOptions, Value,
+};
 
 /// The front end, for one file.
 struct FrontEnd {
@@ -58,6 +62,27 @@ impl KernelCompiler for FrontEnd {
     }
 }
 
+fn front_end_again(text: &str) -> FrontEnd {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("kernels.tile", text);
+    FrontEnd { sources, file }
+}
+
+/// The operations of a launch's matrix products, counted without running it.
+fn count(front_end: &mut FrontEnd, record: &LaunchRecord, outcome: &Outcome) -> Option<u64> {
+    let func = front_end.tile_ir(&record.kernel, &record.specialization).ok()?;
+    let launch = outcome.launches.iter().find(|launch| *launch.kernel == record.kernel)?;
+    let runtime = launch.args.iter().zip(record.specialization.args.values());
+    let bits = runtime.filter(|(_, spec)| matches!(spec, ArgSpec::Runtime { .. }));
+    let bits: Vec<u64> = bits
+        .map(|(arg, _)| match arg.value {
+            Value::Int(value) => value as u64,
+            _ => 0,
+        })
+        .collect();
+    count_flops(&func, &bits, record.grid)
+}
+
 /// Runs every scenario of a file; what is wrong, one line each.
 fn check(path: &Path) -> String {
     let text = std::fs::read_to_string(path).expect("the file is there");
@@ -79,6 +104,16 @@ fn check(path: &Path) -> String {
                 assert!(!result.asserts.is_empty(), "line {line} asserts nothing");
                 for assert in asserts {
                     let _ = writeln!(wrong, "line {}: {:?}", assert.line, assert);
+                }
+                for record in session.records() {
+                    let executed = record.report.flops;
+                    let counted = count(&mut front_end_again(&text), record, &outcome);
+                    if executed != counted {
+                        let _ = writeln!(
+                            wrong,
+                            "line {line}: {executed:?} operations, counted {counted:?}"
+                        );
+                    }
                 }
                 for found in &result.findings {
                     let _ = writeln!(wrong, "line {}: {}", found.place.line, found.message);

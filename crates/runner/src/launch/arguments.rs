@@ -1,6 +1,5 @@
 //! From the arguments of a launch to its specialization, by Triton's rules of specialization.
 
-use tile_compiler::ir::Elem;
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization};
 
 use crate::cpu::Arg;
@@ -181,9 +180,4 @@ fn collect_tensors(
         }
         _ => *next += 1,
     }
-}
-
-/// True when a value of the IR's parameter type can hold the argument.
-pub(super) fn fits(arg: Arg, elem: Elem) -> bool {
-    crate::cpu::argument_bits(arg, elem).is_some()
 }

@@ -1,16 +1,18 @@
 //! A device, a compiler and the launches of a scenario.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::ir::Function;
 use tile_compiler::specialization::Specialization;
 
-use super::arguments::{fits, runtime_args, specialize, tensors};
+use super::arguments::{runtime_args, specialize, tensors};
+use super::flops::count_flops;
 use super::uses::{ParamUse, param_uses};
 use super::{Device, KernelCompiler, KernelId, LaunchOptions, LaunchReport};
 use crate::bench::{self, Measurement};
-use crate::cpu::Arg;
+use crate::cpu::{Arg, argument_bits};
 use crate::scenario::{BoundLaunch, KernelInfo, LaunchFailure, Launcher, StorageId, Store, Tensor};
 
 /// How a session runs launches.
@@ -62,6 +64,7 @@ struct Loaded {
     id: KernelId,
     params: Vec<(String, tile_compiler::ir::Elem)>,
     uses: Vec<ParamUse>,
+    func: Arc<Function>,
 }
 
 impl<'a> Session<'a> {
@@ -110,6 +113,7 @@ impl<'a> Session<'a> {
             id: self.device.load(self.compiler, &func)?,
             params: param_types(&func),
             uses: param_uses(&func),
+            func: Arc::new(func),
         };
         self.loaded.insert(key, loaded.clone());
         Ok(loaded)
@@ -156,10 +160,13 @@ impl Launcher for Session<'_> {
             trace: false,
             deadline: self.options.deadline,
         };
-        let report = match launch.grid.contains(&0) {
+        let mut report = match launch.grid.contains(&0) {
             true => LaunchReport::default(),
             false => self.device.launch(loaded.id, &args, launch.grid, &options)?,
         };
+        if report.flops.is_none() {
+            report.flops = count_flops(&loaded.func, &bits(&loaded, &args), launch.grid);
+        }
         self.download(store, &written)?;
         let bytes = match report.touched {
             Some((read, written)) => read + written,
@@ -187,6 +194,12 @@ impl Launcher for Session<'_> {
         });
         Ok(())
     }
+}
+
+/// The bits of arguments that were found to fit.
+fn bits(loaded: &Loaded, args: &[Arg]) -> Vec<u64> {
+    let typed = args.iter().zip(&loaded.params);
+    typed.map(|(&arg, (_, elem))| argument_bits(arg, *elem).unwrap_or_default()).collect()
 }
 
 fn tensors_of(value: &crate::scenario::Value) -> Vec<(usize, Tensor)> {
@@ -217,7 +230,7 @@ fn check_args(
         return Err(LaunchFailure::Usage(message));
     }
     for ((name, elem), &arg) in params.iter().zip(args) {
-        if !fits(arg, *elem) {
+        if argument_bits(arg, *elem).is_none() {
             let message = format!("argument `{name}` of `{kernel}` is {arg}, which is no {elem}");
             return Err(LaunchFailure::Usage(message));
         }
