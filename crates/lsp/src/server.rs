@@ -47,6 +47,7 @@ use ext::{KernelsParams, ViewIrParams, ViewIrResult};
 use ordered::{ApplyInOrder, Ordered};
 use requests::{editing, navigation};
 use session::Session;
+pub use settings::{ProjectRules, project_rules};
 use state::{ReadError, Snapshot, State};
 
 /// Stack of every thread that analyses: deep nesting in a source must not end the server.

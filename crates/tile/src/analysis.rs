@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tile_compiler::artifact::Frame;
-use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
 use tile_compiler::eval;
 use tile_compiler::hir;
 use tile_compiler::ir::Function;
@@ -17,20 +17,36 @@ use crate::cli::{InputArgs, Target};
 use crate::workspace::{self, ReadError, Workspace};
 use crate::{CommandError, output, render};
 
-/// Choices that hold for a whole command.
+/// Choices that hold for a whole command: flags, else the project's file, else the environment.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Whose rules hold.
     pub(crate) triton: TritonVersion,
     /// Changes to specializations.
     pub(crate) flags: Flags,
+    /// Levels of diagnostics.
+    lints: Lints,
+    /// The project's architecture.
+    pub(crate) arch: Option<String>,
 }
 
 impl Options {
-    /// From the command line.
-    pub(crate) fn new(spec: &SpecFlags) -> Result<Options, CommandError> {
+    /// For files in `folder`, whose Python environment has these site-packages.
+    pub(crate) fn new(
+        spec: &SpecFlags,
+        folder: &Path,
+        site_packages: Option<&Path>,
+    ) -> Result<Options, CommandError> {
+        let rules = tile_lsp::project_rules(folder);
+        if let Some(problem) = rules.problems.first() {
+            output::note(problem);
+        }
+        let installed = || {
+            let version = workspace::package_version(site_packages?, "triton")?;
+            TritonVersion::from_name(version.rsplit_once('.')?.0)
+        };
         let triton = match spec.triton.as_deref() {
-            None => TritonVersion::default(),
+            None => rules.triton.or_else(installed).unwrap_or_default(),
             Some(name) => TritonVersion::from_name(name)
                 .ok_or_else(|| CommandError::usage(format!("Triton {name} is not known")))?,
         };
@@ -42,7 +58,8 @@ impl Options {
         for (name, value) in &spec.values {
             flags.add_value(&format!("{name}={value}")).map_err(CommandError::usage)?;
         }
-        Ok(Options { triton, flags })
+        let arch = spec.arch.clone().or(rules.arch);
+        Ok(Options { triton, flags, lints: rules.lints, arch })
     }
 }
 
@@ -76,24 +93,9 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
         }
         kernels.push(item.name.to_string());
     }
-    tidy(&mut diagnostics, file);
+    let text = (source.lines(), &*source.text);
+    settle(&mut diagnostics, file, source.module(), text, &options.lints);
     Found { diagnostics, kernels }
-}
-
-/// Sorts findings by place, this file's first; what holds for every specialization, and what
-/// several specializations share, is reported once.
-fn tidy(diagnostics: &mut Vec<Diagnostic>, file: FileId) {
-    diagnostics.sort_by_key(|diagnostic| {
-        let general = diagnostic.specialization.is_none();
-        (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
-    });
-    diagnostics.dedup_by(|next, kept| {
-        let same =
-            next.primary == kept.primary && next.code == kept.code && next.message == kept.message;
-        // What a kernel prints is told once for each specialization.
-        let told = next.severity != Severity::Info || next.specialization == kept.specialization;
-        same && told
-    });
 }
 
 /// What to say when a file has no kernel of this name.
@@ -165,9 +167,10 @@ impl Opened {
         text: Option<String>,
         flags: &SpecFlags,
     ) -> Result<Opened, CommandError> {
-        let options = Options::new(flags)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let site_packages = workspace::site_packages(folder.unwrap_or(Path::new(".")));
+        let folder = folder.unwrap_or(Path::new("."));
+        let site_packages = workspace::site_packages(folder);
+        let options = Options::new(flags, folder, site_packages.as_deref())?;
         let workspace = Workspace::new(site_packages.clone());
         let file = match text {
             Some(text) => workspace.open_text(path, text),

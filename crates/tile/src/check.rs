@@ -1,6 +1,6 @@
 //! `tile check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -41,8 +41,10 @@ struct Checked {
 /// Checks every path and prints what was found.
 pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let start = Instant::now();
-    let options = Options::new(&arguments.spec.flags())?;
-    let workspace = Workspace::new(workspace::site_packages(std::path::Path::new(".")));
+    let here = Path::new(".");
+    let site_packages = workspace::site_packages(here);
+    let options = Options::new(&arguments.spec.flags(), here, site_packages.as_deref())?;
+    let workspace = Workspace::new(site_packages);
     let mut unreadable = Vec::new();
     let jobs = jobs(arguments, &workspace, &mut unreadable);
     let results: Vec<_> = jobs.par_iter().map(|job| check(&workspace, job, &options)).collect();

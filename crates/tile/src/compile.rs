@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use tile_compiler::artifact::{Artifact, Keep};
 use tile_compiler::ir::Function;
-use tile_worker::protocol::{CompileOptions, CompileRequest, FailureKind, SpecFlags};
+use tile_worker::protocol::{CompileOptions, CompileRequest, FailureKind};
 use tile_worker::{Cache, Cancel, Pool, WorkerCommand, WorkerError, ptxas};
 
+use crate::analysis::Opened;
 use crate::{CommandError, Exit};
 
 /// The architecture that is compiled for where nothing says otherwise.
@@ -24,13 +25,12 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// For the flags' architecture, else the local device's, else [`DEFAULT_ARCH`].
-    pub(crate) fn new(
-        flags: &SpecFlags,
-        site_packages: Option<&Path>,
-    ) -> Result<Compiler, CommandError> {
+    /// For the architecture that flags or project name, else the local device's, else
+    /// [`DEFAULT_ARCH`].
+    pub(crate) fn new(opened: &Opened) -> Result<Compiler, CommandError> {
         let pool = pool()?;
-        let arch = match &flags.arch {
+        let site_packages = opened.site_packages.as_deref();
+        let arch = match &opened.options.arch {
             Some(arch) => arch.clone(),
             None => local_arch(&pool).unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
         };

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &EmitArgs) -> Result<Exit, CommandError> {
         })?;
         return text(output, &function.to_string());
     }
-    let compiler = Compiler::new(&flags, opened.site_packages.as_deref())?;
+    let compiler = Compiler::new(&opened)?;
     if matches!(arguments.stage, Stage::Sass | Stage::Cubin) {
         compiler.needs_assembler()?;
     }

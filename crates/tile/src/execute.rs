@@ -23,6 +23,7 @@ use tile_worker::protocol::{Body, Failure, FailureKind, RunRequest};
 use crate::analysis::{Opened, no_such_kernel};
 use crate::{CommandError, Exit, render, workspace};
 
+mod auto;
 pub(crate) mod device;
 pub(crate) mod text;
 
@@ -36,12 +37,37 @@ pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<
         None => workspace::read(&request.path).map_err(|error| usage(error.message))?,
     };
     let written = open(request, text)?;
+    let request = &completed(request, &written, report)?;
     let opened = open(request, text::with_arguments(request, &written)?)?;
     let module = opened.module();
     for scenario in chosen(request, &opened, &module)? {
         report(Body::Result(run_scenario(request, &opened, &module, scenario)?));
     }
     Ok(())
+}
+
+/// The request with its only possible kernel named, and with `--arg auto` spelled out.
+fn completed(
+    request: &RunRequest,
+    opened: &Opened,
+    report: &mut dyn FnMut(Body),
+) -> Result<RunRequest, Failure> {
+    let mut request = request.clone();
+    let names = opened.kernel_names();
+    let describes = !request.args.is_empty() || request.grid.is_some();
+    if let ([only], None, true) = (&names[..], &request.kernel, describes) {
+        request.kernel = Some(only.clone());
+    }
+    if request.args.iter().any(|(name, text)| name == "auto" && text.is_empty()) {
+        let Some(kernel) = request.kernel.clone() else {
+            return Err(usage("--arg auto needs one kernel: FILE::KERNEL"));
+        };
+        request.args.retain(|(_, text)| !text.is_empty());
+        request.args = auto::arguments(&request, opened, &kernel)?;
+        let chosen = auto::describe(&kernel, &request.args, request.grid.as_deref());
+        report(Body::Progress(format!("--arg auto chose {chosen}")));
+    }
+    Ok(request)
 }
 
 fn open(request: &RunRequest, text: String) -> Result<Opened, Failure> {

@@ -45,7 +45,7 @@ struct Milliseconds {
 pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
     let flags = arguments.spec.flags();
     let opened = Opened::new(&arguments.target, &arguments.input, &flags)?;
-    let compiler = Compiler::new(&flags, opened.site_packages.as_deref())?;
+    let compiler = Compiler::new(&opened)?;
     compiler.needs_assembler()?;
     let mut infos = Vec::new();
     let mut failed = false;

@@ -224,6 +224,44 @@ pub(crate) fn of_project(files: &dyn FileSystem, folder: &Path) -> Result<Option
     Ok(value.get("tool").and_then(|tool| tool.get("tile")).cloned())
 }
 
+/// What a project's file says that holds for the command line too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProjectRules {
+    /// Target architecture.
+    pub arch: Option<String>,
+    /// Whose rules hold.
+    pub triton: Option<TritonVersion>,
+    /// Levels of diagnostics.
+    pub lints: Lints,
+    /// What is wrong with the file, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// The rules of the project around `folder`: of the nearest `tile.toml` or `pyproject.toml` with
+/// a table for Tile, there or above.
+pub fn project_rules(folder: &Path) -> ProjectRules {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    for folder in folder.ancestors() {
+        match of_project(&crate::Disk, folder) {
+            Ok(None) => {}
+            Err(problem) => {
+                return ProjectRules { problems: vec![problem], ..ProjectRules::default() };
+            }
+            Ok(Some(value)) => {
+                let (settings, problems) = Settings::read([&value]);
+                let says_triton = member(&value, "triton").is_some();
+                return ProjectRules {
+                    arch: settings.arch,
+                    triton: says_triton.then_some(settings.triton),
+                    lints: settings.lints,
+                    problems,
+                };
+            }
+        }
+    }
+    ProjectRules::default()
+}
+
 fn parse(path: &Path, text: &str) -> Result<Value, String> {
     let failed = |error: String| format!("{} cannot be read: {error}", path.display());
     let value: toml::Value = toml::from_str(text).map_err(|error| failed(error.to_string()))?;

@@ -4,7 +4,7 @@
 //! Everything downstream (what is specialized, what is launched, where an error points) then
 //! follows without knowing of flags. Edits keep the lines of the text.
 
-use tile_compiler::hir::{Body, Expr, ExprId, Module, Scenario, Stmt};
+use tile_compiler::hir::{ArgKind, Body, Expr, ExprId, Module, Scenario, Stmt};
 use tile_compiler::source::TextRange;
 use tile_worker::protocol::{Failure, RunRequest};
 
@@ -53,11 +53,15 @@ fn with_variables(
     let mut edits: Vec<(TextRange, &str)> = Vec::new();
     let scenarios = chosen(request, opened, module)?;
     for (name, expression) in &request.args {
-        let places: Vec<TextRange> =
-            scenarios.iter().filter_map(|scenario| assigned(scenario, name)).collect();
+        let places: Vec<TextRange> = scenarios
+            .iter()
+            .filter_map(|scenario| {
+                assigned(scenario, name).or_else(|| passed(opened, module, scenario, name))
+            })
+            .collect();
         if places.is_empty() {
             return Err(usage(format!(
-                "--arg {name}: the scenario assigns no variable of this name"
+                "--arg {name}: the scenario has no variable of this name, nor the kernel an argument"
             )));
         }
         edits.extend(places.into_iter().map(|range| (range, expression.as_str())));
@@ -90,6 +94,27 @@ pub(crate) fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
             targets.iter().find_map(|&target| part(body, target, *value, name))
         })
         .map(|value| scenario.map.exprs[value])
+}
+
+/// Where a scenario's first launch passes the argument `name`.
+fn passed(
+    opened: &Opened,
+    module: &Module,
+    scenario: &Scenario,
+    name: &str,
+) -> Option<TextRange> {
+    let mut inside = module.launches.iter();
+    let launch = inside.find(|launch| scenario.range.contains_range(launch.range))?;
+    let Expr::Name(kernel) = &launch.body.exprs[launch.kernel] else { return None };
+    let (_, at) = opened.jit_function(kernel)?;
+    let function = tile_compiler::project::function(&opened.workspace, at)?;
+    let index = function.params.iter().position(|param| &*param.name == name)?;
+    let arg = launch.args.iter().enumerate().find(|(at, arg)| match &arg.kind {
+        ArgKind::Keyword(keyword) => &**keyword == name,
+        ArgKind::Positional => *at == index,
+        ArgKind::Star | ArgKind::DoubleStar => false,
+    });
+    arg.map(|(_, arg)| launch.map.exprs[arg.value])
 }
 
 /// The part of `value` that assigning it to `target` gives to `name`.
