@@ -189,3 +189,143 @@ fn codes_are_explained() {
         err: error: there is no diagnostic `name/undefine`; did you mean `name/undefined`?
     "#]]);
 }
+
+const BROKEN: &str = r#"import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x_ptr + offset, 0.0)
+"#;
+
+#[test]
+fn findings_have_the_contracts_shape_and_exit_code() {
+    let folder = Folder::new(&[("k.py", BROKEN)]);
+    let done = folder.run("check k.py --format json");
+    assert_eq!(done.code, Some(1));
+    let lines = done.json();
+    assert_eq!(lines.len(), 2, "{}", done.stdout);
+    let found = &lines[0];
+    assert_eq!(found["code"], "name/undefined");
+    assert_eq!(found["file"], "k.py");
+    assert_eq!(found["range"]["start"], serde_json::json!({ "line": 8, "col": 22 }));
+    assert_eq!(found["range"]["end"], serde_json::json!({ "line": 8, "col": 28 }));
+    for key in ["related", "fixes", "kernel", "specialization"] {
+        assert!(found.get(key).is_some(), "{key} is missing in {found}");
+    }
+    assert_eq!(lines[1]["summary"]["errors"], 1);
+    let human = folder.run("check k.py");
+    assert_eq!(human.code, Some(1));
+    assert!(human.stdout.contains("--> k.py:8:22"), "{}", human.stdout);
+    let log: Value = serde_json::from_str(&folder.run("check k.py --format sarif").stdout).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    assert_eq!(log["runs"][0]["results"][0]["ruleId"], "name/undefined");
+    let stdin = folder.run_with_stdin("check - --stdin-name live.py", BROKEN.as_bytes());
+    assert_eq!(stdin.code, Some(1));
+    assert!(stdin.stdout.contains("--> live.py:8:22"), "{}", stdin.stdout);
+}
+
+#[test]
+fn a_code_is_switched_off_by_comment_and_by_project_file() {
+    let allowed = BROKEN.replace("0.0)", "0.0)  # tile: allow name/undefined");
+    let folder = Folder::new(&[("k.py", &allowed)]);
+    assert_eq!(folder.run("check k.py").code, Some(0));
+    let folder =
+        Folder::new(&[("k.py", BROKEN), ("tile.toml", "[lints]\n\"name/undefined\" = \"off\"\n")]);
+    assert_eq!(folder.run("check k.py").code, Some(0));
+}
+
+#[test]
+fn stages_before_machine_code_need_no_assembler() {
+    let folder = Folder::new(&[("add.py", ADD), ("k.py", BROKEN)]);
+    let tile = folder.run("emit add.py --stage tile");
+    assert_eq!(tile.code, Some(0), "{}", tile.stderr);
+    assert!(tile.stdout.contains("kernel @add_kernel level=tile"), "{}", tile.stdout);
+    let ptx = folder.run("emit add.py::add_kernel --stage ptx -o add.ptx");
+    assert_eq!(ptx.code, Some(0), "{}", ptx.stderr);
+    let text = std::fs::read_to_string(folder.path().join("add.ptx")).unwrap();
+    assert!(text.contains(".entry add_kernel"), "{text}");
+    let manifest = std::fs::read_to_string(folder.path().join("add.ptx.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let names: Vec<&Value> =
+        manifest["params"].as_array().unwrap().iter().map(|param| &param["name"]).collect();
+    assert_eq!(names, ["x_ptr", "out_ptr", "n"]);
+    assert_eq!(manifest["block"], serde_json::json!([128, 1, 1]));
+    assert_eq!(folder.run("emit k.py --stage ptx").code, Some(3));
+    let other = folder.run("emit add.py::other --stage ptx");
+    assert_eq!(other.code, Some(2));
+    assert!(other.stderr.contains("the kernels are add_kernel"), "{}", other.stderr);
+    let flag = folder.run("emit add.py --stage ptx --set WIDTH=4");
+    assert_eq!(flag.code, Some(2));
+    assert!(flag.stderr.contains("no parameter WIDTH"), "{}", flag.stderr);
+}
+
+#[test]
+fn without_an_assembler_nothing_is_measured_and_the_message_says_what_to_do() {
+    let folder = Folder::new(&[("add.py", ADD)]);
+    let mut command = folder.command("info add.py");
+    let done = Done::of(command.env("TILE_PTXAS", "/nonexistent/ptxas").output().unwrap());
+    assert_eq!(done.code, Some(4));
+    assert!(done.stderr.contains("tile doctor --fix"), "{}", done.stderr);
+}
+
+#[test]
+fn scenarios_run_on_the_cpu() {
+    let folder = Folder::new(&[("add.py", ADD)]);
+    let done = folder.run("run add.py::add_kernel#1 --device cpu --format json --save out=out.npy");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let result = &done.json()[0];
+    assert_eq!((&result["kernel"], &result["device"]), (&"add_kernel".into(), &"cpu".into()));
+    assert_eq!(result["asserts"][0]["line"], 15);
+    assert_eq!(result["outputs"]["out"]["shape"], serde_json::json!([1000]));
+    assert!(folder.path().join("out.npy").exists());
+    let smaller = folder.run("run add.py --device cpu --format json --arg n=10");
+    assert_eq!(smaller.json()[0]["outputs"]["out"]["shape"], serde_json::json!([10]));
+    assert_eq!(folder.run("run add.py::add_kernel#2 --device cpu").code, Some(2));
+    let absent = folder.run("run add.py --device cuda:77");
+    assert_eq!(absent.code, Some(4));
+    assert!(absent.stderr.contains("--device cpu"), "{}", absent.stderr);
+}
+
+#[test]
+fn a_failed_assert_and_a_sanitizer_finding_are_findings() {
+    let wrong = ADD.replace("x + 1.0)\n", "x + 2.0)\n");
+    let unmasked = ADD.replace(", mask=mask", "");
+    let folder = Folder::new(&[("wrong.py", &wrong), ("unmasked.py", &unmasked)]);
+    let done = folder.run("run wrong.py --device cpu --format json");
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert_eq!(done.json()[0]["asserts"][0]["ok"], false);
+    let done = folder.run("run unmasked.py --device cpu --sanitize --format json");
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert_eq!(done.json()[0]["findings"][0]["line"], 9);
+}
+
+#[test]
+fn a_kernel_without_a_scenario_runs_with_arguments_or_with_chosen_ones() {
+    let (kernel, _) = ADD.split_once("\n\n# tile").unwrap();
+    let folder = Folder::new(&[("add.py", kernel)]);
+    let silent = folder.run("run add.py::add_kernel --device cpu");
+    assert_eq!(silent.code, Some(2));
+    assert!(silent.stderr.contains("--arg"), "{}", silent.stderr);
+    let given = folder.run(
+        "run add.py --device cpu --format json --grid (2,) --arg n=300 --arg x_ptr=ones(300) \
+         --arg out_ptr=empty(300) --arg BLOCK=256",
+    );
+    assert_eq!(given.code, Some(0), "{}", given.stderr);
+    assert_eq!(given.json()[0]["outputs"]["out_ptr"]["mean"], 2.0);
+    let chosen = folder.run("run add.py --device cpu --arg auto --set BLOCK=256");
+    assert_eq!(chosen.code, Some(0), "{}", chosen.stderr);
+    assert!(chosen.stderr.contains("out_ptr=randn(256"), "{}", chosen.stderr);
+}
+
+#[test]
+fn what_a_kernel_prints_does_not_disturb_the_protocol() {
+    let printing =
+        ADD.replace("    mask =", "    tl.device_print(\"offsets\", offsets)\n    mask =");
+    let folder = Folder::new(&[("add.py", &printing)]);
+    let done = folder.run("run add.py --device cpu --format json --arg n=4");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(done.json().len(), 1);
+}

@@ -36,8 +36,7 @@ pub(super) fn arguments(
     let values = scenario::evaluate_arguments(&module, &expressions, &ScenarioOptions::default())
         .map_err(|error| usage(format!("--arg {}: {}", error.name, error.error.message)))?
         .values;
-    let value = |name: &str| values.iter().find(|(known, _)| known == name).map(|(_, v)| v);
-    let sizes = sizes(opened, kernel, &spec, &value, grid_of(value("grid")))?;
+    let sizes = sizes(opened, kernel, &spec, &values)?;
     let known: BTreeSet<&str> = given.iter().map(|(name, _)| name.as_str()).collect();
     let mut chosen = given.clone();
     for (seed, (name, arg)) in spec.args.iter().enumerate() {
@@ -78,13 +77,13 @@ fn sizes(
     opened: &Opened,
     kernel: &str,
     spec: &Specialization,
-    given: &dyn Fn(&str) -> Option<&Value>,
-    grid: [u32; 3],
+    given: &[(String, Value)],
 ) -> Result<Vec<(String, u64)>, Failure> {
     let function = opened.lower_as(kernel, spec).map_err(|diagnostics| {
         let message = diagnostics.into_iter().next().map(|first| first.message);
         Failure::new(FailureKind::Compile, message.unwrap_or_default())
     })?;
+    let given = |name: &str| given.iter().find(|(known, _)| known == name).map(|(_, v)| v);
     let executable = Kernel::compile(&function)
         .map_err(|error| Failure::new(FailureKind::Compile, error.to_string()))?;
     let mut buffers = Buffers::new();
@@ -113,7 +112,7 @@ fn sizes(
     }
     let options = Options { probe: true, deadline: Some(DEADLINE), ..Options::default() };
     let report = executable
-        .launch(&mut buffers, &arguments, grid, &options)
+        .launch(&mut buffers, &arguments, grid_of(given("grid")), &options)
         .map_err(|error| Failure::new(FailureKind::Device, error.to_string()))?;
     let reached = names.into_iter().zip(report.extents);
     Ok(reached

@@ -97,12 +97,7 @@ pub(crate) fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
 }
 
 /// Where a scenario's first launch passes the argument `name`.
-fn passed(
-    opened: &Opened,
-    module: &Module,
-    scenario: &Scenario,
-    name: &str,
-) -> Option<TextRange> {
+fn passed(opened: &Opened, module: &Module, scenario: &Scenario, name: &str) -> Option<TextRange> {
     let mut inside = module.launches.iter();
     let launch = inside.find(|launch| scenario.range.contains_range(launch.range))?;
     let Expr::Name(kernel) = &launch.body.exprs[launch.kernel] else { return None };
