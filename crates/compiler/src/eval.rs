@@ -185,7 +185,9 @@ struct Evaluator<'a> {
 }
 
 /// Steps after which evaluation gives up.
-const MAX_STEPS: u32 = 2_000_000;
+const MAX_STEPS: u32 = 400_000;
+/// As [`MAX_STEPS`], for inference, which happens on every keystroke.
+const MAX_INFERENCE_STEPS: u32 = 100_000;
 /// Nested calls after which recursion is refused.
 const MAX_DEPTH: usize = 64;
 
@@ -261,8 +263,13 @@ impl<'a> Evaluator<'a> {
 
     /// Counts a step; false once the budget is spent.
     fn step(&mut self) -> bool {
-        self.steps += 1;
-        self.steps <= MAX_STEPS
+        self.steps = self.steps.saturating_add(1);
+        !self.is_exhausted()
+    }
+
+    /// True once the budget is spent: what is left is not evaluated.
+    fn is_exhausted(&self) -> bool {
+        self.steps > if self.exact { MAX_STEPS } else { MAX_INFERENCE_STEPS }
     }
 }
 

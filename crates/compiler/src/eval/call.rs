@@ -10,7 +10,7 @@ use super::{Eval, Evaluator, Mode, Source, Stop};
 use crate::builtins::{Builtin, Parameter, ParameterKind};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Name};
-use crate::source::FileRange;
+use crate::source::{FileRange, TextRange};
 
 /// An evaluated argument.
 #[derive(Debug, Clone)]
@@ -299,8 +299,7 @@ impl Evaluator<'_> {
     fn unknown_keyword(&mut self, call: &Call, name: &Name, at: FileRange) -> Stop {
         let builtin = call.builtin;
         let shown = builtin.display_name();
-        // The keyword stands before `=` and the value.
-        let keyword_at = keyword_range(at, name);
+        let keyword_at = self.keyword_range(at, name);
         let mut diagnostic = Diagnostic::new(
             Code::UnknownKeyword,
             keyword_at,
@@ -314,6 +313,18 @@ impl Evaluator<'_> {
             diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
         }
         self.emit_diagnostic(diagnostic)
+    }
+
+    /// The range of the keyword in front of `=` and a value.
+    pub(super) fn keyword_range(&self, value: FileRange, name: &str) -> FileRange {
+        let text = self.project.text(value.file).unwrap_or_default();
+        let before = text.get(..value.range.start as usize).unwrap_or_default();
+        let before = before.trim_end().strip_suffix('=').unwrap_or(before).trim_end();
+        if !before.ends_with(name) {
+            return value;
+        }
+        let range = TextRange::new(before.len() - name.len(), before.len());
+        FileRange { file: value.file, range }
     }
 
     /// The error that a builtin does not exist in the Triton version compiled for.
@@ -356,14 +367,6 @@ impl Evaluator<'_> {
         };
         self.run_init(class, &init.clone(), arguments, at)
     }
-}
-
-/// The range of a keyword, which ends right before `=` in front of its value. The text between is
-/// not at hand, so `name=value` without blanks is assumed, as formatters write it.
-fn keyword_range(value: FileRange, name: &str) -> FileRange {
-    let end = value.range.start.saturating_sub(1);
-    let start = end.saturating_sub(name.len() as u32);
-    FileRange { file: value.file, range: crate::source::TextRange { start, end } }
 }
 
 fn named_tuple(class: &super::value::ClassRef, arguments: Vec<Argument>) -> Value {

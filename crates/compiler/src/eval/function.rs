@@ -19,12 +19,17 @@ impl Evaluator<'_> {
         arguments: Vec<Argument>,
         at: FileRange,
     ) -> Value {
+        if self.is_exhausted() {
+            return Value::Unknown;
+        }
         if self.frames.len() >= MAX_DEPTH || self.is_unbounded(function, &arguments) {
             let name = &function.function.name;
             let message = format!("`{name}` calls itself without end");
             let diagnostic = Diagnostic::new(Code::Recursion, at, message)
                 .with_note("each level of a recursion must be specialized to something smaller");
             self.emit_diagnostic(diagnostic);
+            // Other branches of the recursion have nothing to add.
+            self.steps = u32::MAX;
             return Value::Unknown;
         }
         if function.kind.noinline && self.check_noinline(function, &arguments, at) {
@@ -247,9 +252,7 @@ impl Evaluator<'_> {
 
     fn unknown_parameter(&mut self, function: &FunctionRef, name: &Name, at: FileRange) {
         let called = &function.function.name;
-        let end = at.range.start.saturating_sub(1);
-        let range = crate::source::TextRange { start: end.saturating_sub(name.len() as u32), end };
-        let keyword_at = FileRange { file: at.file, range };
+        let keyword_at = self.keyword_range(at, name);
         let mut diagnostic = Diagnostic::new(
             Code::UnknownKeyword,
             keyword_at,

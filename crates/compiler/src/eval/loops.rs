@@ -19,6 +19,9 @@ const INFERENCE_UNROLL: i128 = 32;
 /// Copies of an unrolled body at most.
 const MAX_UNROLL: i128 = 65_536;
 
+/// Copies of an unrolled body that contains `return` at most.
+const MAX_UNROLL_WITH_RETURN: i128 = 128;
+
 /// A variable that a loop carries from one iteration to the next.
 struct Carried {
     name: Name,
@@ -143,7 +146,13 @@ impl Evaluator<'_> {
         }
         let [start, end, step] = bounds;
         let count = if known && step != 0 { iterations(start, end, step) } else { 0 };
-        let limit = if self.exact { MAX_UNROLL } else { INFERENCE_UNROLL };
+        let returns = super::stmt::contains_return(source, body);
+        let limit = match (self.exact, returns) {
+            (false, _) => INFERENCE_UNROLL,
+            (true, false) => MAX_UNROLL,
+            // Each copy runs inside the branch that the one before did not return from.
+            (true, true) => MAX_UNROLL_WITH_RETURN,
+        };
         if !known || step == 0 || (count > limit && !self.exact) {
             let index = self.fresh_const();
             if let Value::Const(Const::Symbol(sym)) = &index {
@@ -160,14 +169,14 @@ impl Evaluator<'_> {
             return Outcome::Next;
         }
         let indices: Vec<i128> = (0..count).map(|i| start + i * step).collect();
-        if super::stmt::contains_return(source, body) {
+        if returns {
             let flow = self.run_unrolled(source, target, &indices, body, Some(rest));
             return Outcome::RanRest(flow);
         }
         for index in indices {
             self.bind_target(source, target, Value::int(index));
             self.run(source, body, None);
-            if self.steps > super::MAX_STEPS {
+            if self.is_exhausted() {
                 break;
             }
         }

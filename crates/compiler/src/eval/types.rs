@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::display::{const_text, type_text};
-use super::value::{Origin, Value};
+use super::dtype::Elem;
+use super::value::{Origin, Tensor, Value};
 use super::{OriginData, OriginKind};
 use crate::hir::{ExprId, Name};
 use crate::source::FileRange;
@@ -16,6 +17,8 @@ pub struct BodyTypes {
     values: FxHashMap<ExprId, Value>,
     params: Vec<(Name, Value)>,
     origins: Arc<Vec<OriginData>>,
+    /// Arguments through which memory is accessed.
+    pointers: FxHashSet<Name>,
 }
 
 /// One step in the explanation why a value is not known at compile time.
@@ -39,6 +42,25 @@ impl BodyTypes {
         self.params = params;
     }
 
+    /// Notes that memory is accessed through what `tensor` comes from.
+    pub(super) fn note_pointer(&mut self, name: Name) {
+        self.pointers.insert(name);
+    }
+
+    /// The value, with the type that its use shows: an argument that memory is accessed through
+    /// is a pointer.
+    fn shown(&self, value: &Value) -> Value {
+        match value {
+            Value::Tensor(tensor) if tensor.elem.is_unknown() => {
+                let argument = argument_behind(&self.origins, tensor.origin);
+                let is_pointer = argument.is_some_and(|name| self.pointers.contains(name));
+                let elem = if is_pointer { Elem::pointer_to(None) } else { tensor.elem };
+                Value::Tensor(Tensor { elem, ..tensor.clone() })
+            }
+            other => other.clone(),
+        }
+    }
+
     pub(super) fn set_origins(&mut self, origins: Vec<OriginData>) {
         self.origins = Arc::new(origins);
     }
@@ -50,7 +72,8 @@ impl BodyTypes {
 
     /// The type as hover shows it, such as `tile<BLOCK x fp32>`; `None` where nothing is known.
     pub fn type_text(&self, expr: ExprId) -> Option<String> {
-        self.value(expr).filter(|value| !value.is_unknown()).map(type_text)
+        let value = self.value(expr).filter(|value| !value.is_unknown())?;
+        Some(type_text(&self.shown(value)))
     }
 
     /// The compile-time value as text, such as `128` or `2*BLOCK`, if it is one.
@@ -61,7 +84,7 @@ impl BodyTypes {
     /// The type of a parameter as hover shows it.
     pub fn param_text(&self, name: &str) -> Option<String> {
         let (_, value) = self.params.iter().find(|(param, _)| &**param == name)?;
-        Some(type_text(value))
+        Some(type_text(&self.shown(value)))
     }
 
     /// Why the value of an expression is not known at compile time, nearest reason first.
@@ -85,6 +108,14 @@ impl BodyTypes {
     pub fn coverage(&self) -> (usize, usize) {
         let unknown = self.values.values().filter(|value| value.is_unknown()).count();
         (self.values.len(), unknown)
+    }
+}
+
+/// The argument that a value comes from, if it is computed from one alone or from one first.
+pub(super) fn argument_behind(origins: &[OriginData], origin: Origin) -> Option<&Name> {
+    match origins.get(origin.0 as usize).map(|data| &data.kind) {
+        Some(OriginKind::Argument(name)) => Some(name),
+        _ => None,
     }
 }
 

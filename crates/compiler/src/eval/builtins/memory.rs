@@ -4,6 +4,7 @@ use super::super::call::Call;
 use super::super::cast::pointer_like;
 use super::super::display::{shape_text, type_text};
 use super::super::dtype::{DType, Elem};
+use super::super::types::argument_behind;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::diagnostic::{Code, Diagnostic};
@@ -74,7 +75,12 @@ impl Evaluator<'_> {
         let at = call.place_nth(0);
         match call.nth(0) {
             Value::Tensor(tensor) => match tensor.elem {
-                Elem::Ptr(_) | Elem::Unknown => Ok(tensor),
+                Elem::Ptr(_) => Ok(tensor),
+                Elem::Unknown => {
+                    let argument = argument_behind(&self.origins, tensor.origin).cloned();
+                    argument.into_iter().for_each(|name| self.types.note_pointer(name));
+                    Ok(tensor)
+                }
                 _ => {
                     let message = format!(
                         "`{}` needs a pointer, but this is `{}`",
