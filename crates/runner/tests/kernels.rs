@@ -62,7 +62,7 @@ impl KernelCompiler for FrontEnd {
     }
 }
 
-fn front_end_again(text: &str) -> FrontEnd {
+fn front_end(text: &str) -> FrontEnd {
     let mut sources = MemorySources::new(Vec::new());
     let file = sources.add("kernels.tile", text);
     FrontEnd { sources, file }
@@ -86,17 +86,15 @@ fn count(front_end: &mut FrontEnd, record: &LaunchRecord, outcome: &Outcome) -> 
 /// Runs every scenario of a file; what is wrong, one line each.
 fn check(path: &Path) -> String {
     let text = std::fs::read_to_string(path).expect("the file is there");
-    let mut sources = MemorySources::new(Vec::new());
-    let file = sources.add("kernels.tile", &text);
-    let module = sources.module(file).expect("the file was added");
+    let mut compiler = front_end(&text);
+    let module = compiler.sources.module(compiler.file).expect("the file was added");
     let lines = LineIndex::new(&text);
     let mut wrong = String::new();
-    let mut front_end = FrontEnd { sources, file };
     for scenario in &module.scenarios {
         let line = lines.line(scenario.range.start) + 1;
         let mut device = CpuDevice::new();
         let options = SessionOptions { sanitize: true, ..SessionOptions::default() };
-        let mut session = Session::new(&mut front_end, &mut device, options);
+        let mut session = Session::new(&mut compiler, &mut device, options);
         match scenario::run(&module, scenario, &mut session, &ScenarioOptions::default()) {
             Ok(outcome) => {
                 let result = RunResult::new("cpu", session.records(), &outcome, &lines);
@@ -107,7 +105,7 @@ fn check(path: &Path) -> String {
                 }
                 for record in session.records() {
                     let executed = record.report.flops;
-                    let counted = count(&mut front_end_again(&text), record, &outcome);
+                    let counted = count(&mut front_end(&text), record, &outcome);
                     if executed != counted {
                         let _ = writeln!(
                             wrong,
