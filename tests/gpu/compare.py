@@ -177,7 +177,8 @@ def cases():
         arguments = {"preds_ptr": preds, "targets_ptr": targets, "output_ptr": output,
                      "valid_ptr": valid, "n_boxes": n}
         moved = n * (9 * preds.element_size() + 1)
-        tolerance = 1e-4 if dtype == torch.float32 else 1e-2
+        # Fused multiply-adds differ; of bf16, 1.6e-2 is two units in the last place at 1.
+        tolerance = 1e-4 if dtype == torch.float32 else 1.6e-2
         return Case(f"giou.{DTYPES[dtype]}.n{n}", "giou.py", "giou_kernel",
                     (triton.cdiv(n, 1024),), arguments, {"BLOCK_SIZE": 1024},
                     ["output_ptr", "valid_ptr"], moved, tolerance=tolerance)
