@@ -39,6 +39,7 @@ mod names;
 mod ops;
 mod promote;
 mod report;
+mod rules;
 mod shape;
 mod stmt;
 pub mod symbolic;
@@ -46,6 +47,7 @@ mod types;
 pub mod value;
 
 pub use kernel::{FileInference, KernelInference, LowerResult, infer_file, lower_kernel};
+pub use rules::Rules;
 pub use types::{BodyTypes, Reason};
 
 use emit::Emitter;

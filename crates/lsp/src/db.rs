@@ -11,11 +11,11 @@ use ropey::Rope;
 use rustc_hash::FxHashMap;
 use salsa::{Durability, Setter};
 use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
-use tile_compiler::eval::{self, BodyTypes, FileInference};
+use tile_compiler::eval::{BodyTypes, FileInference, Rules};
 use tile_compiler::hir::{self, Function, Module, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope, paths};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
-use tile_compiler::specialization::{Flags, Origin, Specialization, TritonVersion, discover};
+use tile_compiler::specialization::{Flags, Origin, Specialization, discover};
 use tile_compiler::syntax::Parse;
 
 use crate::files::FileSystem;
@@ -150,7 +150,7 @@ impl Database {
     pub(crate) fn new(system: Arc<dyn FileSystem>) -> Database {
         let files = Files { system, table: Mutex::default() };
         let db = Database { storage: salsa::Storage::default(), files: Arc::new(files) };
-        let triton = TritonVersion::default();
+        let triton = Rules::default();
         let workspace =
             Workspace::builder(Vec::new(), None, triton, Lints::default(), FxHashMap::default());
         // It is a singleton: whoever needs it asks the database.
@@ -223,7 +223,7 @@ impl Database {
         &mut self,
         folders: Vec<PathBuf>,
         site_packages: Option<PathBuf>,
-        triton: TritonVersion,
+        triton: Rules,
         lints: Lints,
     ) {
         let workspace = Workspace::get(self);
@@ -245,7 +245,7 @@ pub(crate) struct Workspace {
     pub(crate) site_packages: Option<PathBuf>,
     /// Whose rules hold.
     #[returns(copy)]
-    pub(crate) triton: TritonVersion,
+    pub(crate) triton: Rules,
     /// Levels that the user set.
     #[returns(ref)]
     pub(crate) lints: Lints,
@@ -335,7 +335,7 @@ pub(crate) fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
 /// What holds for the jit functions of a file under every specialization.
 #[salsa::tracked(returns(ref), no_eq)]
 pub(crate) fn inference(db: &dyn Db, file: SourceFile) -> FileInference {
-    eval::infer_file(&Analysis(db), file.id(db), Workspace::get(db).triton(db))
+    Workspace::get(db).triton(db).infer_file(&Analysis(db), file.id(db))
 }
 
 /// A kernel under one specialization.
@@ -357,7 +357,7 @@ pub(crate) fn lowered(db: &dyn Db, file: SourceFile, name: String, index: usize)
         return Lowered { ir: None, diagnostics: Vec::new(), types: BodyTypes::default() };
     };
     let triton = Workspace::get(db).triton(db);
-    let result = eval::lower_kernel(&Analysis(db), file.id(db), &name, spec, triton);
+    let result = triton.lower_kernel(&Analysis(db), file.id(db), &name, spec);
     Lowered {
         ir: result.function.map(|function| Arc::from(function.to_string())),
         diagnostics: result.diagnostics,

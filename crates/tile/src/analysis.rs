@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tile_compiler::artifact::Frame;
 use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
-use tile_compiler::eval;
+use tile_compiler::eval::Rules;
 use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
@@ -21,7 +21,7 @@ use crate::{CommandError, output, render};
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Whose rules hold.
-    pub(crate) triton: TritonVersion,
+    pub(crate) rules: Rules,
     /// Changes to specializations.
     pub(crate) flags: Flags,
     /// Levels of diagnostics.
@@ -37,18 +37,20 @@ impl Options {
         folder: &Path,
         site_packages: Option<&Path>,
     ) -> Result<Options, CommandError> {
-        let rules = tile_lsp::project_rules(folder);
-        if let Some(problem) = rules.problems.first() {
+        let project = tile_lsp::project_rules(folder);
+        if let Some(problem) = project.problems.first() {
             output::note(problem);
         }
         let installed = || {
             let version = workspace::package_version(site_packages?, "triton")?;
             TritonVersion::from_name(version.rsplit_once('.')?.0)
         };
-        let triton = match spec.triton.as_deref() {
-            None => rules.triton.or_else(installed).unwrap_or_default(),
-            Some(name) => TritonVersion::from_name(name)
-                .ok_or_else(|| CommandError::usage(format!("Triton {name} is not known")))?,
+        let rules = match spec.triton.as_deref() {
+            None => project.triton.or_else(installed).map_or(Rules::Any, Rules::Only),
+            Some(name) => Rules::Only(
+                TritonVersion::from_name(name)
+                    .ok_or_else(|| CommandError::usage(format!("Triton {name} is not known")))?,
+            ),
         };
         let mut flags =
             Flags { num_warps: spec.num_warps, num_stages: spec.num_stages, ..Flags::default() };
@@ -58,8 +60,8 @@ impl Options {
         for (name, value) in &spec.values {
             flags.add_value(&format!("{name}={value}")).map_err(CommandError::usage)?;
         }
-        let arch = spec.arch.clone().or(rules.arch);
-        Ok(Options { triton, flags, lints: rules.lints, arch })
+        let arch = spec.arch.clone().or(project.arch);
+        Ok(Options { rules, flags, lints: project.lints, arch })
     }
 }
 
@@ -77,7 +79,7 @@ pub(crate) struct Found {
 pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> Found {
     let Some(source) = workspace.file(file) else { return Found::default() };
     let mut diagnostics = source.parse().diagnostics(file);
-    for kernel in eval::infer_file(workspace, file, options.triton).kernels {
+    for kernel in options.rules.infer_file(workspace, file).kernels {
         diagnostics.extend(kernel.diagnostics);
     }
     let mut kernels = Vec::new();
@@ -85,8 +87,7 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
         let Some(item) = project::item(workspace, at) else { continue };
         for spec in discover(workspace, at, &options.flags) {
             if spec.origin != Origin::Guess {
-                let lowered =
-                    eval::lower_kernel(workspace, file, &item.name, &spec, options.triton);
+                let lowered = options.rules.lower_kernel(workspace, file, &item.name, &spec);
                 let found = lowered.diagnostics.into_iter();
                 diagnostics.extend(found.filter(|found| spec.proves(found.code)));
             }
@@ -277,8 +278,8 @@ impl Opened {
         kernel: &str,
         spec: &Specialization,
     ) -> Result<Function, Vec<Diagnostic>> {
-        let version = self.options.triton;
-        let lowered = eval::lower_kernel(&self.workspace, self.file, kernel, spec, version);
+        let rules = self.options.rules;
+        let lowered = rules.lower_kernel(&self.workspace, self.file, kernel, spec);
         lowered.function.ok_or(lowered.diagnostics)
     }
 

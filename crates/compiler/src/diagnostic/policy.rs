@@ -51,9 +51,8 @@ pub fn settle(
         (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
     });
     diagnostics.dedup_by(|next, kept| {
-        let same = next.primary == kept.primary
-            && next.code == kept.code
-            && next.message == kept.message;
+        let same =
+            next.primary == kept.primary && next.code == kept.code && next.message == kept.message;
         // What is printed counts once for each specialization.
         let counts_once = next.severity != Severity::Info;
         same && (counts_once || next.specialization == kept.specialization)

@@ -98,7 +98,7 @@ impl<'s, 'db> Context<'s, 'db> {
     }
 
     fn version(&self) -> TritonVersion {
-        Workspace::get(self.semantics.db).triton(self.semantics.db)
+        Workspace::get(self.semantics.db).triton(self.semantics.db).newest()
     }
 
     fn is_local(&self, name: &str) -> bool {

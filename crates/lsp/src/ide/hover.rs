@@ -87,7 +87,7 @@ fn about(
 }
 
 fn version(db: &dyn Db) -> TritonVersion {
-    Workspace::get(db).triton(db)
+    Workspace::get(db).triton(db).newest()
 }
 
 /// The signature and the documentation of a member of the language.

@@ -24,7 +24,7 @@ pub(crate) fn signature(db: &dyn Db, file: SourceFile, offset: usize) -> Option<
     let semantics = Semantics::new(db, file)?;
     let call = open_call(semantics.text, offset.min(semantics.text.len()))?;
     let context = Context::new(&semantics, offset);
-    let version = Workspace::get(db).triton(db);
+    let version = Workspace::get(db).triton(db).newest();
     let (name, parameters, doc) = match context.callee(&call.callee)? {
         Callee::Builtin(builtin) => {
             let all = builtin.parameters(version).iter();

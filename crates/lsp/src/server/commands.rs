@@ -117,7 +117,7 @@ fn run_request(state: &State, target: KernelTarget, bench: bool) -> Result<RunRe
             device,
             bench,
             spec: SpecFlags {
-                triton: Some(settings.triton.to_string()),
+                triton: settings.triton.only().map(|version| version.to_string()),
                 arch: settings.arch.clone(),
                 ..SpecFlags::default()
             },

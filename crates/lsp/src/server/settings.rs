@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tile_compiler::diagnostic::{Code, Lints, Severity};
+use tile_compiler::eval::Rules;
 use tile_compiler::specialization::TritonVersion;
 use tile_worker::protocol::Device;
 
@@ -15,7 +16,7 @@ pub(crate) struct Settings {
     /// Target architecture; `None` asks the local device.
     pub(crate) arch: Option<String>,
     /// Whose rules hold.
-    pub(crate) triton: TritonVersion,
+    pub(crate) triton: Rules,
     /// Where kernels run.
     pub(crate) device: Device,
     /// The assembler; `None` searches.
@@ -40,7 +41,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             arch: None,
-            triton: TritonVersion::default(),
+            triton: Rules::default(),
             device: Device::Auto,
             ptxas: None,
             python: None,
@@ -81,7 +82,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: "triton",
         takes: "\"3.6\" or \"3.9\"",
         set: |settings, value| {
-            settings.triton = TritonVersion::from_name(value.as_str()?)?;
+            settings.triton = Rules::Only(TritonVersion::from_name(value.as_str()?)?);
             Some(())
         },
     },
@@ -249,10 +250,9 @@ pub fn project_rules(folder: &Path) -> ProjectRules {
             }
             Ok(Some(value)) => {
                 let (settings, problems) = Settings::read([&value]);
-                let says_triton = member(&value, "triton").is_some();
                 return ProjectRules {
                     arch: settings.arch,
-                    triton: says_triton.then_some(settings.triton),
+                    triton: settings.triton.only(),
                     lints: settings.lints,
                     problems,
                 };

@@ -1,0 +1,76 @@
+//! Whose rules hold: one version of Triton, or any that is known.
+//!
+//! Where no version was chosen and none is installed, code that some version accepts is right:
+//! block pointers, which 3.9 removed, must not make a working 3.6 kernel look broken.
+
+use super::kernel::{FileInference, LowerResult, infer_file, lower_kernel};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::project::Sources;
+use crate::source::FileId;
+use crate::specialization::{Specialization, TritonVersion};
+
+/// Which versions' rules hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Rules {
+    /// Those of one version.
+    Only(TritonVersion),
+    /// The newest version's; those of the one before for a kernel that only it accepts.
+    #[default]
+    Any,
+}
+
+impl Rules {
+    /// The version whose documentation and signatures are shown.
+    pub fn newest(self) -> TritonVersion {
+        match self {
+            Rules::Only(version) => version,
+            Rules::Any => TritonVersion::V3_9,
+        }
+    }
+
+    /// The version, where one was chosen.
+    pub fn only(self) -> Option<TritonVersion> {
+        match self {
+            Rules::Only(version) => Some(version),
+            Rules::Any => None,
+        }
+    }
+
+    /// As [`infer_file`], each kernel under the version that accepts it.
+    pub fn infer_file(self, sources: &dyn Sources, file: FileId) -> FileInference {
+        let mut inference = infer_file(sources, file, self.newest());
+        let Some(older) = self.older() else { return inference };
+        if inference.kernels.iter().all(|kernel| accepted(&kernel.diagnostics)) {
+            return inference;
+        }
+        let earlier = infer_file(sources, file, older);
+        for (kernel, earlier) in inference.kernels.iter_mut().zip(earlier.kernels) {
+            if !accepted(&kernel.diagnostics) && accepted(&earlier.diagnostics) {
+                *kernel = earlier;
+            }
+        }
+        inference
+    }
+
+    /// As [`lower_kernel`], under the version that accepts the kernel.
+    pub fn lower_kernel(
+        self,
+        sources: &dyn Sources,
+        file: FileId,
+        kernel: &str,
+        spec: &Specialization,
+    ) -> LowerResult {
+        let result = lower_kernel(sources, file, kernel, spec, self.newest());
+        let Some(older) = self.older().filter(|_| result.function.is_none()) else { return result };
+        let earlier = lower_kernel(sources, file, kernel, spec, older);
+        if earlier.function.is_some() { earlier } else { result }
+    }
+
+    fn older(self) -> Option<TritonVersion> {
+        (self == Rules::Any).then_some(TritonVersion::V3_6)
+    }
+}
+
+fn accepted(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Error)
+}
