@@ -196,6 +196,7 @@ pub enum Rule {
     PythonMath,
     HostCDiv,
     HostNextPowerOf2,
+    HostLog2,
     /// A function of the device library.
     Libdevice,
     /// A register or clock of the device.

@@ -154,6 +154,9 @@ enum OriginKind {
     LoopIndex,
 }
 
+/// Module-level names by file, scope and name; `None` for those that nothing binds.
+type Globals = FxHashMap<(FileId, Arc<[Name]>, Name), Option<names::Global>>;
+
 /// The evaluator.
 struct Evaluator<'a> {
     project: &'a dyn Sources,
@@ -168,7 +171,7 @@ struct Evaluator<'a> {
     origins: Vec<OriginData>,
     diagnostics: Vec<Diagnostic>,
     reported: FxHashSet<(Code, FileRange, FileRange)>,
-    globals: FxHashMap<(FileId, Arc<[Name]>, Name), Option<names::Global>>,
+    globals: Globals,
     resolving: Vec<ItemRef>,
     lines: FxHashMap<FileId, (Arc<str>, LineIndex)>,
     /// Symbols that are certainly integers.

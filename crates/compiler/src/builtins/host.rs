@@ -92,6 +92,12 @@ pub(super) const ROWS: &[Builtin] = &[
         Rule::HostNextPowerOf2,
         "The smallest power of two not below `n`, for host code and compile-time numbers.",
     ),
+    Builtin::tl(
+        "_log2",
+        "i: constexpr",
+        Rule::HostLog2,
+        "Base-2 logarithm of a compile-time integer, rounded down.",
+    ),
     Builtin::new(
         TRITON,
         "jit",

@@ -50,7 +50,7 @@ impl Evaluator<'_> {
             Rule::Full => self.full(call),
             Rule::Zeros => self.zeros(call),
             Rule::ZerosLike => self.zeros_like(call),
-            Rule::ToTensor => Ok(Value::Tensor(self.to_tensor(&call.nth(0), call.at)?)),
+            Rule::ToTensor => Ok(Value::Tensor(self.materialize(&call.nth(0), call.at)?)),
             Rule::Cast => self.cast_builtin(call),
             Rule::Broadcast => self.broadcast_builtin(call),
             Rule::BroadcastTo => self.broadcast_to(call),
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
             Rule::PythonIsInstance => self.python_isinstance(call),
             Rule::PythonGetAttr | Rule::PythonHasAttr => self.python_getattr(call),
             Rule::PythonMath => self.python_math(call),
-            Rule::HostCDiv | Rule::HostNextPowerOf2 => self.host_function(call),
+            Rule::HostCDiv | Rule::HostNextPowerOf2 | Rule::HostLog2 => self.host_function(call),
             Rule::Libdevice => self.libdevice(call),
             Rule::Special => self.special(call),
             Rule::TargetQuery => self.target_query(call),
@@ -158,7 +158,7 @@ impl Evaluator<'_> {
     /// A tensor argument; literals become tensors.
     fn tensor_arg(&mut self, call: &Call, index: usize) -> Eval<Tensor> {
         let value = call.nth(index);
-        self.to_tensor(&value, call.place_nth(index))
+        self.materialize(&value, call.place_nth(index))
     }
 
     /// An argument that must be a tensor already: literals are refused.

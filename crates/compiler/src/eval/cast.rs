@@ -10,7 +10,7 @@ use crate::source::FileRange;
 
 impl Evaluator<'_> {
     /// A number as a tensor; literals get the type they have as tensors.
-    pub(super) fn to_tensor(&mut self, value: &Value, at: FileRange) -> Eval<Tensor> {
+    pub(super) fn materialize(&mut self, value: &Value, at: FileRange) -> Eval<Tensor> {
         match value {
             Value::Tensor(tensor) => Ok(tensor.clone()),
             Value::Unknown => Err(super::Stop::Unknown),
@@ -241,7 +241,7 @@ impl Evaluator<'_> {
     }
 
     /// A tensor as the condition of an `if`, `while` or assertion: one bit.
-    pub(super) fn to_bool(&mut self, tensor: &Tensor, at: FileRange) -> Eval<Tensor> {
+    pub(super) fn truth_bit(&mut self, tensor: &Tensor, at: FileRange) -> Eval<Tensor> {
         self.cast(tensor, Elem::BOOL, at)
     }
 }

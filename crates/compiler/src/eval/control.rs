@@ -75,7 +75,7 @@ impl Evaluator<'_> {
         } else {
             tensor.clone()
         };
-        match self.to_bool(&scalar, at) {
+        match self.truth_bit(&scalar, at) {
             Ok(bit) => Test::Runtime(bit),
             Err(_) => Test::Open,
         }
@@ -408,11 +408,11 @@ impl Evaluator<'_> {
     ) -> Value {
         let then_open = self.begin_region([]);
         let then = self.expr(source, on_true);
-        let then = self.to_tensor(&then, source.at(on_true));
+        let then = self.materialize(&then, source.at(on_true));
         self.end_region(&then_open);
         let else_open = self.begin_region([]);
         let other = self.expr(source, on_false);
-        let other = self.to_tensor(&other, source.at(on_false));
+        let other = self.materialize(&other, source.at(on_false));
         self.end_region(&else_open);
         let (Ok(then), Ok(other)) = (then, other) else { return Value::Unknown };
         let (then, other) = (Value::Tensor(then), Value::Tensor(other));

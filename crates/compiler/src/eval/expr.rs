@@ -175,10 +175,8 @@ impl Evaluator<'_> {
                     Some(_) => {}
                     None => uncertain = true,
                 },
-                Value::Tuple(tuple) => {
-                    if tuple.items.is_empty() == and && !uncertain {
-                        return value;
-                    }
+                Value::Tuple(tuple) if tuple.items.is_empty() == and && !uncertain => {
+                    return value;
                 }
                 _ => {}
             }

@@ -301,7 +301,7 @@ impl Evaluator<'_> {
             Value::Tuple(tuple) => tuple.items.clone(),
             Value::Const(constant @ (Const::Int(_) | Const::Bool(_) | Const::Float(_))) => {
                 let value = Value::Const(constant);
-                vec![self.to_tensor(&value, at).map_or(Value::Unknown, Value::Tensor)]
+                vec![self.materialize(&value, at).map_or(Value::Unknown, Value::Tensor)]
             }
             other => vec![other],
         }

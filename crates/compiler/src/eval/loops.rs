@@ -111,7 +111,7 @@ impl Evaluator<'_> {
         self.bind_target(source, target, index);
         self.run(source, body, None);
         self.speculative -= 1;
-        let after = std::mem::replace(&mut self.frame_mut().locals, Locals::default());
+        let after = std::mem::take(&mut self.frame_mut().locals);
         self.frame_mut().locals = self.join_locals(entry, after);
     }
 
@@ -311,7 +311,7 @@ impl Evaluator<'_> {
             self.integer_symbols.extend(sym.atoms());
             return Ok(self.plain(Elem::I32, Shape::scalar()));
         }
-        let tensor = self.to_tensor(value, at)?;
+        let tensor = self.materialize(value, at)?;
         if let Elem::Num(dtype) = tensor.elem
             && dtype.is_float()
         {

@@ -225,7 +225,13 @@ impl Evaluator<'_> {
             }
             Resolution::Triton(path) => {
                 let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
-                plain(known_member(&triton_path(module), name).unwrap_or(Value::Unknown))
+                let found = known_member(&triton_path(module), name);
+                // Older Tritons had the device library in their math module, and code that
+                // supports several versions imports from both.
+                let moved = || {
+                    known_member(builtins::LIBDEVICE, name).filter(|_| module == "language.math")
+                };
+                plain(found.or_else(moved).unwrap_or(Value::Unknown))
             }
             Resolution::External(path) => plain(external(path)),
             Resolution::File(file) => plain(Value::Module(ModuleRef::File(*file))),

@@ -118,7 +118,7 @@ impl Evaluator<'_> {
             Value::Const(constant) => {
                 // The literal is emitted once its type is known.
                 let emitter = self.emitter.take();
-                let tensor = self.to_tensor(value, at);
+                let tensor = self.materialize(value, at);
                 if !self.failed {
                     self.emitter = emitter;
                 }
@@ -451,7 +451,7 @@ impl Evaluator<'_> {
             UnaryOp::Minus => Ok(self.negate(tensor)),
             UnaryOp::Invert => self.invert(tensor, at),
             UnaryOp::Not => {
-                let bits = self.to_single_bits(tensor, "not", at)?;
+                let bits = self.single_bits(tensor, "not", at)?;
                 self.invert(&bits, at)
             }
         }
@@ -479,7 +479,7 @@ impl Evaluator<'_> {
     }
 
     /// Operands of `and`, `or` and `not` are reinterpreted as single bits, so only `int1` fits.
-    fn to_single_bits(&mut self, tensor: &Tensor, what: &str, at: FileRange) -> Eval<Tensor> {
+    fn single_bits(&mut self, tensor: &Tensor, what: &str, at: FileRange) -> Eval<Tensor> {
         match tensor.elem {
             Elem::Num(DType::Int1) => Ok(tensor.clone()),
             Elem::Unknown => Ok(Tensor { elem: Elem::BOOL, ir: None, ..tensor.clone() }),
@@ -504,8 +504,8 @@ impl Evaluator<'_> {
         at: FileRange,
     ) -> Eval<Tensor> {
         let what = if and { "and" } else { "or" };
-        let x = self.to_single_bits(left, what, at)?;
-        let y = self.to_single_bits(right, what, at)?;
+        let x = self.single_bits(left, what, at)?;
+        let y = self.single_bits(right, what, at)?;
         let (x, y) = self.broadcast(&x, &y, at, (at, at))?;
         let opcode = if and { Opcode::And } else { Opcode::Or };
         Ok(self.op(opcode, &[&x, &y], Attrs::None, Elem::BOOL, x.shape.clone()))

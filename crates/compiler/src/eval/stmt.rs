@@ -311,7 +311,7 @@ impl Evaluator<'_> {
     }
 
     fn literal_tensor(&mut self, name: &Name, value: &Value, at: FileRange) -> Value {
-        match self.to_tensor(value, at) {
+        match self.materialize(value, at) {
             Ok(mut tensor) => {
                 let origin = super::value::Origin::NONE;
                 tensor.origin = self.origin(at, OriginKind::Literal(name.clone()), origin);
@@ -427,7 +427,7 @@ impl Evaluator<'_> {
         }
         match &value {
             Value::Const(Const::None | Const::DType(_) | Const::Str(_) | Const::Symbol(_)) => value,
-            Value::Const(_) => self.to_tensor(&value, at).map_or(Value::Unknown, Value::Tensor),
+            Value::Const(_) => self.materialize(&value, at).map_or(Value::Unknown, Value::Tensor),
             Value::Tuple(tuple) => {
                 let items = tuple.items.iter().map(|item| self.decay(item.clone(), at)).collect();
                 Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))

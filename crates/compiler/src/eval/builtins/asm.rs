@@ -44,7 +44,7 @@ impl Evaluator<'_> {
         };
         let mut tensors = Vec::with_capacity(args.len());
         for arg in &args {
-            tensors.push(self.to_tensor(arg, call.place("args"))?);
+            tensors.push(self.materialize(arg, call.place("args"))?);
         }
         let places: Vec<FileRange> = tensors.iter().map(|_| call.place("args")).collect();
         let tensors = self.broadcast_all(&tensors, call.at, &places)?;

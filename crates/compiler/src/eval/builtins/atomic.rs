@@ -52,7 +52,7 @@ impl Evaluator<'_> {
         }
         let value = match call.nth(1) {
             Value::Unknown if !self.emitting() => Tensor::new(Elem::Unknown, Shape::unknown()),
-            value => self.to_tensor(&value, call.place_nth(1))?,
+            value => self.materialize(&value, call.place_nth(1))?,
         };
         let mask = self.mask_arg(call)?;
         let shape = ptr.shape.clone();
@@ -163,7 +163,7 @@ impl Evaluator<'_> {
         let shape = ptr.shape.clone();
         let mut operands = Vec::new();
         for index in [1, 2] {
-            let value = self.to_tensor(&call.nth(index), call.place_nth(index))?;
+            let value = self.materialize(&call.nth(index), call.place_nth(index))?;
             let value = self.cast(&value, elem, call.place_nth(index))?;
             operands.push(self.expand_to(&value, &shape));
         }
@@ -180,7 +180,7 @@ impl Evaluator<'_> {
         let shape = ptr.shape.clone();
         match call.builtin.rule {
             Rule::AtomicStore => {
-                let value = self.to_tensor(&call.nth(1), call.place_nth(1))?;
+                let value = self.materialize(&call.nth(1), call.place_nth(1))?;
                 let value = self.cast(&value, elem, call.place_nth(1))?;
                 let value = self.expand_to(&value, &shape);
                 let mask = self.mask_arg(call)?;

@@ -395,7 +395,7 @@ impl Evaluator<'_> {
                 _ => return Err(Stop::Unknown),
             },
             Value::Unknown if !self.emitting() => Tensor::new(Elem::Unknown, Shape::unknown()),
-            value => self.to_tensor(&value, call.place_nth(1))?,
+            value => self.materialize(&value, call.place_nth(1))?,
         };
         if value.is_block() && relate_shapes(&value.shape, &block.block) == Relation::Different {
             let message = format!(

@@ -241,7 +241,7 @@ impl Evaluator<'_> {
         let rounding = self.rounding(call)?;
         let tensor = match &input {
             Value::Const(Const::Symbol(_)) => Tensor::new(Elem::Unknown, Shape::scalar()),
-            other => self.to_tensor(other, call.place_nth(0))?,
+            other => self.materialize(other, call.place_nth(0))?,
         };
         let result = if bitcast {
             self.bitcast(&tensor, elem, at)?

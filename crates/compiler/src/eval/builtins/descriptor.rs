@@ -170,7 +170,7 @@ impl Evaluator<'_> {
             Value::Unknown if !self.emitting() => {
                 return Ok(Tensor::new(Elem::Unknown, Shape::unknown()));
             }
-            value => self.to_tensor(&value, at)?,
+            value => self.materialize(&value, at)?,
         };
         let open = value.is_open();
         let count = |shape: &Shape| shape.numel();
@@ -342,7 +342,7 @@ impl Evaluator<'_> {
 
     pub(super) fn descriptor_gather(&mut self, call: &Call) -> Eval<Value> {
         let descriptor = self.descriptor_arg(call)?;
-        let rows = self.to_tensor(&call.value("x_offsets"), call.place("x_offsets"))?;
+        let rows = self.materialize(&call.value("x_offsets"), call.place("x_offsets"))?;
         let (addresses, shape) = self.row_addresses(&descriptor, &rows, call)?;
         let elem = descriptor.base.elem.pointee();
         let other = self.padding_value(Padding::Zero, elem);
@@ -358,9 +358,9 @@ impl Evaluator<'_> {
 
     pub(super) fn descriptor_scatter(&mut self, call: &Call) -> Eval<Value> {
         let descriptor = self.descriptor_arg(call)?;
-        let rows = self.to_tensor(&call.value("x_offsets"), call.place("x_offsets"))?;
+        let rows = self.materialize(&call.value("x_offsets"), call.place("x_offsets"))?;
         let (addresses, _) = self.row_addresses(&descriptor, &rows, call)?;
-        let value = self.to_tensor(&call.value("value"), call.place("value"))?;
+        let value = self.materialize(&call.value("value"), call.place("value"))?;
         let value = self.cast(&value, descriptor.base.elem.pointee(), call.place("value"))?;
         let hints =
             ir::StoreHints { cache: ir::CacheModifier::Default, evict: ir::Eviction::Normal };

@@ -20,7 +20,7 @@ impl Evaluator<'_> {
         let acc = match call.has("acc") {
             true => match call.value("acc") {
                 Value::Unknown => Some(Tensor::new(Elem::Unknown, Shape::unknown())),
-                value => Some(self.to_tensor(&value, call.place("acc"))?),
+                value => Some(self.materialize(&value, call.place("acc"))?),
             },
             false => None,
         };
@@ -337,8 +337,8 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn dot_scaled(&mut self, call: &Call) -> Eval<Value> {
-        let lhs = self.to_tensor(&call.value("lhs"), call.place("lhs"))?;
-        let rhs = self.to_tensor(&call.value("rhs"), call.place("rhs"))?;
+        let lhs = self.materialize(&call.value("lhs"), call.place("lhs"))?;
+        let rhs = self.materialize(&call.value("rhs"), call.place("rhs"))?;
         let lhs_format = self.scaled_format(call, "lhs_format")?;
         let rhs_format = self.scaled_format(call, "rhs_format")?;
         let lhs_k_pack = self.flag(call, "lhs_k_pack", true)?;
@@ -394,7 +394,7 @@ impl Evaluator<'_> {
         match call.value(name) {
             Value::Unknown if !self.emitting() => Ok(None),
             Value::Tensor(tensor) if tensor.elem.is_unknown() => Ok(None),
-            value => self.to_tensor(&value, call.place(name)).map(Some),
+            value => self.materialize(&value, call.place(name)).map(Some),
         }
     }
 

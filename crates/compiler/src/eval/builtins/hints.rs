@@ -72,7 +72,7 @@ impl Evaluator<'_> {
     pub(super) fn assume(&mut self, call: &Call) -> Eval<Value> {
         match call.nth(0) {
             Value::Tensor(tensor) => {
-                let condition = self.to_bool(&tensor, call.place_nth(0))?;
+                let condition = self.truth_bit(&tensor, call.place_nth(0))?;
                 if condition.is_scalar() {
                     self.effect(Opcode::Assume, &[Some(&condition)], Attrs::None);
                 }
@@ -111,7 +111,7 @@ impl Evaluator<'_> {
         for (value, place) in &call.rest {
             match value {
                 Value::Unknown => return Ok(Value::NONE),
-                value => tensors.push(self.to_tensor(value, *place)?),
+                value => tensors.push(self.materialize(value, *place)?),
             }
         }
         let operands: Vec<Option<&Tensor>> = tensors.iter().map(Some).collect();

@@ -210,6 +210,10 @@ impl Evaluator<'_> {
                 }
                 _ => Ok(self.fresh_const()),
             },
+            (Rule::HostLog2, Some(Const::Int(n)), _) => {
+                let n = u128::try_from(*n).unwrap_or(0).max(1);
+                Ok(Value::int(i128::from(n.ilog2())))
+            }
             (Rule::HostNextPowerOf2, Some(Const::Int(n)), _) => {
                 let n = u128::try_from(*n).unwrap_or(0).clamp(1, 1 << 62);
                 Ok(Value::int(n.next_power_of_two() as i128))

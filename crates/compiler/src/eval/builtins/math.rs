@@ -292,7 +292,7 @@ impl Evaluator<'_> {
         // Triton 3.6 returns a tensor even when both are constants.
         match result {
             Value::Const(_) if !self.is_3_9() && self.frame().mode == Mode::Jit => {
-                Ok(Value::Tensor(self.to_tensor(&result, at)?))
+                Ok(Value::Tensor(self.materialize(&result, at)?))
             }
             other => Ok(other),
         }

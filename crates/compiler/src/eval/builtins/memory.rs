@@ -126,7 +126,7 @@ impl Evaluator<'_> {
             let unknown = Tensor::new(Elem::BOOL, Shape::unknown());
             return if self.emitting() { Err(Stop::Unknown) } else { Ok(Some(unknown)) };
         }
-        let mask = self.to_tensor(&value, at)?;
+        let mask = self.materialize(&value, at)?;
         match mask.elem {
             Elem::Num(DType::Int1) => Ok(Some(mask)),
             Elem::Unknown => Ok(Some(Tensor { elem: Elem::BOOL, ir: None, ..mask })),
@@ -193,11 +193,11 @@ impl Evaluator<'_> {
                     if own.is_some() && dtype.is_float() {
                         return Ok(Some(self.scalar_constant(&constant, dtype)));
                     }
-                    self.to_tensor(&literal, at).map(Some)
+                    self.materialize(&literal, at).map(Some)
                 }
-                _ => self.to_tensor(&Value::Const(constant), at).map(Some),
+                _ => self.materialize(&Value::Const(constant), at).map(Some),
             },
-            value => self.to_tensor(&value, at).map(Some),
+            value => self.materialize(&value, at).map(Some),
         }
     }
 
@@ -315,7 +315,7 @@ impl Evaluator<'_> {
         self.refuse_constant(&ptr, call)?;
         let value = match call.nth(1) {
             Value::Unknown if !self.emitting() => Tensor::new(Elem::Unknown, Shape::unknown()),
-            value => self.to_tensor(&value, call.place_nth(1))?,
+            value => self.materialize(&value, call.place_nth(1))?,
         };
         let mask = self.mask_arg(call)?;
         if ptr.is_scalar() && !ptr.elem.is_unknown() {

@@ -96,7 +96,7 @@ impl Evaluator<'_> {
     /// The seed as a 64-bit key.
     fn seed(&mut self, call: &Call) -> Eval<Tensor> {
         let at = call.place("seed");
-        let seed = self.to_tensor(&call.value("seed"), at)?;
+        let seed = self.materialize(&call.value("seed"), at)?;
         if let Elem::Num(dtype) = seed.elem
             && dtype.is_float()
         {
@@ -149,7 +149,7 @@ impl Evaluator<'_> {
         let names = ["c0", "c1", "c2", "c3"];
         let mut counters = Vec::with_capacity(4);
         for name in names {
-            counters.push(self.to_tensor(&call.value(name), call.place(name))?);
+            counters.push(self.materialize(&call.value(name), call.place(name))?);
         }
         let places: Vec<FileRange> = names.iter().map(|name| call.place(name)).collect();
         let bits = counters[0].elem.bits().unwrap_or(32);
@@ -161,8 +161,8 @@ impl Evaluator<'_> {
         }
         let counters = self.broadcast_all(&widened, at, &places)?;
         let (k0, k1) = if explicit_key {
-            let k0 = self.to_tensor(&call.value("k0"), call.place("k0"))?;
-            let k1 = self.to_tensor(&call.value("k1"), call.place("k1"))?;
+            let k0 = self.materialize(&call.value("k0"), call.place("k0"))?;
+            let k1 = self.materialize(&call.value("k1"), call.place("k1"))?;
             (self.cast(&k0, elem, at)?, self.cast(&k1, elem, at)?)
         } else {
             let seed = self.seed(call)?;

@@ -349,7 +349,7 @@ impl Evaluator<'_> {
         };
         let mut tensors = Vec::with_capacity(values.len());
         for value in &values {
-            tensors.push(self.to_tensor(value, at)?);
+            tensors.push(self.materialize(value, at)?);
         }
         let Some(first) = tensors.first() else { return Err(Stop::Unknown) };
         let clash = tensors
@@ -465,7 +465,7 @@ impl Evaluator<'_> {
         let mask = match call.has("mask") {
             false => None,
             true => {
-                let mask = self.to_tensor(&call.value("mask"), call.place("mask"))?;
+                let mask = self.materialize(&call.value("mask"), call.place("mask"))?;
                 Some(self.expand_to(&mask, &input.shape))
             }
         };
@@ -481,7 +481,7 @@ impl Evaluator<'_> {
         let at = call.at;
         let mut tensors = Vec::new();
         for (value, place) in &call.rest {
-            tensors.push(self.to_tensor(value, *place)?);
+            tensors.push(self.materialize(value, *place)?);
         }
         if tensors.is_empty() {
             let message = "`tl.map_elementwise` needs at least one tile";
