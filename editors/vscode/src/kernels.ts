@@ -80,8 +80,14 @@ export class Kernels implements vscode.Disposable {
   }
 
   private accept(status: KernelStatus): void {
-    this.statuses.set(key(vscode.Uri.parse(status.uri), status.kernel), status);
+    const uri = vscode.Uri.parse(status.uri);
+    this.statuses.set(key(uri, status.kernel), status);
     this.changed.fire();
+    const kernel = this.find(uri, status.kernel);
+    const document = vscode.workspace.textDocuments.find((open) => open.uri.toString() === uri.toString());
+    if (document !== undefined && (!kernel || activeSpecialization(kernel)?.label !== status.specialization)) {
+      this.settle(document);
+    }
   }
 
   private settle(document: vscode.TextDocument): void {

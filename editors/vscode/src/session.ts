@@ -72,10 +72,11 @@ export class Session implements vscode.Disposable {
     client.registerFeature(displayCapabilities);
     client.onNotification(irChanged, (change) => this.irChange.fire(change));
     client.onNotification(kernelStatus, (status) => this.statusChange.fire(status));
-    // Also after a crash, when the client starts the server again by itself.
+    // Also after a crash, when the client starts the server again by itself. The start is complete, and open documents
+    // are known to the server, a little later than the state says.
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) {
-        this.started.fire();
+        void client.start().then(() => this.started.fire());
       }
     });
     this.client = client;
