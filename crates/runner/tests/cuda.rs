@@ -159,6 +159,7 @@ fn main() {
     arguments.test_threads = Some(1);
     let conclusion = libtest_mimic::run(&arguments, trials);
     let ran = conclusion.num_passed + conclusion.num_failed;
-    println!("{ran} GPU tests ran {place}");
+    // On standard error: test runners read the list of tests from standard output.
+    eprintln!("{ran} GPU tests ran {place}");
     conclusion.exit();
 }

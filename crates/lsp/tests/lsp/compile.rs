@@ -52,7 +52,7 @@ async fn ptx(client: &mut Client, uri: &str) -> Value {
     let params = json!({
         "textDocument": { "uri": uri }, "kernel": "add_kernel", "stage": "ptx",
     });
-    client.request("tile/viewIr", params).await.unwrap()
+    client.request("tile/viewIr", params).await.expect("the request succeeds")
 }
 
 #[tokio::test(flavor = "multi_thread")]

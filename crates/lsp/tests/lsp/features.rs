@@ -43,7 +43,7 @@ async fn at(plain: &str, marked: &str) -> (Client, Value) {
 
 async fn ask(method: &str, plain: &str, marked: &str) -> Value {
     let (mut client, params) = at(plain, marked).await;
-    let answer = client.request(method, params).await.unwrap();
+    let answer = client.request(method, params).await.expect("the request succeeds");
     client.stop().await;
     answer
 }
