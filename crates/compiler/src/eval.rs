@@ -193,6 +193,8 @@ struct Evaluator<'a> {
 const MAX_STEPS: u32 = 400_000;
 /// As [`MAX_STEPS`], for inference, which happens on every keystroke.
 const MAX_INFERENCE_STEPS: u32 = 100_000;
+/// Steps between two chances for whoever owns the files to end an evaluation.
+const CHECK_EVERY: u32 = 64;
 /// Nested calls after which recursion is refused.
 const MAX_DEPTH: usize = 64;
 
@@ -269,6 +271,9 @@ impl<'a> Evaluator<'a> {
     /// Counts a step; false once the budget is spent.
     fn step(&mut self) -> bool {
         self.steps = self.steps.saturating_add(1);
+        if self.steps.is_multiple_of(CHECK_EVERY) {
+            self.project.checkpoint();
+        }
         !self.is_exhausted()
     }
 

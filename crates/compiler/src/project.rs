@@ -42,6 +42,9 @@ pub trait Sources {
     /// look.
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId>;
 
+    /// Called now and then by what takes long. An owner of files that changed unwinds from here.
+    fn checkpoint(&self) {}
+
     /// Files known to import from `file`, whose host code may launch its kernels.
     fn importers(&self, _file: FileId) -> Vec<FileId> {
         Vec::new()

@@ -304,11 +304,13 @@ pub(crate) struct Analysis<'db>(pub(crate) &'db dyn Db);
 
 impl project::Sources for Analysis<'_> {
     fn module(&self, file: FileId) -> Option<Arc<Module>> {
-        // Evaluation asks often, and may run for long: an edit ends it here.
-        self.0.unwind_if_revision_cancelled();
         let file = self.0.file_of(file)?;
         file.text(self.0).as_ref()?;
         Some(module(self.0, file).clone())
+    }
+
+    fn checkpoint(&self) {
+        self.0.unwind_if_revision_cancelled();
     }
 
     fn text(&self, file: FileId) -> Option<Arc<str>> {
@@ -365,26 +367,57 @@ pub(crate) fn lowered(db: &dyn Db, file: SourceFile, name: String, index: usize)
     }
 }
 
-/// Every finding in a file, in order: its syntax, what holds for every specialization, and what
-/// holds for those that are known. A guess yields none.
+/// What is found in a file without a specialization: fast enough for every keystroke.
 #[salsa::tracked(returns(ref))]
-pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = syntax_diagnostics(db, file).clone();
     for kernel in &inference(db, file).kernels {
         found.extend(kernel.diagnostics.iter().cloned());
     }
+    found
+}
+
+/// At most this many specializations of a kernel are checked; the rest are mostly configurations
+/// to be tuned, which differ in sizes.
+const MAX_CHECKED: usize = 8;
+
+/// What is found in a file under the specializations that are known. A guess yields nothing.
+/// This takes a while, so it is not waited for; see [`diagnostics`].
+#[salsa::tracked(returns(ref))]
+pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
     for kernel in kernels(db, file) {
-        for (index, labelled) in kernel.specializations.iter().enumerate() {
-            if labelled.spec.origin != Origin::Guess {
+        let active = kernel.active(db);
+        for (index, labelled) in kernel.specializations.iter().enumerate().take(MAX_CHECKED) {
+            if labelled.spec.origin == Origin::Guess {
+                continue;
+            }
+            let proved = |found: &&Diagnostic| labelled.spec.proves(found.code);
+            if index == active {
                 let lowered = lowered(db, file, kernel.name.to_string(), index);
-                let diagnostics = lowered.diagnostics.iter();
-                found.extend(diagnostics.filter(|found| labelled.spec.proves(found.code)).cloned());
+                found.extend(lowered.diagnostics.iter().filter(proved).cloned());
+            } else {
+                // Only its findings matter, so nothing else of it is kept.
+                let rules = Workspace::get(db).triton(db);
+                let (id, name) = (file.id(db), &kernel.name);
+                let result = rules.lower_kernel(&Analysis(db), id, name, &labelled.spec);
+                found.extend(result.diagnostics.iter().filter(proved).cloned());
             }
         }
     }
+    found
+}
+
+/// Every finding in a file, in order. `exact` is what is known of its specializations, perhaps
+/// from a moment ago.
+pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile, exact: &[Diagnostic]) -> Vec<Diagnostic> {
+    let mut found = general_diagnostics(db, file).clone();
+    found.extend(exact.iter().cloned());
     let lints = Workspace::get(db).lints(db);
     let text = file.text(db).as_ref().map_or("", |text| text.text());
     settle(&mut found, file.id(db), module(db, file), (line_index(db, file), text), lints);
+    // What stands in another file is shown there.
+    found.retain(|diagnostic| diagnostic.primary.file == file.id(db));
     found
 }
 

@@ -24,6 +24,20 @@ pub struct Edit {
     pub inserted: usize,
 }
 
+impl Edit {
+    /// Where a range stands after the edit; `None` when the edit touches it.
+    pub fn moved(&self, range: TextRange) -> Option<TextRange> {
+        if range.end <= self.replaced.start {
+            return Some(range);
+        }
+        if range.start < self.replaced.end {
+            return None;
+        }
+        let place = |offset: u32| offset as usize - self.replaced.len() + self.inserted;
+        Some(TextRange::new(place(range.start), place(range.end)))
+    }
+}
+
 impl Document {
     /// A document as it is opened.
     pub fn new(text: &str, version: i32) -> Document {

@@ -6,10 +6,10 @@ use tile_compiler::project::{self, paths};
 
 use crate::db::{self, Analysis, Db, SourceFile};
 
-/// The findings to show for `file`. A Python file that has nothing to do with kernels has none,
+/// The findings to show for `file`; `exact` is what is known of its specializations. A Python file that has nothing to do with kernels has none,
 /// whatever its syntax: other servers look after it.
-pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile) -> &[Diagnostic] {
-    if concerns_kernels(db, file) { db::diagnostics(db, file) } else { &[] }
+pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile, exact: &[Diagnostic]) -> Vec<Diagnostic> {
+    if concerns_kernels(db, file) { db::diagnostics(db, file, exact) } else { Vec::new() }
 }
 
 /// True for files with jit functions or scenarios, for those that import Triton, and for `.tile`

@@ -18,9 +18,14 @@ pub(crate) struct QuickFix {
 }
 
 /// The fixes for findings that touch `within`.
-pub(crate) fn fixes(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<QuickFix> {
+pub(crate) fn fixes(
+    db: &dyn Db,
+    file: SourceFile,
+    exact: &[Diagnostic],
+    within: TextRange,
+) -> Vec<QuickFix> {
     let mut fixes = Vec::new();
-    for diagnostic in diagnostics(db, file) {
+    for diagnostic in diagnostics(db, file, exact) {
         let at = diagnostic.primary.range;
         let apart = at.end < within.start || within.end < at.start;
         if diagnostic.primary.file != file.id(db) || apart {
@@ -31,7 +36,7 @@ pub(crate) fn fixes(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<Qui
             fixes.push(QuickFix { fix: fix.clone(), diagnostic: diagnostic.clone(), preferred });
         }
         if diagnostic.severity != Severity::Error
-            && let Some(fix) = allow(db, file, diagnostic)
+            && let Some(fix) = allow(db, file, &diagnostic)
         {
             fixes.push(QuickFix { fix, diagnostic: diagnostic.clone(), preferred: false });
         }

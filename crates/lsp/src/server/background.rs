@@ -12,7 +12,7 @@ use crate::compile::{Event, KernelKey, Stage, Wish};
 use crate::db::{self, Kernel};
 use crate::server::diagnostics::{self, Published};
 use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
-use crate::server::state::{Snapshot, State};
+use crate::server::state::{ReadError, Snapshot, State};
 
 /// Lenses are asked for again at most this often.
 const REFRESH_EVERY: Duration = Duration::from_millis(50);
@@ -24,23 +24,64 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
         state.changed.notified().await;
         let Some(session) = state.session() else { continue };
         let (dirty, open) = state.take_dirty();
-        if session.client.pulls_diagnostics {
+        let pulls = session.client.pulls_diagnostics;
+        if pulls {
             diagnostics::refresh_others(&state, &dirty, &open);
         } else {
             diagnostics::publish_changed(&state, &mut published, dirty.clone(), &open).await;
         }
         want_compiles(&state, &dirty, &open).await;
+        for uri in check_exactly(&state, &dirty, &open).await {
+            if pulls {
+                diagnostics::refresh(&state);
+            } else {
+                diagnostics::publish(&state, &mut published, uri).await;
+            }
+        }
     }
+}
+
+/// Checks the kernels of open documents under their specializations, those of edited documents
+/// first; the documents in which that changed what is known. An edit ends it: what it would have
+/// found is looked for after that edit again.
+async fn check_exactly(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) -> Vec<Uri> {
+    let mut changed = Vec::new();
+    for uri in edited_first(dirty, open) {
+        let (reader, address) = (state.clone(), uri.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            let found = reader.read_once(|snapshot| {
+                let open = snapshot.document(&address)?;
+                let found = db::exact_diagnostics(&snapshot.db, open.file).clone();
+                Some((open.version, found))
+            });
+            match found {
+                Ok(Some((version, found))) => Ok(reader.set_exact(&address, version, found)),
+                Ok(None) => Ok(false),
+                Err(error) => Err(error),
+            }
+        });
+        match task.await {
+            Ok(Ok(true)) => changed.push(uri.clone()),
+            Ok(Err(ReadError::Overtaken)) => return changed,
+            _ => {}
+        }
+    }
+    changed
+}
+
+/// Edited documents, the last edit first, then the others.
+fn edited_first<'u>(dirty: &'u [Uri], open: &'u [Uri]) -> impl Iterator<Item = &'u Uri> {
+    let edited = dirty.iter().rev().filter(|uri| open.contains(uri));
+    edited.chain(open.iter().filter(|uri| !dirty.contains(uri)))
 }
 
 /// Says what the kernels of open documents are now, those of edited documents first.
 async fn want_compiles(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) {
-    let edited = dirty.iter().rev().filter(|uri| open.contains(uri));
-    let others = open.iter().filter(|uri| !dirty.contains(uri));
-    for uri in edited.chain(others) {
+    for uri in edited_first(dirty, open) {
         let (reader, uri) = (state.clone(), uri.clone());
         let task = tokio::task::spawn_blocking(move || {
-            let wishes = reader.read(|snapshot| wishes(&reader, snapshot, &uri));
+            // An edit that overtakes this asks again.
+            let wishes = reader.read_once(|snapshot| wishes(&reader, snapshot, &uri));
             let Ok(Some((file, wishes))) = wishes else { return };
             let Some(compiler) = reader.compiler() else { return };
             compiler.retain(file, |kernel| wishes.iter().any(|(key, _)| &*key.kernel == kernel));

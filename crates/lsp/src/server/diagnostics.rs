@@ -11,14 +11,14 @@ use tower_lsp::ls_types::{
     UnchangedDocumentDiagnosticReport, Uri,
 };
 
-use crate::db::SourceFile;
 use crate::ide;
-use crate::server::state::{Snapshot, State};
+use crate::server::state::{OpenFile, Snapshot, State};
 use crate::server::to_proto;
 
 /// The findings in a file as the protocol has them.
-fn of_file(snapshot: &Snapshot, file: SourceFile) -> Vec<lsp::Diagnostic> {
-    ide::diagnostics::diagnostics(&snapshot.db, file)
+fn of_file(snapshot: &Snapshot, open: &OpenFile) -> Vec<lsp::Diagnostic> {
+    let file = open.file;
+    ide::diagnostics::diagnostics(&snapshot.db, file, &open.exact)
         .iter()
         .map(|diagnostic| to_proto::diagnostic(snapshot, file, diagnostic))
         .collect()
@@ -29,8 +29,8 @@ pub(crate) fn pull(
     snapshot: &Snapshot,
     params: &DocumentDiagnosticParams,
 ) -> DocumentDiagnosticReportResult {
-    let file = snapshot.document(&params.text_document.uri).map(|open| open.file);
-    let items = file.map(|file| of_file(snapshot, file)).unwrap_or_default();
+    let open = snapshot.document(&params.text_document.uri);
+    let items = open.map(|open| of_file(snapshot, open)).unwrap_or_default();
     let result_id = format!("{:016x}", fingerprint(&items));
     let report = if params.previous_result_id.as_deref() == Some(result_id.as_str()) {
         DocumentDiagnosticReport::Unchanged(RelatedUnchangedDocumentDiagnosticReport {
@@ -80,20 +80,27 @@ pub(crate) async fn publish_changed(
 /// A client that pulls asks again for the document it edits; documents that depend on it change
 /// without its knowledge.
 pub(crate) fn refresh_others(state: &State, dirty: &[Uri], open: &[Uri]) {
-    let refreshes = state.session().is_some_and(|session| session.client.refreshes_diagnostics);
-    if refreshes && (dirty.len() > 1 || open.iter().any(|uri| !dirty.contains(uri))) {
+    if dirty.len() > 1 || open.iter().any(|uri| !dirty.contains(uri)) {
+        refresh(state);
+    }
+}
+
+/// Asks a client that pulls to pull again.
+pub(crate) fn refresh(state: &State) {
+    if state.session().is_some_and(|session| session.client.refreshes_diagnostics) {
         let client = state.client.clone();
         tokio::spawn(async move { client.workspace_diagnostic_refresh().await });
     }
 }
 
-async fn publish(state: &Arc<State>, published: &mut Published, uri: Uri) {
+/// Publishes the findings in a document, if the client was told otherwise.
+pub(crate) async fn publish(state: &Arc<State>, published: &mut Published, uri: Uri) {
     let reader = state.clone();
     let address = uri.clone();
     let found = tokio::task::spawn_blocking(move || {
         reader.read(|snapshot| {
             let open = snapshot.document(&address)?;
-            Some((of_file(snapshot, open.file), open.version))
+            Some((of_file(snapshot, open), open.version))
         })
     });
     let Ok(Ok(found)) = found.await else { return };

@@ -9,6 +9,7 @@ use ropey::Rope;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use tile_compiler::artifact::Keep;
+use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
 use tile_compiler::source::{FileId, FileRange, TextRange};
 use tile_compiler::syntax::{self, Parse};
@@ -21,7 +22,7 @@ use tower_lsp::ls_types::{
 
 use crate::compile::Compiler;
 use crate::db::{Database, Db, SourceFile, SourceText};
-use crate::document::Document;
+use crate::document::{Document, Edit};
 use crate::encoding::Encoding;
 use crate::environment;
 use crate::files::FileSystem;
@@ -93,6 +94,8 @@ struct Open {
     document: Document,
     parse: Parse,
     path: PathBuf,
+    /// What is known of its specializations; moved along by edits until it is found anew.
+    exact: Arc<[Diagnostic]>,
 }
 
 /// The open documents as snapshots see them.
@@ -102,7 +105,7 @@ pub(crate) struct Documents {
 }
 
 /// An open document in a snapshot.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct OpenFile {
     /// Its text.
     pub(crate) file: SourceFile,
@@ -110,6 +113,8 @@ pub(crate) struct OpenFile {
     pub(crate) id: FileId,
     /// The editor's version of it.
     pub(crate) version: i32,
+    /// What is known of its specializations, perhaps from a moment ago.
+    pub(crate) exact: Arc<[Diagnostic]>,
 }
 
 /// The state at one moment. Queries on it unwind when an edit arrives; see [`State::read`].
@@ -199,15 +204,42 @@ impl State {
     /// is logged and ends here.
     pub(crate) fn read<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
         for _ in 0..MAX_ATTEMPTS {
-            let snapshot = self.snapshot();
-            let attempt = || salsa::Cancelled::catch(AssertUnwindSafe(|| answer(&snapshot)));
-            match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
-                Ok(Ok(value)) => return Ok(value),
-                Ok(Err(_)) => {}
-                Err(payload) => return Err(ReadError::Panicked(panic_text(&*payload))),
+            match self.read_once(&answer) {
+                Err(ReadError::Overtaken) => {}
+                ended => return ended,
             }
         }
         Err(ReadError::Overtaken)
+    }
+
+    /// As [`State::read`], but gives up when an edit overtakes it.
+    pub(crate) fn read_once<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
+        let snapshot = self.snapshot();
+        let attempt = || salsa::Cancelled::catch(AssertUnwindSafe(|| answer(&snapshot)));
+        match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(_)) => Err(ReadError::Overtaken),
+            Err(payload) => Err(ReadError::Panicked(panic_text(&*payload))),
+        }
+    }
+
+    /// Records what is known of a document's specializations; true when it is news. What was
+    /// found in an older version does not count.
+    pub(crate) fn set_exact(&self, uri: &Uri, version: i32, found: Vec<Diagnostic>) -> bool {
+        let mut host = lock(&self.host);
+        let Some(open) = host.open.get_mut(uri).filter(|open| open.document.version == version)
+        else {
+            return false;
+        };
+        if *open.exact == *found {
+            return false;
+        }
+        let exact: Arc<[Diagnostic]> = found.into();
+        open.exact = exact.clone();
+        if let Some(known) = Arc::make_mut(&mut host.documents).by_uri.get_mut(uri) {
+            known.exact = exact;
+        }
+        true
     }
 
     /// Records a run so that it can be ended; [`State::forget_run`] takes the number.
@@ -333,7 +365,7 @@ impl State {
         let path = path_of(&item.uri, &item.language_id);
         let document = Document::new(&item.text, item.version);
         let parse = Parse::new(item.text);
-        let open = Open { document, parse, path };
+        let open = Open { document, parse, path, exact: Arc::default() };
         lock(&self.host).set(item.uri, open);
         self.changed.notify_one();
     }
@@ -418,7 +450,12 @@ impl Host {
     fn set(&mut self, uri: Uri, open: Open) {
         let text = SourceText::parsed(open.parse.clone(), open.document.text.clone());
         let file = self.db.set_open(&open.path, text);
-        let known = OpenFile { file, id: file.id(&self.db), version: open.document.version };
+        let known = OpenFile {
+            file,
+            id: file.id(&self.db),
+            version: open.document.version,
+            exact: open.exact.clone(),
+        };
         Arc::make_mut(&mut self.documents).by_uri.insert(uri.clone(), known);
         self.dirty.retain(|dirty| *dirty != uri);
         self.dirty.push(uri.clone());
@@ -431,6 +468,7 @@ impl Open {
         let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES;
         for change in changes {
             let edit = self.document.apply(change, encoding);
+            self.move_exact(edit.as_ref());
             if !incremental {
                 continue;
             }
@@ -447,6 +485,26 @@ impl Open {
             self.parse = Parse::new(self.document.text.to_string());
         }
     }
+
+    /// Moves what is known along with the text, and forgets what the edit touches.
+    fn move_exact(&mut self, edit: Option<&Edit>) {
+        if self.exact.is_empty() {
+            return;
+        }
+        self.exact = match edit {
+            Some(edit) => self.exact.iter().filter_map(|found| moved(found, edit)).collect(),
+            None => Arc::default(),
+        };
+    }
+}
+
+/// A finding after an edit elsewhere. Its fixes and further places stay behind.
+fn moved(found: &Diagnostic, edit: &Edit) -> Option<Diagnostic> {
+    let mut found = found.clone();
+    found.primary.range = edit.moved(found.primary.range)?;
+    found.fixes.clear();
+    found.related.clear();
+    Some(found)
 }
 
 /// The path of a document. A text that is in no file has its address as its path, with the
@@ -461,8 +519,8 @@ fn path_of(uri: &Uri, language: &str) -> PathBuf {
 
 impl Snapshot {
     /// An open document.
-    pub(crate) fn document(&self, uri: &Uri) -> Option<OpenFile> {
-        self.documents.by_uri.get(uri).copied()
+    pub(crate) fn document(&self, uri: &Uri) -> Option<&OpenFile> {
+        self.documents.by_uri.get(uri)
     }
 
     /// Files that are open.

@@ -185,7 +185,7 @@ pub(crate) fn code_actions(
     let only = params.context.only.as_deref();
     let fixes_wanted = only.is_none_or(|kinds| kinds.contains(&CodeActionKind::QUICKFIX));
     if fixes_wanted {
-        for found in fixes::fixes(&snapshot.db, open.file, within) {
+        for found in fixes::fixes(&snapshot.db, open.file, &open.exact, within) {
             let diagnostic = to_proto::diagnostic(snapshot, open.file, &found.diagnostic);
             actions.push(CodeActionOrCommand::CodeAction(CodeAction {
                 title: found.fix.title.clone(),
