@@ -37,10 +37,11 @@ function main() {
 
 function edit(state, file) {
   const script = path.join(HERE, "check.lua");
+  // The cache stays the user's: the server's own assembler may lie there.
   const { status, error } = spawnSync("nvim", ["--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", script], {
     env: {
       ...process.env, TILE: path.resolve(options.tile), TILE_FILE: file,
-      XDG_CACHE_HOME: state, XDG_STATE_HOME: state, XDG_DATA_HOME: state, XDG_CONFIG_HOME: state,
+      XDG_STATE_HOME: state, XDG_DATA_HOME: state, XDG_CONFIG_HOME: state,
     },
     stdio: ["ignore", "inherit", "inherit"],
     timeout: LONGEST_MS,

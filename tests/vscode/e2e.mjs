@@ -109,13 +109,14 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await linked(/st\.global/);
     },
     async "the PTX follows an edit, through an error as well"() {
+      const wrong = " * missing";
       const kernelAt = text.indexOf(def);
       await workbench.retype(text, "x + y", "x * y", kernelAt);
       await linked(/mul\.(rn\.)?f32/);
-      await page.keyboard.type(" *");
+      await page.keyboard.type(wrong);
       await page.locator(".codelens-decoration", { hasText: "older text" }).waitFor();
       await linked(/mul\.(rn\.)?f32/);
-      for (let n = 0; n < " *".length; n++) {
+      for (let n = 0; n < wrong.length; n++) {
         await page.keyboard.press("Backspace");
       }
       const product = text.slice(0, kernelAt) + text.slice(kernelAt).replace("x + y", "x * y");
