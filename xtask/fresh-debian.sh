@@ -30,12 +30,8 @@ for file in /etc/resolv.conf /etc/hosts /etc/pip.conf "$HOME/.npmrc"; do
         cp "$file" "$folder/$to/"
     fi
 done
-# The clients' own certificates, where the network needs them.
-mkdir -p "$folder/etc/ssl"
-for variable in PIP_CERT NODE_EXTRA_CA_CERTS; do
-    file=$(printenv "$variable" || true)
-    if [ -e "$file" ]; then cp "$file" "$folder/etc/ssl/$variable.pem"; fi
-done
+# Trust whom this machine trusts: its network may need certificates of its own.
+cp /etc/ssl/certs/ca-certificates.crt "$folder/root/"
 mkdir -p "$folder/root/.cargo/registry" "$folder/root/.rustup"
 cp -a "$cargo_home/bin" "$folder/root/.cargo/"
 if [ -e "$cargo_home/config.toml" ]; then cp "$cargo_home/config.toml" "$folder/root/.cargo/"; fi
@@ -51,10 +47,8 @@ rm -rf "$folder/root/tile"
 git clone -q "$repository" "$folder/root/tile"
 chroot "$folder" /usr/bin/env -i HOME=/root PATH=/root/.cargo/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     sh -eu -c '
-        for variable in PIP_CERT NODE_EXTRA_CA_CERTS; do
-            [ ! -e /etc/ssl/$variable.pem ] || export $variable=/etc/ssl/$variable.pem
-        done
         command -v cc >/dev/null || {
             apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev ca-certificates
         }
+        cp /root/ca-certificates.crt /etc/ssl/certs/
         cd /root/tile && time cargo xtask '"$task"

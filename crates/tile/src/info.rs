@@ -147,6 +147,7 @@ fn table(infos: &[Info]) -> Table {
     table.set_header([
         "kernel",
         "for",
+        "from",
         "registers",
         "shared",
         "spills",
@@ -159,7 +160,8 @@ fn table(infos: &[Info]) -> Table {
         let ms = &info.ms;
         table.add_row([
             info.kernel.clone(),
-            constants(&info.specialization),
+            label(&info.specialization),
+            format!("{:?}", info.origin).to_lowercase(),
             info.registers.to_string(),
             format!("{} B", info.shared_bytes),
             format!("{} B", info.spill_load_bytes + info.spill_store_bytes),
@@ -176,11 +178,20 @@ fn table(infos: &[Info]) -> Table {
     table
 }
 
-/// `NAME=VALUE` of constants and options, and types that differ from the usual.
-fn constants(specialization: &Map<String, Value>) -> String {
-    let shown = specialization.iter().map(|(name, value)| match value {
-        Value::String(text) => format!("{name}={text}"),
-        value => format!("{name}={value}"),
-    });
-    shown.collect::<Vec<_>>().join(" ")
+/// Types of pointers, each once, then `NAME=VALUE` of constants and options.
+fn label(specialization: &Map<String, Value>) -> String {
+    let (mut types, mut constants): (Vec<&str>, Vec<String>) = Default::default();
+    for (name, value) in specialization {
+        match value {
+            Value::String(text) if text.starts_with('*') => {
+                let ty = text.split(':').next().unwrap_or(text);
+                if !types.contains(&ty) {
+                    types.push(ty);
+                }
+            }
+            Value::String(_) => {}
+            value => constants.push(format!("{name}={value}")),
+        }
+    }
+    format!("{} {}", types.join(", "), constants.join(" "))
 }

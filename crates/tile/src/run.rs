@@ -185,7 +185,7 @@ fn speed(result: &Value) -> String {
     let median = result["ms"]["median"].as_f64().or_else(|| result["ms"].as_f64());
     let mut text = median.map_or_else(String::new, |ms| format!(", {ms:.3} ms"));
     for (key, unit) in [("gbps", "GB/s"), ("tflops", "TFLOP/s")] {
-        if let Some(rate) = result[key].as_f64().filter(|rate| *rate > 0.0) {
+        if let Some(rate) = result[key].as_f64().filter(|rate| *rate >= 0.05) {
             text += &format!(", {rate:.1} {unit}");
         }
     }
