@@ -304,6 +304,8 @@ pub(crate) struct Analysis<'db>(pub(crate) &'db dyn Db);
 
 impl project::Sources for Analysis<'_> {
     fn module(&self, file: FileId) -> Option<Arc<Module>> {
+        // The search for specializations asks often and takes long.
+        project::Sources::checkpoint(self);
         let file = self.0.file_of(file)?;
         file.text(self.0).as_ref()?;
         Some(module(self.0, file).clone())

@@ -30,7 +30,14 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
         } else {
             diagnostics::publish_changed(&state, &mut published, dirty.clone(), &open).await;
         }
+        // What follows takes longer: a newer text is answered for first.
+        if state.is_dirty() {
+            continue;
+        }
         want_compiles(&state, &dirty, &open).await;
+        if state.is_dirty() {
+            continue;
+        }
         for uri in check_exactly(&state, &dirty, &open).await {
             if pulls {
                 diagnostics::refresh(&state);
@@ -78,6 +85,9 @@ fn edited_first<'u>(dirty: &'u [Uri], open: &'u [Uri]) -> impl Iterator<Item = &
 /// Says what the kernels of open documents are now, those of edited documents first.
 async fn want_compiles(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) {
     for uri in edited_first(dirty, open) {
+        if state.is_dirty() {
+            return;
+        }
         let (reader, uri) = (state.clone(), uri.clone());
         let task = tokio::task::spawn_blocking(move || {
             // An edit that overtakes this asks again.

@@ -284,6 +284,11 @@ impl State {
         (dirty, host.open.keys().cloned().collect())
     }
 
+    /// True when documents changed since [`State::take_dirty`].
+    pub(crate) fn is_dirty(&self) -> bool {
+        !lock(&self.host).dirty.is_empty()
+    }
+
     /// The address of an open file.
     pub(crate) fn open_uri(&self, file: FileId) -> Option<Uri> {
         let host = lock(&self.host);
