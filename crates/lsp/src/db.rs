@@ -21,6 +21,8 @@ use tile_compiler::syntax::Parse;
 use crate::files::FileSystem;
 
 pub(crate) mod labels;
+#[cfg(test)]
+mod tests;
 
 /// A file that was asked for, whether it exists or not.
 #[salsa::input(debug)]
