@@ -10,7 +10,7 @@
 //! until diagnostics say so. Each figure is printed as median, 95th percentile and maximum.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -83,9 +83,10 @@ fn run() -> Result<(), Failure> {
 
 /// The line after the first one that asks for the program's id, and its indentation.
 fn place(text: &str) -> Result<(usize, String), Failure> {
-    let found = text.lines().enumerate().find(|(_, line)| {
-        line.contains("program_id(") && line.trim_start().contains('=')
-    });
+    let found = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.contains("program_id(") && line.trim_start().contains('='));
     let (at, line) = found.ok_or("the file has no line with program_id")?;
     let ends_here = line.matches('(').count() == line.matches(')').count();
     if !ends_here {
