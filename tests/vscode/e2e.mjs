@@ -114,7 +114,7 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await workbench.retype(text, "x + y", "x * y", kernelAt);
       await linked(/mul\.(rn\.)?f32/);
       await page.keyboard.type(wrong);
-      await page.locator(".codelens-decoration", { hasText: "older text" }).waitFor();
+      await workbench.lens("does not compile").waitFor();
       await linked(/mul\.(rn\.)?f32/);
       for (let n = 0; n < wrong.length; n++) {
         await page.keyboard.press("Backspace");
@@ -124,7 +124,8 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await linked(/add\.(rn\.)?f32/);
     },
     async "the cursor in the PTX marks the source line"() {
-      await ptx.locator(".view-line", { hasText: "st.global" }).first().click();
+      await page.keyboard.press("Control+2");
+      await workbench.find("st.global");
       const marked = await workbench.until("a linked source line", async () =>
         nonEmpty(await linkedLines(page, FILE)),
       );
@@ -241,6 +242,7 @@ async function prepare(state, tile) {
     "extensions.autoUpdate": false,
     "git.enabled": false,
     "editor.minimap.enabled": false,
+    "editor.stickyScroll.enabled": false,
     "editor.fontSize": 15,
     "workbench.layoutControl.enabled": false,
     "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },

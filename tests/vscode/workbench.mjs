@@ -67,6 +67,15 @@ export class Workbench {
     await box.waitFor({ state: "hidden" });
   }
 
+  /** Puts the cursor of the focused editor on the next `text`. */
+  async find(text) {
+    await this.page.keyboard.press("Control+f");
+    await this.page.locator(".find-widget.visible").waitFor();
+    await this.page.keyboard.type(text);
+    await this.page.keyboard.press("Enter");
+    await this.page.keyboard.press("Escape");
+  }
+
   /** Runs a command of the palette by its full title. */
   async command(title) {
     await this.page.keyboard.press("F1");

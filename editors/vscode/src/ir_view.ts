@@ -94,7 +94,7 @@ export class IrViews implements vscode.TextDocumentContentProvider, vscode.CodeL
     if (subject === undefined) {
       return "// This address names no kernel.\n";
     }
-    const view: View = { subject, result: undefined };
+    const view: View = this.views.get(uri.toString()) ?? { subject, result: undefined };
     this.views.set(uri.toString(), view);
     const client = this.session.connection;
     if (client === undefined) {
@@ -106,8 +106,11 @@ export class IrViews implements vscode.TextDocumentContentProvider, vscode.CodeL
       const result = await client.sendRequest(viewIrRequest, params, token);
       view.result = result;
       this.lensChange.fire();
+      // The same text as before is no change of the document, but it may belong to other lines of the source now.
+      this.linkFromActive();
       return result.text === "" ? explain(result) : result.text;
     } catch (error) {
+      view.result = undefined;
       return `// ${error instanceof Error ? error.message : String(error)}\n`;
     }
   }
