@@ -179,7 +179,7 @@ fn table(infos: &[Info]) -> Table {
 }
 
 /// Types of pointers, each once, then `NAME=VALUE` of constants and options.
-fn label(specialization: &Map<String, Value>) -> String {
+pub(crate) fn label(specialization: &Map<String, Value>) -> String {
     let (mut types, mut constants): (Vec<&str>, Vec<String>) = Default::default();
     for (name, value) in specialization {
         match value {
@@ -189,9 +189,17 @@ fn label(specialization: &Map<String, Value>) -> String {
                     types.push(ty);
                 }
             }
-            Value::String(_) => {}
+            Value::String(text) if is_scalar_type(text) => {}
+            Value::String(text) => constants.push(format!("{name}={text}")),
             value => constants.push(format!("{name}={value}")),
         }
     }
     format!("{} {}", types.join(", "), constants.join(" "))
+}
+
+/// Whether this is a scalar argument's type, such as `i32:16` or `fp32`.
+fn is_scalar_type(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or(text);
+    let bits = ["i", "u", "fp", "bf"].iter().find_map(|kind| name.strip_prefix(kind));
+    bits.is_some_and(|bits| bits.parse::<u32>().is_ok())
 }

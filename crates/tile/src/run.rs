@@ -9,6 +9,7 @@ use tile_worker::{Cancel, ptxas};
 
 use crate::cli::{BenchArgs, Format, InputArgs, LaunchArgs, RunArgs, Target};
 use crate::compile::{pool, worker_error};
+use crate::info::label;
 use crate::workspace;
 use crate::{CommandError, Exit, analysis, output};
 
@@ -211,6 +212,7 @@ pub(crate) fn table(rows: &[Value]) -> Table {
     for row in rows {
         let plain = |value: &Value| match value {
             Value::String(text) => text.clone(),
+            Value::Object(specialization) => label(specialization),
             Value::Null => "-".to_owned(),
             value => value.to_string(),
         };
