@@ -111,10 +111,23 @@ impl Specialization {
         self.assumed.is_empty() && self.origin != Origin::Guess
     }
 
+    /// True when an argument is a tensor descriptor whose block a tuning hook may replace: what
+    /// the host passes is then often a placeholder.
+    fn has_tuned_descriptor(&self) -> bool {
+        let is_descriptor = |arg: &ArgSpec| match arg {
+            ArgSpec::Runtime { signature, .. } => signature.starts_with("tensordesc<"),
+            _ => false,
+        };
+        self.origin == Origin::Autotune && self.args.values().any(is_descriptor)
+    }
+
     /// True when a finding of `code` under this specialization is the author's mistake, whatever
     /// the assumed arguments turn out to be. Shapes and compile-time values do not depend on the
     /// types of arguments; assertions may test those, and a guessed value proves nothing.
     pub fn proves(&self, code: Code) -> bool {
+        if self.has_tuned_descriptor() {
+            return false;
+        }
         if self.is_certain() {
             return true;
         }

@@ -12,7 +12,7 @@ use super::value::{
 };
 use super::{Evaluator, Mode, Stop};
 use crate::builtins;
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::Name;
 use crate::project::{self, Resolution, Scope};
 use crate::source::{FileRange, TextRange};
@@ -165,6 +165,11 @@ impl Evaluator<'_> {
             diagnostic = diagnostic.with_note(format!(
                 "`{attr}` is in the device library: `from triton.language.extra import libdevice`, then `libdevice.{attr}`"
             ));
+        } else {
+            // Nothing like it exists: more likely a fork's own member than a slip of the pen.
+            diagnostic.severity = Severity::Warning;
+            diagnostic = diagnostic
+                .with_note("no known version of Triton has it; a fork for other devices may");
         }
         self.emit_diagnostic(diagnostic);
         Value::Unknown
