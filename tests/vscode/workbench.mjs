@@ -109,12 +109,12 @@ export class Workbench {
 
   /** Rests the pointer on `word` in a line that holds `text` and returns the hover that shows `expected`. */
   async hover(text, word, expected) {
-    const box = await this.wordBox(text, word);
     const hover = this.page.locator(".monaco-hover", { hasText: expected });
     await this.page.mouse.move(10, 400);
     await this.page.keyboard.press("Escape");
     await hover.first().waitFor({ state: "hidden" });
     for (let tries = 0; tries < 5 && !(await hover.first().isVisible()); tries++) {
+      const box = await this.wordBox(text, word); // lenses that come and go move the lines
       await this.page.mouse.move(10, 400);
       await this.page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 4 });
       await hover.first().waitFor({ timeout: PATIENCE / 5 }).catch(() => undefined);
