@@ -25,6 +25,13 @@ mod signature;
 pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
 pub use signature::{Parameter, ParameterKind};
 
+/// Members of `triton.language` that only forks of Triton have, with the fork. Kernels written
+/// for those devices are not broken, so the names are worth a warning, not an error.
+pub const FORK_MEMBERS: &[(&str, &str)] = &[
+    ("extract_slice", "the fork for Ascend devices"),
+    ("insert_slice", "the fork for Ascend devices"),
+];
+
 /// Dotted path of the language's module.
 pub const LANGUAGE: &str = "triton.language";
 /// Dotted path of the language's math module.

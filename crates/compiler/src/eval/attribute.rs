@@ -165,11 +165,11 @@ impl Evaluator<'_> {
             diagnostic = diagnostic.with_note(format!(
                 "`{attr}` is in the device library: `from triton.language.extra import libdevice`, then `libdevice.{attr}`"
             ));
-        } else {
-            // Nothing like it exists: more likely a fork's own member than a slip of the pen.
+        } else if let Some((_, fork)) =
+            builtins::FORK_MEMBERS.iter().find(|(member, _)| *member == &**attr)
+        {
             diagnostic.severity = Severity::Warning;
-            diagnostic = diagnostic
-                .with_note("no known version of Triton has it; a fork for other devices may");
+            diagnostic = diagnostic.with_note(format!("only {fork} has it"));
         }
         self.emit_diagnostic(diagnostic);
         Value::Unknown
