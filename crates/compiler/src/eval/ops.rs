@@ -66,7 +66,7 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         if self.frame().mode == Mode::Jit {
-            let message = format!("`{}` is not defined for {a} and {b}", symbol(op));
+            let message = format!("`{}` is not defined for {a} and {b}", op.symbol());
             self.error(Code::BadOperand, at, message);
         }
         Value::Unknown
@@ -107,7 +107,7 @@ impl Evaluator<'_> {
         {
             return Stop::Unknown;
         }
-        let message = format!("`{}` is not defined for {} and {}", symbol(op), a(left), a(right));
+        let message = format!("`{}` is not defined for {} and {}", op.symbol(), a(left), a(right));
         self.error(Code::BadOperand, at, message)
     }
 
@@ -242,7 +242,7 @@ impl Evaluator<'_> {
         at: FileRange,
     ) -> Eval<Tensor> {
         if dtype.is_float() {
-            let message = format!("`{}` needs integers, not `{dtype}`", symbol(op));
+            let message = format!("`{}` needs integers, not `{dtype}`", op.symbol());
             return Err(self.error(Code::BadOperand, at, message));
         }
         // The sign of the left operand before promotion decides how `>>` fills.
@@ -378,7 +378,7 @@ impl Evaluator<'_> {
         if !allowed {
             let message = format!(
                 "`{}` is not defined for pointers; only integers can be added or subtracted",
-                symbol(op)
+                op.symbol()
             );
             return Err(self.error(Code::PointerArithmetic, at, message));
         }
@@ -658,24 +658,5 @@ fn may_be_const(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => tensor.is_open(),
         _ => true,
-    }
-}
-
-/// The operator as Python writes it.
-pub(super) fn symbol(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::FloorDiv => "//",
-        BinaryOp::Mod => "%",
-        BinaryOp::Pow => "**",
-        BinaryOp::MatMul => "@",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::And => "&",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
     }
 }
