@@ -1,25 +1,68 @@
 //! The rules of the language as readable chapters: `tests/language/*.md`.
 //!
 //! A Python block is a kernel's body (or a module, when it has a `def`). Comments state what
-//! evaluation finds on their line: `# error: CODE`, `# warning: CODE`, and `# reveals: TYPE` for
-//! the type of the variable assigned there. A block holds for both Triton versions unless its
-//! fence says `python 3.6` or `python 3.9`. Anything that is not stated must not be found.
+//! evaluation finds on their line: `# error: CODE`, `# warning: CODE`, `# reveals: TYPE` for the
+//! type of the variable assigned there, and, once a specialization is known, `# launch error: CODE`
+//! and `# prints: TEXT`. Anything that is not stated must not be found.
+//!
+//! The words of a fence say what the block holds for: `3.6` or `3.9` for one version of Triton
+//! alone, `NAME=VALUE` for an argument of the specialization. Each block is evaluated twice: as
+//! the editor does, with nothing known of the arguments, and compiled for the specialization.
+//!
+//! `tests/triton/verify.py` compares every block with Triton itself and records it in
+//! `verified.tsv`; a block that is not there is refused, unless its fence says `ours`: a rule that
+//! is not Triton's.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tile_compiler::diagnostic::Severity;
-use tile_compiler::eval::infer_file;
-use tile_compiler::hir::{Expr, ItemKind, Stmt};
+use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::eval::{infer_file, lower_kernel};
+use tile_compiler::hir::{Expr, ItemKind, Name, Stmt};
+use tile_compiler::ir::LaunchOptions;
 use tile_compiler::project::{MemorySources, Sources};
-use tile_compiler::source::LineIndex;
-use tile_compiler::specialization::TritonVersion;
+use tile_compiler::source::{FileId, LineIndex};
+use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
 
 struct Block {
     line: usize,
-    versions: Vec<TritonVersion>,
+    info: String,
     text: String,
 }
+
+impl Block {
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.info.split_whitespace()
+    }
+
+    fn versions(&self) -> Vec<TritonVersion> {
+        let both = [("3.6", TritonVersion::V3_6), ("3.9", TritonVersion::V3_9)];
+        let chosen: Vec<TritonVersion> =
+            both.iter().filter(|(word, _)| self.words().any(|w| w == *word)).map(|v| v.1).collect();
+        if chosen.is_empty() { both.map(|(_, version)| version).to_vec() } else { chosen }
+    }
+
+    /// What the kernel is compiled for.
+    fn arguments(&self) -> BTreeMap<&str, &str> {
+        let given = self.words().filter_map(|word| word.split_once('='));
+        ARGUMENTS.iter().copied().chain(given).collect()
+    }
+
+    /// 64-bit FNV-1a of fence and text, as `tests/triton/fixtures.py` computes it.
+    fn key(&self) -> String {
+        let bytes = self.info.bytes().chain([b'\n']).chain(self.text.bytes());
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("{hash:016x}")
+    }
+}
+
+/// What the arguments of a body are compiled for, unless the fence says otherwise.
+const ARGUMENTS: &[(&str, &str)] =
+    &[("x_ptr", "*fp32"), ("y_ptr", "*fp32"), ("n", "i32"), ("BLOCK", "64"), ("WIDE", "32")];
 
 fn blocks(chapter: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -27,12 +70,8 @@ fn blocks(chapter: &str) -> Vec<Block> {
     for (at, line) in chapter.lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(info)) if info.starts_with("python") => {
-                let versions = match info.trim_start_matches("python").trim() {
-                    "3.6" => vec![TritonVersion::V3_6],
-                    "3.9" => vec![TritonVersion::V3_9],
-                    _ => vec![TritonVersion::V3_6, TritonVersion::V3_9],
-                };
-                open = Some(Block { line: at + 1, versions, text: String::new() });
+                let info = info.trim_start_matches("python").trim().to_owned();
+                open = Some(Block { line: at + 1, info, text: String::new() });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => {
@@ -68,7 +107,7 @@ fn expected(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let Some((_, comment)) = line.split_once("# ") else { continue };
-        for kind in ["error: ", "warning: ", "reveals: "] {
+        for kind in ["error: ", "launch error: ", "warning: ", "reveals: ", "prints: "] {
             if let Some(what) = comment.strip_prefix(kind) {
                 found.push((at + 1, format!("{kind}{}", what.trim())));
             }
@@ -77,44 +116,59 @@ fn expected(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-fn found(text: &str, version: TritonVersion, reveals: &[usize]) -> Vec<(usize, String)> {
-    let (module_text, offset) = module(text);
-    let mut sources = MemorySources::new(Vec::new());
-    let file = sources.add("block.py", &module_text);
-    let lines = LineIndex::new(&module_text);
-    let line_of =
-        |offset_bytes: u32| (lines.line(offset_bytes) as usize + 1).saturating_sub(offset);
-    let inference = infer_file(&sources, file, version);
-    let module = sources.module(file).expect("the block is a file");
+/// A block as a file of its own.
+struct Given {
+    sources: MemorySources,
+    file: FileId,
+    lines: LineIndex,
+    offset: usize,
+}
+
+impl Given {
+    fn new(block: &Block) -> Given {
+        let (text, offset) = module(&block.text);
+        let mut sources = MemorySources::new(Vec::new());
+        let file = sources.add("block.py", &text);
+        Given { sources, file, lines: LineIndex::new(&text), offset }
+    }
+
+    /// The line of the block, from 1.
+    fn line(&self, byte: u32) -> usize {
+        (self.lines.line(byte) as usize + 1).saturating_sub(self.offset)
+    }
+
+    fn findings(&self, diagnostics: &[Diagnostic]) -> Vec<(usize, String)> {
+        let stated = diagnostics.iter().filter(|found| found.severity != Severity::Info);
+        let named = stated.map(|found| {
+            let kind = if found.severity == Severity::Error { "error" } else { "warning" };
+            (self.line(found.primary.range.start), format!("{kind}: {}", found.code))
+        });
+        named.collect()
+    }
+}
+
+/// What the editor finds: nothing is known of the arguments.
+fn inferred(given: &Given, version: TritonVersion, reveals: &[usize]) -> Vec<(usize, String)> {
+    let inference = infer_file(&given.sources, given.file, version);
+    let module = given.sources.module(given.file).expect("the block is a file");
     let mut found = Vec::new();
     for kernel in &inference.kernels {
-        for diagnostic in &kernel.diagnostics {
-            let kind = match diagnostic.severity {
-                Severity::Error => "error",
-                _ => "warning",
-            };
-            let line = line_of(diagnostic.primary.range.start);
-            found.push((line, format!("{kind}: {}", diagnostic.code)));
-        }
+        found.extend(given.findings(&kernel.diagnostics));
         let function = module.items.iter().find_map(|item| match &item.kind {
             ItemKind::Function(function) if item.name_range == kernel.range => Some(function),
             _ => None,
         });
         let Some(function) = function else { continue };
         for (id, stmt) in &function.body.stmts {
-            let (Stmt::Assign { .. } | Stmt::AnnAssign { .. } | Stmt::AugAssign { .. }) = stmt
-            else {
-                continue;
-            };
-            let line = line_of(function.map.stmts[id].start);
-            if !reveals.contains(&line) {
-                continue;
-            }
             let target = match stmt {
                 Stmt::Assign { targets, .. } => targets[0],
                 Stmt::AnnAssign { target, .. } | Stmt::AugAssign { target, .. } => *target,
                 _ => continue,
             };
+            let line = given.line(function.map.stmts[id].start);
+            if !reveals.contains(&line) {
+                continue;
+            }
             if let Expr::Name(_) = function.body.exprs[target] {
                 let text = kernel.types.type_text(target).unwrap_or_else(|| "?".to_owned());
                 found.push((line, format!("reveals: {text}")));
@@ -126,38 +180,85 @@ fn found(text: &str, version: TritonVersion, reveals: &[usize]) -> Vec<(usize, S
     found
 }
 
+/// An argument of a specialization: a number, a string in quotes, or a type.
+fn argument(text: &str) -> ArgSpec {
+    if let Ok(value) = text.parse() {
+        return ArgSpec::Constexpr(ConstArg::Int(value));
+    }
+    match text {
+        "None" => ArgSpec::Constexpr(ConstArg::None),
+        "True" | "False" => ArgSpec::Constexpr(ConstArg::Bool(text == "True")),
+        _ => match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+            Some(text) => ArgSpec::Constexpr(ConstArg::Str(Arc::from(text))),
+            None => ArgSpec::Runtime { signature: Arc::from(text), divisible_by_16: false },
+        },
+    }
+}
+
+/// What compiling for the specialization finds, with the text printed at compile time.
+fn compiled(given: &Given, block: &Block, version: TritonVersion) -> Vec<(usize, String)> {
+    let args = block.arguments().into_iter();
+    let spec = Specialization {
+        args: args.map(|(name, text)| (Name::from(name), argument(text))).collect(),
+        options: LaunchOptions::default(),
+        origin: Origin::Flags,
+        assumed: Default::default(),
+    };
+    let result = lower_kernel(&given.sources, given.file, "kernel", &spec, version);
+    let mut found = given.findings(&result.diagnostics);
+    if let Some(function) = &result.function
+        && let Err(errors) = tile_compiler::ir::verify(function)
+    {
+        found.push((0, format!("ill-formed IR: {errors:?}")));
+    }
+    let prints = result.prints.into_iter();
+    found.extend(
+        prints.map(|(at, text)| (given.line(at.range.start), format!("prints: {}", text.trim()))),
+    );
+    found.sort();
+    found.dedup();
+    found
+}
+
 fn check(chapter: &Path, problems: &mut String) -> usize {
     let text = std::fs::read_to_string(chapter).expect("the chapter is readable");
     let name = chapter.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut count = 0;
     for block in blocks(&text) {
-        let mut wanted = expected(&block.text);
-        wanted.sort();
-        let reveals: Vec<usize> = wanted
-            .iter()
-            .filter(|(_, what)| what.starts_with("reveals"))
-            .map(|(line, _)| *line)
-            .collect();
-        for version in &block.versions {
-            let found = found(&block.text, *version, &reveals);
+        let stated = expected(&block.text);
+        let lines_of = |kind: &str| -> Vec<usize> {
+            stated.iter().filter(|(_, what)| what.starts_with(kind)).map(|at| at.0).collect()
+        };
+        let given = Given::new(&block);
+        for version in block.versions() {
             count += 1;
-            let missing = wanted.iter().filter(|item| !found.contains(item));
-            let surplus = found.iter().filter(|item| !wanted.contains(item));
-            for (line, what) in missing {
-                let _ =
-                    writeln!(problems, "{name}:{} ({version}): missing {what}", block.line + line);
-            }
-            for (line, what) in surplus {
-                let _ =
-                    writeln!(problems, "{name}:{} ({version}): found {what}", block.line + line);
-            }
+            let mut report = |how: &str, wanted: &[(usize, String)], found: &[(usize, String)]| {
+                let place =
+                    |line: &usize| format!("{name}:{} ({version}, {how})", block.line + line);
+                for (line, what) in wanted.iter().filter(|item| !found.contains(item)) {
+                    let _ = writeln!(problems, "{}: missing {what}", place(line));
+                }
+                for (line, what) in found.iter().filter(|item| !wanted.contains(item)) {
+                    let _ = writeln!(problems, "{}: found {what}", place(line));
+                }
+            };
+            let at_edit = |what: &&(usize, String)| {
+                !what.1.starts_with("launch error") && !what.1.starts_with("prints")
+            };
+            let wanted: Vec<_> = stated.iter().filter(at_edit).cloned().collect();
+            report("inferred", &wanted, &inferred(&given, version, &lines_of("reveals")));
+            let wanted: Vec<_> = stated
+                .iter()
+                .filter(|(_, what)| !what.starts_with("reveals"))
+                .map(|(line, what)| (*line, what.trim_start_matches("launch ").to_owned()))
+                .collect();
+            report("compiled", &wanted, &compiled(&given, &block, version));
         }
     }
     count
 }
 
-#[test]
-fn chapters_hold() {
+fn chapters() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/language");
     let mut chapters: Vec<PathBuf> = std::fs::read_dir(dir)
         .expect("tests/language exists")
@@ -165,8 +266,38 @@ fn chapters_hold() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect();
     chapters.sort();
+    chapters
+}
+
+#[test]
+fn chapters_hold() {
     let mut problems = String::new();
-    let count: usize = chapters.iter().map(|chapter| check(chapter, &mut problems)).sum();
+    let count: usize = chapters().iter().map(|chapter| check(chapter, &mut problems)).sum();
     assert!(count > 20, "too few blocks: {count}");
     assert!(problems.is_empty(), "{problems}");
+}
+
+/// Each block and version is in the record that the comparison with Triton writes.
+#[test]
+fn fixtures_were_compared_with_triton() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/language");
+    let record = std::fs::read_to_string(dir.join("verified.tsv")).expect("the record is readable");
+    let mut missing = String::new();
+    for chapter in chapters() {
+        let text = std::fs::read_to_string(&chapter).expect("the chapter is readable");
+        let name = chapter.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for block in blocks(&text) {
+            for version in block.versions() {
+                let row = format!("{name}\t{}\t{version}.", block.key());
+                if !record.contains(&row) && !block.words().any(|word| word == "ours") {
+                    let _ =
+                        writeln!(missing, "{name}:{} is not verified for {version}", block.line);
+                }
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "run tests/triton/verify.py with Triton 3.6 and with 3.9 to compare them:\n{missing}"
+    );
 }

@@ -1,0 +1,287 @@
+"""Compares the fixtures of tests/language with an installed Triton.
+
+    python tests/triton/verify.py [CHAPTER...] [--show]
+
+Run it with a Python that has Triton 3.6, then with one that has 3.9. No GPU and no torch are
+needed: only Triton's front end runs, for compute capability 9.0. Every fixture that holds for
+that version is compiled once without its lines of errors (it must be accepted, and the types and
+prints must be those stated) and once per line of error with the other such lines left out (it
+must be rejected on that line, or on the statement around it). What agrees is recorded in
+tests/language/verified.tsv, which the Rust test reads: a fixture that is not there was not
+verified. Under Triton 3.6 the table of raise sites (tests/triton/raise_sites.tsv) is renewed too:
+a line of error shows the site that refused it.
+"""
+
+import ast
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import contextlib
+import warnings
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.compiler.compiler import make_backend
+
+import fixtures as fx
+import sites as st
+
+VERSION = ".".join(triton.__version__.split(".")[:2])
+RECORD = fx.CHAPTERS / "verified.tsv"
+TABLE = pathlib.Path(__file__).resolve().parent / "raise_sites.tsv"
+REVEALED = {}
+
+
+def type_text(value):
+    """The type of a value as fixtures spell it."""
+    core = tl.core
+    if isinstance(value, core.constexpr):
+        value = value.value
+        if isinstance(value, core.dtype):
+            return "constexpr dtype"
+        if isinstance(value, (bool, int, float, str, type(None))):
+            return "constexpr " + ("None" if value is None else type(value).__name__)
+        return type_text(value)
+    if isinstance(value, core.dtype):
+        return "constexpr dtype"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return "constexpr " + ("None" if value is None else type(value).__name__)
+    if isinstance(value, core.tensor):
+        return tile_text(value.type)
+    if isinstance(value, core.tuple):
+        fields = value.type.fields
+        name = type(value).__name__ if not fields else "named"
+        return f"{name}<{', '.join(type_text(v) for v in value.values)}>"
+    if isinstance(value, core.tensor_descriptor_base):
+        return f"descriptor<{extents(value.block_type)}>"
+    return type(value).__name__
+
+
+def extents(ty):
+    return " x ".join([*(str(tl.core._unwrap_if_constexpr(d)) for d in ty.shape), str(ty.scalar)])
+
+
+def tile_text(ty):
+    """The type of a tensor as fixtures spell it."""
+    if ty.is_ptr() and ty.element_ty.is_block():
+        return f"block_ptr<{extents(ty.element_ty)}>"
+    return f"tile<{extents(ty)}>" if ty.is_block() else str(ty)
+
+
+def reveal(line, value, _semantic=None):
+    REVEALED[int(tl.core._unwrap_if_constexpr(line))] = type_text(value)
+
+
+reveal = tl.core.builtin(reveal)
+reveal.__module__ = "triton.language.core"
+
+
+def load(source):
+    """The module of `source`, from a file, as Triton needs it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "fixture.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location("fixture", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["fixture"] = module
+        module.reveal = reveal
+        spec.loader.exec_module(module)
+        return module
+
+
+def compile_kernel(source, arguments):
+    """Runs the front end over `kernel` of `source`."""
+    import inspect
+
+    kernel = load(source).kernel
+    while not hasattr(kernel, "arg_names"):
+        kernel = kernel.fn
+    signature, constants = {}, {}
+    for param in kernel.params:
+        name, given = param.name, arguments.get(param.name)
+        if param.is_constexpr or (given is not None and not re.match(r"[*a-z(]", given)):
+            signature[name] = "constexpr"
+            if given is not None:
+                constants[name] = ast.literal_eval(given)
+            elif param.default is not inspect.Parameter.empty:
+                constants[name] = param.default
+        else:
+            signature[name] = given or param.annotation_type or "i32"
+    target = GPUTarget("cuda", 90, 32)
+    src = ASTSource(kernel, signature, constants)
+    backend = make_backend(target)
+    options = backend.parse_options({})
+    from triton._C.libtriton import ir
+
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    functions = backend.get_codegen_implementation(options)
+    modules = backend.get_module_map()
+    module = src.make_ir(target, options, functions, modules, context)
+    if module is not None and not module.verify():
+        raise RuntimeError("ill-formed IR")
+
+
+def chain(error):
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def site_of(error, known):
+    """The site that refused, by the innermost frame of the innermost error."""
+    errors = list(chain(error))
+    for inner in reversed(errors):
+        node = getattr(inner, "node", None)
+        if type(inner).__name__ == "CompileTimeAssertionFailure" and node is not None:
+            text = ast.unparse(node)
+            named = [s for s in known if s.kind == "static_assert" and s.text == text]
+            if named:
+                return named[0].name
+    frames, trace = [], errors[-1].__traceback__
+    while trace is not None:
+        frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    file, line = frames[-1] if frames else ("", 0)
+    for site in known:
+        if file.endswith(f"triton/{site.file}") and site.line <= line <= site.end:
+            return site.name
+    return "-"
+
+
+def outcome(source, arguments):
+    """What Triton makes of `source`: compiled in a child, since some kernels abort it."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        printed = io.StringIO()
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        result = {"line": 0}
+        try:
+            with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile_kernel(source, arguments)
+            result = {"types": REVEALED, "prints": printed.getvalue().splitlines()}
+        except BaseException as error:
+            result["error"] = f"{type(error).__name__}: {error}"
+            root = list(chain(error))[-1]
+            result["cause"] = f"{type(root).__name__}: {root}".strip().splitlines()[-1][:160]
+            node, src = getattr(error, "node", None), getattr(error, "src", None)
+            if node is not None and src is not None and hasattr(node, "lineno"):
+                first = source.splitlines().index(src.splitlines()[0]) if src else 0
+                result["line"] = first + node.lineno
+                result["end"] = first + getattr(node, "end_lineno", node.lineno)
+            result["site"] = site_of(error, st.sites())
+        os.write(write, json.dumps(result).encode())
+        os._exit(0)
+    os.close(write)
+    data = b""
+    while chunk := os.read(read, 65536):
+        data += chunk
+    os.close(read)
+    _, status = os.waitpid(child, 0)
+    if not data:
+        return {"error": f"aborted with status {status}", "cause": "abort", "site": "-", "line": 0}
+    return json.loads(data)
+
+
+def encloses(tree, outer_line, line):
+    """True when the statement at `outer_line` spans `line`."""
+    return any(s.lineno <= outer_line <= s.end_lineno and s.lineno <= line <= s.end_lineno
+               for s in fx.statements(tree) if not isinstance(s, ast.FunctionDef))
+
+
+def check(fixture, show):
+    """Problems of one fixture, and `(statement, code, site)` of its errors."""
+    source, offset = fixture.module()
+    stated = fixture.expectations()
+    refused = [(line, what) for line, kind, what in stated if kind.endswith("error")]
+    types = [(line, what) for line, kind, what in stated if kind == "reveals"]
+    prints = [what for _, kind, what in stated if kind == "prints"]
+    tree = ast.parse(source)
+    error_lines = sorted({line + offset for line, _ in refused})
+    problems, shown = [], []
+
+    def place(line):
+        return f"{fixture.chapter}:{fixture.line + line}"
+
+    good = fx.without(source, error_lines)
+    good = fx.with_reveals(good, [line + offset for line, _ in types])
+    found = outcome(good, fixture.arguments)
+    if "error" in found:
+        at = found["line"] - offset
+        problems.append(f"{place(max(at, 0))}: Triton rejects: {found['cause']} [{found['site']}]")
+    else:
+        for line, what in types:
+            have = found["types"].get(str(line + offset), "nothing")
+            if not re.fullmatch(fx.expected_type(what, fixture.arguments), have):
+                problems.append(f"{place(line)}: Triton reveals {have}, not {what}")
+        if found["prints"] != prints:
+            problems.append(f"{place(0)}: Triton prints {found['prints']}, not {prints}")
+    rows = fixture.text.splitlines()
+    for line in error_lines:
+        code = next(what for at, what in refused if at + offset == line)
+        bad = fx.without(source, [other for other in error_lines if other != line])
+        found = outcome(bad, fixture.arguments)
+        if "error" not in found:
+            problems.append(f"{place(line - offset)}: Triton accepts ({code})")
+            continue
+        statement = rows[line - offset - 1].partition("  # ")[0].strip()
+        shown.append((fixture.chapter, statement, code, found["site"]))
+        if show:
+            print(f"{place(line - offset)}: {code}: {found['cause']} [{found['site']}]")
+        at = found["line"]
+        if at and not (at == line or encloses(tree, line, at)):
+            problems.append(f"{place(line - offset)}: Triton rejects line {at - offset}: {found['cause']}")
+    return problems, shown
+
+
+def update(path, header, rows, keep):
+    """Rewrites the rows of a table that this run computed; others are kept if `keep` says so."""
+    old = path.read_text().splitlines()[1:] if path.exists() else []
+    lines = {line for line in old if keep(line.split("\t"))} | {"\t".join(row) for row in rows}
+    path.write_text("\n".join([header, *sorted(lines)]) + "\n")
+
+
+def main():
+    chosen = [word for word in sys.argv[1:] if not word.startswith("-")]
+    show = "--show" in sys.argv
+    everything = list(fx.fixtures())
+    keys = {fixture.key() for fixture in everything}
+    verified, shown, failed, done = [], [], 0, set()
+    for fixture in everything:
+        if fixture.ours or VERSION not in fixture.versions:
+            continue
+        if chosen and fixture.chapter.removesuffix(".md") not in chosen:
+            continue
+        done.add(fixture.chapter)
+        problems, sites = check(fixture, show)
+        shown += sites
+        for problem in problems:
+            print(problem)
+        if problems:
+            failed += 1
+        else:
+            verified.append((fixture.chapter, fixture.key(), triton.__version__))
+    others = lambda row: not row[2].startswith(VERSION) or row[0] not in done
+    update(RECORD, "chapter\tfixture\ttriton", verified,
+           lambda row: row[1] in keys and others(row))
+    if VERSION == st.VERSION:
+        st.update(TABLE, shown, done)
+    print(f"Triton {triton.__version__}: {len(verified)} fixtures agree, {failed} do not")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
