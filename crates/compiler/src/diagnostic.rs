@@ -112,6 +112,17 @@ impl Diagnostic {
         self
     }
 
+    /// Puts every place that it names elsewhere.
+    pub fn map_places(&mut self, mut place: impl FnMut(FileRange) -> FileRange) {
+        self.primary = place(self.primary);
+        for related in &mut self.related {
+            related.at = place(related.at);
+        }
+        for edit in self.fixes.iter_mut().flat_map(|fix| &mut fix.edits) {
+            edit.at = place(edit.at);
+        }
+    }
+
     /// Sorts by place, then severity (worst first), then code, so that output is stable.
     pub fn sort_key(&self) -> (FileRange, std::cmp::Reverse<Severity>, Code, String) {
         (self.primary, std::cmp::Reverse(self.severity), self.code, self.message.clone())

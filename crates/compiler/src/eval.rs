@@ -46,7 +46,9 @@ pub mod symbolic;
 mod types;
 pub mod value;
 
-pub use kernel::{FileInference, KernelInference, LowerResult, infer_file, lower_kernel};
+pub use kernel::{
+    FileInference, KernelInference, LowerResult, drop_repeated, infer_file, lower_kernel,
+};
 pub use rules::Rules;
 pub use types::{BodyTypes, Reason};
 

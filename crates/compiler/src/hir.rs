@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::diagnostic::Diagnostic;
 use crate::source::{LineIndex, TextRange};
 
+pub mod apart;
 mod lower;
 pub mod pretty;
 #[cfg(test)]

@@ -42,6 +42,11 @@ pub trait Sources {
     /// look.
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId>;
 
+    /// Called before the inside of a function or class is looked at: the statements of the one,
+    /// the methods of the other. An owner of files may keep answers that depend on the heads of
+    /// items, and on the insides that were looked at; see [`crate::hir::apart`].
+    fn look_inside(&self, _at: ItemRef) {}
+
     /// Called now and then by what takes long. An owner of files that changed unwinds from here.
     fn checkpoint(&self) {}
 
@@ -123,6 +128,7 @@ pub fn item(sources: &dyn Sources, at: ItemRef) -> Option<Item> {
 
 /// The function behind `at`, if it is one.
 pub fn function(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Function>> {
+    sources.look_inside(at);
     match item(sources, at)?.kind {
         ItemKind::Function(function) => Some(function),
         _ => None,
@@ -131,6 +137,7 @@ pub fn function(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Function>> {
 
 /// The class behind `at`, if it is one.
 pub fn class(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Class>> {
+    sources.look_inside(at);
     match item(sources, at)?.kind {
         ItemKind::Class(class) => Some(class),
         _ => None,

@@ -19,6 +19,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::db::anchored::Anchors;
+
 /// A compile that was overtaken is left to end by itself when it is this close to its start:
 /// ending its worker costs more.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -42,6 +44,8 @@ pub(crate) struct Wish {
     pub(crate) label: String,
     /// Tile IR, or in one line why there is none.
     pub(crate) ir: Result<Arc<str>, String>,
+    /// What the locations of the IR count from.
+    pub(crate) anchors: Arc<Anchors>,
     /// For what machine, and what to keep.
     pub(crate) options: CompileOptions,
 }

@@ -11,7 +11,7 @@ use ropey::Rope;
 use rustc_hash::FxHashMap;
 use salsa::{Durability, Setter};
 use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
-use tile_compiler::eval::{BodyTypes, FileInference, Rules};
+use tile_compiler::eval::{self, BodyTypes, LowerResult, Rules};
 use tile_compiler::hir::{self, Function, Module, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope, paths};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
@@ -20,9 +20,14 @@ use tile_compiler::syntax::Parse;
 
 use crate::files::FileSystem;
 
+pub(crate) mod anchored;
 pub(crate) mod labels;
+pub(crate) mod parts;
 #[cfg(test)]
 mod tests;
+
+use anchored::{Anchored, Anchors, anchor_locations};
+use parts::{Observed, jit_items};
 
 /// A file that was asked for, whether it exists or not.
 #[salsa::input(debug)]
@@ -338,46 +343,89 @@ pub(crate) fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
     LineIndex::new(file.text(db).as_ref().map_or("", |text| text.text()))
 }
 
-/// What holds for the jit functions of a file under every specialization.
+/// What holds for a jit function under every specialization.
+#[derive(Debug, Default)]
+pub(crate) struct Inferred {
+    /// Values and types of its expressions.
+    pub(crate) types: BodyTypes,
+    /// What is certainly wrong.
+    found: Anchored,
+}
+
+/// What holds for the jit function that is this item of a file. `entry` says that it is a kernel.
 #[salsa::tracked(returns(ref), no_eq)]
-pub(crate) fn inference(db: &dyn Db, file: SourceFile) -> FileInference {
-    Workspace::get(db).triton(db).infer_file(&Analysis(db), file.id(db))
+fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred {
+    let at = ItemRef { file: file.id(db), index };
+    let rules = Workspace::get(db).triton(db);
+    match rules.infer_function(&Observed::kernels(db), at, entry) {
+        Some(found) => Inferred { types: found.types, found: Anchored::new(db, found.diagnostics) },
+        None => Inferred::default(),
+    }
+}
+
+/// What inference found in the jit function that is this item of a file.
+pub(crate) fn types(db: &dyn Db, file: SourceFile, index: u32) -> Option<&BodyTypes> {
+    let (_, entry) = jit_items(db, file).iter().find(|(item, _)| *item == index)?;
+    Some(&inferred(db, file, index, *entry).types)
+}
+
+/// What the kernel that is this item of a file is compiled for.
+#[salsa::tracked(returns(ref))]
+fn specializations(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[Labelled]> {
+    let at = ItemRef { file: file.id(db), index };
+    labels::label_all(discover(&Observed::host(db), at, &Flags::default())).into()
 }
 
 /// A kernel under one specialization.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Lowered {
-    /// Tile IR; `None` when there is an error.
+    /// Tile IR, locations by `anchors`; `None` when there is an error.
     pub(crate) ir: Option<Arc<str>>,
+    /// What the locations of the IR count from.
+    pub(crate) anchors: Arc<Anchors>,
     /// What is wrong.
-    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) found: Anchored,
     /// Values and types of its expressions.
     pub(crate) types: BodyTypes,
 }
 
-/// A kernel under its specialization of this index.
+/// The kernel that is this item of a file, under its specialization of this index.
 #[salsa::tracked(returns(ref), no_eq)]
-pub(crate) fn lowered(db: &dyn Db, file: SourceFile, name: String, index: usize) -> Lowered {
-    let spec = kernel(db, file, &name).and_then(|kernel| kernel.specializations.get(index));
-    let Some(Labelled { spec, .. }) = spec else {
-        return Lowered { ir: None, diagnostics: Vec::new(), types: BodyTypes::default() };
-    };
-    let triton = Workspace::get(db).triton(db);
-    let result = triton.lower_kernel(&Analysis(db), file.id(db), &name, spec);
+pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Lowered {
+    let Some(mut result) = lower(db, file, item, index) else { return Lowered::default() };
+    let anchors = result.function.as_mut().map(|function| anchor_locations(db, function));
     Lowered {
         ir: result.function.map(|function| Arc::from(function.to_string())),
-        diagnostics: result.diagnostics,
+        anchors: Arc::new(anchors.unwrap_or_default()),
+        found: Anchored::new(db, result.diagnostics),
         types: result.types,
     }
+}
+
+/// As [`lowered`], for those who ask only what is wrong.
+#[salsa::tracked(returns(ref))]
+fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Anchored {
+    let found = lower(db, file, item, index).map(|result| result.diagnostics);
+    Anchored::new(db, found.unwrap_or_default())
+}
+
+fn lower(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Option<LowerResult> {
+    let Labelled { spec, .. } = specializations(db, file, item).get(index)?;
+    let module = &parts::heads(db, file).as_ref()?.module;
+    let name = &module.items.get(item as usize)?.name;
+    let rules = Workspace::get(db).triton(db);
+    Some(rules.lower_kernel(&Observed::kernels(db), file.id(db), name, spec))
 }
 
 /// What is found in a file without a specialization: fast enough for every keystroke.
 #[salsa::tracked(returns(ref))]
 fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let functions = jit_items(db, file).iter();
+    let mut inferred: Vec<Vec<Diagnostic>> =
+        functions.map(|(at, entry)| inferred(db, file, *at, *entry).found.place(db)).collect();
+    eval::drop_repeated(&mut inferred.iter_mut().collect::<Vec<_>>());
     let mut found = syntax_diagnostics(db, file).clone();
-    for kernel in &inference(db, file).kernels {
-        found.extend(kernel.diagnostics.iter().cloned());
-    }
+    found.extend(inferred.into_iter().flatten());
     found
 }
 
@@ -396,17 +444,14 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
             if labelled.spec.origin == Origin::Guess {
                 continue;
             }
-            let proved = |found: &&Diagnostic| labelled.spec.proves(found.code);
-            if index == active {
-                let lowered = lowered(db, file, kernel.name.to_string(), index);
-                found.extend(lowered.diagnostics.iter().filter(proved).cloned());
+            let item = kernel.at.index;
+            let anchored = if index == active {
+                &lowered(db, file, item, index).found
             } else {
-                // Only its findings matter, so nothing else of it is kept.
-                let rules = Workspace::get(db).triton(db);
-                let (id, name) = (file.id(db), &kernel.name);
-                let result = rules.lower_kernel(&Analysis(db), id, name, &labelled.spec);
-                found.extend(result.diagnostics.iter().filter(proved).cloned());
-            }
+                checked(db, file, item, index)
+            };
+            let proved = |found: &Diagnostic| labelled.spec.proves(found.code);
+            found.extend(anchored.place(db).into_iter().filter(proved));
         }
     }
     found
@@ -439,7 +484,7 @@ pub(crate) struct Kernel {
     /// The function.
     pub(crate) function: Arc<Function>,
     /// What it is compiled for; never empty.
-    pub(crate) specializations: Vec<Labelled>,
+    pub(crate) specializations: Arc<[Labelled]>,
     /// Indices of its scenarios in [`Module::scenarios`].
     pub(crate) scenarios: Vec<usize>,
 }
@@ -459,9 +504,9 @@ pub(crate) fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Kernel> {
     let sources = Analysis(db);
     let scenarios = scenarios(db, file);
     let mut kernels = Vec::new();
-    for at in project::kernels(&sources, file.id(db)) {
+    for (index, _) in jit_items(db, file).iter().filter(|(_, entry)| *entry) {
+        let at = ItemRef { file: file.id(db), index: *index };
         let Some(kernel) = project::kernel(&sources, at) else { continue };
-        let specs = discover(&sources, at, &Flags::default());
         let owned = scenarios.iter().filter(|(_, owner)| *owner == at).map(|(index, _)| *index);
         kernels.push(Kernel {
             at,
@@ -469,7 +514,7 @@ pub(crate) fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Kernel> {
             range: kernel.item.range,
             name_range: kernel.item.name_range,
             function: kernel.function,
-            specializations: labels::label_all(specs),
+            specializations: specializations(db, file, *index).clone(),
             scenarios: owned.collect(),
         });
     }

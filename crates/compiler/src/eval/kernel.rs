@@ -8,11 +8,11 @@ use super::names::function_ref;
 use super::symbolic::Sym;
 use super::types::BodyTypes;
 use super::value::{Const, Descriptor, FunctionRef, Origin, Role, Shape, Tensor, Value};
-use super::{Evaluator, Frame, Local, Locals, Mode, OriginKind, Source, options_of};
+use super::{Evaluator, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, Literal, Name};
 use crate::ir::{self, Opcode};
-use crate::project::{self, Sources};
+use crate::project::{self, ItemRef, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion};
 
@@ -51,27 +51,32 @@ pub struct LowerResult {
 
 /// Infers every jit function of a file.
 pub fn infer_file(sources: &dyn Sources, file: FileId, version: TritonVersion) -> FileInference {
-    let mut kernels: Vec<KernelInference> = Vec::new();
+    infer_all(sources, file, Rules::Only(version))
+}
+
+/// As [`infer_file`], each function under the version that accepts it.
+pub(super) fn infer_all(sources: &dyn Sources, file: FileId, rules: Rules) -> FileInference {
     let entries = project::kernels(sources, file);
-    for at in project::jit_functions(sources, file) {
-        let Some(function) = function_ref(sources, at, Role::Jit) else { continue };
-        let Some(item) = project::item(sources, at) else { continue };
-        let entry = entries.contains(&at);
-        kernels.push(infer_function(sources, &function, item.name_range, entry, version));
-    }
-    drop_repeated(&mut kernels);
+    let functions = project::jit_functions(sources, file).into_iter();
+    let mut kernels: Vec<KernelInference> = functions
+        .filter_map(|at| rules.infer_function(sources, at, entries.contains(&at)))
+        .collect();
+    let mut found: Vec<&mut Vec<Diagnostic>> =
+        kernels.iter_mut().map(|kernel| &mut kernel.diagnostics).collect();
+    drop_repeated(&mut found);
     FileInference { kernels }
 }
 
-/// An error that a helper has by itself is not repeated at each call.
-fn drop_repeated(kernels: &mut [KernelInference]) {
-    let own: rustc_hash::FxHashSet<(Code, FileRange)> = kernels
+/// Drops errors of callers that the helper, a function of the same file, has by itself. `found`
+/// is what inference found in each function.
+pub fn drop_repeated(found: &mut [&mut Vec<Diagnostic>]) {
+    let own: rustc_hash::FxHashSet<(Code, FileRange)> = found
         .iter()
-        .flat_map(|kernel| kernel.diagnostics.iter())
+        .flat_map(|diagnostics| diagnostics.iter())
         .map(|diagnostic| (diagnostic.code, diagnostic.primary))
         .collect();
-    for kernel in kernels {
-        kernel.diagnostics.retain(|diagnostic| {
+    for diagnostics in found {
+        diagnostics.retain(|diagnostic| {
             let inner = diagnostic
                 .related
                 .first()
@@ -81,21 +86,23 @@ fn drop_repeated(kernels: &mut [KernelInference]) {
     }
 }
 
-fn infer_function(
+/// Infers one jit function. `entry` says that it is launched: its arguments are scalars then.
+pub(super) fn infer_function(
     sources: &dyn Sources,
-    function: &FunctionRef,
-    range: TextRange,
+    at: ItemRef,
     entry: bool,
     version: TritonVersion,
-) -> KernelInference {
+) -> Option<KernelInference> {
+    let function = function_ref(sources, at, Role::Jit)?;
+    let range = project::item(sources, at)?.name_range;
     let mut evaluator = Evaluator::new(sources, version);
     evaluator.kernel = function.function.name.clone();
-    let locals = evaluator.symbolic_arguments(function, entry);
-    evaluator.run_kernel(function, locals);
+    let locals = evaluator.symbolic_arguments(&function, entry);
+    evaluator.run_kernel(&function, locals);
     let name = function.function.name.clone();
     let mut types = std::mem::take(&mut evaluator.types);
     types.set_origins(std::mem::take(&mut evaluator.origins));
-    KernelInference { name, range, types, diagnostics: evaluator.diagnostics }
+    Some(KernelInference { name, range, types, diagnostics: evaluator.diagnostics })
 }
 
 /// Lowers the kernel called `kernel` of `file` under a specialization.

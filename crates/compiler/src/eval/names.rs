@@ -357,7 +357,7 @@ pub(super) fn function_ref(
     role: Role,
 ) -> Option<FunctionRef> {
     let item = project::item(sources, at)?;
-    let ItemKind::Function(function) = &item.kind else { return None };
+    let function = project::function(sources, at)?;
     let decorators = project::decorators(sources, at);
     let foreign = decorators.iter().any(|decorator| matches!(decorator, Decorator::Other(_)));
     let role = if role == Role::Host && foreign { Role::Unknown } else { role };
@@ -368,7 +368,7 @@ pub(super) fn function_ref(
     let must_use = decorators.contains(&Decorator::MustUseResult);
     Some(FunctionRef {
         file: at.file,
-        function: function.clone(),
+        function,
         kind: FunctionKind { role, noinline, must_use },
         scope: item.body_scope().into(),
     })

@@ -3,9 +3,11 @@
 //! Where no version was chosen and none is installed, code that some version accepts is right:
 //! block pointers, which 3.9 removed, must not make a working 3.6 kernel look broken.
 
-use super::kernel::{FileInference, LowerResult, infer_file, lower_kernel};
+use super::kernel::{
+    FileInference, KernelInference, LowerResult, infer_all, infer_function, lower_kernel,
+};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::project::Sources;
+use crate::project::{ItemRef, Sources};
 use crate::source::FileId;
 use crate::specialization::{Specialization, TritonVersion};
 
@@ -36,20 +38,25 @@ impl Rules {
         }
     }
 
-    /// As [`infer_file`], each kernel under the version that accepts it.
+    /// As [`super::infer_file`], each function under the version that accepts it.
     pub fn infer_file(self, sources: &dyn Sources, file: FileId) -> FileInference {
-        let mut inference = infer_file(sources, file, self.newest());
-        let Some(older) = self.older() else { return inference };
-        if inference.kernels.iter().all(|kernel| accepted(&kernel.diagnostics)) {
-            return inference;
-        }
-        let earlier = infer_file(sources, file, older);
-        for (kernel, earlier) in inference.kernels.iter_mut().zip(earlier.kernels) {
-            if !accepted(&kernel.diagnostics) && accepted(&earlier.diagnostics) {
-                *kernel = earlier;
-            }
-        }
-        inference
+        infer_all(sources, file, self)
+    }
+
+    /// What holds for the jit function at `at` under every specialization, under the version that
+    /// accepts it. `entry` says that it is a kernel. `None` when there is no such function.
+    pub fn infer_function(
+        self,
+        sources: &dyn Sources,
+        at: ItemRef,
+        entry: bool,
+    ) -> Option<KernelInference> {
+        let inference = infer_function(sources, at, entry, self.newest())?;
+        let Some(older) = self.older().filter(|_| !accepted(&inference.diagnostics)) else {
+            return Some(inference);
+        };
+        let earlier = infer_function(sources, at, entry, older);
+        Some(earlier.filter(|found| accepted(&found.diagnostics)).unwrap_or(inference))
     }
 
     /// As [`lower_kernel`], under the version that accepts the kernel.

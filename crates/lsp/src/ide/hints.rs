@@ -7,7 +7,7 @@ use tile_compiler::source::TextRange;
 use tile_compiler::specialization::ArgSpec;
 
 use crate::db::{self, Db, SourceFile};
-use crate::ide::hover::{exact_types, types_of};
+use crate::ide::hover::exact_types;
 
 /// Text that an editor shows between what the user wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,13 +30,13 @@ pub(crate) struct Wanted {
 /// The hints in a part of a file.
 pub(crate) fn hints(db: &dyn Db, file: SourceFile, within: TextRange, wanted: Wanted) -> Vec<Hint> {
     let mut hints = Vec::new();
-    for item in &db::module(db, file).items {
+    for (index, item) in db::module(db, file).items.iter().enumerate() {
         let ItemKind::Function(function) = &item.kind else { continue };
         let apart = item.range.end < within.start || within.end < item.range.start;
         if apart {
             continue;
         }
-        let Some(inferred) = types_of(db, file, item.name_range) else { continue };
+        let Some(inferred) = db::types(db, file, index as u32) else { continue };
         if wanted.types {
             types(function, exact_types(db, file, &item.name), inferred, &mut hints);
         }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use tile_compiler::artifact::Listing;
+use tile_compiler::artifact::{Frame, Listing};
 use tile_compiler::builtins::{Builtin, ParameterKind};
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ExprId, Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef};
-use tile_compiler::source::TextRange;
+use tile_compiler::source::{FileId, TextRange};
 use tile_compiler::specialization::{Origin, TritonVersion};
 
 use crate::compile::{Compiled, KernelKey, Stage, Status};
@@ -132,7 +132,7 @@ fn about_local(
     let item = project::item(&Analysis(db), at)?;
     let ItemKind::Function(function) = &item.kind else { return None };
     let home = db.file_of(at.file)?;
-    let inferred = types_of(db, home, item.name_range)?;
+    let inferred = db::types(db, home, at.index)?;
     let expr = (home == file).then(|| expr_in(function, range)).flatten();
     let exact = exact_types(db, home, &item.name);
     let text = |types: &BodyTypes| match expr {
@@ -169,12 +169,6 @@ fn reasons(types: &BodyTypes, expr: ExprId, out: &mut String) {
     }
 }
 
-/// What inference found in the function whose name stands at `name_range`.
-pub(crate) fn types_of(db: &dyn Db, file: SourceFile, name_range: TextRange) -> Option<&BodyTypes> {
-    let kernels = &db::inference(db, file).kernels;
-    kernels.iter().find(|kernel| kernel.range == name_range).map(|kernel| &kernel.types)
-}
-
 /// What a kernel's active specialization gives.
 pub(crate) fn exact_types<'db>(
     db: &'db dyn Db,
@@ -182,7 +176,7 @@ pub(crate) fn exact_types<'db>(
     kernel: &str,
 ) -> Option<&'db BodyTypes> {
     let kernel = db::kernel(db, file, kernel)?;
-    let lowered = db::lowered(db, file, kernel.name.to_string(), kernel.active(db));
+    let lowered = db::lowered(db, file, kernel.at.index, kernel.active(db));
     Some(&lowered.types)
 }
 
@@ -200,7 +194,7 @@ fn expression(
     let (at, function) = semantics.functions_around(offset).into_iter().next()?;
     let item = project::item(&Analysis(db), at)?;
     let file = db.file_of(at.file)?;
-    let inferred = types_of(db, file, item.name_range)?;
+    let inferred = db::types(db, file, at.index)?;
     let exact = exact_types(db, file, &item.name);
     let covering = function.body.exprs.keys().filter(|expr| {
         let range = function.map.exprs[*expr];
@@ -299,7 +293,7 @@ fn ptx_of_line(
     for kernel in kernels {
         let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
         if let Some(Status { stage: Stage::Ready(compiled), .. }) = statuses(&key)
-            && let Some(text) = ptx_lines(&compiled, file.id(db), line)
+            && let Some(text) = ptx_lines(db, &compiled, (file.id(db), line))
         {
             return Some(text);
         }
@@ -307,16 +301,13 @@ fn ptx_of_line(
     None
 }
 
-fn ptx_lines(
-    compiled: &Compiled,
-    file: tile_compiler::source::FileId,
-    line: u32,
-) -> Option<String> {
+fn ptx_lines(db: &dyn Db, compiled: &Compiled, line: (FileId, u32)) -> Option<String> {
+    let anchors = &compiled.wish.anchors;
+    let is_line = |frame: &Frame| anchors.find_line(db, frame.file, frame.line) == Some(line);
     let artifact = &compiled.artifact;
     let listing = Listing::ptx(&artifact.ptx, &artifact.line_map);
     let runs = listing.line_map.runs.iter();
-    let of_line =
-        runs.filter(|run| run.frames.iter().any(|frame| frame.file == file && frame.line == line));
+    let of_line = runs.filter(|run| run.frames.iter().any(is_line));
     let lines: Vec<&str> = listing.text.lines().collect();
     let became: Vec<&str> = of_line
         .flat_map(|run| lines.get(run.start as usize..run.end as usize).unwrap_or_default())

@@ -122,17 +122,18 @@ pub(crate) fn wish(state: &State, snapshot: &Snapshot, kernel: &Kernel, index: u
     let db = &snapshot.db;
     let label = kernel.specializations.get(index).map(|labelled| labelled.label.clone());
     let file = db::Db::file_of(db, kernel.at.file);
-    let lowered = file.map(|file| db::lowered(db, file, kernel.name.to_string(), index));
+    let lowered = file.map(|file| db::lowered(db, file, kernel.at.index, index));
+    let anchors = lowered.map(|lowered| lowered.anchors.clone()).unwrap_or_default();
     let ir = match lowered.map(|lowered| (&lowered.ir, lowered)) {
         Some((Some(ir), _)) => Ok(ir.clone()),
         Some((None, lowered)) => {
-            let errors = lowered.diagnostics.iter();
+            let errors = lowered.found.unplaced().iter();
             let error = errors.clone().find(|found| found.severity == Severity::Error);
             Err(error.map_or("the kernel has errors", |found| &found.message).to_owned())
         }
         None => Err("the file is gone".to_owned()),
     };
-    Wish { label: label.unwrap_or_default(), ir, options: state.compile_options() }
+    Wish { label: label.unwrap_or_default(), ir, anchors, options: state.compile_options() }
 }
 
 /// Tells the client what the compiler reports, until the session ends.

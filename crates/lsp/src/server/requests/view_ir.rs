@@ -10,6 +10,7 @@ use tile_worker::{Cancel, CompileOptions, ptxas};
 use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::compile::{Compiled, Compiler, KernelKey, Stage, Wish};
+use crate::db::anchored::Anchors;
 use crate::db::{self, Kernel, SourceFile};
 use crate::server::background::wish;
 use crate::server::blocking;
@@ -38,6 +39,8 @@ struct View {
     stale: bool,
     error: Option<String>,
     resources: Option<Resources>,
+    /// What the locations of the listing count from.
+    anchors: Arc<Anchors>,
 }
 
 impl View {
@@ -53,9 +56,12 @@ pub(crate) async fn view_ir(state: &Arc<State>, params: ViewIrParams) -> Result<
         blocking(state, move |state| state.read(|snapshot| target(state, snapshot, &asked))?);
     let target = target.await?;
     let view = view(state, &target, &params).await?;
-    let map = view.listing.line_map;
+    let (map, anchors) = (view.listing.line_map, view.anchors);
     let line_map =
-        blocking(state, move |state| Ok(state.read(|snapshot| line_map(snapshot, &map))?));
+        blocking(
+            state,
+            move |state| Ok(state.read(|snapshot| line_map(snapshot, &map, &anchors))?),
+        );
     Ok(ViewIrResult {
         kernel: target.key.kernel.to_string(),
         specialization: target.label,
@@ -111,9 +117,10 @@ async fn view(state: &Arc<State>, target: &Target, params: &ViewIrParams) -> Res
     let (good, error) = newest(compiler, target).await;
     let Some(good) = good else { return Ok(View { error, ..View::default() }) };
     let (stage, raw, stale) = (params.stage, params.raw, error.is_some());
+    let anchors = good.wish().anchors.clone();
     if stage == IrStage::Tile {
         let listing = blocking(state, move |_| tile_listing(good.wish(), raw)).await?;
-        return Ok(View { listing, stale, error, ..View::default() });
+        return Ok(View { listing, stale, error, anchors, ..View::default() });
     }
     let arch = good.options().arch.clone();
     let shown = blocking(state, move |state| {
@@ -126,7 +133,7 @@ async fn view(state: &Arc<State>, target: &Target, params: &ViewIrParams) -> Res
     Ok(match shown.await? {
         Ok((listing, resources)) => {
             let resources = resources.as_ref().map(|found| Resources::new(found, &arch));
-            View { listing, stale, error, resources }
+            View { listing, stale, error, resources, anchors }
         }
         Err(message) => View::nothing(message),
     })
@@ -219,14 +226,16 @@ fn tile_listing(wish: &Wish, raw: bool) -> Result<Listing> {
     Ok(Listing::ir(&function.to_string(), raw))
 }
 
-fn line_map(snapshot: &Snapshot, map: &LineMap) -> Vec<LineMapEntry> {
-    let mut uris = rustc_hash::FxHashMap::default();
+fn line_map(snapshot: &Snapshot, map: &LineMap, anchors: &Anchors) -> Vec<LineMapEntry> {
+    let mut places = rustc_hash::FxHashMap::default();
     let mut entries = Vec::new();
     for run in &map.runs {
         for Frame { file, line, .. } in &run.frames {
-            let uri = uris.entry(*file).or_insert_with(|| snapshot.uri(*file));
-            let Some(uri) = uri.clone() else { continue };
-            let source = SourceLine { uri, line: line.saturating_sub(1) };
+            let place = places.entry((*file, *line)).or_insert_with(|| {
+                let (file, line) = anchors.find_line(&snapshot.db, *file, *line)?;
+                Some(SourceLine { uri: snapshot.uri(file)?, line: line.saturating_sub(1) })
+            });
+            let Some(source) = place.clone() else { continue };
             entries.push(LineMapEntry { source, start: run.start, end: run.end });
         }
     }

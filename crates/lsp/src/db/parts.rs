@@ -1,0 +1,181 @@
+//! Answers that outlive edits elsewhere.
+//!
+//! A module changes with every keystroke, since it says where everything stands. What is asked of
+//! a function depends on less: on the heads of the items around it, and on the insides that were
+//! looked at. Queries depend on these through values that hold the module of the moment but equal
+//! one another as long as the part in question is the same. What they find is kept with places
+//! that count from the starts of items; see [`super::anchored`].
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use tile_compiler::hir::{Function, ItemKind, Module, Name, apart};
+use tile_compiler::project::{self, ItemRef, Sources};
+use tile_compiler::source::{FileId, TextRange};
+
+use super::{Analysis, Db, SourceFile, module};
+
+/// A module, equal to another one when the heads of its items are.
+#[derive(Debug, Clone)]
+pub(crate) struct Heads {
+    /// The module as it stands.
+    pub(crate) module: Arc<Module>,
+    /// The text as it stands.
+    pub(crate) text: Arc<str>,
+    /// Hashes of the heads' texts.
+    texts: Vec<u64>,
+}
+
+impl PartialEq for Heads {
+    fn eq(&self, other: &Heads) -> bool {
+        self.texts == other.texts && apart::same_heads(&self.module, &other.module)
+    }
+}
+
+/// The heads of the items of a file; `None` when there is no such file.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn heads(db: &dyn Db, file: SourceFile) -> Option<Heads> {
+    let text = file.text(db).as_ref()?.text().clone();
+    let module = module(db, file).clone();
+    let texts = module.items.iter().map(|item| match &item.kind {
+        ItemKind::Function(function) => {
+            let end = head_end(function).max(item.name_range.end);
+            hash(&text, TextRange { start: item.range.start, end })
+        }
+        ItemKind::Assign { .. } => hash(&text, item.range),
+        _ => 0,
+    });
+    let texts = texts.collect();
+    Some(Heads { module, text, texts })
+}
+
+/// Where the head of a function ends: after its last parameter, or the return annotation.
+fn head_end(function: &Function) -> u32 {
+    let parts = function.params.iter().flat_map(|param| [param.annotation, param.default]);
+    let exprs = parts.chain([function.returns]).flatten();
+    let ends = exprs.map(|expr| function.map.exprs[expr].end);
+    ends.chain(function.params.iter().map(|param| param.range.end)).max().unwrap_or_default()
+}
+
+/// What stands at `range`, and how far from the start of its line.
+fn hash(text: &str, range: TextRange) -> u64 {
+    let range = range.as_usize();
+    let before = text.get(..range.start).unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    before.rsplit(['\n', '\r']).next().map(str::len).hash(&mut hasher);
+    text.get(range).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// An item, equal to another one when what it holds inside is.
+#[derive(Debug, Clone)]
+struct Inside {
+    module: Arc<Module>,
+    index: u32,
+    text: u64,
+}
+
+impl PartialEq for Inside {
+    fn eq(&self, other: &Inside) -> bool {
+        let item = |inside: &Inside| inside.module.items.get(inside.index as usize).cloned();
+        self.text == other.text
+            && item(self).zip(item(other)).is_some_and(|(a, b)| apart::same_inside(&a, &b))
+    }
+}
+
+#[salsa::tracked(returns(ref))]
+fn inside(db: &dyn Db, file: SourceFile, index: u32) -> Option<Inside> {
+    let text = file.text(db).as_ref()?.text();
+    let module = module(db, file).clone();
+    let range = module.items.get(index as usize)?.range;
+    Some(Inside { module, index, text: hash(text, range) })
+}
+
+/// The jit functions of a file, as items, and whether they are kernels.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn jit_items(db: &dyn Db, file: SourceFile) -> Vec<(u32, bool)> {
+    let sources = Analysis(db);
+    let kernels = project::kernels(&sources, file.id(db));
+    let functions = project::jit_functions(&sources, file.id(db)).into_iter();
+    functions.map(|at| (at.index, kernels.contains(&at))).collect()
+}
+
+/// A module, equal to another one when its host code is: everything but the insides of its jit
+/// functions.
+#[derive(Debug, Clone)]
+struct HostCode {
+    module: Arc<Module>,
+    kernels: Vec<(u32, bool)>,
+}
+
+impl PartialEq for HostCode {
+    fn eq(&self, other: &HostCode) -> bool {
+        let is_kernel = |index| self.kernels.iter().any(|(kernel, _)| *kernel == index);
+        let indices = |code: &HostCode| code.kernels.iter().map(|(at, _)| *at).collect::<Vec<_>>();
+        indices(self) == indices(other) && apart::same_host(&self.module, &other.module, is_kernel)
+    }
+}
+
+#[salsa::tracked(returns(ref))]
+fn host_code(db: &dyn Db, file: SourceFile) -> Option<HostCode> {
+    file.text(db).as_ref()?;
+    Some(HostCode { module: module(db, file).clone(), kernels: jit_items(db, file).clone() })
+}
+
+/// The files as seen by whoever keeps what it finds: it depends on no more than what it looks at.
+/// Places that it finds must be kept as [`super::anchored::Anchored`].
+#[derive(Clone, Copy)]
+pub(crate) struct Observed<'db> {
+    db: &'db dyn Db,
+    host: bool,
+}
+
+impl<'db> Observed<'db> {
+    /// For what looks at kernels.
+    pub(crate) fn kernels(db: &'db dyn Db) -> Observed<'db> {
+        Observed { db, host: false }
+    }
+
+    /// For what looks at host code as well.
+    pub(crate) fn host(db: &'db dyn Db) -> Observed<'db> {
+        Observed { db, host: true }
+    }
+}
+
+impl Sources for Observed<'_> {
+    fn module(&self, file: FileId) -> Option<Arc<Module>> {
+        self.checkpoint();
+        let file = self.db.file_of(file)?;
+        if self.host {
+            return Some(host_code(self.db, file).as_ref()?.module.clone());
+        }
+        Some(heads(self.db, file).as_ref()?.module.clone())
+    }
+
+    fn look_inside(&self, at: ItemRef) {
+        if let Some(file) = self.db.file_of(at.file) {
+            inside(self.db, file, at.index);
+        }
+    }
+
+    fn text(&self, file: FileId) -> Option<Arc<str>> {
+        // What is read of it lies in the items that were looked at.
+        Some(heads(self.db, self.db.file_of(file)?).as_ref()?.text.clone())
+    }
+
+    fn path(&self, file: FileId) -> String {
+        Analysis(self.db).path(file)
+    }
+
+    fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
+        Analysis(self.db).import(from, level, path)
+    }
+
+    fn checkpoint(&self) {
+        Analysis(self.db).checkpoint();
+    }
+
+    fn importers(&self, file: FileId) -> Vec<FileId> {
+        Analysis(self.db).importers(file)
+    }
+}
