@@ -4,6 +4,7 @@
 //!
 //! | pass | what it does |
 //! |---|---|
+//! | [`scaled`] | spells out products of block-scaled operands |
 //! | [`precision`] | spells out products that the matrix units do not have |
 //! | [`coalesce`] | gives each memory access the layout that moves the most bytes per instruction |
 //! | [`product`] | picks the instruction of each matrix product, and its layouts |
@@ -23,6 +24,7 @@ pub mod precision;
 pub mod product;
 mod propagate;
 pub mod rebuild;
+pub mod scaled;
 
 use thiserror::Error;
 
@@ -70,6 +72,7 @@ pub struct GpuTarget {
 /// When a tile has no layout or an operation is not supported on the target.
 pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerError> {
     let mut expanded = func.function().clone();
+    scaled::expand(&mut expanded);
     precision::expand(&mut expanded, target);
     let func = verified("precision", &expanded)?;
     let anchors = coalesce::choose(&func)?;
