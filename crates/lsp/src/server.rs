@@ -224,14 +224,15 @@ impl LanguageServer for Server {
     async fn initialized(&self, _: InitializedParams) {
         self.register().await;
         self.ask_settings().await;
-        blocking(&self.state, |state| {
+        let found = blocking(&self.state, |state| {
             if let Some(compiler) = state.compiler() {
                 compiler.warm_up();
             }
-            Ok(())
-        })
-        .await
-        .unwrap_or_default();
+            Ok(state.find_local_arch())
+        });
+        if found.await.unwrap_or_default() {
+            self.configure(None).await;
+        }
     }
 
     async fn shutdown(&self) -> Result<()> {

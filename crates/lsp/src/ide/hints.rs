@@ -80,7 +80,14 @@ fn type_label(types: &BodyTypes, target: ExprId, value: ExprId) -> Option<String
             Some(Value::Tensor(_) | Value::BlockPtr(_) | Value::Descriptor(_))
         )
     })?;
-    types.type_text(shown).filter(|text| text != "?")
+    types.type_text(shown).filter(|text| text != "?" && !is_vague(text))
+}
+
+/// True when a dimension is unknown, which tells nobody anything: after an error, mostly.
+fn is_vague(text: &str) -> bool {
+    let inside = text.split_once('<').map_or(text, |(_, inside)| inside);
+    let dimensions = inside.rsplit_once(" x ").map_or("", |(dimensions, _)| dimensions);
+    dimensions.split(" x ").any(|dimension| dimension.contains('?'))
 }
 
 /// ` = 1024` after constexpr parameters, of the active specialization.

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tower_lsp::ls_types::{MessageType, Uri};
 
 use crate::compile::{Event, KernelKey, Stage, Wish};
-use crate::db::{self, Kernel};
+use crate::db::{self, Kernel, Lowered};
 use crate::server::diagnostics::{self, Published};
 use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
 use crate::server::state::{ReadError, Snapshot, State};
@@ -124,14 +124,15 @@ pub(crate) fn wish(state: &State, snapshot: &Snapshot, kernel: &Kernel, index: u
     let file = db::Db::file_of(db, kernel.at.file);
     let lowered = file.map(|file| db::lowered(db, file, kernel.at.index, index));
     let anchors = lowered.map(|lowered| lowered.anchors.clone()).unwrap_or_default();
-    let ir = match lowered.map(|lowered| (&lowered.ir, lowered)) {
-        Some((Some(ir), _)) => Ok(ir.clone()),
-        Some((None, lowered)) => {
+    let ir = match (db::syntax_error_in(db, kernel.at), lowered) {
+        (Some(error), _) => Err(error),
+        (None, Some(Lowered { ir: Some(ir), .. })) => Ok(ir.clone()),
+        (None, Some(lowered)) => {
             let errors = lowered.found.unplaced().iter();
             let error = errors.clone().find(|found| found.severity == Severity::Error);
             Err(error.map_or("the kernel has errors", |found| &found.message).to_owned())
         }
-        None => Err("the file is gone".to_owned()),
+        (None, None) => Err("the file is gone".to_owned()),
     };
     Wish { label: label.unwrap_or_default(), ir, anchors, options: state.compile_options() }
 }

@@ -4,6 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use tile_compiler::diagnostic::{Code, Diagnostic};
+use tile_compiler::source::{FileRange, TextRange};
 use tower_lsp::ls_types::{
     self as lsp, DocumentDiagnosticParams, DocumentDiagnosticReport,
     DocumentDiagnosticReportResult, FullDocumentDiagnosticReport,
@@ -18,10 +20,12 @@ use crate::server::to_proto;
 /// The findings in a file as the protocol has them.
 fn of_file(snapshot: &Snapshot, open: &OpenFile) -> Vec<lsp::Diagnostic> {
     let file = open.file;
-    ide::diagnostics::diagnostics(&snapshot.db, file, &open.exact)
-        .iter()
-        .map(|diagnostic| to_proto::diagnostic(snapshot, file, diagnostic))
-        .collect()
+    let mut found = ide::diagnostics::diagnostics(&snapshot.db, file, &open.exact);
+    if let Some(problem) = &open.problem {
+        let start = FileRange { file: open.id, range: TextRange::default() };
+        found.push(Diagnostic::new(Code::Unreadable, start, &**problem));
+    }
+    found.iter().map(|diagnostic| to_proto::diagnostic(snapshot, file, diagnostic)).collect()
 }
 
 /// Answers `textDocument/diagnostic`.

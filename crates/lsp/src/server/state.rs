@@ -25,7 +25,7 @@ use crate::db::{Database, Db, SourceFile, SourceText};
 use crate::document::{Document, Edit};
 use crate::encoding::Encoding;
 use crate::environment;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, MAX_FILE_BYTES};
 use crate::server::session::Session;
 use crate::server::settings::{self, Settings};
 
@@ -47,6 +47,7 @@ pub(crate) struct State {
     sources: Mutex<SettingSources>,
     configuration: RwLock<Arc<Configuration>>,
     compiler: OnceLock<Arc<Compiler>>,
+    local_arch: OnceLock<String>,
     runs: Mutex<Runs>,
     told: Mutex<FxHashSet<String>>,
     /// Wakes the loop that publishes diagnostics.
@@ -94,6 +95,8 @@ struct Open {
     document: Document,
     parse: Parse,
     path: PathBuf,
+    /// Why the text is not looked into.
+    problem: Option<Arc<str>>,
     /// What is known of its specializations; moved along by edits until it is found anew.
     exact: Arc<[Diagnostic]>,
 }
@@ -113,6 +116,8 @@ pub(crate) struct OpenFile {
     pub(crate) id: FileId,
     /// The editor's version of it.
     pub(crate) version: i32,
+    /// Why its text is not looked into; the database has an empty one then.
+    pub(crate) problem: Option<Arc<str>>,
     /// What is known of its specializations, perhaps from a moment ago.
     pub(crate) exact: Arc<[Diagnostic]>,
 }
@@ -159,6 +164,7 @@ impl State {
             sources: Mutex::default(),
             configuration: RwLock::new(Arc::new(Configuration::default())),
             compiler: OnceLock::new(),
+            local_arch: OnceLock::new(),
             runs: Mutex::default(),
             told: Mutex::default(),
             changed: tokio::sync::Notify::new(),
@@ -337,7 +343,8 @@ impl State {
         let (settings, wrong) = Settings::read(all);
         drop(sources);
         problems.extend(wrong);
-        let configuration = Configuration::new(settings, &folders, self.compiler());
+        let local_arch = self.local_arch.get().map(String::as_str);
+        let configuration = Configuration::new(settings, &folders, local_arch);
         lock(&self.host).db.configure(
             folders,
             configuration.site_packages.clone(),
@@ -348,6 +355,13 @@ impl State {
             Arc::new(configuration);
         self.mark_all_dirty();
         problems
+    }
+
+    /// Asks a worker for the architecture of the local device, which takes a while; true when that
+    /// is news.
+    pub(crate) fn find_local_arch(&self) -> bool {
+        let found = self.compiler().and_then(|compiler| environment::local_arch(compiler.pool()));
+        found.is_some_and(|arch| self.local_arch.set(arch).is_ok())
     }
 
     /// Chooses a kernel's specialization by its label.
@@ -369,8 +383,9 @@ impl State {
         let item = params.text_document;
         let path = path_of(&item.uri, &item.language_id);
         let document = Document::new(&item.text, item.version);
-        let parse = Parse::new(item.text);
-        let open = Open { document, parse, path, exact: Arc::default() };
+        let parse = Parse::new("");
+        let mut open = Open { document, parse, path, problem: None, exact: Arc::default() };
+        open.parse_anew();
         lock(&self.host).set(item.uri, open);
         self.changed.notify_one();
     }
@@ -434,17 +449,9 @@ impl Default for Configuration {
 const DEFAULT_ARCH: &str = "sm_90a";
 
 impl Configuration {
-    fn new(
-        settings: Settings,
-        folders: &[PathBuf],
-        compiler: Option<&Arc<Compiler>>,
-    ) -> Configuration {
+    fn new(settings: Settings, folders: &[PathBuf], local_arch: Option<&str>) -> Configuration {
         let site_packages = environment::site_packages(settings.python.as_deref(), folders);
-        let arch = settings
-            .arch
-            .clone()
-            .or_else(|| environment::local_arch(compiler?.pool()))
-            .unwrap_or_else(|| DEFAULT_ARCH.to_owned());
+        let arch = settings.arch.as_deref().or(local_arch).unwrap_or(DEFAULT_ARCH).to_owned();
         let ptxas = ptxas::find(settings.ptxas.as_deref(), site_packages.as_deref());
         let compile = CompileOptions { arch, ptxas, nvdisasm: None, keep: Keep::default() };
         Configuration { settings, site_packages, compile }
@@ -453,12 +460,17 @@ impl Configuration {
 
 impl Host {
     fn set(&mut self, uri: Uri, open: Open) {
-        let text = SourceText::parsed(open.parse.clone(), open.document.text.clone());
+        let rope = match open.problem {
+            Some(_) => Rope::new(),
+            None => open.document.text.clone(),
+        };
+        let text = SourceText::parsed(open.parse.clone(), rope);
         let file = self.db.set_open(&open.path, text);
         let known = OpenFile {
             file,
             id: file.id(&self.db),
             version: open.document.version,
+            problem: open.problem.clone(),
             exact: open.exact.clone(),
         };
         Arc::make_mut(&mut self.documents).by_uri.insert(uri.clone(), known);
@@ -470,23 +482,39 @@ impl Host {
 
 impl Open {
     fn apply(&mut self, changes: &[TextDocumentContentChangeEvent], encoding: Encoding) {
-        let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES;
+        let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES && self.problem.is_none();
         for change in changes {
             let edit = self.document.apply(change, encoding);
             self.move_exact(edit.as_ref());
-            if !incremental {
-                continue;
-            }
-            let text = self.document.text.to_string();
-            self.parse = match edit {
+            match edit.filter(|_| incremental && !self.is_too_large()) {
                 Some(edit) => {
                     let edit = syntax::Edit { old: edit.replaced, new_len: edit.inserted };
-                    self.parse.edit(&edit, text)
+                    self.parse = self.parse.edit(&edit, self.document.text.to_string());
                 }
-                None => Parse::new(text),
-            };
+                None if incremental => self.parse_anew(),
+                None => {}
+            }
         }
         if !incremental {
+            self.parse_anew();
+        }
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.document.text.len_bytes() as u64 > MAX_FILE_BYTES
+    }
+
+    /// Parses the whole text; one that is too large counts as empty.
+    fn parse_anew(&mut self) {
+        if self.is_too_large() {
+            let bytes = self.document.text.len_bytes();
+            let problem = format!(
+                "{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file"
+            );
+            self.problem = Some(problem.into());
+            self.parse = Parse::new("");
+        } else {
+            self.problem = None;
             self.parse = Parse::new(self.document.text.to_string());
         }
     }

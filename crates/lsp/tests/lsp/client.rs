@@ -93,6 +93,16 @@ impl Client {
         self.take(|message| message["method"] == method).await["params"].clone()
     }
 
+    /// Asserts that no notification of `method` came that nobody took, up to now.
+    pub async fn expect_no_more(&mut self, method: &str) {
+        // What was said before the answer to this lies before it.
+        let unknown = self.request("tile/unknown", Value::Null).await;
+        assert!(unknown.is_err(), "there is no such request");
+        let left: Vec<&Value> =
+            self.waiting.iter().filter(|message| message["method"] == method).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
     /// The first message that `wanted` accepts; others wait their turn. Requests of the server
     /// that nobody asked for are answered with `null`.
     pub async fn take(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {

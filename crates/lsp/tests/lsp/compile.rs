@@ -151,3 +151,72 @@ async fn a_missing_worker_is_told_once_and_survived() {
     assert!(view["error"].as_str().unwrap().contains("worker"), "{view}");
     client.stop().await;
 }
+
+/// Process ids of this process's children that are workers.
+fn workers() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
+    let children =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<String> = children
+        .flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let is_worker = |id: &String| {
+        let command = std::fs::read_to_string(format!("/proc/{id}/cmdline"));
+        command.is_ok_and(|command| command.ends_with("\0worker\0"))
+    };
+    children.into_iter().filter(is_worker).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_is_replaced_and_told_of_once() {
+    let Some(program) = tile() else { return };
+    // Tests run side by side in one process; this one's workers wait before they work.
+    let line = format!("sleep 0.4; exec {} worker", program.display());
+    let args = vec!["-c".to_owned(), line, "worker".to_owned()];
+    let worker = WorkerCommand { program: "/bin/sh".into(), args };
+    let options = Options { worker: Some(worker), cache: Cache::disabled(), ..Options::default() };
+    let mut client = Client::connect(options);
+    let capabilities = json!({ "experimental": { "tile": { "kernelStatus": true } } });
+    let settings = json!({ "arch": "sm_90a" });
+    client
+        .initialize(json!({ "capabilities": capabilities, "initializationOptions": settings }))
+        .await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    let status = client.notification("tile/kernelStatus").await;
+    assert_eq!(status["state"], "compiling");
+    let slow = |id: &String| {
+        let command = std::fs::read_to_string(format!("/proc/{id}/cmdline"));
+        command.is_ok_and(|command| command.starts_with("/bin/sh\0"))
+    };
+    let mine: Vec<String> = workers().into_iter().filter(slow).collect();
+    assert!(!mine.is_empty(), "a worker is at it");
+    for id in &mine {
+        std::process::Command::new("kill").args(["-9", id]).status().expect("kill runs");
+    }
+    let line = text.lines().position(|line| line.starts_with("def add_kernel")).unwrap();
+    let position = json!({ "line": line, "character": 6 });
+    let params = json!({ "textDocument": { "uri": uri }, "position": position });
+    let hover = client.request("textDocument/hover", params).await.unwrap();
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("add_kernel"), "{hover}");
+    let told = client.notification("window/showMessage").await;
+    assert!(told["message"].as_str().unwrap().contains("started again"), "{told}");
+    assert_eq!(ready(&mut client).await["kernel"], "add_kernel");
+    client.expect_no_more("window/showMessage").await;
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_typed_text_shows_the_older_ptx() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    let good = ptx(&mut client, &uri).await;
+    let line = text.lines().position(|line| line.contains("tl.store")).unwrap() as u32;
+    client.edit(&uri, 2, [line, 4, line, 4], "z = (x +\n    ").await;
+    let view = ptx(&mut client, &uri).await;
+    assert_eq!(view["stale"], true, "{}", view["error"]);
+    assert_eq!(view["text"], good["text"]);
+    client.stop().await;
+}

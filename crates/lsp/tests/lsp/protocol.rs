@@ -61,3 +61,32 @@ async fn edits_far_out_of_range_are_taken_at_the_end() {
     assert_eq!(client.diagnostics(URI, 4).await, "");
     client.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_that_are_too_large_get_one_clear_error() {
+    let mut client = Client::start(json!({})).await;
+    let text = "x = 1\n".repeat(10 << 20 >> 3) + "def f(:\n";
+    assert!(text.len() > 7 << 20);
+    client.open(URI, &text).await;
+    let found = client.diagnostics(URI, 1).await;
+    assert!(found.starts_with("0:0-0:0 1 syntax/unreadable: "), "{found}");
+    assert!(found.contains("limit of 4 MiB"), "{found}");
+    assert_eq!(found.lines().count(), 1);
+    client.edit(URI, 2, [0, 0, 0, 1], "y").await;
+    assert_eq!(client.diagnostics(URI, 2).await, found, "the size is the same");
+    client.edit(URI, 3, [0, 0, 4_000_000, 0], "x = (\n").await;
+    assert!(client.diagnostics(URI, 3).await.contains("syntax/error"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_edits_in_a_row_are_answered_for() {
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, "x = 1\n").await;
+    for version in 2..10_002 {
+        let text = if version % 2 == 0 { "(" } else { "" };
+        client.edit(URI, version, [0, 0, 0, u32::from(version % 2 == 1)], text).await;
+    }
+    assert_eq!(client.diagnostics(URI, 10_001).await, "");
+    client.stop().await;
+}
