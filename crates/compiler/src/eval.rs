@@ -134,6 +134,20 @@ struct Frame {
     inlined_at: Option<ir::Loc>,
     /// Defaults of parameters may name any global.
     in_default: bool,
+    /// A branch that may be taken at compile time has returned: the rest may be dead.
+    remainder: Remainder,
+}
+
+/// What is known of code after a branch that returned under an undecided condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Remainder {
+    /// It runs.
+    #[default]
+    Live,
+    /// It may be dead.
+    MayBeDead,
+    /// It may be dead, and holds only for some types of the arguments.
+    Refined,
 }
 
 /// The reason why a value is not known at compile time.
@@ -184,6 +198,9 @@ struct Evaluator<'a> {
     quiet: u32,
     /// Inside a branch that may be dead at compile time.
     speculative: u32,
+    /// Inside a branch that is taken only for some types of the arguments, which inference does
+    /// not know: there the types that it sees prove nothing.
+    refined: u32,
     failed: bool,
     kernel: Name,
     label: Option<String>,
@@ -221,6 +238,7 @@ impl<'a> Evaluator<'a> {
             steps: 0,
             quiet: 0,
             speculative: 0,
+            refined: 0,
             failed: false,
             kernel: Name::from(""),
             label: None,

@@ -22,6 +22,7 @@ mod usage;
 pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use flags::{Flags, parse_type, parse_value};
 pub use tuning::{Config, Tuning, tuning};
+pub(crate) use usage::constant_parameters;
 
 /// A version of Triton whose rules apply.
 #[derive(

@@ -113,10 +113,6 @@ impl Evaluator<'_> {
                 let member = project::resolve_member(self.project, &resolution, attr);
                 self.resolved(&member).map_or(Value::Unknown, |global| global.value)
             }
-            ModuleRef::Other(path) => {
-                let nested = format!("{path}.{attr}");
-                Value::Module(ModuleRef::Other(Arc::from(nested)))
-            }
         }
     }
 
@@ -468,8 +464,10 @@ impl Evaluator<'_> {
                 }
             }
         }
+        // Before Triton 3.9 a scalar has as many axes as it is asked for.
         if let Some(rank) = tensor.shape.rank()
             && kept > rank
+            && (rank > 0 || self.is_3_9())
         {
             let text = super::report::extents(&tensor.shape);
             let message = format!("{kept} axes are indexed, but the tile has shape {text}");

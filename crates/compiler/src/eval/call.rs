@@ -276,6 +276,10 @@ impl Evaluator<'_> {
         if matches!(&**name, "_builder" | "_semantic" | "_generator") {
             return Ok(());
         }
+        // Triton reads only the positional arguments of Python's own `range`.
+        if call.builtin.rule == crate::builtins::Rule::PythonRange {
+            return Ok(());
+        }
         match call.index(name) {
             Some(index) if call.parameters[index].kind != ParameterKind::VarArgs => {
                 if call.values[index].is_some() {

@@ -4,9 +4,9 @@ use super::display::type_text;
 use super::join::{Relation, leaves, rebuild, relate};
 use super::stmt::{Flow, Outcome, Rest, contains_return};
 use super::value::{Const, Tensor, Value};
-use super::{Evaluator, Local, Locals, Mode, Source};
+use super::{Evaluator, Local, Locals, Mode, Remainder, Source};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{ExprId, Name, StmtId};
+use crate::hir::{Expr, ExprId, Name, StmtId};
 use crate::ir::{self, Attrs, Opcode};
 use crate::source::FileRange;
 
@@ -109,13 +109,26 @@ impl Evaluator<'_> {
                 }
                 self.branch(source, Some(&bit), body, orelse, source.at(test))
             }
-            Test::Open => {
-                self.speculative += 1;
-                let outcome = self.branch(source, None, body, orelse, source.at(test));
-                self.speculative -= 1;
-                outcome
-            }
+            Test::Open => self.speculating(source, test, |this| {
+                this.branch(source, None, body, orelse, source.at(test))
+            }),
         }
+    }
+
+    /// Evaluates what depends on a condition that is not decided yet.
+    fn speculating<T>(
+        &mut self,
+        source: Source<'_>,
+        test: ExprId,
+        evaluate: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let refined = u32::from(asks_about_types(source, test));
+        self.speculative += 1;
+        self.refined += refined;
+        let result = evaluate(self);
+        self.speculative -= 1;
+        self.refined -= refined;
+        result
     }
 
     /// Both branches, whose assignments merge. Without a bit it is not known when the condition
@@ -139,8 +152,8 @@ impl Evaluator<'_> {
         let else_locals = std::mem::replace(&mut self.frame_mut().locals, before.clone());
         match (then_flow, else_flow) {
             (Flow::Returned, Flow::Returned) => return Outcome::Returned,
-            (Flow::Returned, Flow::Falls) => self.frame_mut().locals = else_locals,
-            (Flow::Falls, Flow::Returned) => self.frame_mut().locals = then_locals,
+            (Flow::Returned, Flow::Falls) => self.fall_through(else_locals, bit.is_none()),
+            (Flow::Falls, Flow::Returned) => self.fall_through(then_locals, bit.is_none()),
             (Flow::Falls, Flow::Falls) => match bit {
                 Some(bit) => {
                     let merged = self.merge_locals(&before, &then_locals, &else_locals, at);
@@ -150,6 +163,17 @@ impl Evaluator<'_> {
             },
         }
         Outcome::Next
+    }
+
+    /// Goes on after an `if` of which the other branch returned.
+    fn fall_through(&mut self, locals: Locals, undecided: bool) {
+        let refined = self.refined > 0;
+        let frame = self.frame_mut();
+        frame.locals = locals;
+        if undecided {
+            let remainder = if refined { Remainder::Refined } else { Remainder::MayBeDead };
+            frame.remainder = frame.remainder.max(remainder);
+        }
     }
 
     /// The variables whose value depends on the branch taken, with both values.
@@ -387,13 +411,11 @@ impl Evaluator<'_> {
         match self.test(&value, source.at(condition)) {
             Test::Known(true) => self.expr(source, on_true),
             Test::Known(false) => self.expr(source, on_false),
-            Test::Open => {
-                self.speculative += 1;
-                let then = self.expr(source, on_true);
-                let other = self.expr(source, on_false);
-                self.speculative -= 1;
-                self.join(&then, &other)
-            }
+            Test::Open => self.speculating(source, condition, |this| {
+                let then = this.expr(source, on_true);
+                let other = this.expr(source, on_false);
+                this.join(&then, &other)
+            }),
             Test::Runtime(bit) => self.runtime_ternary(source, at, &bit, on_true, on_false),
         }
     }
@@ -450,5 +472,28 @@ fn unchanged(before: &Local, after: &Local) -> bool {
         (Value::Descriptor(a), Value::Descriptor(b)) => std::sync::Arc::ptr_eq(a, b),
         (Value::Object(a), Value::Object(b)) => std::sync::Arc::ptr_eq(a, b),
         _ => relate(&before.value, &after.value) != Relation::Different,
+    }
+}
+
+/// True for a condition on more than plain values: it reads an attribute such as `x.dtype`, or
+/// calls something.
+fn asks_about_types(source: Source<'_>, test: ExprId) -> bool {
+    let asks = |id: &ExprId| asks_about_types(source, *id);
+    match &source.body.exprs[test] {
+        Expr::Attribute { .. } => true,
+        Expr::Call { callee, args } => match &source.body.exprs[*callee] {
+            Expr::Attribute { attr: name, .. } | Expr::Name(name) if &**name == "constexpr" => {
+                args.iter().any(|arg| asks(&arg.value))
+            }
+            _ => true,
+        },
+        Expr::Unary { operand, .. } => asks(operand),
+        Expr::Binary { lhs, rhs, .. } => asks(lhs) || asks(rhs),
+        Expr::Bool { values, .. } => values.iter().any(asks),
+        Expr::Compare { first, rest } => {
+            asks(first) || rest.iter().any(|(_, operand)| asks(operand))
+        }
+        Expr::Subscript { value, .. } => asks(value),
+        _ => false,
     }
 }

@@ -14,7 +14,9 @@ use crate::hir::{Expr, Literal, Name};
 use crate::ir::{self, Opcode};
 use crate::project::{self, ItemRef, Sources};
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion};
+use crate::specialization::{
+    ArgSpec, ConstArg, Specialization, TritonVersion, constant_parameters,
+};
 
 /// What inference found in one file.
 #[derive(Debug, Clone, Default)]
@@ -97,8 +99,14 @@ pub(super) fn infer_function(
     let range = project::item(sources, at)?.name_range;
     let mut evaluator = Evaluator::new(sources, version);
     evaluator.kernel = function.function.name.clone();
-    let locals = evaluator.symbolic_arguments(&function, entry);
+    let locals = evaluator.symbolic_arguments(at, &function, entry);
     evaluator.run_kernel(&function, locals);
+    if evaluator.has_alternatives(at) {
+        // One of several definitions, each for its own version of Triton.
+        evaluator.diagnostics.retain(|found| {
+            !matches!(found.code, Code::UnknownBuiltin | Code::UnknownKeyword | Code::NoAttribute)
+        });
+    }
     let name = function.function.name.clone();
     let mut types = std::mem::take(&mut evaluator.types);
     types.set_origins(std::mem::take(&mut evaluator.origins));
@@ -174,14 +182,18 @@ impl Evaluator<'_> {
 
     /// Arguments of which nothing but the annotations is known. Those of a kernel that is launched
     /// are scalars; helpers may get tiles too.
-    fn symbolic_arguments(&mut self, function: &FunctionRef, entry: bool) -> Locals {
+    fn symbolic_arguments(&mut self, item: ItemRef, function: &FunctionRef, entry: bool) -> Locals {
         let mut locals = Locals::default();
         let body = function.function.clone();
-        for param in &function.function.params {
+        // A helper may be passed a tensor in spite of the annotation.
+        let constants = if entry { Vec::new() } else { constant_parameters(self.project, item) };
+        for (index, param) in function.function.params.iter().enumerate() {
             let at = FileRange { file: function.file, range: param.range };
             let annotation = param.annotation.map(|id| (id, &body));
             let constexpr = annotation.is_some_and(|(id, body)| is_constexpr_text(body, id));
-            let value = if constexpr {
+            let value = if constexpr && constants.get(index) == Some(&false) {
+                Value::Unknown
+            } else if constexpr {
                 Value::Const(Const::Symbol(Sym::atom(param.name.clone())))
             } else {
                 let hinted =

@@ -235,8 +235,15 @@ impl Evaluator<'_> {
             }
             Resolution::External(path) => plain(external(path)),
             Resolution::File(file) => plain(Value::Module(ModuleRef::File(*file))),
-            Resolution::Jit(at) if !self.exact && self.has_alternatives(*at) => {
+            Resolution::Jit(at) | Resolution::Function(at)
+                if !self.exact && self.has_alternatives(*at) =>
+            {
                 plain(self.alternatives(*at))
+            }
+            Resolution::Function(at) if self.has_alternatives(*at) => {
+                let jit = self.jit_alternative(*at);
+                let role = if jit.is_some() { Role::Jit } else { Role::Host };
+                self.function_global(jit.unwrap_or(*at), role)
             }
             Resolution::Jit(at) => self.function_global(*at, Role::Jit),
             Resolution::ConstexprFunction(at) => self.function_global(*at, Role::Constexpr),
@@ -253,28 +260,36 @@ impl Evaluator<'_> {
 
     /// True when something else is bound to the same name in the same place, as under `if` and
     /// `else`: which one counts is known at run time only.
-    fn has_alternatives(&self, at: ItemRef) -> bool {
-        let Some(module) = self.project.module(at.file) else { return false };
-        let Some(item) = module.items.get(at.index as usize) else { return false };
-        let same = module.items_named(&item.name).filter(|&index| {
-            module.items.get(index as usize).is_some_and(|other| other.scope == item.scope)
-        });
-        same.count() > 1
+    pub(super) fn has_alternatives(&self, at: ItemRef) -> bool {
+        self.bound_alike(at).len() > 1
     }
 
-    /// Everything that is bound to the name of `at`.
-    fn alternatives(&mut self, at: ItemRef) -> Value {
-        let Some(module) = self.project.module(at.file) else { return Value::Unknown };
-        let Some(item) = module.items.get(at.index as usize) else { return Value::Unknown };
-        let same: Vec<u32> = module
+    /// The jit function among what is bound to the name of `at`: where Triton is not installed,
+    /// projects put a function in its place that raises.
+    fn jit_alternative(&self, at: ItemRef) -> Option<ItemRef> {
+        self.bound_alike(at)
+            .into_iter()
+            .rev()
+            .find(|other| matches!(project::resolve_item(self.project, *other), Resolution::Jit(_)))
+    }
+
+    /// Everything that is bound to the name of `at`, in its scope.
+    fn bound_alike(&self, at: ItemRef) -> Vec<ItemRef> {
+        let Some(module) = self.project.module(at.file) else { return Vec::new() };
+        let Some(item) = module.items.get(at.index as usize) else { return Vec::new() };
+        module
             .items_named(&item.name)
             .filter(|&index| {
                 module.items.get(index as usize).is_some_and(|other| other.scope == item.scope)
             })
-            .collect();
+            .map(|index| ItemRef { file: at.file, index })
+            .collect()
+    }
+
+    /// The values that the name of `at` may have.
+    fn alternatives(&mut self, at: ItemRef) -> Value {
         let mut values = Vec::new();
-        for index in same {
-            let other = ItemRef { file: at.file, index };
+        for other in self.bound_alike(at) {
             values.push(match project::resolve_item(self.project, other) {
                 Resolution::Jit(function) => {
                     let found = function_ref(self.project, function, Role::Jit);
@@ -337,16 +352,13 @@ fn triton_path(path: &str) -> String {
     if path.is_empty() { TRITON.to_owned() } else { format!("{TRITON}.{path}") }
 }
 
-/// A module or member outside of what can be read; of those only Python's `math` is known.
+/// A module or member outside of what can be read: anything, unless it is of Python's `math`.
 fn external(path: &[Name]) -> Value {
     let is_math = path.first().is_some_and(|first| &**first == PYTHON_MATH);
     match path {
         [_] if is_math => Value::Module(ModuleRef::Known(Arc::from(PYTHON_MATH))),
         [_, name] if is_math => known_member(PYTHON_MATH, name).unwrap_or(Value::Unknown),
-        _ => {
-            let dotted: Vec<&str> = path.iter().map(|part| &**part).collect();
-            Value::Module(ModuleRef::Other(Arc::from(dotted.join("."))))
-        }
+        _ => Value::Unknown,
     }
 }
 
@@ -454,6 +466,7 @@ impl Frame {
             call: FileRange::default(),
             inlined_at: None,
             in_default: false,
+            remainder: super::Remainder::Live,
         }
     }
 

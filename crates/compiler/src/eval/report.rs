@@ -2,7 +2,7 @@
 
 use super::display::{shape_text, type_text};
 use super::value::{Origin, Shape, Value};
-use super::{Evaluator, OriginKind, Stop};
+use super::{Evaluator, OriginKind, Remainder, Stop};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::source::{FileRange, TextRange};
 
@@ -14,7 +14,7 @@ impl Evaluator<'_> {
     /// helper the primary place becomes the outermost call.
     pub(super) fn emit_diagnostic(&mut self, mut diagnostic: Diagnostic) -> Stop {
         let is_error = diagnostic.severity == Severity::Error;
-        if self.quiet > 0 {
+        if self.quiet > 0 || self.proves_nothing(diagnostic.code) {
             return Stop::Reported;
         }
         let inner = diagnostic.primary;
@@ -41,6 +41,18 @@ impl Evaluator<'_> {
             self.diagnostics.push(diagnostic);
         }
         Stop::Reported
+    }
+
+    /// True for a finding about types where only some types get to.
+    fn proves_nothing(&self, code: Code) -> bool {
+        let refined = self.refined > 0
+            || self.frames.iter().any(|frame| frame.remainder == Remainder::Refined);
+        refined && !self.exact && !code.name().starts_with("name/")
+    }
+
+    /// True where code may be dead at compile time.
+    pub(super) fn may_be_dead(&self) -> bool {
+        self.speculative > 0 || self.frames.iter().any(|frame| frame.remainder != Remainder::Live)
     }
 
     /// Reports an error without extras.

@@ -135,6 +135,8 @@ impl Evaluator<'_> {
                 Outcome::Next
             }
             Stmt::Pass | Stmt::Error => Outcome::Next,
+            // The usual end of a chain of `if` on compile-time values, which no kernel reaches.
+            Stmt::Unsupported("Raise") if self.may_be_dead() && !self.exact => Outcome::Returned,
             Stmt::Unsupported(node) => {
                 self.unsupported(node, super::expr::alternative(node), at);
                 Outcome::Next
@@ -344,7 +346,10 @@ impl Evaluator<'_> {
         value: Option<ExprId>,
     ) {
         let constexpr = self.is_constexpr_annotation(source, annotation);
-        let Some(value) = value else { return };
+        let Some(value) = value else {
+            self.declared(source, target);
+            return;
+        };
         if !constexpr || self.frame().mode == Mode::Python {
             let value = self.expr(source, value);
             self.assign(source, target, value);
@@ -352,7 +357,9 @@ impl Evaluator<'_> {
         }
         let result = self.expr(source, value);
         let Expr::Name(name) = &source.body.exprs[target] else { return };
-        if let Some(earlier) = self.frame().locals.get(name) {
+        if let Some(earlier) = self.frame().locals.get(name)
+            && (self.exact || !self.may_be_dead())
+        {
             let earlier = FileRange { file: source.file, range: earlier.at };
             let message =
                 format!("`{name}` is already defined; a `tl.constexpr` cannot be assigned again");
@@ -365,6 +372,16 @@ impl Evaluator<'_> {
         if self.frames.len() == 1 && self.quiet == 0 {
             self.types.record(target, &result);
         }
+    }
+
+    /// `x: annotation` without a value, which before Triton 3.9 binds `None`.
+    fn declared(&mut self, source: Source<'_>, target: ExprId) {
+        let Expr::Name(name) = &source.body.exprs[target] else { return };
+        if self.is_3_9() {
+            return;
+        }
+        let value = if self.exact { Value::NONE } else { Value::Unknown };
+        self.bind(name, value, source.map.exprs[target]);
     }
 
     /// True for `tl.constexpr`, also as a string.

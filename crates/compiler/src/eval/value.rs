@@ -166,8 +166,6 @@ pub enum ModuleRef {
     Known(Arc<str>),
     /// A module of the workspace.
     File(FileId),
-    /// A package or module that is not followed, by its dotted path.
-    Other(Arc<str>),
 }
 
 /// A pointer to a block of an n-dimensional array in memory.

@@ -59,6 +59,15 @@ pub(super) fn uses(sources: &dyn Sources, at: ItemRef) -> Vec<Use> {
     finder.uses(at)
 }
 
+/// Which parameters of a jit function certainly are compile-time values, in order: those that are
+/// extents, bounds of unrolled loops, conditions, dtypes or functions.
+pub(crate) fn constant_parameters(sources: &dyn Sources, at: ItemRef) -> Vec<bool> {
+    let certain = |used: &Use| {
+        used.extent || used.unrolled || used.condition || used.text || used.dtype || used.called
+    };
+    uses(sources, at).iter().map(certain).collect()
+}
+
 /// True when the function multiplies matrices.
 pub(super) fn has_dot(body: &Body) -> bool {
     body.exprs.values().any(|expr| match expr {

@@ -16,7 +16,7 @@ impl Evaluator<'_> {
             Value::Const(Const::Bool(true)) => Ok(Value::NONE),
             Value::Const(Const::Bool(false)) => {
                 // In a branch that may be dead the assertion may never be reached.
-                if self.speculative > 0 {
+                if self.may_be_dead() {
                     return Ok(Value::NONE);
                 }
                 let text = match call.given("msg") {
