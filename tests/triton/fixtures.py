@@ -42,7 +42,7 @@ class Fixture:
 
     def __post_init__(self):
         self.versions = [word for word in self.info.split() if word in VERSIONS] or list(VERSIONS)
-        self.ours = "ours" in self.info.split()
+        self.ours = not {"ours", "open"}.isdisjoint(self.info.split())
         self.arguments = dict(ARGUMENTS)
         for word in self.info.split():
             name, equals, value = word.partition("=")
