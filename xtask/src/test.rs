@@ -141,10 +141,12 @@ fn extension(sh: &Shell) -> Result<Counts> {
 fn run_examples(sh: &Shell, tile: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
     for file in examples(sh)? {
-        for command in [
-            cmd!(sh, "{tile} check --deny warning {file}"),
-            cmd!(sh, "{tile} run --device cpu --sanitize {file}"),
-        ] {
+        let mut commands = vec![cmd!(sh, "{tile} check --deny warning {file}")];
+        // A file of functions for other kernels has nothing to run.
+        if sh.read_file(&file)?.contains("# tile:") {
+            commands.push(cmd!(sh, "{tile} run --device cpu --sanitize {file}"));
+        }
+        for command in commands {
             let ok = command.ignore_stdout().run().is_ok();
             counts.failed += usize::from(!ok);
             counts.passed += usize::from(ok);

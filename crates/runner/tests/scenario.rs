@@ -344,6 +344,40 @@ fn functions_along_axes() {
 }
 
 #[test]
+fn tensors_are_made_of_lists() {
+    check(
+        "a = tensor([[1, 2, 3], [4, 5, 6]])
+         b = tensor([1, 2.5])
+         c = tensor([1, 2], dtype=i8)
+         d = tensor([True, False])
+         e = tensor(3)",
+        expect![[r#"
+            a = i64 [2, 3] [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+            b = fp32 [2] [1.0, 2.5]
+            c = i8 [2] [1.0, 2.0]
+            d = i1 [2] [1.0, 0.0]
+            e = i64 [] [3.0]
+        "#]],
+    );
+}
+
+#[test]
+fn an_address_stays_where_it_is() {
+    let (outcome, ..) = run_with(
+        "x, out = randn(64), empty(64)
+before = out.data_ptr()
+copy_kernel[4](x, out, 64)
+assert out.data_ptr() == before and before % 16 == 0
+assert out[4:].data_ptr() == before + 16
+assert x.data_ptr() != before",
+        false,
+    );
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outcome.asserts.len(), 3);
+    assert!(outcome.asserts.iter().all(|assert| assert.ok));
+}
+
+#[test]
 fn random_numbers_are_those_of_the_documentation() {
     check(
         "a = rand(3)
@@ -368,6 +402,16 @@ fn mistakes_are_explained_where_they_are() {
     check_error(
         "x = ones(3) + ones(4)",
         expect![[r#""ones(3) + ones(4)": shapes (3,) and (4,) do not broadcast"#]],
+    );
+    check_error(
+        "x = tensor([[1, 2], [3]])",
+        expect![[r#""tensor([[1, 2], [3]])": the lists in a tensor have one length"#]],
+    );
+    check_error(
+        "x = (ones(3) + 1).data_ptr()",
+        expect![[
+            r#""(ones(3) + 1).data_ptr()": a computed tensor has no address; `.clone()` puts it in memory"#
+        ]],
     );
     check_error(
         "x = n + 1",

@@ -214,7 +214,10 @@ impl Opened {
         if wanted.is_empty() {
             return Err(CommandError::usage(match name {
                 Some(name) => no_such_kernel(name, &self.kernel_names()),
-                None => "the file has no kernels: they are functions marked @triton.jit".to_owned(),
+                None => {
+                    "the file has no kernels: functions marked @triton.jit that return no value"
+                        .to_owned()
+                }
             }));
         }
         let mut selected = Vec::new();

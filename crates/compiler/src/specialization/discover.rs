@@ -39,6 +39,7 @@ pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specia
     if found.is_empty() {
         binder.specialize(Origin::Guess, None, &mut found);
     }
+    follow_scenario(&mut found);
     if !flags.is_empty() {
         found.iter_mut().for_each(|spec| overlay(spec, flags));
     }
@@ -47,6 +48,29 @@ pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specia
     found.retain(|spec| seen.insert(spec.to_string()));
     found.truncate(MAX_SPECIALIZATIONS);
     found
+}
+
+/// Gives arguments that a launch does not show what the first scenario gives them: element types
+/// of pointers, and constants. Its author has said there what the kernel is for.
+fn follow_scenario(found: &mut [Specialization]) {
+    let Some(scenario) = found.iter().find(|spec| spec.origin == Origin::Scenario) else { return };
+    let shown = scenario.clone();
+    for spec in found.iter_mut() {
+        for name in &spec.assumed {
+            let (Some(arg), Some(known)) = (spec.args.get_mut(name), shown.args.get(name)) else {
+                continue;
+            };
+            let constants = [&*arg, known].iter().all(|arg| matches!(arg, ArgSpec::Constexpr(_)));
+            let pointers = is_pointer(arg) && is_pointer(known);
+            if (constants || pointers) && !shown.assumed.contains(name) {
+                *arg = known.clone();
+            }
+        }
+    }
+}
+
+fn is_pointer(arg: &ArgSpec) -> bool {
+    matches!(arg, ArgSpec::Runtime { signature, .. } if signature.starts_with('*'))
 }
 
 /// Puts the arguments of `flags` in place of what was found.

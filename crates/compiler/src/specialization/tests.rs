@@ -70,10 +70,10 @@ def run(x, y):
     check(
         &text,
         expect![[r#"
-        add (scenario): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1024 num_warps=8 num_stages=3
-        add (scenario): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=1 BLOCK=16 num_warps=4 num_stages=3
-        add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=256 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr
-    "#]],
+            add (scenario): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1024 num_warps=8 num_stages=3
+            add (scenario): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=1 BLOCK=16 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp16:16 n=i32 BLOCK=256 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr
+        "#]],
     );
 }
 

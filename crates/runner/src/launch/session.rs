@@ -56,6 +56,8 @@ pub struct Session<'a> {
     loaded: FxHashMap<(String, String), Loaded>,
     /// Storages that the device holds as they are on the host.
     resident: FxHashSet<StorageId>,
+    /// Storages that kernels may reach by an address that the scenario asked for.
+    exposed: FxHashSet<StorageId>,
     records: Vec<LaunchRecord>,
 }
 
@@ -80,6 +82,7 @@ impl<'a> Session<'a> {
             options,
             loaded: FxHashMap::default(),
             resident: FxHashSet::default(),
+            exposed: FxHashSet::default(),
             records: Vec::new(),
         }
     }
@@ -119,10 +122,10 @@ impl<'a> Session<'a> {
         Ok(loaded)
     }
 
-    fn upload(&mut self, store: &Store, tensors: &[(usize, Tensor)]) -> Result<(), LaunchFailure> {
-        for (_, tensor) in tensors {
-            if self.resident.insert(tensor.storage) {
-                self.device.upload(tensor.storage, store.get(tensor.storage))?;
+    fn upload(&mut self, store: &Store, storages: &[StorageId]) -> Result<(), LaunchFailure> {
+        for &id in storages {
+            if self.resident.insert(id) {
+                self.device.upload(id, store.get(id))?;
             }
         }
         Ok(())
@@ -138,6 +141,19 @@ impl<'a> Session<'a> {
     }
 }
 
+impl Session<'_> {
+    /// What a launch may write: through its arguments, or through addresses it was told.
+    fn written_storages(&self, tensors: &[(usize, Tensor)], uses: &[ParamUse]) -> Vec<StorageId> {
+        let written =
+            tensors.iter().filter(|(index, _)| uses.get(*index).is_some_and(|u| u.written));
+        let written = written.map(|(_, tensor)| tensor.storage);
+        let mut written: Vec<StorageId> = written.chain(self.exposed.iter().copied()).collect();
+        written.sort_unstable();
+        written.dedup();
+        written
+    }
+}
+
 impl Launcher for Session<'_> {
     fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure> {
         self.compiler.kernel(name)
@@ -145,8 +161,8 @@ impl Launcher for Session<'_> {
 
     fn launch(&mut self, store: &mut Store, launch: &BoundLaunch) -> Result<(), LaunchFailure> {
         // Storages must be on the device before their addresses are known.
-        let named: Vec<(usize, Tensor)> =
-            launch.args.iter().flat_map(|arg| tensors_of(&arg.value)).collect();
+        let named = launch.args.iter().flat_map(|arg| storages_of(&arg.value));
+        let named: Vec<StorageId> = named.chain(self.exposed.iter().copied()).collect();
         self.upload(store, &named)?;
         let address = |id: StorageId| self.device.address(id);
         let specialization = specialize(launch, &address)?;
@@ -154,7 +170,7 @@ impl Launcher for Session<'_> {
         let tensors = tensors(launch, &specialization);
         let loaded = self.load(&launch.kernel, &specialization)?;
         check_args(&launch.kernel, &loaded.params, &args)?;
-        let written = written_storages(&tensors, &loaded.uses);
+        let written = self.written_storages(&tensors, &loaded.uses);
         let options = LaunchOptions {
             sanitize: self.options.sanitize,
             trace: false,
@@ -194,6 +210,12 @@ impl Launcher for Session<'_> {
         });
         Ok(())
     }
+
+    fn address(&mut self, store: &Store, id: StorageId) -> Result<u64, LaunchFailure> {
+        self.upload(store, &[id])?;
+        self.exposed.insert(id);
+        Ok(self.device.address(id))
+    }
 }
 
 /// The bits of arguments that were found to fit.
@@ -202,10 +224,10 @@ fn bits(loaded: &Loaded, args: &[Arg]) -> Vec<u64> {
     typed.map(|(&arg, (_, elem))| argument_bits(arg, *elem).unwrap_or_default()).collect()
 }
 
-fn tensors_of(value: &crate::scenario::Value) -> Vec<(usize, Tensor)> {
+fn storages_of(value: &crate::scenario::Value) -> Vec<StorageId> {
     match value {
-        crate::scenario::Value::Tensor(tensor) => vec![(0, tensor.clone())],
-        crate::scenario::Value::Tuple(items) => items.iter().flat_map(tensors_of).collect(),
+        crate::scenario::Value::Tensor(tensor) => vec![tensor.storage],
+        crate::scenario::Value::Tuple(items) => items.iter().flat_map(storages_of).collect(),
         _ => Vec::new(),
     }
 }
@@ -236,14 +258,6 @@ fn check_args(
         }
     }
     Ok(())
-}
-
-fn written_storages(tensors: &[(usize, Tensor)], uses: &[ParamUse]) -> Vec<StorageId> {
-    let written = tensors.iter().filter(|(index, _)| uses.get(*index).is_some_and(|u| u.written));
-    let mut written: Vec<StorageId> = written.map(|(_, tensor)| tensor.storage).collect();
-    written.sort_unstable();
-    written.dedup();
-    written
 }
 
 fn argument_bytes(tensors: &[(usize, Tensor)], uses: &[ParamUse]) -> u64 {

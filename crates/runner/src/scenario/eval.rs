@@ -16,7 +16,7 @@ use super::dtype::DType;
 use super::error::{Eval, Fault, ScenarioError, fault};
 use super::functions;
 use super::operators::{self, Operand};
-use super::tensor::{Array, Comparison, Data, Layout, Store, Tensor, Value};
+use super::tensor::{Array, Comparison, Data, Layout, StorageId, Store, Tensor, Value};
 use super::views::{self, Index};
 
 /// A kernel as launches see it.
@@ -103,6 +103,13 @@ pub trait Launcher {
     /// # Errors
     /// When it does not compile or run.
     fn launch(&mut self, store: &mut Store, launch: &BoundLaunch) -> Result<(), LaunchFailure>;
+
+    /// Address of a storage's first byte on the device, where it stays. Later launches may read
+    /// and write it through this address.
+    ///
+    /// # Errors
+    /// When the device has no memory for it.
+    fn address(&mut self, store: &Store, id: StorageId) -> Result<u64, LaunchFailure>;
 }
 
 /// How a scenario is evaluated.
@@ -369,6 +376,17 @@ impl<'a> Evaluator<'a> {
         Ok(true)
     }
 
+    /// Where a tensor's first element lies on the device.
+    pub fn address(&mut self, tensor: &Tensor) -> Eval<Value> {
+        let launcher = self
+            .launcher
+            .as_mut()
+            .ok_or_else(|| fault!("a tensor has an address only in a scenario that runs"))?;
+        let base = launcher.address(&self.store, tensor.storage).map_err(launch_fault)?;
+        let offset = tensor.layout.offset * tensor.dtype.bytes();
+        Ok(Value::Int(i128::from(base) + offset as i128))
+    }
+
     fn bind_launch(
         &mut self,
         code: &Code,
@@ -564,8 +582,11 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = self.module_constant(name)? {
             return Ok(value);
         }
+        // What is imported under this name is found when a kernel is compiled with it.
         let function = |item: &tile_compiler::hir::Item| {
-            item.name == *name && matches!(item.kind, ItemKind::Function(_))
+            let kind = &item.kind;
+            item.name == *name
+                && matches!(kind, ItemKind::Function(_) | ItemKind::ImportFrom { .. })
         };
         match DType::from_name(name) {
             Some(dtype) => Ok(Value::DType(dtype)),

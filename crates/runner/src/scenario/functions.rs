@@ -109,6 +109,7 @@ const FUNCTIONS: &[&str] = &[
     "std",
     "sum",
     "tanh",
+    "tensor",
     "tuple",
     "var",
     "where",
@@ -135,6 +136,7 @@ pub(super) fn call(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Val
             construct_like(eval, name, args)
         }
         "arange" => arange(eval, args),
+        "tensor" => tensor(eval, args),
         "load" => load(eval, args),
         "cdiv" | "next_power_of_2" | "min" | "max" | "range" | "len" | "int" | "float"
         | "tuple" | "list" => number_function(eval, name, args),
@@ -441,6 +443,53 @@ fn arange(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
     Ok(Value::Tensor(eval.store.store(&array)))
 }
 
+/// `tensor(values, dtype=)`: the numbers of a nested list.
+fn tensor(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
+    let data = args.need("tensor", &["data", "values"])?;
+    let dtype = dtype_argument(&mut args)?;
+    args.finish("tensor")?;
+    let mut numbers = Vec::new();
+    let shape = flatten_list(&data, &mut numbers)?;
+    let natural = match numbers.first() {
+        Some(Value::Bool(_)) => DType::Bool,
+        Some(Value::Int(_)) => DType::I64,
+        _ => DType::F32,
+    };
+    let integer = |number: &Value| match number {
+        Value::Int(value) => i64::try_from(*value).ok(),
+        Value::Bool(value) => Some(i64::from(*value)),
+        _ => None,
+    };
+    let array = match numbers.iter().map(integer).collect::<Option<Vec<i64>>>() {
+        Some(values) => Array::ints(DType::I64, shape, values).convert(dtype.unwrap_or(natural)),
+        None => {
+            let floats = numbers.into_iter().map(|number| {
+                eval.operand(number)?.to_float().ok_or_else(|| fault!("tensor takes numbers"))
+            });
+            Array::floats(DType::F64, shape, floats.collect::<Eval<_>>()?)
+                .convert(dtype.unwrap_or(DType::F32))
+        }
+    };
+    Ok(Value::Tensor(eval.store.store(&array)))
+}
+
+/// Collects the numbers of a nested list in row-major order; its shape.
+fn flatten_list(value: &Value, numbers: &mut Vec<Value>) -> Eval<Vec<usize>> {
+    let Value::Tuple(items) = value else {
+        numbers.push(value.clone());
+        return Ok(Vec::new());
+    };
+    let mut inner: Option<Vec<usize>> = None;
+    for item in items {
+        let shape = flatten_list(item, numbers)?;
+        if inner.as_ref().is_some_and(|known| *known != shape) {
+            return Err(fault!("the lists in a tensor have one length"));
+        }
+        inner = Some(shape);
+    }
+    Ok([items.len()].into_iter().chain(inner.unwrap_or_default()).collect())
+}
+
 fn load(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
     let path = args.need("load", &["file"])?;
     let dtype = dtype_argument(&mut args)?;
@@ -723,6 +772,13 @@ pub(super) fn method(
             }
         }
         "dim" => eval.attribute(&value, "ndim"),
+        "data_ptr" => {
+            args.finish(name)?;
+            match &value {
+                Value::Tensor(tensor) => eval.address(tensor),
+                _ => Err(fault!("a computed tensor has no address; `.clone()` puts it in memory")),
+            }
+        }
         "element_size" => {
             let dtype = to_dtype(&eval.attribute(&value, "dtype")?)?;
             Ok(Value::Int(dtype.bytes() as i128))

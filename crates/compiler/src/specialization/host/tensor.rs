@@ -192,6 +192,7 @@ pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value>
             [end] => Some(vec![Value::clone(end)]),
             _ => None,
         },
+        "tensor" => return torch_constructor(name, args),
         "load" => {
             return Some(Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }));
         }
