@@ -1,60 +1,207 @@
-"""Tile beside Triton on one GPU: the same kernels, the same inputs, in one process.
+"""Tile beside Triton on one GPU: the kernels of examples/, the same inputs, in one process.
 
-Each case is compiled twice, by the installed Triton and by `tile emit --stage cubin`, run on the
-same tensors, compared, and timed by the same loop in turn. Prints one row per case and a summary;
-exits with 1 when a result differs or a cubin does not load.
+    python3 tests/gpu/compare.py PATH_TO_TILE [--json FILE] [--only TEXT] [--skip STEP]...
 
-    python3 tests/gpu/compare.py PATH_TO_TILE [--json FILE] [--only NAME]
+Four steps, each of which can be skipped:
+
+  python     every example runs as a Python program under Triton, as its users run it
+  scenarios  every scenario gives the same on the GPU as on the CPU executor, element by element
+  sanitizer  compute-sanitizer finds nothing in the examples, by memcheck and racecheck
+  triton     each case of cases.py under both compilers: results, times, registers, shared memory,
+             spills; products also under Triton's code for sm_80
+
+A case that fails is marked and the rest goes on; one that breaks the GPU's context costs a new
+process. All figures go into one JSON file. Exits with 1 when anything failed.
 """
 
 import argparse
 import ctypes
-import importlib.util
+import itertools
 import json
+import os
+import queue
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import torch
-import triton
-
 ROOT = Path(__file__).resolve().parents[2]
-CUDA = ctypes.CDLL("libcuda.so.1")
+CPUS = len(os.sched_getaffinity(0))
+# A case that takes longer hangs.
+CASE_SECONDS = 180
 
 
-def check(result, what):
-    if result != 0:
-        text = ctypes.c_char_p()
-        CUDA.cuGetErrorString(result, ctypes.byref(text))
-        raise RuntimeError(f"{what}: {text.value.decode() if text.value else result}")
+# The programs and scenarios of examples/.
 
 
-class TileKernel:
-    """A cubin with its manifest, launched through the CUDA driver alone."""
+def example_files():
+    return sorted(path for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".tile"))
 
-    def __init__(self, tile, source, kernel, flags):
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "kernel.cubin"
-            command = [tile, "emit", f"{source}::{kernel}", "--stage", "cubin", "-o", str(out)]
-            done = subprocess.run(command + flags, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise RuntimeError(done.stderr.strip() or done.stdout.strip())
-            self.image = out.read_bytes()
-            self.manifest = json.loads(Path(f"{out}.json").read_text())
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        check(CUDA.cuModuleLoadData(ctypes.byref(module), self.image), "cuModuleLoadData")
-        entry = self.manifest["entry"].encode()
-        check(CUDA.cuModuleGetFunction(ctypes.byref(function), module, entry), "cuModuleGetFunction")
-        self.function = function
-        shared = self.manifest["shared_bytes"]
+
+def in_parallel(function, items, threads):
+    """Results of `function` over `items`, in order; each is shown as soon as its turn comes."""
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(function, items)
+
+
+def output_of(command, seconds=300, **options):
+    """Exit status and both outputs of a command; a time-out is the status 124."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, **options)
+    except subprocess.TimeoutExpired:
+        return 124, "", f"no end after {seconds} s"
+    return done.returncode, done.stdout, done.stderr
+
+
+def last_line(text):
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def run_python(only):
+    """Each example as a program of its own under Triton."""
+    def run(path):
+        status, _, errors = output_of([sys.executable, str(path)], cwd=path.parent)
+        return {"file": path.name, "ok": status == 0, "problem": last_line(errors) if status else None}
+
+    wanted = [path for path in example_files()
+              if path.suffix == ".py" and "__main__" in path.read_text() and only in path.name]
+    return list(in_parallel(run, wanted, min(8, CPUS)))
+
+
+def kernels_with_scenarios(tile, path):
+    """Kernels of a file and how many scenarios each has, with the names of what they write."""
+    status, output, errors = output_of([tile, "run", str(path), "--device", "cpu", "--format", "json"])
+    results = [json.loads(line) for line in output.splitlines()]
+    if status not in (0, 1) or not results:
+        raise RuntimeError(last_line(errors) or f"exit status {status}")
+    numbers = {}
+    for result in results:
+        numbers[result["kernel"]] = numbers.get(result["kernel"], 0) + 1
+        yield f"{result['kernel']}#{numbers[result['kernel']]}", list(result["outputs"])
+
+
+def run_scenario(tile, path, scenario, outputs, device, folder):
+    """A scenario's result, and what it wrote as arrays."""
+    files = {name: Path(folder) / f"{device.replace(':', '')}.{name}.npy" for name in outputs}
+    save = [f"--save={name}={file}" for name, file in files.items()]
+    target = f"{path}::{scenario}"
+    command = [tile, "run", target, "--device", device, "--format", "json", *save]
+    status, output, errors = output_of(command)
+    if status not in (0, 1):
+        raise RuntimeError(f"{device}: {last_line(errors)}")
+    return json.loads(last_line(output)), {name: load_array(file) for name, file in files.items()}
+
+
+def load_array(path):
+    """An array of a file, as float64; types that NumPy lacks are stored as float32."""
+    import numpy
+
+    return numpy.load(path).astype(numpy.float64)
+
+
+# Differences that rounding explains, relative to the larger of 1 and the value.
+TOLERANCES = {"fp64": 1e-9, "fp32": 1e-3, "fp16": 1e-2, "bf16": 3e-2, "fp8e5": 0.3, "fp8e4nv": 0.15}
+
+
+def array_difference(ours, theirs):
+    import numpy
+
+    if ours.shape != theirs.shape or not (numpy.isfinite(ours) == numpy.isfinite(theirs)).all():
+        return float("inf")
+    error = numpy.abs(ours - theirs) / numpy.maximum(1, numpy.abs(theirs))
+    return float(numpy.nan_to_num(error).max(initial=0.0))
+
+
+def run_scenarios(tile, only):
+    """Every scenario on both devices."""
+    def run(path):
+        rows = []
+        try:
+            found = list(kernels_with_scenarios(tile, path))
+        except Exception as problem:
+            return [{"scenario": path.name, "ok": False, "problem": str(problem)}]
+        for scenario, outputs in found:
+            row = {"scenario": f"{path.name}::{scenario}", "ok": False}
+            rows.append(row)
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    cpu, expected = run_scenario(tile, path, scenario, outputs, "cpu", folder)
+                    gpu, found = run_scenario(tile, path, scenario, outputs, "cuda:0", folder)
+            except Exception as problem:
+                row["problem"] = str(problem)
+                continue
+            errors = {name: array_difference(found[name], expected[name]) for name in outputs}
+            allowed = {name: TOLERANCES.get(cpu["outputs"][name]["dtype"], 0.0) for name in outputs}
+            row["errors"] = errors
+            row["ok"] = gpu["ok"] and cpu["ok"] and all(errors[name] <= allowed[name] for name in outputs)
+            if not row["ok"]:
+                failed = [str(check["line"]) for check in gpu["asserts"] if not check["ok"]]
+                row["problem"] = f"asserts of lines {', '.join(failed)}" if failed else str(errors)
+        return rows
+
+    wanted = [path for path in example_files() if "# tile:" in path.read_text() and only in path.name]
+    return list(itertools.chain.from_iterable(in_parallel(run, wanted, min(6, CPUS))))
+
+
+def run_sanitizer(tile, only):
+    """The examples under memcheck and racecheck."""
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(program).exists():
+        return [{"file": "compute-sanitizer", "ok": False, "problem": "is not installed"}]
+
+    def run(job):
+        path, tool = job
+        command = [program, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9",
+                   tile, "run", str(path), "--device", "cuda:0"]
+        status, output, errors = output_of(command)
+        text = output + errors
+        summary = [line for line in text.splitlines() if "SUMMARY" in line and " 0 " not in line]
+        problem = summary[0] if summary else last_line(text)
+        clean = status == 0 and not summary
+        return {"file": path.name, "tool": tool, "ok": clean, "problem": None if clean else problem}
+
+    wanted = [path for path in example_files() if "# tile:" in path.read_text() and only in path.name]
+    jobs = [(path, tool) for path in wanted for tool in ("memcheck", "racecheck")]
+    return list(in_parallel(run, jobs, min(4, CPUS)))
+
+
+# Tile beside Triton. Everything below but `run_cases` runs in a process with a CUDA context.
+
+
+class Driver:
+    """The CUDA driver, through its C interface alone."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL("libcuda.so.1")
+
+    def __call__(self, name, *arguments):
+        result = getattr(self.library, name)(*arguments)
+        if result != 0:
+            text = ctypes.c_char_p()
+            self.library.cuGetErrorString(result, ctypes.byref(text))
+            raise RuntimeError(f"{name}: {text.value.decode() if text.value else result}")
+
+
+class Function:
+    """A loaded kernel: what it uses, and launches of it on torch's stream."""
+
+    def __init__(self, driver, image, entry, shared):
+        self.driver, self.shared = driver, shared
+        self.image = image if isinstance(image, bytes) else image.encode() + b"\0"
+        module, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
+        driver("cuModuleLoadData", ctypes.byref(module), self.image)
+        driver("cuModuleGetFunction", ctypes.byref(self.handle), module, entry.encode())
         if shared > 48 * 1024:
-            check(CUDA.cuFuncSetAttribute(function, 8, shared), "cuFuncSetAttribute")
+            driver("cuFuncSetAttribute", self.handle, 8, shared)
 
     def attribute(self, number):
         value = ctypes.c_int()
-        check(CUDA.cuFuncGetAttribute(ctypes.byref(value), number, self.function), "cuFuncGetAttribute")
+        self.driver("cuFuncGetAttribute", ctypes.byref(value), number, self.handle)
         return value.value
 
     @property
@@ -65,89 +212,43 @@ class TileKernel:
     def local_bytes(self):
         return self.attribute(3)
 
-    def bind(self, grid, arguments):
-        """A callable that launches on torch's stream; `arguments` by parameter name."""
-        cells = [pack(param["type"], arguments[param["name"]]) for param in self.manifest["params"]]
+    def bind(self, grid, threads, cells):
+        import torch
+
         pointers = (ctypes.c_void_p * len(cells))(*[ctypes.addressof(cell) for cell in cells])
         grid = tuple(grid) + (1,) * (3 - len(grid))
-        block = self.manifest["block"]
 
         def launch():
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            result = CUDA.cuLaunchKernel(
-                self.function, *grid, *block, self.manifest["shared_bytes"], stream, pointers, None
-            )
-            check(result, "cuLaunchKernel")
+            self.driver("cuLaunchKernel", self.handle, *grid, threads, 1, 1, self.shared, stream,
+                        pointers, None)
 
         launch.keep = (cells, pointers)
         return launch
 
 
-def pack(kind, value):
-    if kind.startswith("*"):
-        return ctypes.c_uint64(value.data_ptr())
-    types = {
-        "i1": ctypes.c_int8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32,
-        "i64": ctypes.c_int64, "u1": ctypes.c_uint8, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16,
-        "u32": ctypes.c_uint32, "u64": ctypes.c_uint64, "fp32": ctypes.c_float,
-        "fp64": ctypes.c_double,
-    }
-    return types[kind](value)
-
-
-class Case:
-    """One kernel, one specialization, one set of inputs."""
-
-    def __init__(self, name, file, kernel, grid, arguments, constexprs, outputs, moved_bytes,
-                 num_warps=4, num_stages=3, tolerance=0.0, flops=0):
-        self.name, self.file, self.kernel, self.grid = name, ROOT / "examples" / file, kernel, grid
-        self.arguments, self.constexprs, self.outputs = arguments, constexprs, outputs
-        self.moved_bytes, self.tolerance, self.flops = moved_bytes, tolerance, flops
-        self.num_warps, self.num_stages = num_warps, num_stages
-
-    def flags(self):
-        flags = ["--arch", arch(), "--num-warps", str(self.num_warps)]
-        flags += ["--num-stages", str(self.num_stages)]
-        for name, value in self.arguments.items():
-            flags += ["--type", f"{name}={signature(value)}"]
-        for name, value in self.constexprs.items():
-            flags += ["--set", f"{name}={value}"]
-        return flags
-
-    def triton_launcher(self):
-        kernel = getattr(load_module(self.file), self.kernel)
-
-        def launch():
-            return kernel[self.grid](
-                **self.arguments, **self.constexprs,
-                num_warps=self.num_warps, num_stages=self.num_stages,
-            )
-
-        return launch
-
-
-def load_module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def arch():
-    major, minor = torch.cuda.get_device_capability()
-    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
-
-
-DTYPES = {
-    torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.bool: "i1",
-    torch.int32: "i32", torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8",
+CELLS = {
+    "i1": ctypes.c_int8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64, "u1": ctypes.c_uint8, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16,
+    "u32": ctypes.c_uint32, "u64": ctypes.c_uint64, "fp32": ctypes.c_float, "fp64": ctypes.c_double,
 }
 
 
+def pack(kind, value):
+    return ctypes.c_uint64(value.data_ptr()) if kind.startswith("*") else CELLS[kind](value)
+
+
 def signature(value):
-    """Triton's own specialization rules, spelled for `--type`."""
+    """Triton's own rules of specialization, spelled for `--type`."""
+    import torch
+
     if isinstance(value, torch.Tensor):
-        return f"*{DTYPES[value.dtype]}" + (":16" if value.data_ptr() % 16 == 0 else "")
+        names = {
+            torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.bool: "i1",
+            torch.int32: "i32", torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8",
+            torch.float8_e5m2: "fp8e5", torch.float8_e4m3fn: "fp8e4nv",
+        }
+        return f"*{names[value.dtype]}" + (":16" if value.data_ptr() % 16 == 0 else "")
     if isinstance(value, float):
         return "fp32"
     if value == 1:
@@ -156,183 +257,352 @@ def signature(value):
     return kind + (":16" if value % 16 == 0 else "")
 
 
-def cases():
-    torch.manual_seed(0)
-    cuda = {"device": "cuda"}
-
-    def add(n, block):
-        x, y, out = torch.randn(n, **cuda), torch.randn(n, **cuda), torch.empty(n, **cuda)
-        arguments = {"x_ptr": x, "y_ptr": y, "out_ptr": out, "n_elements": n}
-        return Case(f"add.f32.B{block}.n{n}", "vector_add.py", "add_kernel",
-                    (triton.cdiv(n, block),), arguments, {"BLOCK_SIZE": block}, ["out_ptr"], 12 * n)
-
-    def giou(n, dtype):
-        low = torch.rand(n, 2, **cuda) * 3
-        preds = torch.cat([low, low + 0.1 + torch.rand(n, 2, **cuda)], 1).to(dtype)
-        low = torch.rand(n, 2, **cuda) * 3
-        targets = torch.cat([low, low + 0.1 + torch.rand(n, 2, **cuda)], 1)
-        targets = (targets * (torch.rand(n, 1, **cuda) < 0.8)).to(dtype)
-        output = torch.empty(n, dtype=dtype, **cuda)
-        valid = torch.empty(n, dtype=torch.bool, **cuda)
-        arguments = {"preds_ptr": preds, "targets_ptr": targets, "output_ptr": output,
-                     "valid_ptr": valid, "n_boxes": n}
-        moved = n * (9 * preds.element_size() + 1)
-        # Fused multiply-adds differ; of bf16, 1.6e-2 is two units in the last place at 1.
-        tolerance = 1e-4 if dtype == torch.float32 else 1.6e-2
-        return Case(f"giou.{DTYPES[dtype]}.n{n}", "giou.py", "giou_kernel",
-                    (triton.cdiv(n, 1024),), arguments, {"BLOCK_SIZE": 1024},
-                    ["output_ptr", "valid_ptr"], moved, tolerance=tolerance)
-
-    def softmax(rows, cols, dtype, warps):
-        x = torch.randn(rows, cols, **cuda).to(dtype)
-        out = torch.empty_like(x)
-        arguments = {"out_ptr": out, "in_ptr": x, "in_row_stride": cols, "out_row_stride": cols,
-                     "n_cols": cols}
-        return Case(f"softmax.{DTYPES[dtype]}.{rows}x{cols}.w{warps}", "softmax.py",
-                    "softmax_kernel", (rows,), arguments,
-                    {"BLOCK_SIZE": triton.next_power_of_2(cols)}, ["out_ptr"],
-                    2 * x.numel() * x.element_size(), num_warps=warps, tolerance=1e-5)
-
-    def matmul(n, dtype, blocks, warps, stages, tolerance):
-        a, b = (torch.randn(n, n, **cuda).to(dtype) for _ in range(2))
-        c = torch.empty_like(a)
-        arguments = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": n, "N": n, "K": n,
-                     "stride_am": n, "stride_bk": n, "stride_cm": n}
-        block_m, block_n, block_k = blocks
-        constexprs = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 8}
-        grid = (triton.cdiv(n, block_m) * triton.cdiv(n, block_n),)
-        shape = "x".join(map(str, blocks))
-        return Case(f"matmul.{DTYPES[dtype]}.{n}.{shape}.w{warps}.s{stages}", "matmul.py",
-                    "matmul_kernel", grid, arguments, constexprs, ["c_ptr"],
-                    3 * a.numel() * a.element_size(), num_warps=warps, num_stages=stages,
-                    tolerance=tolerance, flops=2 * n**3)
-
-    return [
-        # Small ones first: odd sizes wrap and mask, one stage has no pipeline.
-        lambda: matmul(1000, torch.float16, (64, 64, 32), 4, 3, 4e-3),
-        lambda: matmul(1000, torch.float32, (64, 64, 32), 4, 1, 5e-2),
-        lambda: matmul(1024, torch.bfloat16, (128, 128, 64), 8, 4, 2e-2),
-        lambda: matmul(4096, torch.float16, (128, 256, 64), 8, 3, 4e-3),
-        lambda: matmul(4096, torch.float16, (128, 128, 64), 4, 3, 4e-3),
-        lambda: matmul(4096, torch.bfloat16, (128, 256, 64), 8, 3, 2e-2),
-        lambda: matmul(4096, torch.float32, (128, 128, 32), 8, 3, 5e-2),
-        lambda: add(98_432, 1024),
-        lambda: add(2**26, 1024),
-        lambda: add(2**26 - 3, 1024),
-        lambda: add(2**26, 4096),
-        lambda: giou(2**22, torch.float32),
-        lambda: giou(2**22, torch.bfloat16),
-        lambda: giou(1_000_003, torch.float32),
-        *[lambda w=w: softmax(8192, 4096, torch.float32, w) for w in (4, 8, 16)],
-        *[lambda w=w: softmax(8192, 7881, torch.float32, w) for w in (4, 8, 16)],
-        *[lambda w=w: softmax(8192, 4096, torch.float16, w) for w in (4, 8)],
-        lambda: softmax(1823, 781, torch.float32, 4),
-    ]
+def spelled(value):
+    """A constexpr as `--set` reads it: functions by name, everything else as Python writes it."""
+    return value.fn.__name__ if hasattr(value, "fn") else repr(value)
 
 
-def time_in_turn(launchers, seconds=0.4):
-    """Median milliseconds of each launcher: events around each launch, cold L2, taken in turn."""
-    cache = torch.empty(256 * 2**20, dtype=torch.int8, device="cuda")
-    for launch in launchers:
-        for _ in range(5):
-            launch()
-    torch.cuda.synchronize()
-    samples = [[] for _ in launchers]
-    rounds = 30
-    while sum(map(sum, samples)) < seconds * 1e3 and len(samples[0]) < 500:
-        events = []
-        for _ in range(rounds):
-            for number, launch in enumerate(launchers):
-                cache.zero_()
-                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                start.record()
+class Bench:
+    """Runs cases in this process."""
+
+    def __init__(self, tile):
+        import torch
+        import triton
+
+        import cases
+
+        self.torch, self.triton, self.cases = torch, triton, cases
+        self.tile = tile
+        self.driver = Driver()
+        major, minor = torch.cuda.get_device_capability()
+        self.arch = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+        self.cache = torch.empty(256 * 2**20, dtype=torch.int8, device="cuda")
+        self.pool = ThreadPoolExecutor(max(1, CPUS - 2))
+        triton.set_allocator(
+            lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda")
+        )
+
+    def arguments(self, case):
+        names = case.function().arg_names
+        return {name: value for name, value in case.arguments.items() if name in names}
+
+    def grid(self, case, config):
+        return case.grid(config.constexprs) if callable(case.grid) else case.grid
+
+    # Tile
+
+    def emit(self, case, config):
+        """Machine code and manifest of one configuration."""
+        flags = ["--arch", self.arch, "--num-warps", str(config.num_warps),
+                 "--num-stages", str(config.num_stages)]
+        for name, value in self.arguments(case).items():
+            flags += ["--type", f"{name}={signature(value)}"]
+        for name, value in config.constexprs.items():
+            flags += ["--set", f"{name}={spelled(value)}"]
+        source = f"{self.cases.EXAMPLES / case.file}::{case.kernel}"
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "kernel.cubin"
+            command = [self.tile, "emit", source, "--stage", "cubin", "-o", str(out), *flags]
+            status, output, errors = output_of(command)
+            if status != 0:
+                raise RuntimeError(errors.strip() or output.strip() or f"exit status {status}")
+            return out.read_bytes(), json.loads(Path(f"{out}.json").read_text())
+
+    def tile_launch(self, case, config, emitted):
+        image, manifest = emitted
+        function = Function(self.driver, image, manifest["entry"], manifest["shared_bytes"])
+        arguments = self.arguments(case)
+        cells = [pack(param["type"], arguments[param["name"]]) for param in manifest["params"]]
+        grid = self.grid(case, config)
+        if manifest["scratch_bytes"]:
+            programs = 1
+            for extent in grid:
+                programs *= extent
+            scratch = self.torch.zeros(manifest["scratch_bytes"] * programs, dtype=self.torch.int8,
+                                       device="cuda")
+            cells.append(pack("*i8", scratch))
+        launch = function.bind(grid, manifest["block"][0], cells)
+        used = {"registers": function.registers, "local_bytes": function.local_bytes,
+                "shared_bytes": manifest["shared_bytes"]}
+        return launch, used
+
+    # Triton
+
+    def triton_launch(self, case, config):
+        kernel, arguments = case.function()[self.grid(case, config)], self.arguments(case)
+
+        def launch():
+            return kernel(**arguments, **config.constexprs, num_warps=config.num_warps,
+                          num_stages=config.num_stages)
+
+        compiled = launch()
+        self.torch.cuda.synchronize()
+        used = {"registers": compiled.n_regs, "local_bytes": 4 * compiled.n_spills,
+                "shared_bytes": compiled.metadata.shared}
+        return launch, used, compiled
+
+    def triton_sm80(self, case, config, compiled):
+        """Triton's code for sm_80, which this GPU's driver assembles for itself."""
+        from triton.backends.compiler import GPUTarget
+
+        options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+        old = self.triton.compile(compiled.src, target=GPUTarget("cuda", 80, 32), options=options)
+        function = Function(self.driver, old.asm["ptx"], old.metadata.name, old.metadata.shared)
+        kinds = [(name, kind) for name, kind in old.src.signature.items() if kind != "constexpr"]
+        arguments = self.arguments(case)
+        cells = [pack(kind, arguments[name]) for name, kind in kinds]
+        # Scratch memory, of which code for sm_80 uses none.
+        cells += [ctypes.c_uint64(0), ctypes.c_uint64(0)]
+        return function.bind(self.grid(case, config), 32 * config.num_warps, cells)
+
+    # Both
+
+    def time(self, launchers, seconds):
+        """Median milliseconds of each: events around each launch, a cold L2, taken in turn."""
+        for launch in launchers:
+            for _ in range(3):
                 launch()
-                end.record()
-                events.append((number, start, end))
-        torch.cuda.synchronize()
-        for number, start, end in events:
-            samples[number].append(start.elapsed_time(end))
-    return [statistics.median(sample) for sample in samples]
+        self.torch.cuda.synchronize()
+        samples = [[] for _ in launchers]
+        while sum(map(sum, samples)) < seconds * 1e3 and len(samples[0]) < 400:
+            events = []
+            for _ in range(20):
+                for number, launch in enumerate(launchers):
+                    self.cache.zero_()
+                    start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+                    start.record()
+                    launch()
+                    end.record()
+                    events.append((number, start, end))
+            self.torch.cuda.synchronize()
+            for number, start, end in events:
+                samples[number].append(start.elapsed_time(end))
+        return [statistics.median(sample) for sample in samples]
+
+    def best(self, launches):
+        """The configuration of the fastest launch, by a short look at each."""
+        if len(launches) == 1:
+            return next(iter(launches))
+        times = {key: self.time([launch], 0.03)[0] for key, (launch, *_) in launches.items()}
+        return min(times, key=times.get)
+
+    def results(self, case, launch):
+        case.prepare()
+        launch()
+        self.torch.cuda.synchronize()
+        return [case.arguments[name].clone() for name in case.outputs]
+
+    def difference(self, ours, theirs):
+        """Largest |ours - theirs| / max(1, |theirs|); infinite where one of them is no number."""
+        worst = 0.0
+        for a, b in zip(ours, theirs):
+            a, b = a.double(), b.double()
+            if not self.torch.equal(a.isfinite(), b.isfinite()):
+                return float("inf")
+            error = (a - b).abs() / b.abs().clamp(min=1)
+            worst = max(worst, error.nan_to_num(0.0, posinf=0.0).max().item())
+        return worst
+
+    def launches(self, case, make):
+        """What can be launched, by the number of the configuration, and what went wrong."""
+        found, problems = {}, []
+        for number, config in enumerate(case.configs):
+            try:
+                found[number] = make(number, config)
+            except Exception as problem:
+                problems.append(f"{config}: {str(problem).strip()[:500]}")
+        return found, problems
+
+    def run(self, name):
+        self.torch.manual_seed(0)
+        case = self.cases.CASES[name]()
+        emitted = [self.pool.submit(self.emit, case, config) for config in case.configs]
+        theirs, triton_problems = self.launches(case, lambda _, config: self.triton_launch(case, config))
+        ours, problems = self.launches(
+            case, lambda number, config: self.tile_launch(case, config, emitted[number].result())
+        )
+        row = {"case": name, "ok": False, "problems": problems, "triton_problems": triton_problems}
+        if not ours or not theirs:
+            side, found = ("Tile", problems) if not ours else ("Triton", triton_problems)
+            return row | {"problem": f"{side}: {found[0]}"}
+        # Every configuration must be right, not only the fast one.
+        expected = self.results(case, next(iter(theirs.values()))[0])
+        errors = {number: self.difference(self.results(case, launch[0]), expected)
+                  for number, launch in ours.items()}
+        row |= {"error": max(errors.values()), "tolerance": case.tolerance}
+        tile_best, triton_best = self.best(ours), self.best(theirs)
+        launchers = [ours[tile_best][0], theirs[triton_best][0]]
+        same = triton_best in ours and triton_best != tile_best
+        if same:
+            launchers.append(ours[triton_best][0])
+        sm80 = None
+        if case.flops:
+            try:
+                config = case.configs[triton_best]
+                sm80 = self.triton_sm80(case, config, theirs[triton_best][2])
+                launchers.append(sm80)
+            except Exception as problem:
+                row["triton_sm80_problem"] = str(problem).strip()[:300]
+        times = self.time(launchers, 0.15 * len(launchers))
+        row |= {"tile_ms": times[0], "triton_ms": times[1], "ratio": times[0] / times[1],
+                "tile_config": str(case.configs[tile_best]),
+                "triton_config": str(case.configs[triton_best])}
+        if same:
+            row["tile_ms_at_triton_config"] = times[2]
+        if sm80:
+            row["triton_sm80_ms"] = times[-1]
+            row["ratio_to_sm80"] = times[0] / times[-1]
+        for side, (_, used, *_) in (("tile", ours[tile_best]), ("triton", theirs[triton_best])):
+            row |= {f"{side}_{what}": value for what, value in used.items()}
+        for side in ("tile", "triton"):
+            row[f"{side}_gbps"] = case.moved_bytes / row[f"{side}_ms"] / 1e6
+            row[f"{side}_tflops"] = case.flops / row[f"{side}_ms"] / 1e9
+        row["ok"] = row["error"] <= case.tolerance and not problems
+        if not row["ok"]:
+            row["problem"] = problems[0] if problems else f"differs by {row['error']:.1e}"
+        return row
 
 
-def outputs_of(case, launch):
-    for name in case.outputs:
-        tensor = case.arguments[name]
-        tensor.view(torch.uint8).fill_(0xFF if tensor.dtype != torch.bool else 1)
-    launch()
-    torch.cuda.synchronize()
-    return [case.arguments[name].clone() for name in case.outputs]
+def work(tile):
+    """Runs the cases named on standard input, a line each; answers with a line of JSON each."""
+    # Kernels may print; answers have standard output to themselves.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    bench = Bench(tile)
+    names = " ".join(bench.cases.CASES)
+    print(f"{bench.torch.cuda.get_device_name()}, Triton {bench.triton.__version__},"
+          f" torch {bench.torch.__version__}|{names}", file=answers)
+    for line in sys.stdin:
+        name, fatal = line.strip(), False
+        try:
+            row = bench.run(name)
+        except Exception as problem:
+            row = {"case": name, "ok": False, "problem": f"{type(problem).__name__}: {problem}"[:500]}
+        try:
+            bench.torch.cuda.synchronize()
+            bench.torch.cuda.empty_cache()
+        except Exception as problem:
+            fatal = True
+            row |= {"ok": False, "problem": row.get("problem") or f"the GPU: {problem}"}
+        print(json.dumps(row | {"fatal": fatal}), file=answers)
+        if fatal:
+            return
 
 
-def difference(ours, theirs):
-    """Largest |ours - theirs| / max(1, |theirs|); infinite where only one of them is a number."""
-    worst = 0.0
-    for a, b in zip(ours, theirs):
-        a, b = a.double(), b.double()
-        if not torch.equal(a.isfinite(), b.isfinite()):
-            return float("inf")
-        error = (a - b).abs() / b.abs().clamp(min=1)
-        worst = max(worst, error.nan_to_num(0.0).max().item())
-    return worst
+class Worker:
+    """A process with a CUDA context, which a case may break."""
+
+    def __init__(self, tile):
+        command = [sys.executable, str(Path(__file__).resolve()), tile, "--work"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.lines = queue.Queue()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def line(self, seconds):
+        """The next answer; `None` when the process has ended or hangs."""
+        try:
+            return self.lines.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def ask(self, name):
+        self.process.stdin.write(name + "\n")
+        self.process.stdin.flush()
+        line = self.line(CASE_SECONDS)
+        if line is None:
+            self.end()
+            return {"case": name, "ok": False, "fatal": True, "problem": "the process ended or hung"}
+        return json.loads(line)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
 
 
-def run_case(case, tile):
-    triton_launch = case.triton_launcher()
-    compiled = triton_launch()
-    kernel = TileKernel(tile, case.file, case.kernel, case.flags())
-    tile_launch = kernel.bind(case.grid, case.arguments)
-    error = difference(outputs_of(case, tile_launch), outputs_of(case, triton_launch))
-    ours, theirs = time_in_turn([tile_launch, triton_launch])
-    return {
-        "case": case.name, "error": error, "ok": error <= case.tolerance,
-        "tile_ms": ours, "triton_ms": theirs, "ratio": ours / theirs,
-        "tile_gbps": case.moved_bytes / ours / 1e6, "triton_gbps": case.moved_bytes / theirs / 1e6,
-        "tile_registers": kernel.registers, "triton_registers": compiled.n_regs,
-        "tile_tflops": case.flops / ours / 1e9, "triton_tflops": case.flops / theirs / 1e9,
-        "tile_local_bytes": kernel.local_bytes, "triton_spills": compiled.n_spills,
-        "tile_shared": kernel.manifest["shared_bytes"], "triton_shared": compiled.metadata.shared,
-    }
+def run_cases(tile, only):
+    """Every case, in as few processes as possible, printed as they come."""
+    rows, worker, names = [], None, None
+    while names is None or names:
+        worker = Worker(tile)
+        greeting = worker.line(300)
+        if greeting is None:
+            worker.end()
+            return rows + [{"case": "start", "ok": False, "problem": "no process with a GPU starts"}]
+        device, known = greeting.strip().split("|")
+        if names is None:
+            print(device)
+            print(HEADER)
+            names = [name for name in known.split() if only in name]
+        while names:
+            row = worker.ask(names.pop(0))
+            rows.append(row)
+            print(case_line(row), flush=True)
+            if row.pop("fatal", False):
+                break
+        worker.end()
+    return rows
 
 
-def rates(row):
-    """Both rates: in TFLOP/s (marked) for what computes, in GB/s for what moves bytes."""
+HEADER = (f"{'case':34} {'ok':4} {'error':>8} {'tile':>9} {'triton':>9} {'ratio':>6} {'sm_80':>6}"
+          f" {'registers':>9} {'local':>9} {'shared':>13}   (GB/s, or TFLOP/s with T; tile/triton)")
+
+
+def case_line(row):
+    if "ratio" not in row:
+        return f"{row['case']:34} FAIL {row['problem']}"
     if row["tile_tflops"]:
-        return f"{row['tile_tflops']:8.1f}T {row['triton_tflops']:8.1f}T"
-    return f"{row['tile_gbps']:9.1f} {row['triton_gbps']:9.1f}"
+        rates = f"{row['tile_tflops']:8.1f}T {row['triton_tflops']:8.1f}T"
+    else:
+        rates = f"{row['tile_gbps']:9.1f} {row['triton_gbps']:9.1f}"
+    pair = lambda what: f"{row['tile_' + what]}/{row['triton_' + what]}"
+    sm80 = f"{row['ratio_to_sm80']:6.3f}" if "ratio_to_sm80" in row else f"{'':6}"
+    line = (f"{row['case']:34} {'ok' if row['ok'] else 'FAIL':4} {row['error']:8.1e} {rates}"
+            f" {row['ratio']:6.3f} {sm80} {pair('registers'):>9} {pair('local_bytes'):>9}"
+            f" {pair('shared_bytes'):>13}")
+    if row["tile_config"] != row["triton_config"]:
+        line += f"   {row['tile_config']} / {row['triton_config']}"
+    return line if row["ok"] else f"{line}   {row['problem']}"
+
+
+def show(step, rows, label):
+    failed = [row for row in rows if not row["ok"]]
+    for row in failed:
+        print(f"  {label(row)}: {row['problem']}")
+    print(f"{step}: {len(rows) - len(failed)} passed, {len(failed)} failed", flush=True)
+    return len(failed)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tile")
-    parser.add_argument("--json")
-    parser.add_argument("--only", default="")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("tile", help="the program to compare")
+    parser.add_argument("--json", help="where the figures go")
+    parser.add_argument("--only", default="", help="only files and cases with this in their name")
+    steps = ("python", "scenarios", "sanitizer", "triton")
+    parser.add_argument("--skip", action="append", default=[], choices=steps)
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, torch {torch.__version__}")
-    print(f"{'case':34} {'ok':4} {'error':>8} {'tile':>9} {'triton':>9} {'ratio':>6}"
-          f" {'regs':>9} {'local':>7} {'shared':>12}   (GB/s or T: TFLOP/s, tile/triton)")
-    rows, failed = [], 0
-    for make in cases():
-        case = make()
-        if options.only not in case.name:
+    tile = str(Path(options.tile).resolve())
+    if options.work:
+        return work(tile)
+    figures, failed = {}, 0
+    for step, run, label in (
+        ("python", lambda: run_python(options.only), lambda row: row["file"]),
+        ("scenarios", lambda: run_scenarios(tile, options.only), lambda row: row["scenario"]),
+        ("sanitizer", lambda: run_sanitizer(tile, options.only),
+         lambda row: f"{row['file']} {row.get('tool', '')}"),
+        ("triton", lambda: run_cases(tile, options.only), lambda row: row["case"]),
+    ):
+        if step in options.skip:
             continue
-        try:
-            row = run_case(case, options.tile)
-        except Exception as problem:  # One case that fails must not hide the others.
-            failed += 1
-            print(f"{case.name:34} FAIL {problem}")
-            rows.append({"case": case.name, "ok": False, "problem": str(problem)})
-            continue
-        failed += not row["ok"]
-        rows.append(row)
-        print(f"{row['case']:34} {'ok' if row['ok'] else 'FAIL':4} {row['error']:8.1e}"
-              f" {rates(row)} {row['ratio']:6.3f}"
-              f" {row['tile_registers']:4}/{row['triton_registers']:<4}"
-              f" {row['tile_local_bytes']:3}/{row['triton_spills']:<3}"
-              f" {row['tile_shared']:5}/{row['triton_shared']:<5}", flush=True)
-        torch.cuda.empty_cache()
-    if options.json:
-        Path(options.json).write_text(json.dumps(rows, indent=1))
-    print(f"{len(rows) - failed} passed, {failed} failed")
+        figures[step] = run()
+        failed += show(step, figures[step], label)
+        if options.json:
+            Path(options.json).write_text(json.dumps(figures, indent=1))
     sys.exit(1 if failed else 0)
 
 

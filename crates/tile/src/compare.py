@@ -5,17 +5,26 @@ Request: {"file", "kernel", "signature": {NAME: TYPE}, "constexprs": {NAME: VALU
 Answer:  {"version", "ptx", "shared_bytes", "ms"} or {"error"}
 """
 
+import importlib.machinery
 import importlib.util
 import json
+import os
 import sys
 import time
 
 
 def load(path, modules={}):
     if path not in modules:
-        spec = importlib.util.spec_from_file_location("compared", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        import triton
+        import triton.language
+
+        # As for a program: what lies beside the file can be imported.
+        sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+        loader = importlib.machinery.SourceFileLoader("compared", path)
+        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("compared", loader))
+        if path.endswith(".tile"):
+            module.triton, module.tl = triton, triton.language
+        loader.exec_module(module)
         modules[path] = module
     return modules[path]
 
