@@ -1,0 +1,60 @@
+//! The front end for one file, as a compiler of its scenarios' kernels.
+
+use tile_compiler::eval::lower_kernel;
+use tile_compiler::hir::{self, ParamKind};
+use tile_compiler::ir::Function;
+use tile_compiler::project::{MemorySources, function, item, jit_functions};
+use tile_compiler::source::FileId;
+use tile_compiler::specialization::{Specialization, TritonVersion};
+use tile_runner::launch::{CompiledKernel, KernelCompiler};
+use tile_runner::scenario::{KernelInfo, KernelParam, LaunchFailure};
+
+/// The front end, for one file.
+pub struct FrontEnd {
+    pub sources: MemorySources,
+    pub file: FileId,
+}
+
+impl KernelCompiler for FrontEnd {
+    fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure> {
+        let mut functions = jit_functions(&self.sources, self.file).into_iter();
+        let at = functions
+            .find(|at| item(&self.sources, *at).is_some_and(|item| &*item.name == name))
+            .ok_or_else(|| LaunchFailure::Usage(format!("no kernel `{name}`")))?;
+        let function = function(&self.sources, at).expect("a jit function is a function");
+        let params = function.params.iter().filter(|param| param.kind != ParamKind::KwArgs);
+        let constexpr = |param: &hir::Param| {
+            let text = |id| hir::pretty::expr(&function.body, id);
+            param.annotation.is_some_and(|id| text(id).ends_with("constexpr"))
+        };
+        let params = params.map(|param| KernelParam {
+            name: param.name.clone(),
+            constexpr: constexpr(param),
+            annotation: None,
+            specialize: true,
+            specialize_alignment: true,
+            default: None,
+        });
+        Ok(KernelInfo { params: params.collect(), ..KernelInfo::default() })
+    }
+
+    fn tile_ir(&mut self, kernel: &str, spec: &Specialization) -> Result<Function, LaunchFailure> {
+        let lowered =
+            lower_kernel(&self.sources, self.file, kernel, spec, TritonVersion::default());
+        lowered.function.ok_or_else(|| {
+            let messages = lowered.diagnostics.iter().map(|found| found.message.clone());
+            LaunchFailure::Compile(messages.collect::<Vec<_>>().join("; "))
+        })
+    }
+
+    fn cubin(&mut self, _: &Function, arch: &str) -> Result<CompiledKernel, LaunchFailure> {
+        Err(LaunchFailure::Compile(format!("no code for {arch}")))
+    }
+}
+
+/// The front end for a file of this text.
+pub fn front_end(text: &str) -> FrontEnd {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("kernels.tile", text);
+    FrontEnd { sources, file }
+}
