@@ -4,7 +4,9 @@
 //! the elements of a tile that the compiler vectorizes. [`Kernel::launch`] runs the programs of a
 //! grid on all cores. Results follow the operation table bit for bit where hardware is defined:
 //! narrow floats round once per operation, integers wrap, conversions saturate. Where hardware is
-//! approximate (`exp`, fast division, TF32 products) the executor is exact to within half an ulp.
+//! approximate (`exp`, fast division) the executor is exact to within half an ulp. `f32` operands of
+//! matrix products lose the digits that the kernel's input precision drops; sums are exact `f32`
+//! ones in order. Results are the same on every machine and for every number of cores.
 //!
 //! Every active lane's address is checked against the real buffers. An access outside them is a
 //! [`Finding`] with the program, lane, address and source line; the load gives zero and the store
@@ -29,6 +31,7 @@ mod machine;
 mod memory;
 mod program;
 mod shape;
+mod simd;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

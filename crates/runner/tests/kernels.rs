@@ -4,20 +4,18 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tile_compiler::eval::lower_kernel;
-use tile_compiler::hir::ParamKind;
-use tile_compiler::ir::Function;
-use tile_compiler::project::{MemorySources, Sources, function, item, jit_functions};
-use tile_compiler::source::{FileId, LineIndex};
-use tile_compiler::specialization::{ArgSpec, Specialization, TritonVersion};
+use tile_compiler::project::Sources;
+use tile_compiler::source::LineIndex;
+use tile_compiler::specialization::ArgSpec;
 use tile_runner::cpu::CpuDevice;
-use tile_runner::launch::{
-    CompiledKernel, KernelCompiler, LaunchRecord, Session, SessionOptions, count_flops,
-};
+use tile_runner::launch::{KernelCompiler, LaunchRecord, Session, SessionOptions, count_flops};
 use tile_runner::report::RunResult;
-use tile_runner::scenario::{
-    self, KernelInfo, KernelParam, LaunchFailure, Outcome, ScenarioOptions, Value,
-};
+use tile_runner::scenario::{self, Outcome, ScenarioOptions, Value};
+
+#[path = "kernels/front_end.rs"]
+mod front_end;
+
+use front_end::{FrontEnd, front_end};
 
 /// The operations of a launch's matrix products, counted without running it.
 fn count(front_end: &mut FrontEnd, record: &LaunchRecord, outcome: &Outcome) -> Option<u64> {

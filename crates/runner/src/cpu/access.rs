@@ -5,7 +5,8 @@ use tile_compiler::ir::{AtomicOp, Elem, Scalar};
 use super::frame::{Frame, Slot, elements};
 use super::lanes::{with_float, with_int};
 use super::machine::{Flow, Machine, Site};
-use super::memory::Word;
+use super::memory::{Window, Word};
+use super::simd::{Loop, widest};
 use crate::number::{Bit, Float, Int};
 
 /// A load, compiled.
@@ -36,24 +37,26 @@ impl Load {
         let count = self.numel * frame.lanes;
         let mut words = frame.take(self.out);
         let out = elements::<T>(&mut words, count);
-        match self.other {
-            Some(other) => out.copy_from_slice(frame.get(other, count)),
-            None => out.fill(T::default()),
-        }
+        let other = self.other.map(|other| frame.get::<T>(other, count));
         let ptrs = frame.get::<u64>(self.ptr, count);
         let mask = self.mask.map(|mask| frame.get::<Bit>(mask, count));
+        let fill = |out: &mut [T], lane: usize| match other {
+            Some(other) => out.copy_from_slice(&other[lane..lane + out.len()]),
+            None => out.fill(T::default()),
+        };
         for (row, ptrs) in rows(ptrs, &self.site) {
             let mask = mask.map(|mask| &mask[row..row + ptrs.len()]);
             let out = &mut out[row..row + ptrs.len()];
-            match run_of::<T>(ptrs, mask)
-                .and_then(|start| machine.buffers.words::<T>(start, ptrs.len()))
-            {
+            match run_of::<T>(machine, ptrs, mask) {
                 Some(source) if !machine.records() => {
-                    for (out, source) in out.iter_mut().zip(source) {
-                        *out = T::load(source);
-                    }
+                    let (active, rest) = out.split_at_mut(source.len());
+                    T::load_run(source, active);
+                    fill(rest, row + active.len());
                 }
-                _ => self.run_lanes(frame, machine, row, (ptrs, mask), out),
+                _ => {
+                    fill(out, row);
+                    self.run_lanes(frame, machine, row, (ptrs, mask), out);
+                }
             }
         }
         if self.boolean {
@@ -72,13 +75,14 @@ impl Load {
         (ptrs, mask): (&[u64], Option<&[Bit]>),
         out: &mut [T],
     ) {
+        let mut window = None;
         for (lane, &ptr) in ptrs.iter().enumerate() {
             if mask.is_some_and(|mask| mask[lane].0 == 0) {
                 continue;
             }
-            match machine.buffers.words::<T>(ptr, 1) {
+            match word_at::<T>(&mut window, machine, ptr) {
                 Some(source) => {
-                    out[lane] = T::load(&source[0]);
+                    out[lane] = T::load(source);
                     if machine.records() {
                         machine.note_read(frame, &self.site, row + lane, ptr);
                     }
@@ -87,6 +91,20 @@ impl Load {
             }
         }
     }
+}
+
+/// The word at an address; `window` is the buffer that the last one was in.
+#[inline(always)]
+fn word_at<'b, T: Word>(
+    window: &mut Option<Window<'b, T>>,
+    machine: &Machine<'b>,
+    ptr: u64,
+) -> Option<&'b T::Atomic> {
+    let known = window.as_ref().and_then(|window| window.word(ptr));
+    known.or_else(|| {
+        *window = machine.buffers.window(ptr);
+        window.as_ref()?.word(ptr)
+    })
 }
 
 /// A store, compiled.
@@ -123,13 +141,9 @@ impl Store {
         for (row, ptrs) in rows(ptrs, &self.site) {
             let mask = mask.map(|mask| &mask[row..row + ptrs.len()]);
             let values = &values[row..row + ptrs.len()];
-            match run_of::<T>(ptrs, mask)
-                .and_then(|start| machine.buffers.words::<T>(start, ptrs.len()))
-            {
+            match run_of::<T>(machine, ptrs, mask) {
                 Some(target) if !machine.records() => {
-                    for (target, &value) in target.iter().zip(values) {
-                        T::store(target, value);
-                    }
+                    T::store_run(target, &values[..target.len()]);
                 }
                 _ => self.run_lanes(frame, machine, row, (ptrs, mask), values),
             }
@@ -144,13 +158,14 @@ impl Store {
         (ptrs, mask): (&[u64], Option<&[Bit]>),
         values: &[T],
     ) {
+        let mut window = None;
         for (lane, (&ptr, &value)) in ptrs.iter().zip(values).enumerate() {
             if mask.is_some_and(|mask| mask[lane].0 == 0) {
                 continue;
             }
-            match machine.buffers.words::<T>(ptr, 1) {
+            match word_at::<T>(&mut window, machine, ptr) {
                 Some(target) => {
-                    T::store(&target[0], value);
+                    T::store(target, value);
                     if machine.records() {
                         machine.note_write(frame, &self.site, row + lane, ptr, false);
                     }
@@ -190,17 +205,67 @@ fn rows<'p>(ptrs: &'p [u64], site: &Site) -> impl Iterator<Item = (usize, &'p [u
     ptrs.chunks(extent).enumerate().map(move |(row, ptrs)| (row * extent, ptrs))
 }
 
-/// The first of `ptrs` if they are one after the other in memory and all lanes are active.
+/// The memory of a row's active lanes, if these are its first ones and lie side by side.
 #[inline]
-fn run_of<T>(ptrs: &[u64], mask: Option<&[Bit]>) -> Option<u64> {
-    let first = *ptrs.first()?;
-    let size = size_of::<T>() as u64;
-    let mut differ = 0;
-    for (lane, &ptr) in ptrs.iter().enumerate() {
-        differ |= ptr ^ first.wrapping_add(lane as u64 * size);
+fn run_of<'b, T: Word>(
+    machine: &Machine<'b>,
+    ptrs: &[u64],
+    mask: Option<&[Bit]>,
+) -> Option<&'b [T::Atomic]> {
+    let active = match mask {
+        Some(mask) => widest(Prefix { mask })?,
+        None => ptrs.len(),
+    };
+    let ptrs = &ptrs[..active];
+    let Some(&first) = ptrs.first() else { return Some(&[]) };
+    let aligned = widest(Contiguous { ptrs, first, size: size_of::<T>() as u64 });
+    if aligned { machine.buffers.words::<T>(first, active) } else { None }
+}
+
+/// How many lanes are active, if these are the first ones.
+struct Prefix<'a> {
+    mask: &'a [Bit],
+}
+
+impl Loop for Prefix<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Option<usize> {
+        let (mut active, mut at) = (0u32, 0);
+        while at < self.mask.len() {
+            active += u32::from(self.mask[at].0);
+            at += 1;
+        }
+        let active = active as usize;
+        let (mut all, mut at) = (1, 0);
+        while at < active && at < self.mask.len() {
+            all &= self.mask[at].0;
+            at += 1;
+        }
+        (all == 1).then_some(active)
     }
-    let active = mask.is_none_or(|mask| mask.iter().fold(1, |all, bit| all & bit.0) == 1);
-    (differ == 0 && active).then_some(first)
+}
+
+/// Whether addresses follow each other by `size` from `first`.
+struct Contiguous<'a> {
+    ptrs: &'a [u64],
+    first: u64,
+    size: u64,
+}
+
+impl Loop for Contiguous<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let (mut differ, mut at) = (0, 0);
+        while at < self.ptrs.len() {
+            differ |= self.ptrs[at] ^ self.first.wrapping_add(at as u64 * self.size);
+            at += 1;
+        }
+        differ == 0
+    }
 }
 
 /// An atomic operation, compiled.

@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use thiserror::Error;
 use tile_compiler::ir::{
-    Attrs, Elem, Function, Inst, InstData, Level, Loc, Opcode, Region, Scalar, Value, ValueDef,
-    verify,
+    Attrs, DotPrecision, Elem, Function, Inst, InstData, Level, Loc, Opcode, Region, Scalar, Value,
+    ValueDef, verify,
 };
 
 use super::access::{Atomic, Load, Store};
@@ -528,6 +528,11 @@ impl<'f> Compiler<'f> {
             m,
             n,
             k,
+            precision: match &data.attrs {
+                // Products that fill no instruction of the matrix units are multiply-adds.
+                Attrs::Dot(dot) if m >= 16 && n >= 8 && k >= 8 => dot.precision,
+                _ => DotPrecision::Ieee,
+            },
         };
         Box::new(move |frame, _| {
             dot.run(frame);

@@ -1,17 +1,25 @@
 //! Matrix products.
 //!
-//! Operands are widened to the type of the sum, `f32` for every narrow float. Sums are kept in
-//! that type and rounded once at the end. `f32` products are exact `f32` products whatever input
-//! precision the kernel asks for: matrix units that round inputs to TF32 differ by about 1e-3.
+//! Operands are widened to the type of the sum, `f32` for every narrow float. Each sum starts from
+//! the accumulator, takes its products in order of K by fused multiply-adds, and is rounded to the
+//! result's type once at the end. So results are the same on every machine; matrix units sum in
+//! another order and round partial sums, which tolerances must allow.
+//!
+//! What the input precision makes of `f32` operands is as on a GPU: TF32 drops the low 13 bits of
+//! the fraction, and `tf32x3`, `bf16x3` and `bf16x6` add up products of parts in the order in
+//! which the GPU stage spells them out. `ieee` takes operands as they are.
 
-use std::ops::{Add, Mul};
+mod kernel;
+mod pack;
 
-use bytemuck::Pod;
-use tile_compiler::ir::{Scalar, ScaledFormat};
+use tile_compiler::ir::{DotPrecision, Scalar, ScaledFormat};
 
 use super::frame::{Frame, Slot, elements};
 use super::lanes::with_float;
+use super::simd::widest;
 use crate::number::{BF16, E4M3, E5M2, F16, Float};
+use kernel::{Multiply, Sum};
+use pack::{COLS, Matrix, ROWS, Target};
 
 /// A matrix product, compiled: `batch` products of `m * k` by `k * n`.
 #[derive(Debug, Clone)]
@@ -25,6 +33,8 @@ pub(super) struct Dot {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// What is made of `f32` operands.
+    pub precision: DotPrecision,
 }
 
 /// One factor.
@@ -47,101 +57,211 @@ pub(super) struct Scaled {
     pub k_pack: bool,
 }
 
+/// Memory that products use in passing, kept from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    lhs: Vec<u64>,
+    rhs: Vec<u64>,
+    sums: Vec<u64>,
+}
+
+/// The first `count` elements of scratch memory, as they were left.
+fn borrow<T: bytemuck::Pod>(words: &mut Vec<u64>, count: usize) -> &mut [T] {
+    let needed = (count * size_of::<T>()).div_ceil(8);
+    if words.len() < needed {
+        words.resize(needed, 0);
+    }
+    elements(words, count)
+}
+
+/// What part of an `f32` a pass of a product takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Tf32,
+    /// What TF32 leaves, as TF32.
+    Tf32Rest,
+    /// The nearest bf16 (0), that of the rest (1), and that of its rest (2).
+    Bf16(u8),
+}
+
+/// The operands' parts in each pass of a product, in order.
+fn passes(precision: DotPrecision) -> &'static [[Part; 2]] {
+    use Part::{Bf16, Tf32, Tf32Rest, Whole};
+    match precision {
+        DotPrecision::Ieee => &[[Whole, Whole]],
+        DotPrecision::Tf32 => &[[Tf32, Tf32]],
+        DotPrecision::Tf32x3 => &[[Tf32Rest, Tf32], [Tf32, Tf32Rest], [Tf32, Tf32]],
+        DotPrecision::Bf16x3 => &[[Bf16(1), Bf16(0)], [Bf16(0), Bf16(1)], [Bf16(0), Bf16(0)]],
+        DotPrecision::Bf16x6 => &[
+            [Bf16(2), Bf16(0)],
+            [Bf16(1), Bf16(1)],
+            [Bf16(0), Bf16(2)],
+            [Bf16(1), Bf16(0)],
+            [Bf16(0), Bf16(1)],
+            [Bf16(0), Bf16(0)],
+        ],
+    }
+}
+
+/// What matrix units read of an `f32` as TF32; a NaN stays one.
+#[inline(always)]
+fn tf32(value: f32) -> f32 {
+    const KEPT: u32 = 0xffff_e000;
+    let quiet = u32::from(value.is_nan()) << 22;
+    f32::from_bits((value.to_bits() | quiet) & KEPT)
+}
+
+#[inline(always)]
+fn tf32_rest(value: f32) -> f32 {
+    tf32(value - tf32(value))
+}
+
+fn bf16_part(value: f32, part: u8) -> f32 {
+    let rounded = |value: f32| BF16::narrow(value).widen();
+    let rest = (0..part).fold(value, |rest, _| rest - rounded(rest));
+    rounded(rest)
+}
+
 impl Dot {
     pub fn run(&self, frame: &mut Frame) {
         let mut words = frame.take(self.out);
+        let mut scratch = std::mem::take(&mut frame.scratch);
         match self.out_scalar {
-            Scalar::F64 => self.run_in::<f64>(frame, &mut words, widen_f64, |sum| sum),
-            Scalar::F32 => self.run_in::<f32>(frame, &mut words, widen_f32, |sum| sum),
-            Scalar::F16 => self.run_narrow::<F16>(frame, &mut words),
-            Scalar::BF16 => self.run_narrow::<BF16>(frame, &mut words),
-            _ => self.run_in::<i32>(frame, &mut words, widen_i32, |sum| sum),
+            Scalar::F64 => self.run_in::<f64>(frame, &mut scratch, &mut words, pack_f64),
+            Scalar::F32 => self.run_f32(frame, &mut scratch, &mut words),
+            Scalar::F16 => self.run_narrow::<F16>(frame, &mut scratch, &mut words),
+            Scalar::BF16 => self.run_narrow::<BF16>(frame, &mut scratch, &mut words),
+            _ => self.run_in::<i32>(frame, &mut scratch, &mut words, pack_i32),
         }
+        frame.scratch = scratch;
         frame.put(self.out, words);
         frame.flops += 2 * (self.batch * self.m * self.n * self.k) as u64;
     }
 
-    fn run_in<T: Pod + Add<Output = T> + Mul<Output = T>>(
+    fn count(&self) -> usize {
+        self.batch * self.m * self.n
+    }
+
+    fn run_in<T: Sum>(
         &self,
         frame: &Frame,
+        scratch: &mut Scratch,
         words: &mut [u64],
-        widen: impl Fn(&Frame, &Operand, Matrix) -> Vec<T>,
-        finish: impl Fn(T) -> T,
+        pack: impl Fn(&Frame, &Operand, Target<'_, T>),
     ) {
-        let count = self.batch * self.m * self.n;
-        let out = elements::<T>(words, count);
-        out.copy_from_slice(frame.get(self.acc, count));
-        self.multiply(frame, out, widen);
-        out.iter_mut().for_each(|value| *value = finish(*value));
+        let out = elements::<T>(words, self.count());
+        out.copy_from_slice(frame.get(self.acc, self.count()));
+        self.multiply(scratch, out, |operand, _, target| pack(frame, operand, target));
     }
 
-    fn run_narrow<T: Float<Wide = f32>>(&self, frame: &Frame, words: &mut [u64]) {
-        let count = self.batch * self.m * self.n;
-        let mut sums: Vec<f32> =
-            frame.get::<T>(self.acc, count).iter().map(|acc| acc.widen()).collect();
-        self.multiply(frame, &mut sums, widen_f32);
-        let out = elements::<T>(words, count);
-        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::narrow(sum));
+    fn run_f32(&self, frame: &Frame, scratch: &mut Scratch, words: &mut [u64]) {
+        let acc = frame.get::<f32>(self.acc, self.count());
+        let out = elements::<f32>(words, self.count());
+        let wide = self.lhs.scalar == Scalar::F32 && self.rhs.scalar == Scalar::F32;
+        let passes = passes(if wide { self.precision } else { DotPrecision::Ieee });
+        let [parts] = passes else { return self.run_split(frame, scratch, out, passes) };
+        out.copy_from_slice(acc);
+        self.multiply(scratch, out, |operand, side, target| {
+            pack_f32(frame, operand, parts[side], target);
+        });
     }
 
-    fn multiply<T: Pod + Add<Output = T> + Mul<Output = T>>(
+    /// Several products, the smallest parts first; what infinities make of those is dropped.
+    fn run_split(
         &self,
         frame: &Frame,
+        scratch: &mut Scratch,
+        out: &mut [f32],
+        passes: &[[Part; 2]],
+    ) {
+        out.fill(0.0);
+        for (at, &parts) in passes.iter().enumerate() {
+            if at + 1 == passes.len() {
+                out.iter_mut().filter(|sum| sum.is_nan()).for_each(|sum| *sum = 0.0);
+            }
+            self.multiply(scratch, out, |operand, side, target| {
+                pack_f32(frame, operand, parts[side], target);
+            });
+        }
+        let acc = frame.get::<f32>(self.acc, self.count());
+        out.iter_mut().zip(acc).for_each(|(sum, acc)| *sum += acc);
+    }
+
+    fn run_narrow<T: Float<Wide = f32>>(
+        &self,
+        frame: &Frame,
+        scratch: &mut Scratch,
+        words: &mut [u64],
+    ) {
+        let mut kept = std::mem::take(&mut scratch.sums);
+        let sums = borrow::<f32>(&mut kept, self.count());
+        let acc = frame.get::<T>(self.acc, self.count());
+        sums.iter_mut().zip(acc).for_each(|(sum, acc)| *sum = acc.widen());
+        self.multiply(scratch, sums, |operand, _, target| {
+            pack_f32(frame, operand, Part::Whole, target);
+        });
+        let out = elements::<T>(words, self.count());
+        out.iter_mut().zip(&*sums).for_each(|(out, &sum)| *out = T::narrow(sum));
+        scratch.sums = kept;
+    }
+
+    /// `sums += lhs @ rhs`; `pack` fills in the packed form of an operand: the left one is of
+    /// side 0, the right one of side 1.
+    fn multiply<T: Sum>(
+        &self,
+        scratch: &mut Scratch,
         sums: &mut [T],
-        widen: impl Fn(&Frame, &Operand, Matrix) -> Vec<T>,
+        pack: impl Fn(&Operand, usize, Target<'_, T>),
     ) {
         let (m, n, k) = (self.m, self.n, self.k);
-        let lhs =
-            widen(frame, &self.lhs, Matrix { batch: self.batch, rows: m, cols: k, k_last: true });
-        let rhs =
-            widen(frame, &self.rhs, Matrix { batch: self.batch, rows: k, cols: n, k_last: false });
-        for batch in 0..self.batch {
-            let lhs = &lhs[batch * m * k..][..m * k];
-            let rhs = &rhs[batch * k * n..][..k * n];
-            multiply_add(lhs, rhs, &mut sums[batch * m * n..][..m * n], [m, n, k]);
+        let (rows, cols) = (m.next_multiple_of(ROWS), n.next_multiple_of(COLS));
+        let lhs = borrow::<T>(&mut scratch.lhs, self.batch * rows * k);
+        let rhs = borrow::<T>(&mut scratch.rhs, self.batch * k * cols);
+        let left = Matrix { batch: self.batch, rows: m, cols: k, k_last: true };
+        let right = Matrix { batch: self.batch, rows: k, cols: n, k_last: false };
+        pack(&self.lhs, 0, Target { matrix: left, out: lhs });
+        pack(&self.rhs, 1, Target { matrix: right, out: rhs });
+        let operands = lhs.chunks_exact(rows * k).zip(rhs.chunks_exact(k * cols));
+        for ((lhs, rhs), sums) in operands.zip(sums.chunks_exact_mut(m * n)) {
+            widest(Multiply { lhs, rhs, sums, extents: [m, n, k] });
         }
     }
 }
 
-/// Extents of a factor.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Matrix {
-    batch: usize,
-    rows: usize,
-    cols: usize,
-    /// True when the columns are summed over.
-    k_last: bool,
-}
-
-impl Matrix {
-    fn numel(self) -> usize {
-        self.batch * self.rows * self.cols
-    }
-}
-
-fn widen_f32(frame: &Frame, operand: &Operand, matrix: Matrix) -> Vec<f32> {
+fn pack_f32(frame: &Frame, operand: &Operand, part: Part, target: Target<'_, f32>) {
+    let count = target.matrix.numel();
     if let Some(scaled) = &operand.scaled {
-        return widen_scaled(frame, operand, scaled, matrix);
+        let values = widen_scaled(frame, operand, scaled, target.matrix);
+        return target.fill(&values, |value| value);
     }
-    let count = matrix.numel();
     match operand.scalar {
-        Scalar::F32 => frame.get::<f32>(operand.slot, count).to_vec(),
+        Scalar::F32 => {
+            let values = frame.get::<f32>(operand.slot, count);
+            match part {
+                Part::Whole => target.fill(values, |value| value),
+                Part::Tf32 => target.fill(values, tf32),
+                Part::Tf32Rest => target.fill(values, tf32_rest),
+                Part::Bf16(part) => target.fill(values, |value| bf16_part(value, part)),
+            }
+        }
         scalar if scalar.is_float() => with_float!(scalar, T => {
-            frame.get::<T>(operand.slot, count).iter().map(|value| value.to_f64() as f32).collect()
+            target.fill(frame.get::<T>(operand.slot, count), T::to_f32);
         }),
-        _ => frame.get::<i8>(operand.slot, count).iter().map(|&value| f32::from(value)).collect(),
+        _ => target.fill(frame.get::<i8>(operand.slot, count), f32::from),
     }
 }
 
-fn widen_f64(frame: &Frame, operand: &Operand, matrix: Matrix) -> Vec<f64> {
+fn pack_f64(frame: &Frame, operand: &Operand, target: Target<'_, f64>) {
+    let count = target.matrix.numel();
     with_float!(operand.scalar, T => {
-        let values = frame.get::<T>(operand.slot, matrix.numel());
-        values.iter().map(|value| value.to_f64()).collect()
-    })
+        target.fill(frame.get::<T>(operand.slot, count), T::to_f64);
+    });
 }
 
-fn widen_i32(frame: &Frame, operand: &Operand, matrix: Matrix) -> Vec<i32> {
-    frame.get::<i8>(operand.slot, matrix.numel()).iter().map(|&value| i32::from(value)).collect()
+fn pack_i32(frame: &Frame, operand: &Operand, target: Target<'_, i32>) {
+    let count = target.matrix.numel();
+    target.fill(frame.get::<i8>(operand.slot, count), i32::from);
 }
 
 /// The values of a block-scaled factor, each multiplied by its group's scale.
@@ -209,92 +329,4 @@ fn unpack_e2m1(frame: &Frame, slot: Slot, matrix: Matrix, k_pack: bool) -> Vec<f
         decode(if high { bytes[byte] >> 4 } else { bytes[byte] & 15 })
     };
     (0..matrix.numel()).map(value).collect()
-}
-
-/// Columns of a block of sums that is kept in registers.
-const BLOCK: usize = 16;
-/// Rows of such a block.
-const ROWS: usize = 4;
-
-/// `sums += lhs @ rhs`, row-major, each sum in order of `k`.
-fn multiply_add<T: Pod + Add<Output = T> + Mul<Output = T>>(
-    lhs: &[T],
-    rhs: &[T],
-    sums: &mut [T],
-    [m, n, k]: [usize; 3],
-) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the feature that the function is compiled for.
-        unsafe { multiply_add_avx2(lhs, rhs, sums, [m, n, k]) };
-        return;
-    }
-    multiply_add_body(lhs, rhs, sums, [m, n, k]);
-}
-
-/// The same code with wider registers. Products and sums stay apart (no `fma`), so that results
-/// are equal on every machine.
-///
-/// # Safety
-/// The processor must have AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn multiply_add_avx2<T: Pod + Add<Output = T> + Mul<Output = T>>(
-    lhs: &[T],
-    rhs: &[T],
-    sums: &mut [T],
-    extents: [usize; 3],
-) {
-    multiply_add_body(lhs, rhs, sums, extents);
-}
-
-#[inline(always)]
-fn multiply_add_body<T: Pod + Add<Output = T> + Mul<Output = T>>(
-    lhs: &[T],
-    rhs: &[T],
-    sums: &mut [T],
-    [m, n, k]: [usize; 3],
-) {
-    if n.is_multiple_of(BLOCK) && m.is_multiple_of(ROWS) {
-        for row in (0..m).step_by(ROWS) {
-            for col in (0..n).step_by(BLOCK) {
-                block(lhs, rhs, sums, [row, col], [n, k]);
-            }
-        }
-        return;
-    }
-    for (lhs, sums) in lhs.chunks_exact(k).zip(sums.chunks_exact_mut(n)) {
-        for (&factor, rhs) in lhs.iter().zip(rhs.chunks_exact(n)) {
-            for (sum, &value) in sums.iter_mut().zip(rhs) {
-                *sum = *sum + factor * value;
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn block<T: Pod + Add<Output = T> + Mul<Output = T>>(
-    lhs: &[T],
-    rhs: &[T],
-    sums: &mut [T],
-    [row, col]: [usize; 2],
-    [n, k]: [usize; 2],
-) {
-    let mut kept = [[T::zeroed(); BLOCK]; ROWS];
-    for (at, kept) in kept.iter_mut().enumerate() {
-        kept.copy_from_slice(&sums[(row + at) * n + col..][..BLOCK]);
-    }
-    let rows: [&[T]; ROWS] = std::array::from_fn(|at| &lhs[(row + at) * k..][..k]);
-    for step in 0..k {
-        let values = &rhs[step * n + col..][..BLOCK];
-        for (kept, lhs) in kept.iter_mut().zip(rows) {
-            let factor = lhs[step];
-            for (sum, &value) in kept.iter_mut().zip(values) {
-                *sum = *sum + factor * value;
-            }
-        }
-    }
-    for (at, kept) in kept.iter().enumerate() {
-        sums[(row + at) * n + col..][..BLOCK].copy_from_slice(kept);
-    }
 }

@@ -3,6 +3,8 @@
 use bytemuck::Pod;
 use tile_compiler::ir::Loc;
 
+use super::dot::Scratch;
+
 /// A register of a [`Frame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Slot(pub u32);
@@ -26,6 +28,8 @@ pub(super) struct Frame {
     pub ticks: u32,
     /// Multiplications and additions of matrix products so far.
     pub flops: u64,
+    /// Memory that matrix products use in passing.
+    pub scratch: Scratch,
     /// Lines printed so far, with the program's number.
     pub prints: Vec<(u64, String)>,
 }
@@ -42,6 +46,7 @@ impl Frame {
             synchronized: false,
             ticks: 0,
             flops: 0,
+            scratch: Scratch::default(),
             prints: Vec::new(),
         }
     }

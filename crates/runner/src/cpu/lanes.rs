@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use tile_compiler::ir::{Attrs, FloatPredicate, IntPredicate, Opcode, Rounding, Scalar};
 
 use super::frame::{Frame, Slot, elements};
+use super::simd::{Loop, widest};
 use crate::number::{BF16, Bit, F16, Float, Int, Real};
 
 /// Computes `count` elements of a result from the frame.
@@ -114,12 +115,76 @@ pub(super) struct LaneOp<'a> {
     pub to: Scalar,
 }
 
+/// `out[i] = f(a[i])`.
+struct Map1<'a, A, R, F> {
+    a: &'a [A],
+    out: &'a mut [R],
+    f: &'a F,
+}
+
+impl<A: Pod, R: Pod, F: Fn(A) -> R> Loop for Map1<'_, A, R, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Map1 { a, out, f } = self;
+        assert!(a.len() == out.len());
+        let mut at = 0;
+        while at < out.len() {
+            out[at] = f(a[at]);
+            at += 1;
+        }
+    }
+}
+
+/// `out[i] = f(a[i], b[i])`.
+struct Map2<'a, A, B, R, F> {
+    a: &'a [A],
+    b: &'a [B],
+    out: &'a mut [R],
+    f: &'a F,
+}
+
+impl<A: Pod, B: Pod, R: Pod, F: Fn(A, B) -> R> Loop for Map2<'_, A, B, R, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Map2 { a, b, out, f } = self;
+        assert!(a.len() == out.len() && b.len() == out.len());
+        let mut at = 0;
+        while at < out.len() {
+            out[at] = f(a[at], b[at]);
+            at += 1;
+        }
+    }
+}
+
+/// `out[i] = f(a[i], b[i], c[i])`.
+struct Map3<'a, A, B, C, R, F> {
+    operands: (&'a [A], &'a [B], &'a [C]),
+    out: &'a mut [R],
+    f: &'a F,
+}
+
+impl<A: Pod, B: Pod, C: Pod, R: Pod, F: Fn(A, B, C) -> R> Loop for Map3<'_, A, B, C, R, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Map3 { operands: (a, b, c), out, f } = self;
+        assert!(a.len() == out.len() && b.len() == out.len() && c.len() == out.len());
+        let mut at = 0;
+        while at < out.len() {
+            out[at] = f(a[at], b[at], c[at]);
+            at += 1;
+        }
+    }
+}
+
 pub(super) fn map1<A: Pod, R: Pod>(a: Slot, f: impl Fn(A) -> R + Send + Sync + 'static) -> LaneFn {
     Box::new(move |frame, out, count| {
-        let out = elements::<R>(out, count);
-        for (out, &a) in out.iter_mut().zip(frame.get::<A>(a, count)) {
-            *out = f(a);
-        }
+        widest(Map1 { a: frame.get(a, count), out: elements(out, count), f: &f });
     })
 }
 
@@ -129,11 +194,8 @@ pub(super) fn map2<A: Pod, B: Pod, R: Pod>(
     f: impl Fn(A, B) -> R + Send + Sync + 'static,
 ) -> LaneFn {
     Box::new(move |frame, out, count| {
-        let out = elements::<R>(out, count);
-        let operands = frame.get::<A>(a, count).iter().zip(frame.get::<B>(b, count));
-        for (out, (&a, &b)) in out.iter_mut().zip(operands) {
-            *out = f(a, b);
-        }
+        let (a, b) = (frame.get(a, count), frame.get(b, count));
+        widest(Map2 { a, b, out: elements(out, count), f: &f });
     })
 }
 
@@ -142,11 +204,8 @@ pub(super) fn map3<A: Pod, B: Pod, C: Pod, R: Pod>(
     f: impl Fn(A, B, C) -> R + Send + Sync + 'static,
 ) -> LaneFn {
     Box::new(move |frame, out, count| {
-        let out = elements::<R>(out, count);
-        let (a, b, c) = (frame.get::<A>(a, count), frame.get(b, count), frame.get(c, count));
-        for (out, ((&a, &b), &c)) in out.iter_mut().zip(a.iter().zip(b).zip(c)) {
-            *out = f(a, b, c);
-        }
+        let operands = (frame.get(a, count), frame.get(b, count), frame.get(c, count));
+        widest(Map3 { operands, out: elements(out, count), f: &f });
     })
 }
 
@@ -190,24 +249,37 @@ const CHUNK: usize = 256;
 
 /// Applies an operation on `f32` to a narrower type: each chunk is widened, computed and rounded.
 /// Only widening and rounding depend on the type, so that the operation is compiled once.
-fn map_narrow<const N: usize>(
+fn map_narrow1(scalar: Scalar, a: Slot, f: impl Fn(f32) -> f32 + Send + Sync + 'static) -> LaneFn {
+    let (widen, narrow) = (widening(scalar), narrowing_to(scalar));
+    Box::new(move |frame, out, count| {
+        let (mut wide, mut results) = ([0f32; CHUNK], [0f32; CHUNK]);
+        for start in (0..count).step_by(CHUNK) {
+            let end = count.min(start + CHUNK);
+            let (wide, results) = (&mut wide[..end - start], &mut results[..end - start]);
+            widen(frame, a, start..end, wide);
+            widest(Map1 { a: wide, out: results, f: &f });
+            narrow(results, out, start);
+        }
+    })
+}
+
+/// As [`map_narrow1`], of two operands.
+fn map_narrow2(
     scalar: Scalar,
-    operands: [Slot; N],
-    f: impl Fn([f32; N]) -> f32 + Send + Sync + 'static,
+    [a, b]: [Slot; 2],
+    f: impl Fn(f32, f32) -> f32 + Send + Sync + 'static,
 ) -> LaneFn {
     let (widen, narrow) = (widening(scalar), narrowing_to(scalar));
     Box::new(move |frame, out, count| {
-        let mut wide = [[0f32; CHUNK]; N];
+        let mut wide = [[0f32; CHUNK]; 2];
         let mut results = [0f32; CHUNK];
         for start in (0..count).step_by(CHUNK) {
             let end = count.min(start + CHUNK);
             let results = &mut results[..end - start];
-            for (wide, &slot) in wide.iter_mut().zip(&operands) {
-                widen(frame, slot, start..end, &mut wide[..end - start]);
-            }
-            for (at, result) in results.iter_mut().enumerate() {
-                *result = f(std::array::from_fn(|operand| wide[operand][at]));
-            }
+            let [left, right] = wide.each_mut().map(|wide| &mut wide[..end - start]);
+            widen(frame, a, start..end, left);
+            widen(frame, b, start..end, right);
+            widest(Map2 { a: left, b: right, out: results, f: &f });
             narrow(results, out, start);
         }
     })
@@ -216,20 +288,19 @@ fn map_narrow<const N: usize>(
 type Read<M> = fn(&Frame, Slot, Range<usize>, &mut [M]);
 type Write<M> = fn(&[M], &mut [u64], usize);
 
-fn read<T: Pod, M>(
+fn read<T: Pod, M: Pod>(
     frame: &Frame,
     slot: Slot,
     range: Range<usize>,
     out: &mut [M],
     f: impl Fn(T) -> M,
 ) {
-    let source = &frame.get::<T>(slot, range.end)[range];
-    out.iter_mut().zip(source).for_each(|(out, &value)| *out = f(value));
+    widest(Map1 { a: &frame.get::<T>(slot, range.end)[range], out, f: &f });
 }
 
-fn write<T: Pod, M: Copy>(values: &[M], out: &mut [u64], start: usize, f: impl Fn(M) -> T) {
+fn write<T: Pod, M: Pod>(values: &[M], out: &mut [u64], start: usize, f: impl Fn(M) -> T) {
     let out = &mut elements::<T>(out, start + values.len())[start..];
-    out.iter_mut().zip(values).for_each(|(out, &value)| *out = f(value));
+    widest(Map1 { a: values, out, f: &f });
 }
 
 fn widening(scalar: Scalar) -> Read<f32> {
@@ -246,7 +317,7 @@ fn narrowing_to(scalar: Scalar) -> Write<f32> {
 
 /// Converts through an intermediate type that holds every value of the source, so that reading
 /// and writing are compiled once per type and not once per pair.
-fn staged<M: Copy + Default + Send + Sync + 'static>(
+fn staged<M: Pod + Default + Send + Sync + 'static>(
     from: Slot,
     read: Read<M>,
     write: Write<M>,
@@ -267,18 +338,18 @@ fn float(op: &LaneOp) -> Option<LaneFn> {
     macro_rules! float1 {
         ($name:ident) => {
             match op.from {
-                Scalar::F32 => map1::<f32, f32>(a, |x| Real::$name(x)),
-                Scalar::F64 => map1::<f64, f64>(a, |x| Real::$name(x)),
-                narrow => map_narrow(narrow, [a], |[x]| Real::$name(x)),
+                Scalar::F32 => map1::<f32, f32>(a, <f32 as Real>::$name),
+                Scalar::F64 => map1::<f64, f64>(a, <f64 as Real>::$name),
+                narrow => map_narrow1(narrow, a, <f32 as Real>::$name),
             }
         };
     }
     macro_rules! float2 {
         ($name:ident) => {
             match op.from {
-                Scalar::F32 => map2::<f32, f32, f32>(a, b, |x, y| Real::$name(x, y)),
-                Scalar::F64 => map2::<f64, f64, f64>(a, b, |x, y| Real::$name(x, y)),
-                narrow => map_narrow(narrow, [a, b], |[x, y]| Real::$name(x, y)),
+                Scalar::F32 => map2::<f32, f32, f32>(a, b, <f32 as Real>::$name),
+                Scalar::F64 => map2::<f64, f64, f64>(a, b, <f64 as Real>::$name),
+                narrow => map_narrow2(narrow, [a, b], <f32 as Real>::$name),
             }
         };
     }

@@ -165,6 +165,36 @@ impl Buffers {
         let start = offset / size_of::<T>();
         Some(&T::atomics(&buffer.words)[start..start + count])
     }
+
+    /// The buffer that `address` lies in as words of type `T`; `None` if it lies in none.
+    #[inline]
+    pub(super) fn window<T: Word>(&self, address: u64) -> Option<Window<'_, T>> {
+        let (id, offset) = self.locate(address)?;
+        let buffer = &self.buffers[id.0 as usize];
+        let inside = usize::try_from(offset).is_ok_and(|offset| offset < buffer.len);
+        let words = &T::atomics(&buffer.words)[..buffer.len / size_of::<T>()];
+        inside.then(|| Window { start: self.address(id), words })
+    }
+}
+
+/// One buffer as words of a type.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window<'b, T: Word> {
+    start: u64,
+    words: &'b [T::Atomic],
+}
+
+impl<'b, T: Word> Window<'b, T> {
+    /// The word at an address, if it lies in the buffer and is aligned.
+    #[inline(always)]
+    pub fn word(&self, address: u64) -> Option<&'b T::Atomic> {
+        let offset = address.wrapping_sub(self.start);
+        let size = size_of::<T>() as u64;
+        match offset % size {
+            0 => self.words.get(usize::try_from(offset / size).ok()?),
+            _ => None,
+        }
+    }
 }
 
 impl Buffer {
@@ -209,9 +239,22 @@ pub(super) trait Word: bytemuck::Pod + Send + Sync {
     /// Memory as atomics of this size.
     fn atomics(words: &[AtomicU64]) -> &[Self::Atomic];
     fn load(atomic: &Self::Atomic) -> Self;
+    /// Reads words that lie side by side.
+    fn load_run(source: &[Self::Atomic], out: &mut [Self]);
+    /// Writes words that lie side by side.
+    fn store_run(target: &[Self::Atomic], values: &[Self]);
     fn store(atomic: &Self::Atomic, value: Self);
     /// Replaces the value by `update` of it, as one step; the old value.
     fn update(atomic: &Self::Atomic, update: impl Fn(Self) -> Self) -> Self;
+}
+
+/// Words side by side as the 64-bit ones among them, and those before and after.
+macro_rules! widen_run {
+    ($words:expr) => {
+        // SAFETY: the words are parts of an array of `AtomicU64` (see `Word::atomics`), which has
+        // no invalid bit patterns; the slices cover exactly the same bytes.
+        unsafe { $words.align_to::<AtomicU64>() }
+    };
 }
 
 macro_rules! word {
@@ -231,6 +274,32 @@ macro_rules! word {
             fn load(atomic: &$atomic) -> $ty { atomic.load(Ordering::Relaxed) }
             #[inline(always)]
             fn store(atomic: &$atomic, value: $ty) { atomic.store(value, Ordering::Relaxed) }
+            #[inline]
+            fn load_run(source: &[$atomic], out: &mut [$ty]) {
+                let (first, wide, last) = widen_run!(source);
+                let (head, out) = out.split_at_mut(first.len());
+                let (body, tail) = out.split_at_mut(out.len() - last.len());
+                head.iter_mut().zip(first).for_each(|(out, word)| *out = $ty::load(word));
+                let body = bytemuck::cast_slice_mut::<$ty, u8>(body).chunks_exact_mut(8);
+                for (out, word) in body.zip(wide) {
+                    out.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+                }
+                tail.iter_mut().zip(last).for_each(|(out, word)| *out = $ty::load(word));
+            }
+            #[inline]
+            fn store_run(target: &[$atomic], values: &[$ty]) {
+                let (first, wide, last) = widen_run!(target);
+                let (head, values) = values.split_at(first.len());
+                let (body, tail) = values.split_at(values.len() - last.len());
+                first.iter().zip(head).for_each(|(word, &value)| $ty::store(word, value));
+                let body = bytemuck::cast_slice::<$ty, u8>(body).chunks_exact(8);
+                for (word, bytes) in wide.iter().zip(body) {
+                    let mut value = [0; 8];
+                    value.copy_from_slice(bytes);
+                    word.store(u64::from_ne_bytes(value), Ordering::Relaxed);
+                }
+                last.iter().zip(tail).for_each(|(word, &value)| $ty::store(word, value));
+            }
             fn update(atomic: &$atomic, update: impl Fn($ty) -> $ty) -> $ty {
                 // SeqCst is at least as strong as every ordering that a kernel may ask for.
                 let result = atomic.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
