@@ -50,7 +50,7 @@ pub use kernel::{
     FileInference, KernelInference, LowerResult, drop_repeated, infer_file, lower_kernel,
 };
 pub use rules::Rules;
-pub use types::{BodyTypes, Reason};
+pub use types::{BodyTypes, Reason, ValueClass};
 
 use emit::Emitter;
 use value::{FunctionRef, Origin, Value};

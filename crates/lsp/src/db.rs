@@ -99,6 +99,16 @@ struct FileTable {
 }
 
 impl Files {
+    /// Where files are read.
+    pub(crate) fn system(&self) -> &dyn FileSystem {
+        &*self.system
+    }
+
+    /// The file at `path`, if it was asked for.
+    pub(crate) fn known(&self, path: &Path) -> Option<SourceFile> {
+        self.table().by_path.get(path).copied()
+    }
+
     fn table(&self) -> MutexGuard<'_, FileTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -376,7 +386,7 @@ pub(crate) struct Inferred {
 }
 
 /// What holds for the jit function that is this item of a file. `entry` says that it is a kernel.
-#[salsa::tracked(returns(ref), no_eq)]
+#[salsa::tracked(returns(ref), no_eq, lru = 512)]
 fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred {
     let at = ItemRef { file: file.id(db), index };
     let rules = Workspace::get(db).triton(db);
@@ -413,7 +423,7 @@ pub(crate) struct Lowered {
 }
 
 /// The kernel that is this item of a file, under its specialization of this index.
-#[salsa::tracked(returns(ref), no_eq)]
+#[salsa::tracked(returns(ref), no_eq, lru = 128)]
 pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Lowered {
     let Some(mut result) = lower(db, file, item, index) else { return Lowered::default() };
     let anchors = result.function.as_mut().map(|function| anchor_locations(db, function));

@@ -9,8 +9,9 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
     /// The text of a file; `None` when there is none that can be read as source.
     fn read(&self, path: &Path) -> Option<String>;
 
-    /// Names of the entries of a folder, sorted; empty when it cannot be listed.
-    fn list(&self, folder: &Path) -> Vec<PathBuf>;
+    /// Python and Tile files below a folder, sorted, at most `limit`; what `.gitignore` leaves out
+    /// is left out.
+    fn walk(&self, folder: &Path, limit: usize) -> Vec<PathBuf>;
 }
 
 /// Files on the machine that the server runs on.
@@ -30,9 +31,14 @@ impl FileSystem for Disk {
         String::from_utf8(std::fs::read(path).ok()?).ok()
     }
 
-    fn list(&self, folder: &Path) -> Vec<PathBuf> {
-        let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    fn walk(&self, folder: &Path, limit: usize) -> Vec<PathBuf> {
+        let is_source = |path: &Path| {
+            path.extension().is_some_and(|extension| extension == "py" || extension == "tile")
+        };
+        let entries = ignore::WalkBuilder::new(folder).require_git(false).build().flatten();
+        let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        let paths = files.map(ignore::DirEntry::into_path).filter(|path| is_source(path));
+        let mut paths: Vec<PathBuf> = paths.take(limit).collect();
         paths.sort();
         paths
     }

@@ -12,3 +12,4 @@ pub(crate) mod signature;
 pub(crate) mod structure;
 pub(crate) mod symbol;
 pub(crate) mod tokens;
+pub(crate) mod workspace;

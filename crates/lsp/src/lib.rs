@@ -15,4 +15,4 @@ mod ide;
 mod server;
 
 pub use files::{Disk, FileSystem};
-pub use server::{Options, ProjectRules, project_rules, serve, serve_on};
+pub use server::{Options, ProjectRules, SETTINGS, Setting, project_rules, serve, serve_on};

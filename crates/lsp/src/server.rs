@@ -11,18 +11,24 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinSet;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::ls_types::request::{GotoTypeDefinitionParams, GotoTypeDefinitionResponse};
 use tower_lsp::ls_types::{
+    CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem,
+    CallHierarchyOutgoingCall, CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams,
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionParams,
     CompletionResponse, ConfigurationItem, DidChangeConfigurationParams,
-    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DocumentDiagnosticParams,
-    DocumentDiagnosticReportResult, DocumentHighlight, DocumentHighlightParams,
-    DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams, FileEvent, FoldingRange,
-    FoldingRangeParams, GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams,
-    InitializeParams, InitializeResult, InitializedParams, InlayHint, InlayHintParams, Location,
-    MessageType, PrepareRenameResponse, ReferenceParams, RenameParams, SelectionRange,
-    SelectionRangeParams, SemanticTokensParams, SemanticTokensRangeParams,
-    SemanticTokensRangeResult, SemanticTokensResult, SignatureHelp, SignatureHelpParams,
-    TextDocumentPositionParams, WorkDoneProgressCancelParams, WorkspaceEdit,
+    DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+    DocumentDiagnosticParams, DocumentDiagnosticReportResult, DocumentHighlight,
+    DocumentHighlightParams, DocumentLink, DocumentLinkParams, DocumentSymbolParams,
+    DocumentSymbolResponse, ExecuteCommandParams, FileEvent, FoldingRange, FoldingRangeParams,
+    GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InitializeParams,
+    InitializeResult, InitializedParams, InlayHint, InlayHintParams, Location, MessageType,
+    PrepareRenameResponse, ReferenceParams, RenameParams, SelectionRange, SelectionRangeParams,
+    SemanticTokensDelta, SemanticTokensDeltaParams, SemanticTokensFullDeltaResult,
+    SemanticTokensParams, SemanticTokensRangeParams, SemanticTokensRangeResult,
+    SemanticTokensResult, SignatureHelp, SignatureHelpParams, TextDocumentPositionParams,
+    WorkDoneProgressCancelParams, WorkspaceDiagnosticParams, WorkspaceDiagnosticReportResult,
+    WorkspaceEdit, WorkspaceSymbolParams, WorkspaceSymbolResponse,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -45,9 +51,9 @@ mod transport;
 
 use ext::{KernelsParams, ViewIrParams, ViewIrResult};
 use ordered::{ApplyInOrder, Ordered};
-use requests::{editing, navigation};
+use requests::{editing, navigation, workspace};
 use session::Session;
-pub use settings::{ProjectRules, project_rules};
+pub use settings::{ProjectRules, SETTINGS, Setting, project_rules};
 use state::{ReadError, Snapshot, State};
 
 /// Stack of every thread that analyses: deep nesting in a source must not end the server.
@@ -288,10 +294,74 @@ impl LanguageServer for Server {
         .await
     }
 
+    async fn goto_type_definition(
+        &self,
+        params: GotoTypeDefinitionParams,
+    ) -> Result<Option<GotoTypeDefinitionResponse>> {
+        let at = params.text_document_position_params;
+        self.read(move |_, snapshot| {
+            navigation::type_definition(snapshot, &at).map(GotoDefinitionResponse::Scalar)
+        })
+        .await
+    }
+
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
         let at = params.text_document_position;
         let declaration = params.context.include_declaration;
-        self.read(move |_, snapshot| Some(navigation::references(snapshot, &at, declaration))).await
+        self.read(move |state, snapshot| {
+            Some(navigation::references(state, snapshot, &at, declaration))
+        })
+        .await
+    }
+
+    async fn symbol(
+        &self,
+        params: WorkspaceSymbolParams,
+    ) -> Result<Option<WorkspaceSymbolResponse>> {
+        let found =
+            self.read(move |state, snapshot| workspace::symbols(state, snapshot, &params.query));
+        Ok(Some(WorkspaceSymbolResponse::Flat(found.await?)))
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        let at = params.text_document_position_params;
+        self.read(move |_, snapshot| workspace::prepare_calls(snapshot, &at)).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        self.read(move |state, snapshot| Some(workspace::incoming(state, snapshot, &params.item)))
+            .await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        self.read(move |_, snapshot| Some(workspace::outgoing(snapshot, &params.item))).await
+    }
+
+    async fn document_link(&self, params: DocumentLinkParams) -> Result<Option<Vec<DocumentLink>>> {
+        let uri = params.text_document.uri;
+        self.read(move |_, snapshot| Some(workspace::links(snapshot, &uri))).await
+    }
+
+    async fn workspace_diagnostic(
+        &self,
+        params: WorkspaceDiagnosticParams,
+    ) -> Result<WorkspaceDiagnosticReportResult> {
+        let report = workspace::diagnose(&self.state, params).await?;
+        Ok(WorkspaceDiagnosticReportResult::Report(report))
+    }
+
+    async fn did_change_workspace_folders(&self, _: DidChangeWorkspaceFoldersParams) {
+        // The folders were changed in order; see `ApplyInOrder`.
+        self.configure(None).await;
     }
 
     async fn document_highlight(
@@ -313,7 +383,10 @@ impl LanguageServer for Server {
 
     async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
         let at = params.text_document_position;
-        self.read(move |_, snapshot| navigation::rename(snapshot, &at, &params.new_name)).await?
+        let rename = move |state: &State, snapshot: &Snapshot| {
+            navigation::rename(state, snapshot, &at, &params.new_name)
+        };
+        self.read(rename).await?
     }
 
     async fn document_symbol(
@@ -365,9 +438,30 @@ impl LanguageServer for Server {
         params: SemanticTokensParams,
     ) -> Result<Option<SemanticTokensResult>> {
         let uri = params.text_document.uri;
+        let address = uri.clone();
         let tokens =
-            self.read(move |_, snapshot| editing::semantic_tokens(snapshot, &uri, None)).await?;
+            self.read(move |_, snapshot| editing::semantic_tokens(snapshot, &address, None));
+        let tokens = self.state.keep_tokens(uri, tokens.await?);
         Ok(Some(SemanticTokensResult::Tokens(tokens)))
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: SemanticTokensDeltaParams,
+    ) -> Result<Option<SemanticTokensFullDeltaResult>> {
+        let uri = params.text_document.uri;
+        let known = self.state.kept_tokens(&uri, &params.previous_result_id);
+        let address = uri.clone();
+        let tokens =
+            self.read(move |_, snapshot| editing::semantic_tokens(snapshot, &address, None));
+        let tokens = self.state.keep_tokens(uri, tokens.await?);
+        Ok(Some(match known {
+            Some(known) => SemanticTokensFullDeltaResult::TokensDelta(SemanticTokensDelta {
+                result_id: tokens.result_id,
+                edits: editing::token_edits(&known, &tokens.data),
+            }),
+            None => SemanticTokensFullDeltaResult::Tokens(tokens),
+        }))
     }
 
     async fn semantic_tokens_range(
@@ -406,6 +500,11 @@ impl ApplyInOrder for Arc<State> {
             "workspace/didChangeWatchedFiles" => {
                 with(method, params, |params: DidChangeWatchedFilesParams| {
                     self.files_changed(params.changes.iter().map(|change| &change.uri));
+                });
+            }
+            "workspace/didChangeWorkspaceFolders" => {
+                with(method, params, |params: DidChangeWorkspaceFoldersParams| {
+                    self.change_folders(&params.event);
                 });
             }
             "window/workDoneProgress/cancel" => {

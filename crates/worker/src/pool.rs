@@ -326,6 +326,24 @@ struct Worker {
 /// How many lines of a worker's standard error are kept.
 const STDERR_LINES: usize = 20;
 
+/// Lets everything else on the machine go first: whoever waits for a worker waits for the editor
+/// still less.
+fn step_back(child: &Child) {
+    #[cfg(unix)]
+    if let Err(error) = rustix::process::setpriority_process(
+        Some(rustix::process::Pid::from_child(child)),
+        NICENESS,
+    ) {
+        tracing::debug!(%error, "a worker keeps its priority");
+    }
+    #[cfg(not(unix))]
+    let _ = child;
+}
+
+/// How far a worker steps back, in Unix's measure from 0 to 19.
+#[cfg(unix)]
+const NICENESS: i32 = 5;
+
 impl Worker {
     fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
         let mut child = Command::new(&command.program)
@@ -337,6 +355,7 @@ impl Worker {
             .map_err(|error| {
                 WorkerError::Start(format!("{}: {error}", command.program.display()))
             })?;
+        step_back(&child);
         let (sender, events) = channel();
         if let Some(stdout) = child.stdout.take() {
             let sender = sender.clone();

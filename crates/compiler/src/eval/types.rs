@@ -21,6 +21,19 @@ pub struct BodyTypes {
     pointers: FxHashSet<Name>,
 }
 
+/// What kind of value an expression has, as far as a reader cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ValueClass {
+    /// Known at compile time.
+    Constexpr,
+    /// One number at run time.
+    Scalar,
+    /// A tile at run time.
+    Tile,
+    /// An address, a tile of addresses, a block pointer or a descriptor.
+    Pointer,
+}
+
 /// One step in the explanation why a value is not known at compile time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
@@ -74,6 +87,30 @@ impl BodyTypes {
     pub fn type_text(&self, expr: ExprId) -> Option<String> {
         let value = self.value(expr).filter(|value| !value.is_unknown())?;
         Some(type_text(&self.shown(value)))
+    }
+
+    /// What kind of value an expression has, where that is known.
+    pub fn class(&self, expr: ExprId) -> Option<ValueClass> {
+        self.class_of(self.value(expr)?)
+    }
+
+    /// What kind of value a parameter has.
+    pub fn param_class(&self, name: &str) -> Option<ValueClass> {
+        let (_, value) = self.params.iter().find(|(param, _)| &**param == name)?;
+        self.class_of(value)
+    }
+
+    fn class_of(&self, value: &Value) -> Option<ValueClass> {
+        match self.shown(value) {
+            Value::Const(_) => Some(ValueClass::Constexpr),
+            Value::BlockPtr(_) | Value::Descriptor(_) => Some(ValueClass::Pointer),
+            Value::Tensor(tensor) if matches!(tensor.elem, Elem::Ptr(_)) => {
+                Some(ValueClass::Pointer)
+            }
+            Value::Tensor(tensor) if tensor.is_scalar() => Some(ValueClass::Scalar),
+            Value::Tensor(tensor) if tensor.shape.rank().is_some() => Some(ValueClass::Tile),
+            _ => None,
+        }
     }
 
     /// The compile-time value as text, such as `128` or `2*BLOCK`, if it is one.

@@ -1,12 +1,13 @@
 //! Types after assignments and values after constexpr parameters.
 
+use tile_compiler::builtins::ParameterKind;
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::Value;
-use tile_compiler::hir::{Expr, ExprId, Function, ItemKind, Stmt};
+use tile_compiler::hir::{ArgKind, Body, Expr, ExprId, Function, ItemKind, Stmt};
 use tile_compiler::source::TextRange;
-use tile_compiler::specialization::ArgSpec;
+use tile_compiler::specialization::{ArgSpec, TritonVersion};
 
-use crate::db::{self, Db, SourceFile};
+use crate::db::{self, Db, SourceFile, Workspace};
 use crate::ide::hover::exact_types;
 
 /// Text that an editor shows between what the user wrote.
@@ -16,6 +17,8 @@ pub(crate) struct Hint {
     pub(crate) offset: usize,
     /// What it says.
     pub(crate) label: String,
+    /// It names the parameter of an argument.
+    pub(crate) parameter: bool,
 }
 
 /// Which hints are wanted.
@@ -25,6 +28,8 @@ pub(crate) struct Wanted {
     pub(crate) types: bool,
     /// Values after constexpr parameters.
     pub(crate) constexprs: bool,
+    /// Names of parameters before literals.
+    pub(crate) parameters: bool,
 }
 
 /// The hints in a part of a file.
@@ -39,6 +44,11 @@ pub(crate) fn hints(db: &dyn Db, file: SourceFile, within: TextRange, wanted: Wa
         let Some(inferred) = db::types(db, file, index as u32) else { continue };
         if wanted.types {
             types(function, exact_types(db, file, &item.name), inferred, &mut hints);
+        }
+    }
+    if wanted.parameters {
+        for (index, _) in db::parts::jit_items(db, file) {
+            parameters(db, file, *index, within, &mut hints);
         }
     }
     if wanted.constexprs {
@@ -67,7 +77,7 @@ fn types(
             .or_else(|| type_label(inferred, *target, *value));
         if let Some(label) = label {
             let offset = function.map.exprs[*target].end as usize;
-            hints.push(Hint { offset, label: format!(": {label}") });
+            hints.push(Hint { offset, label: format!(": {label}"), parameter: false });
         }
     }
 }
@@ -98,8 +108,63 @@ fn constexprs(db: &dyn Db, file: SourceFile, hints: &mut Vec<Hint>) {
             let Some(annotation) = param.annotation else { continue };
             if let Some(ArgSpec::Constexpr(value)) = active.spec.args.get(&param.name) {
                 let offset = kernel.function.map.exprs[annotation].end as usize;
-                hints.push(Hint { offset, label: format!(" = {value}") });
+                hints.push(Hint { offset, label: format!(" = {value}"), parameter: false });
             }
         }
+    }
+}
+
+/// `axis: ` before literals that are passed by position, where there are several arguments.
+fn parameters(db: &dyn Db, file: SourceFile, index: u32, within: TextRange, hints: &mut Vec<Hint>) {
+    let item = &db::module(db, file).items[index as usize];
+    let ItemKind::Function(function) = &item.kind else { return };
+    if item.range.end < within.start || within.end < item.range.start {
+        return;
+    }
+    let Some(types) = db::types(db, file, index) else { return };
+    let version = Workspace::get(db).triton(db).newest();
+    for expr in function.body.exprs.values() {
+        let Expr::Call { callee, args } = expr else { continue };
+        let Some(names) = types.value(*callee).and_then(|callee| names_of(callee, version)) else {
+            continue;
+        };
+        let positional = args.iter().take_while(|arg| arg.kind == ArgKind::Positional);
+        for (arg, name) in positional.zip(names) {
+            if args.len() > 1 && is_literal(&function.body, arg.value) {
+                let offset = function.map.exprs[arg.value].start as usize;
+                hints.push(Hint { offset, label: format!("{name}:"), parameter: true });
+            }
+        }
+    }
+}
+
+/// The names of the parameters that arguments by position reach.
+fn names_of(callee: &Value, version: TritonVersion) -> Option<Vec<String>> {
+    match callee {
+        Value::Builtin(builtin) => {
+            let parameters = builtin.parameters(version).iter();
+            let by_position = parameters.take_while(|parameter| {
+                !matches!(parameter.kind, ParameterKind::VarArgs | ParameterKind::KeywordOnly)
+            });
+            Some(by_position.map(|parameter| parameter.name.to_owned()).collect())
+        }
+        Value::Function(function) => {
+            let params = function.function.params.iter();
+            Some(params.map(|param| param.name.to_string()).collect())
+        }
+        // The receiver is written before the dot.
+        Value::Bound(bound) => {
+            let names = names_of(&bound.1, version).or_else(|| names_of(&bound.0, version))?;
+            Some(names.into_iter().skip(1).collect())
+        }
+        _ => None,
+    }
+}
+
+fn is_literal(body: &Body, expr: ExprId) -> bool {
+    match &body.exprs[expr] {
+        Expr::Literal(_) => true,
+        Expr::Unary { operand, .. } => matches!(body.exprs[*operand], Expr::Literal(_)),
+        _ => false,
     }
 }

@@ -1,8 +1,9 @@
 //! Where things are defined and used, and giving them other names.
 
 use rustc_hash::FxHashSet;
+use tile_compiler::eval::value::Value;
 use tile_compiler::hir::{Expr, Stmt};
-use tile_compiler::project::{self, ItemRef};
+use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::{FileRange, TextRange};
 
 use crate::db::{Analysis, Db, SourceFile};
@@ -12,6 +13,32 @@ use crate::ide::symbol::{Semantics, Symbol, range};
 pub(crate) fn definition(db: &dyn Db, file: SourceFile, offset: usize) -> Option<FileRange> {
     let (symbol, _) = Semantics::new(db, file)?.symbol_at(offset)?;
     definition_of(db, &symbol)
+}
+
+/// Where the type of what stands at `offset` is defined: the class of an aggregate.
+pub(crate) fn type_definition(db: &dyn Db, file: SourceFile, offset: usize) -> Option<FileRange> {
+    let semantics = Semantics::new(db, file)?;
+    let (symbol, at) = semantics.symbol_at(offset)?;
+    if let Symbol::Item(item) = &symbol
+        && let Resolution::Class(_) = project::resolve_item(&Analysis(db), *item)
+    {
+        return definition_of(db, &symbol);
+    }
+    let (item, function) = semantics.functions_around(offset).into_iter().next()?;
+    let types = crate::db::types(db, file, item.index)?;
+    let mut exprs = function.body.exprs.keys();
+    let expr = exprs.find(|expr| function.map.exprs[*expr] == at)?;
+    let (home, name) = match types.value(expr)? {
+        Value::Object(object) => (object.class.file, object.class.class.name.clone()),
+        Value::Class(class) => (class.file, class.class.name.clone()),
+        Value::Tuple(tuple) => (file.id(db), tuple.named.as_ref()?.0.clone()),
+        _ => return None,
+    };
+    let scope = Scope { file: home, path: &[] };
+    match project::resolve(&Analysis(db), scope, &name) {
+        Resolution::Class(class) => definition_of(db, &Symbol::Item(class)),
+        _ => None,
+    }
 }
 
 fn definition_of(db: &dyn Db, symbol: &Symbol) -> Option<FileRange> {
@@ -48,6 +75,13 @@ fn binding(db: &dyn Db, at: ItemRef, name: &str) -> Option<FileRange> {
     let target = || targets.filter_map(|target| named(&function.map.exprs[target])).min();
     let range = param.map(|param| param.range).or_else(target)?;
     Some(FileRange { file: at.file, range })
+}
+
+/// The word at `offset`, if it is one.
+pub(crate) fn word_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<&str> {
+    let semantics = Semantics::new(db, file)?;
+    let node = crate::ide::symbol::identifier_at(semantics.root(), offset)?;
+    Some(semantics.text_of(node))
 }
 
 /// Every place that means what stands at `offset`, in the files of `among` and in the one that

@@ -1,6 +1,6 @@
 //! The shape of a file: outline, folds, selections.
 
-use tile_compiler::hir::ItemKind;
+use tile_compiler::hir::{Arg, Expr, ItemKind, Literal};
 use tile_compiler::project::{self, paths};
 use tile_compiler::source::TextRange;
 use tree_sitter::Node;
@@ -139,4 +139,23 @@ pub(crate) fn selections(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<Te
         next = node.parent();
     }
     ranges
+}
+
+/// The file names that scenarios load, with where they stand.
+pub(crate) fn loaded_files(db: &dyn Db, file: SourceFile) -> Vec<(TextRange, String)> {
+    let mut found = Vec::new();
+    for scenario in &db::module(db, file).scenarios {
+        for expr in scenario.body.exprs.values() {
+            let Expr::Call { callee, args } = expr else { continue };
+            let is_load =
+                matches!(&scenario.body.exprs[*callee], Expr::Name(name) if &**name == "load");
+            let [Arg { value, .. }, ..] = args.as_slice() else { continue };
+            if let (true, Expr::Literal(Literal::Str(path))) =
+                (is_load, &scenario.body.exprs[*value])
+            {
+                found.push((scenario.map.exprs[*value], path.to_string()));
+            }
+        }
+    }
+    found
 }

@@ -1,7 +1,9 @@
 //! What words are, for highlighting: in jit functions and scenarios. Other servers and the
 //! grammar color the rest.
 
-use tile_compiler::hir::{Expr, Function, Literal};
+use rustc_hash::FxHashMap;
+use tile_compiler::eval::ValueClass;
+use tile_compiler::hir::{Expr, Function, ItemKind, Literal, Stmt};
 use tile_compiler::project::{self, Resolution};
 use tile_compiler::source::TextRange;
 
@@ -18,6 +20,8 @@ pub(crate) struct Token {
     pub(crate) kind: TokenKind,
     /// It cannot change: a constexpr.
     pub(crate) readonly: bool,
+    /// What kind of value it has.
+    pub(crate) value: Option<ValueClass>,
 }
 
 /// What a word is; the order is that of the legend.
@@ -47,6 +51,7 @@ pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<To
         .chain(module.scenarios.iter().map(|scenario| scenario.range))
         .collect();
     parts.retain(|part| part.start < within.end && within.start < part.end);
+    let values = values(db, file, within);
     let mut tokens = Vec::new();
     walk(semantics.root(), &mut |node| {
         let at = range(node);
@@ -64,11 +69,47 @@ pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<To
             }),
         };
         if let Some((kind, readonly)) = found {
-            tokens.push(Token { range: at, kind, readonly });
+            let value = values.get(&at).copied();
+            let readonly = readonly || value == Some(ValueClass::Constexpr);
+            let has_value = matches!(kind, TokenKind::Parameter | TokenKind::Variable);
+            tokens.push(Token { range: at, kind, readonly, value: value.filter(|_| has_value) });
         }
     });
     tokens.sort();
     tokens
+}
+
+/// What kind of value stands at each name and parameter of the jit functions.
+fn values(db: &dyn Db, file: SourceFile, within: TextRange) -> FxHashMap<TextRange, ValueClass> {
+    let mut found = FxHashMap::default();
+    let module = db::module(db, file);
+    for (index, _) in db::parts::jit_items(db, file) {
+        let item = &module.items[*index as usize];
+        let ItemKind::Function(function) = &item.kind else { continue };
+        if item.range.end < within.start || within.end < item.range.start {
+            continue;
+        }
+        let Some(types) = db::types(db, file, *index) else { continue };
+        for (expr, data) in &function.body.exprs {
+            if let (Expr::Name(_), Some(class)) = (data, types.class(expr)) {
+                found.insert(function.map.exprs[expr], class);
+            }
+        }
+        // What is assigned has the type of what is assigned to it.
+        for stmt in function.body.stmts.values() {
+            if let Stmt::Assign { targets, value } = stmt
+                && let Some(class) = types.class(*value)
+            {
+                for target in targets {
+                    found.entry(function.map.exprs[*target]).or_insert(class);
+                }
+            }
+        }
+        for param in &function.params {
+            found.extend(types.param_class(&param.name).map(|class| (param.range, class)));
+        }
+    }
+    found
 }
 
 fn kind(db: &dyn Db, symbol: &Symbol) -> Option<(TokenKind, bool)> {

@@ -13,6 +13,7 @@ use tower_lsp::ls_types::{
     UnchangedDocumentDiagnosticReport, Uri,
 };
 
+use crate::db::{self, SourceFile};
 use crate::ide;
 use crate::server::state::{OpenFile, Snapshot, State};
 use crate::server::to_proto;
@@ -26,6 +27,25 @@ fn of_file(snapshot: &Snapshot, open: &OpenFile) -> Vec<lsp::Diagnostic> {
         found.push(Diagnostic::new(Code::Unreadable, start, &**problem));
     }
     found.iter().map(|diagnostic| to_proto::diagnostic(snapshot, file, diagnostic)).collect()
+}
+
+/// The findings in a file, open or not, with those under its specializations, and their result
+/// id.
+pub(crate) fn whole(
+    snapshot: &Snapshot,
+    file: SourceFile,
+    open: Option<&OpenFile>,
+) -> (Vec<lsp::Diagnostic>, String) {
+    let items = match open {
+        Some(open) => of_file(snapshot, open),
+        None => {
+            let exact = db::exact_diagnostics(&snapshot.db, file);
+            let found = ide::diagnostics::diagnostics(&snapshot.db, file, exact);
+            found.iter().map(|found| to_proto::diagnostic(snapshot, file, found)).collect()
+        }
+    };
+    let result_id = format!("{:016x}", fingerprint(&items));
+    (items, result_id)
 }
 
 /// Answers `textDocument/diagnostic`.

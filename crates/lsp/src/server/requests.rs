@@ -6,6 +6,7 @@ pub(crate) mod kernels;
 pub(crate) mod lenses;
 pub(crate) mod navigation;
 pub(crate) mod view_ir;
+pub(crate) mod workspace;
 
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 

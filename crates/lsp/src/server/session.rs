@@ -13,7 +13,7 @@ pub(crate) struct Session {
     pub(crate) encoding: Encoding,
     /// What the client can do.
     pub(crate) client: ClientAbilities,
-    /// Folders of the workspace.
+    /// Folders of the workspace at the start.
     pub(crate) folders: Vec<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tile_compiler::diagnostic::{Code, Lints, Severity};
 use tile_compiler::eval::Rules;
 use tile_compiler::specialization::TritonVersion;
@@ -27,12 +27,16 @@ pub(crate) struct Settings {
     pub(crate) type_hints: bool,
     /// Values after constexpr parameters.
     pub(crate) constexpr_hints: bool,
+    /// Names of parameters before arguments.
+    pub(crate) parameter_hints: bool,
     /// Lenses that run and time.
     pub(crate) run_lenses: bool,
     /// The lens that shows PTX.
     pub(crate) ir_lens: bool,
     /// The lens that shows resources.
     pub(crate) resources_lens: bool,
+    /// Findings are told of files that are not open, where the client asks.
+    pub(crate) workspace_diagnostics: bool,
     /// Levels of diagnostics.
     pub(crate) lints: Lints,
 }
@@ -47,29 +51,78 @@ impl Default for Settings {
             python: None,
             type_hints: true,
             constexpr_hints: true,
+            parameter_hints: true,
             run_lenses: true,
             ir_lens: true,
             resources_lens: true,
+            workspace_diagnostics: true,
             lints: Lints::default(),
         }
     }
 }
 
-/// One setting.
-pub(crate) struct Setting {
+/// One setting: what it means, what it takes, and how it is taken over. Documentation and the
+/// extension's settings are made from this table.
+#[derive(Debug)]
+pub struct Setting {
     /// Its name, with a dot between levels.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
+    /// What it does, for people, in Markdown.
+    pub doc: &'static str,
     /// What values it takes, for the message about a wrong one.
     takes: &'static str,
+    /// The form of its values.
+    form: Form,
+    /// It names something on one machine, so workspaces that are shared do not set it.
+    of_machine: bool,
     /// Takes a value over; `None` when it is wrong.
     set: fn(&mut Settings, &Value) -> Option<()>,
 }
 
+/// The form of a setting's values.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// On or off; the default.
+    Switch(bool),
+    /// A text with a default; the pattern that it fits, and what to say of one that does not.
+    Text(&'static str, Option<(&'static str, &'static str)>),
+    /// One of these; the first is the default, and empty for none of them.
+    Choice(&'static [&'static str]),
+    /// Levels of diagnostics by code.
+    Levels,
+}
+
+/// A setting that is on unless it is switched off.
+macro_rules! switch {
+    ($name:literal, $doc:literal, $field:ident) => {
+        Setting {
+            name: $name,
+            doc: $doc,
+            takes: "true or false",
+            form: Form::Switch(true),
+            of_machine: false,
+            set: |settings, value| {
+                settings.$field = value.as_bool()?;
+                Some(())
+            },
+        }
+    };
+}
+
 /// Every setting.
-pub(crate) const SETTINGS: &[Setting] = &[
+pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "arch",
+        doc: "Architecture that kernels are compiled for, such as `sm_90a`. Empty: that of the local GPU, else `sm_90a`.",
         takes: "an architecture such as \"sm_90a\", or \"\"",
+        form: Form::Text(
+            "",
+            Some((
+                "^(sm_[0-9]+[af]?)?$",
+                "An architecture such as sm_90a, or nothing for the local device's.",
+            )),
+        ),
+        of_machine: false,
         set: |settings, value| {
             let text = value.as_str()?;
             let number = text.strip_prefix("sm_").unwrap_or_default();
@@ -80,7 +133,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "triton",
+        doc: "Version of Triton whose rules hold. Empty: the newest, and the one before for a kernel that only it accepts.",
         takes: "\"3.6\" or \"3.9\"",
+        form: Form::Choice(&["", "3.6", "3.9"]),
+        of_machine: false,
         set: |settings, value| {
             settings.triton = Rules::Only(TritonVersion::from_name(value.as_str()?)?);
             Some(())
@@ -88,7 +144,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "device",
+        doc: "Where kernels run: `auto`, `cpu` or `cuda:N`.",
         takes: "\"auto\", \"cpu\" or \"cuda:N\"",
+        form: Form::Text("auto", Some(("^(auto|cpu|cuda:[0-9]+)$", "auto, cpu or cuda:N"))),
+        of_machine: true,
         set: |settings, value| {
             settings.device = value.as_str()?.parse().ok()?;
             Some(())
@@ -96,7 +155,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ptxas",
+        doc: "Path of NVIDIA's assembler `ptxas`. Empty: searched on `PATH`, in `CUDA_HOME` and in the Python environment.",
         takes: "a path, or \"\"",
+        form: Form::Text("", None),
+        of_machine: true,
         set: |settings, value| {
             settings.ptxas = Some(PathBuf::from(value.as_str()?));
             Some(())
@@ -104,55 +166,44 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "python",
+        doc: "Python interpreter or environment whose packages are read (never run) to resolve imports. Empty: searched.",
         takes: "a path, or \"\"",
+        form: Form::Text("", None),
+        of_machine: true,
         set: |settings, value| {
             settings.python = Some(PathBuf::from(value.as_str()?));
             Some(())
         },
     },
-    Setting {
-        name: "inlayHints.types",
-        takes: "true or false",
-        set: |settings, value| {
-            settings.type_hints = value.as_bool()?;
-            Some(())
-        },
-    },
-    Setting {
-        name: "inlayHints.constexprs",
-        takes: "true or false",
-        set: |settings, value| {
-            settings.constexpr_hints = value.as_bool()?;
-            Some(())
-        },
-    },
-    Setting {
-        name: "codeLens.run",
-        takes: "true or false",
-        set: |settings, value| {
-            settings.run_lenses = value.as_bool()?;
-            Some(())
-        },
-    },
-    Setting {
-        name: "codeLens.ir",
-        takes: "true or false",
-        set: |settings, value| {
-            settings.ir_lens = value.as_bool()?;
-            Some(())
-        },
-    },
-    Setting {
-        name: "codeLens.resources",
-        takes: "true or false",
-        set: |settings, value| {
-            settings.resources_lens = value.as_bool()?;
-            Some(())
-        },
-    },
+    switch!("inlayHints.types", "Show shape and dtype after assignments in kernels.", type_hints),
+    switch!(
+        "inlayHints.constexprs",
+        "Show the active specialization's value after a constexpr parameter.",
+        constexpr_hints
+    ),
+    switch!(
+        "inlayHints.parameterNames",
+        "Show the names of parameters before literals that are passed by position.",
+        parameter_hints
+    ),
+    switch!("codeLens.run", "Show Run, Bench and Tune above kernels and scenarios.", run_lenses),
+    switch!("codeLens.ir", "Show PTX above kernels.", ir_lens),
+    switch!(
+        "codeLens.resources",
+        "Show registers, shared memory, spills and occupancy above kernels, and how they changed with the last edit.",
+        resources_lens
+    ),
+    switch!(
+        "diagnostics.workspace",
+        "Check kernels of the whole workspace, not of open files alone, where the editor asks for them.",
+        workspace_diagnostics
+    ),
     Setting {
         name: "lints",
+        doc: "Levels of diagnostics by code or family, for example `{ \"perf/uncoalesced\": \"off\" }`.",
         takes: "an object from codes to \"error\", \"warning\", \"info\", \"hint\" or \"off\"",
+        form: Form::Levels,
+        of_machine: false,
         set: |settings, value| {
             for (code, level) in value.as_object()? {
                 let family = |known: &Code| known.name().split('/').next() == Some(code.as_str());
@@ -165,6 +216,49 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
     },
 ];
+
+impl Setting {
+    /// Its default.
+    pub fn default_value(&self) -> Value {
+        match self.form {
+            Form::Switch(on) => json!(on),
+            Form::Text(text, _) => json!(text),
+            Form::Choice(choices) => json!(choices.first()),
+            Form::Levels => json!({}),
+        }
+    }
+
+    /// How Visual Studio Code describes it.
+    pub fn property(&self) -> Value {
+        let kind = match self.form {
+            Form::Switch(_) => "boolean",
+            Form::Text(..) | Form::Choice(_) => "string",
+            Form::Levels => "object",
+        };
+        let mut property = json!({ "type": kind, "default": self.default_value() });
+        match self.form {
+            Form::Text(_, Some((pattern, otherwise))) => {
+                property["pattern"] = json!(pattern);
+                property["patternErrorMessage"] = json!(otherwise);
+            }
+            Form::Choice(choices) => property["enum"] = json!(choices),
+            Form::Levels => {
+                let levels = ["error", "warning", "info", "hint", "off"];
+                property["additionalProperties"] = json!({ "enum": levels });
+            }
+            _ => {}
+        }
+        let scope = if self.of_machine { "machine-overridable" } else { "resource" };
+        property["scope"] = json!(scope);
+        property["markdownDescription"] = json!(self.doc);
+        property
+    }
+
+    /// Its row in the documentation: name, default, meaning.
+    pub fn row(&self) -> String {
+        format!("| `{}` | `{}` | {} |", self.name, self.default_value(), self.doc)
+    }
+}
 
 fn level(text: &str) -> Option<Option<Severity>> {
     Some(match text {
@@ -284,17 +378,41 @@ mod tests {
         assert!(problems[0].contains("tile.triton is 7"), "{problems:?}");
     }
 
-    #[test]
-    fn the_protocol_lists_every_setting() {
-        let page = include_str!("../../../../docs/protocol.md");
-        for setting in SETTINGS {
-            let last = setting.name.rsplit('.').next().unwrap();
-            assert!(
-                page.contains(&format!("`{}`", setting.name))
-                    || page.contains(&format!("`.{last}`")),
-                "{} is not described",
-                setting.name
-            );
+    /// The text that a file should hold; asked to, the file is brought up to date.
+    fn assert_holds(file: &str, have: &str, want: &str) {
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(file, want).unwrap();
+        } else {
+            assert!(have == want, "{file} is not up to date; run the tests with UPDATE_EXPECT=1");
         }
+    }
+
+    #[test]
+    fn the_documentation_is_made_from_the_table() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
+        let have = std::fs::read_to_string(file).unwrap();
+        let head = "| setting | default | meaning |\n|---|---|---|\n";
+        let start = have.find(head).unwrap() + head.len();
+        let end = start + have[start..].find("\n\n").unwrap() + 1;
+        let rows: String = SETTINGS.iter().map(|setting| setting.row() + "\n").collect();
+        assert_holds(file, &have, &[&have[..start], &rows, &have[end..]].concat());
+    }
+
+    #[test]
+    fn the_extension_has_the_table() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../editors/vscode/package.json");
+        let have = std::fs::read_to_string(file).unwrap();
+        let mut package: Value = serde_json::from_str(&have).unwrap();
+        let properties = &mut package["contributes"]["configuration"]["properties"];
+        let own = ["tile.server.", "tile.trace."];
+        let mut all = serde_json::Map::new();
+        let old = properties.as_object().unwrap().clone();
+        let is_own = |name: &String| own.iter().any(|prefix| name.starts_with(prefix));
+        let (kept, _): (Vec<_>, Vec<_>) = old.into_iter().partition(|(name, _)| is_own(name));
+        all.extend(kept);
+        all.extend(SETTINGS.iter().map(|s| (format!("tile.{}", s.name), s.property())));
+        *properties = Value::Object(all);
+        let want = serde_json::to_string_pretty(&package).unwrap() + "\n";
+        assert_holds(file, &have, &want);
     }
 }

@@ -17,7 +17,8 @@ use tile_worker::{Cancel, CompileOptions, ptxas};
 use tower_lsp::Client;
 use tower_lsp::ls_types::{
     DidChangeTextDocumentParams, DidOpenTextDocumentParams, Location, Position, ProgressToken,
-    Range, TextDocumentContentChangeEvent, Uri,
+    Range, SemanticToken, SemanticTokens, TextDocumentContentChangeEvent, Uri, WorkspaceFolder,
+    WorkspaceFoldersChangeEvent,
 };
 
 use crate::compile::Compiler;
@@ -26,6 +27,7 @@ use crate::document::{Document, Edit};
 use crate::encoding::Encoding;
 use crate::environment;
 use crate::files::{FileSystem, MAX_FILE_BYTES};
+use crate::ide::workspace::MAX_FILES;
 use crate::server::session::Session;
 use crate::server::settings::{self, Settings};
 
@@ -43,6 +45,7 @@ pub(crate) struct State {
     host: Mutex<Host>,
     files: Arc<dyn FileSystem>,
     session: OnceLock<Session>,
+    folders: RwLock<Vec<PathBuf>>,
     shut_down: AtomicBool,
     sources: Mutex<SettingSources>,
     configuration: RwLock<Arc<Configuration>>,
@@ -50,6 +53,7 @@ pub(crate) struct State {
     local_arch: OnceLock<String>,
     runs: Mutex<Runs>,
     told: Mutex<FxHashSet<String>>,
+    tokens: Mutex<KeptTokens>,
     /// Wakes the loop that publishes diagnostics.
     pub(crate) changed: tokio::sync::Notify,
 }
@@ -87,6 +91,13 @@ pub(crate) struct Configuration {
 struct Runs {
     next: u64,
     active: FxHashMap<u64, (Option<ProgressToken>, Cancel)>,
+}
+
+/// The tokens that the client has, by document, with their result ids.
+#[derive(Debug, Default)]
+struct KeptTokens {
+    next: u64,
+    by_uri: FxHashMap<Uri, (String, Vec<SemanticToken>)>,
 }
 
 /// An open document.
@@ -160,6 +171,7 @@ impl State {
             host: Mutex::new(host),
             files: system,
             session: OnceLock::new(),
+            folders: RwLock::default(),
             shut_down: AtomicBool::new(false),
             sources: Mutex::default(),
             configuration: RwLock::new(Arc::new(Configuration::default())),
@@ -167,6 +179,7 @@ impl State {
             local_arch: OnceLock::new(),
             runs: Mutex::default(),
             told: Mutex::default(),
+            tokens: Mutex::default(),
             changed: tokio::sync::Notify::new(),
         }
     }
@@ -178,8 +191,38 @@ impl State {
 
     /// Records what was agreed with the client; the first time counts.
     pub(crate) fn start_session(&self, session: Session) {
+        *self.folders.write().unwrap_or_else(PoisonError::into_inner) = session.folders.clone();
         // A second `initialize` is refused before it gets here.
         let _ = self.session.set(session);
+    }
+
+    /// Folders of the workspace.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        self.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Folders were added to the workspace, and removed.
+    pub(crate) fn change_folders(&self, event: &WorkspaceFoldersChangeEvent) {
+        let path = |folder: &WorkspaceFolder| Some(folder.uri.to_file_path()?.into_owned());
+        let removed: Vec<PathBuf> = event.removed.iter().filter_map(path).collect();
+        let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
+        folders.retain(|folder| !removed.contains(folder));
+        for added in event.added.iter().filter_map(path) {
+            if !folders.contains(&added) {
+                folders.push(added);
+            }
+        }
+    }
+
+    /// Source files of the workspace, sorted, and those that are open anywhere.
+    pub(crate) fn workspace_files(&self) -> Vec<PathBuf> {
+        let folders = self.folders().into_iter();
+        let mut files: Vec<PathBuf> =
+            folders.flat_map(|folder| self.files.walk(&folder, MAX_FILES)).collect();
+        files.extend(lock(&self.host).open.values().map(|open| open.path.clone()));
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// The client said `shutdown`.
@@ -278,6 +321,22 @@ impl State {
         }
     }
 
+    /// Notes what tokens the client is given, and gives them a result id.
+    pub(crate) fn keep_tokens(&self, uri: Uri, mut tokens: SemanticTokens) -> SemanticTokens {
+        let mut kept = lock(&self.tokens);
+        kept.next += 1;
+        let id = kept.next.to_string();
+        kept.by_uri.insert(uri, (id.clone(), tokens.data.clone()));
+        tokens.result_id = Some(id);
+        tokens
+    }
+
+    /// The tokens that the client was given under this result id, if they were the last ones.
+    pub(crate) fn kept_tokens(&self, uri: &Uri, id: &str) -> Option<Vec<SemanticToken>> {
+        let kept = lock(&self.tokens);
+        kept.by_uri.get(uri).filter(|(known, _)| known == id).map(|(_, data)| data.clone())
+    }
+
     /// True the first time that the user is to be told this.
     pub(crate) fn is_news(&self, text: &str) -> bool {
         lock(&self.told).insert(text.to_owned())
@@ -326,7 +385,7 @@ impl State {
     /// Takes over the editor's settings, if given, and the project's; what is wrong with them, a
     /// sentence each.
     pub(crate) fn configure(&self, editor: Option<Value>) -> Vec<String> {
-        let folders = self.session().map(|session| session.folders.clone()).unwrap_or_default();
+        let folders = self.folders();
         let mut problems = Vec::new();
         let mut sources = lock(&self.sources);
         if let Some(editor) = editor {
@@ -411,6 +470,7 @@ impl State {
         let mut host = lock(&self.host);
         let Some(open) = host.open.remove(uri) else { return };
         Arc::make_mut(&mut host.documents).by_uri.remove(uri);
+        lock(&self.tokens).by_uri.remove(uri);
         host.db.reload(&open.path);
         host.dirty.push(uri.clone());
         drop(host);

@@ -160,6 +160,7 @@ async fn hints_show_shapes_and_constexprs() {
     expect![[r#"
         7  = 128
         8 : tile<128 x int32>
+        8 start:
         9 : tile<128 x fp32>
         10 : tile<128 x fp32>"#]]
     .assert_eq(&shown.join("\n"));
@@ -213,5 +214,54 @@ async fn plain_python_is_left_to_others() {
     assert_eq!(symbols, json!([]));
     let lenses = client.request("textDocument/codeLens", params).await.unwrap();
     assert_eq!(lenses, json!([]));
+    client.stop().await;
+}
+
+/// Tokens as `line:column length type[modifiers]`.
+fn token_lines(data: &Value) -> Vec<String> {
+    let types = ["namespace", "function", "parameter", "variable", "class"];
+    let modifiers = ["readonly", "library", "constexpr", "scalar", "tile", "pointer"];
+    let numbers: Vec<usize> = serde_json::from_value(data.clone()).expect("tokens are numbers");
+    let (mut line, mut column) = (0, 0);
+    let mut out = Vec::new();
+    for token in numbers.chunks(5) {
+        column = if token[0] == 0 { column + token[1] } else { token[1] };
+        line += token[0];
+        let set = modifiers.iter().enumerate().filter(|(bit, _)| token[4] >> bit & 1 == 1);
+        let set: Vec<&str> = set.map(|(_, name)| *name).collect();
+        out.push(format!("{line}:{column} {} {}", types[token[3]], set.join(" ")));
+    }
+    out
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_tell_values_apart_and_follow_edits() {
+    let (mut client, params) = at("constexpr(2)", "constexpr(2)$0").await;
+    let full = client.request("textDocument/semanticTokens/full", params.clone()).await.unwrap();
+    let lines = token_lines(&full["data"]);
+    let of_line: Vec<&String> = lines.iter().filter(|line| line.starts_with("9:")).collect();
+    expect![[r#"
+        [
+            "9:4 variable tile",
+            "9:8 namespace ",
+            "9:11 function library",
+            "9:16 parameter pointer",
+            "9:24 variable tile",
+            "9:33 parameter ",
+            "9:38 variable tile",
+            "9:48 parameter scalar",
+        ]
+    "#]]
+    .assert_debug_eq(&of_line);
+    client.edit(URI, 2, [0, 0, 0, 0], "\n").await;
+    let mut again = params.clone();
+    again["previousResultId"] = full["resultId"].clone();
+    let method = "textDocument/semanticTokens/full/delta";
+    let delta = client.request(method, again.clone()).await.unwrap();
+    assert_eq!(delta["edits"].as_array().unwrap().len(), 1, "{delta}");
+    let edit = &delta["edits"][0];
+    assert_eq!(edit["deleteCount"], 5, "only the first token moved: {edit}");
+    let again_full = client.request(method, again).await.unwrap();
+    assert!(again_full["data"].is_array(), "an older result is not known any more");
     client.stop().await;
 }

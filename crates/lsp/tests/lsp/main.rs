@@ -5,3 +5,4 @@ mod compile;
 mod features;
 mod protocol;
 mod sync;
+mod workspace;

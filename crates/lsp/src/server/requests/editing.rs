@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use tile_compiler::diagnostic::TextEdit as Edit;
+use tile_compiler::eval::ValueClass;
 use tile_compiler::source::TextRange;
 use tower_lsp::ls_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Command, CompletionItem,
     CompletionItemKind, CompletionTextEdit, Documentation, InlayHint, InlayHintKind,
     InlayHintLabel, MarkupContent, MarkupKind, ParameterInformation, ParameterLabel, Range,
-    SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensLegend,
-    SignatureHelp, SignatureInformation, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
+    SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensEdit,
+    SemanticTokensLegend, SignatureHelp, SignatureInformation, TextDocumentPositionParams,
+    TextEdit, Uri, WorkspaceEdit,
 };
 
 use crate::db::{self, SourceFile};
@@ -105,18 +107,22 @@ pub(crate) fn inlay_hints(
 ) -> Vec<InlayHint> {
     let Some(open) = snapshot.document(uri) else { return Vec::new() };
     let settings = &state.configuration().settings;
-    let wanted = Wanted { types: settings.type_hints, constexprs: settings.constexpr_hints };
+    let wanted = Wanted {
+        types: settings.type_hints,
+        constexprs: settings.constexpr_hints,
+        parameters: settings.parameter_hints,
+    };
     let within = snapshot.text_range(open.file, range);
     let hints = hints(&snapshot.db, open.file, within, wanted).into_iter();
     hints
         .map(|hint| InlayHint {
             position: snapshot.range(open.file, TextRange::empty(hint.offset)).start,
             label: InlayHintLabel::String(hint.label),
-            kind: Some(InlayHintKind::TYPE),
+            kind: Some(if hint.parameter { InlayHintKind::PARAMETER } else { InlayHintKind::TYPE }),
             text_edits: None,
             tooltip: None,
             padding_left: Some(false),
-            padding_right: Some(false),
+            padding_right: Some(hint.parameter),
             data: None,
         })
         .collect()
@@ -135,8 +141,40 @@ pub(crate) fn legend() -> SemanticTokensLegend {
         token_modifiers: vec![
             SemanticTokenModifier::READONLY,
             SemanticTokenModifier::DEFAULT_LIBRARY,
+            SemanticTokenModifier::new("constexpr"),
+            SemanticTokenModifier::new("scalar"),
+            SemanticTokenModifier::new("tile"),
+            SemanticTokenModifier::new("pointer"),
         ],
     }
+}
+
+/// The bit of a kind of value; see [`legend`].
+fn value_modifier(value: ValueClass) -> u32 {
+    match value {
+        ValueClass::Constexpr => 1 << 2,
+        ValueClass::Scalar => 1 << 3,
+        ValueClass::Tile => 1 << 4,
+        ValueClass::Pointer => 1 << 5,
+    }
+}
+
+/// `textDocument/semanticTokens/full/delta`: what replaces which numbers of `old`.
+pub(crate) fn token_edits(old: &[SemanticToken], new: &[SemanticToken]) -> Vec<SemanticTokensEdit> {
+    let same = |(a, b): &(&SemanticToken, &SemanticToken)| a == b;
+    let before = old.iter().zip(new).take_while(same).count();
+    let (old, new) = (&old[before..], &new[before..]);
+    let after = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+    let (old, new) = (&old[..old.len() - after], &new[..new.len() - after]);
+    if old.is_empty() && new.is_empty() {
+        return Vec::new();
+    }
+    // A token is five numbers.
+    vec![SemanticTokensEdit {
+        start: 5 * before as u32,
+        delete_count: 5 * old.len() as u32,
+        data: Some(new.to_vec()),
+    }]
 }
 
 /// `textDocument/semanticTokens/full` and `/range`.
@@ -166,7 +204,9 @@ pub(crate) fn semantic_tokens(
             delta_start: if line == last.0 { start - last.1 } else { start },
             length: range.end.character - start,
             token_type: number,
-            token_modifiers_bitset: u32::from(token.readonly) | u32::from(library) << 1,
+            token_modifiers_bitset: u32::from(token.readonly)
+                | u32::from(library) << 1
+                | token.value.map_or(0, value_modifier),
         });
         last = (line, start);
     }

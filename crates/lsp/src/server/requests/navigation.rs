@@ -13,8 +13,9 @@ use tower_lsp::ls_types::{
 use crate::db::SourceFile;
 use crate::ide::navigation;
 use crate::ide::structure::{self, EntryKind};
+use crate::ide::workspace;
 use crate::server::requests::failed;
-use crate::server::state::Snapshot;
+use crate::server::state::{Snapshot, State};
 
 /// The open document and the byte offset that a request is about.
 pub(crate) fn place(
@@ -31,20 +32,33 @@ pub(crate) fn definition(snapshot: &Snapshot, at: &TextDocumentPositionParams) -
     snapshot.location(navigation::definition(&snapshot.db, file, offset)?)
 }
 
-fn places(snapshot: &Snapshot, file: SourceFile, offset: usize) -> Vec<FileRange> {
-    let open: Vec<SourceFile> = snapshot.open_files().collect();
-    navigation::references(&snapshot.db, file, offset, &open)
+fn places(state: &State, snapshot: &Snapshot, file: SourceFile, offset: usize) -> Vec<FileRange> {
+    let files = match navigation::word_at(&snapshot.db, file, offset) {
+        Some(word) => workspace::mentioning(&snapshot.db, &state.workspace_files(), word),
+        None => Vec::new(),
+    };
+    navigation::references(&snapshot.db, file, offset, &files)
+}
+
+/// `textDocument/typeDefinition`.
+pub(crate) fn type_definition(
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+) -> Option<Location> {
+    let (file, offset) = place(snapshot, at)?;
+    snapshot.location(navigation::type_definition(&snapshot.db, file, offset)?)
 }
 
 /// `textDocument/references`.
 pub(crate) fn references(
+    state: &State,
     snapshot: &Snapshot,
     at: &TextDocumentPositionParams,
     declaration: bool,
 ) -> Vec<Location> {
     let Some((file, offset)) = place(snapshot, at) else { return Vec::new() };
     let defined = navigation::definition(&snapshot.db, file, offset);
-    let places = places(snapshot, file, offset).into_iter();
+    let places = places(state, snapshot, file, offset).into_iter();
     let wanted = places.filter(|place| declaration || Some(*place) != defined);
     wanted.filter_map(|place| snapshot.location(place)).collect()
 }
@@ -83,6 +97,7 @@ pub(crate) fn prepare_rename(
 /// `textDocument/rename`.
 #[allow(clippy::mutable_key_type, reason = "the protocol's type; nothing changes its keys")]
 pub(crate) fn rename(
+    state: &State,
     snapshot: &Snapshot,
     at: &TextDocumentPositionParams,
     new_name: &str,
@@ -93,7 +108,7 @@ pub(crate) fn rename(
     let Some((file, offset)) = place(snapshot, at) else { return Ok(None) };
     navigation::renamable(&snapshot.db, file, offset).map_err(failed)?;
     let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
-    for place in places(snapshot, file, offset) {
+    for place in places(state, snapshot, file, offset) {
         if let Some(Location { uri, range }) = snapshot.location(place) {
             let edit = TextEdit { range, new_text: new_name.to_owned() };
             changes.entry(uri).or_default().push(edit);

@@ -1,0 +1,185 @@
+//! Questions about every file of the workspace, open or not.
+
+use std::path::PathBuf;
+
+use tile_compiler::hir::ItemKind;
+use tile_compiler::project;
+use tile_compiler::source::{FileRange, TextRange};
+
+use crate::db::{self, Db, SourceFile};
+use crate::ide::navigation;
+use crate::ide::structure::walk;
+use crate::ide::symbol::{Semantics, Symbol, range};
+
+/// Files beyond this number are not looked at.
+pub(crate) const MAX_FILES: usize = 20_000;
+
+/// Symbols beyond this number are not shown.
+const MAX_SYMBOLS: usize = 500;
+
+/// The files among `paths` whose text holds `word`. What does not is not kept in memory.
+pub(crate) fn mentioning(db: &dyn Db, paths: &[PathBuf], word: &str) -> Vec<SourceFile> {
+    let mentions = |path: &PathBuf| match db.files().known(path) {
+        Some(file) => file.text(db).as_ref().is_some_and(|text| text.text().contains(word)),
+        None => {
+            db.unwind_if_revision_cancelled();
+            db.files().system().read(path).is_some_and(|text| text.contains(word))
+        }
+    };
+    paths.iter().filter(|path| mentions(path)).map(|path| db.file(path)).collect()
+}
+
+/// The files among `paths` that may have to do with kernels.
+pub(crate) fn with_kernels(db: &dyn Db, paths: &[PathBuf]) -> Vec<SourceFile> {
+    let (tile, python): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.iter().cloned().partition(|path| project::paths::is_tile(&path.to_string_lossy()));
+    let mut files = mentioning(db, &python, "triton");
+    files.extend(tile.iter().map(|path| db.file(path)));
+    files.retain(|file| file.text(db).is_some());
+    files
+}
+
+/// A jit function or class of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Its name.
+    pub(crate) name: String,
+    /// Where its name stands.
+    pub(crate) at: FileRange,
+    /// It is launched, not called.
+    pub(crate) kernel: bool,
+    /// The file's name.
+    pub(crate) container: String,
+}
+
+/// The jit functions whose names hold the characters of `query` in order, kernels first.
+pub(crate) fn symbols(db: &dyn Db, files: &[SourceFile], query: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    for file in files {
+        let module = db::module(db, *file);
+        let name = file.path(db).file_name().map(|name| name.to_string_lossy().into_owned());
+        for (index, kernel) in db::parts::jit_items(db, *file) {
+            let item = &module.items[*index as usize];
+            if matches(&item.name, query) {
+                found.push(Found {
+                    name: item.name.to_string(),
+                    at: FileRange { file: file.id(db), range: item.name_range },
+                    kernel: *kernel,
+                    container: name.clone().unwrap_or_default(),
+                });
+            }
+        }
+    }
+    found.sort_by_key(|found| (!found.kernel, found.name.len(), found.name.clone(), found.at));
+    found.truncate(MAX_SYMBOLS);
+    found
+}
+
+/// True when `name` has the characters of `query` in their order, whatever their case.
+fn matches(name: &str, query: &str) -> bool {
+    let mut rest = name.chars().flat_map(char::to_lowercase);
+    query.chars().flat_map(char::to_lowercase).all(|wanted| rest.any(|c| c == wanted))
+}
+
+/// A function in the hierarchy of calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is, in a word.
+    pub(crate) detail: &'static str,
+    /// The whole.
+    pub(crate) at: FileRange,
+    /// Its name.
+    pub(crate) name_at: FileRange,
+}
+
+/// A function and the places of calls.
+pub(crate) type Calls = Vec<(Node, Vec<TextRange>)>;
+
+/// The function, or scenario, at `offset`.
+pub(crate) fn node_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<Node> {
+    let semantics = Semantics::new(db, file)?;
+    match semantics.symbol_at(offset)? {
+        (Symbol::Item(at), _) => node(db, at),
+        _ => None,
+    }
+}
+
+/// The function that is an item.
+pub(crate) fn node(db: &dyn Db, at: project::ItemRef) -> Option<Node> {
+    let file = db.file_of(at.file)?;
+    let item = db::module(db, file).items.get(at.index as usize)?;
+    let ItemKind::Function(_) = &item.kind else { return None };
+    let jit = db::parts::jit_items(db, file).iter().find(|(index, _)| *index == at.index);
+    let detail = match jit {
+        Some((_, true)) => "kernel",
+        Some((_, false)) => "jit function",
+        None => "host code",
+    };
+    let place = |range: TextRange| FileRange { file: at.file, range };
+    Some(Node {
+        name: item.name.to_string(),
+        detail,
+        at: place(item.range),
+        name_at: place(item.name_range),
+    })
+}
+
+/// Who calls or launches the function whose name stands at `name_at`, in `files`.
+pub(crate) fn incoming(db: &dyn Db, name_at: FileRange, files: &[SourceFile]) -> Calls {
+    let Some(home) = db.file_of(name_at.file) else { return Vec::new() };
+    let offset = name_at.range.start as usize;
+    let mut calls: Calls = Vec::new();
+    for place in navigation::references(db, home, offset, files) {
+        let Some(file) = db.file_of(place.file).filter(|_| place != name_at) else { continue };
+        let Some(caller) = caller(db, file, place.range) else { continue };
+        match calls.iter_mut().find(|(known, _)| *known == caller) {
+            Some((_, places)) => places.push(place.range),
+            None => calls.push((caller, vec![place.range])),
+        }
+    }
+    calls
+}
+
+/// The function or scenario around a place; an import is none.
+fn caller(db: &dyn Db, file: SourceFile, at: TextRange) -> Option<Node> {
+    let module = db::module(db, file);
+    let id = file.id(db);
+    let functions = module.items.iter().rposition(|item| {
+        matches!(item.kind, ItemKind::Function(_)) && item.range.contains_range(at)
+    });
+    if let Some(index) = functions {
+        return node(db, project::ItemRef { file: id, index: index as u32 });
+    }
+    let number = module.scenarios.iter().position(|found| found.range.contains_range(at))?;
+    let place = FileRange { file: id, range: module.scenarios[number].range };
+    let name = format!("scenario {}", number + 1);
+    Some(Node { name, detail: "scenario", at: place, name_at: place })
+}
+
+/// What the function whose name stands at `name_at` calls and launches.
+pub(crate) fn outgoing(db: &dyn Db, name_at: FileRange) -> Calls {
+    let Some(file) = db.file_of(name_at.file) else { return Vec::new() };
+    let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
+    let module = db::module(db, file);
+    let item = module.items.iter().find(|item| item.name_range == name_at.range);
+    let scenario = module.scenarios.iter().find(|found| found.range == name_at.range);
+    let around = item.map(|item| item.range).or(scenario.map(|found| found.range));
+    let Some(around) = around else { return Vec::new() };
+    let mut calls: Calls = Vec::new();
+    walk(semantics.root(), &mut |call| {
+        let inside = around.contains_range(range(call));
+        if !inside || !matches!(call.kind(), "call" | "launch") {
+            return;
+        }
+        let Some(Symbol::Item(at)) = semantics.callee(call) else { return };
+        let Some(callee) = node(db, at) else { return };
+        let place = range(call.child(0).unwrap_or(call));
+        match calls.iter_mut().find(|(known, _)| *known == callee) {
+            Some((_, places)) => places.push(place),
+            None => calls.push((callee, vec![place])),
+        }
+    });
+    calls
+}

@@ -1,0 +1,229 @@
+//! Answers about the whole workspace: symbols, the hierarchy of calls, diagnostics of every file.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tile_compiler::source::{FileRange, TextRange};
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::ls_types::{
+    CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, DocumentLink,
+    FullDocumentDiagnosticReport, Location, ProgressToken, Range, SymbolInformation, SymbolKind,
+    TextDocumentPositionParams, UnchangedDocumentDiagnosticReport, Uri, WorkspaceDiagnosticParams,
+    WorkspaceDiagnosticReport, WorkspaceDocumentDiagnosticReport,
+    WorkspaceFullDocumentDiagnosticReport, WorkspaceUnchangedDocumentDiagnosticReport,
+};
+
+use crate::db::{Db, SourceFile};
+use crate::ide::{structure, workspace};
+use crate::server::requests::navigation::place;
+use crate::server::state::{Snapshot, State};
+use crate::server::{blocking, diagnostics};
+
+/// Files between two reports of progress.
+const REPORT_EVERY: usize = 50;
+
+/// `workspace/symbol`.
+#[allow(deprecated, reason = "the protocol's type still has the member")]
+pub(crate) fn symbols(state: &State, snapshot: &Snapshot, query: &str) -> Vec<SymbolInformation> {
+    let files = workspace::with_kernels(&snapshot.db, &state.workspace_files());
+    let found = workspace::symbols(&snapshot.db, &files, query).into_iter();
+    found
+        .filter_map(|found| {
+            Some(SymbolInformation {
+                name: found.name,
+                kind: SymbolKind::FUNCTION,
+                tags: None,
+                deprecated: None,
+                location: snapshot.location(found.at)?,
+                container_name: Some(found.container),
+            })
+        })
+        .collect()
+}
+
+/// `textDocument/prepareCallHierarchy`.
+pub(crate) fn prepare_calls(
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+) -> Option<Vec<CallHierarchyItem>> {
+    let (file, offset) = place(snapshot, at)?;
+    let node = workspace::node_at(&snapshot.db, file, offset)?;
+    Some(vec![call_item(snapshot, node)?])
+}
+
+fn call_item(snapshot: &Snapshot, node: workspace::Node) -> Option<CallHierarchyItem> {
+    let Location { uri, range } = snapshot.location(node.at)?;
+    let selection_range = snapshot.location(node.name_at)?.range;
+    let kind = if node.detail == "scenario" { SymbolKind::EVENT } else { SymbolKind::FUNCTION };
+    Some(CallHierarchyItem {
+        name: node.name,
+        kind,
+        tags: None,
+        detail: Some(node.detail.to_owned()),
+        uri,
+        range,
+        selection_range,
+        data: None,
+    })
+}
+
+/// Where the name of an item of the hierarchy stands now.
+fn name_at(snapshot: &Snapshot, item: &CallHierarchyItem) -> Option<FileRange> {
+    let file = match snapshot.document(&item.uri) {
+        Some(open) => open.file,
+        None => snapshot.db.file(&item.uri.to_file_path()?),
+    };
+    let range = snapshot.text_range(file, item.selection_range);
+    Some(FileRange { file: file.id(&snapshot.db), range })
+}
+
+/// `callHierarchy/incomingCalls`.
+pub(crate) fn incoming(
+    state: &State,
+    snapshot: &Snapshot,
+    item: &CallHierarchyItem,
+) -> Vec<CallHierarchyIncomingCall> {
+    let Some(at) = name_at(snapshot, item) else { return Vec::new() };
+    let files = workspace::mentioning(&snapshot.db, &state.workspace_files(), &item.name);
+    let calls = workspace::incoming(&snapshot.db, at, &files).into_iter();
+    calls
+        .filter_map(|(node, places)| {
+            let file = snapshot.db.file_of(node.at.file)?;
+            let from_ranges = ranges(snapshot, file, &places);
+            Some(CallHierarchyIncomingCall { from: call_item(snapshot, node)?, from_ranges })
+        })
+        .collect()
+}
+
+/// `callHierarchy/outgoingCalls`.
+pub(crate) fn outgoing(
+    snapshot: &Snapshot,
+    item: &CallHierarchyItem,
+) -> Vec<CallHierarchyOutgoingCall> {
+    let Some(at) = name_at(snapshot, item) else { return Vec::new() };
+    let Some(file) = snapshot.db.file_of(at.file) else { return Vec::new() };
+    let calls = workspace::outgoing(&snapshot.db, at).into_iter();
+    calls
+        .filter_map(|(node, places)| {
+            let from_ranges = ranges(snapshot, file, &places);
+            Some(CallHierarchyOutgoingCall { to: call_item(snapshot, node)?, from_ranges })
+        })
+        .collect()
+}
+
+fn ranges(snapshot: &Snapshot, file: SourceFile, places: &[TextRange]) -> Vec<Range> {
+    places.iter().map(|place| snapshot.range(file, *place)).collect()
+}
+
+/// `textDocument/documentLink`: files that scenarios load.
+pub(crate) fn links(snapshot: &Snapshot, uri: &Uri) -> Vec<DocumentLink> {
+    let Some(open) = snapshot.document(uri) else { return Vec::new() };
+    let folder = open.file.path(&snapshot.db).parent();
+    let found = structure::loaded_files(&snapshot.db, open.file).into_iter();
+    found
+        .filter_map(|(range, path)| {
+            Some(DocumentLink {
+                range: snapshot.range(open.file, range),
+                target: Some(Uri::from_file_path(folder?.join(path))?),
+                tooltip: None,
+                data: None,
+            })
+        })
+        .collect()
+}
+
+/// `workspace/diagnostic`. Each file is read by itself, so that edits in between overtake one file
+/// and not the whole.
+pub(crate) async fn diagnose(
+    state: &Arc<State>,
+    params: WorkspaceDiagnosticParams,
+) -> Result<WorkspaceDiagnosticReport> {
+    let files = blocking(state, |state| {
+        if !state.configuration().settings.workspace_diagnostics {
+            return Ok(state.read(|snapshot| snapshot.open_files().collect::<Vec<_>>())?);
+        }
+        let paths = state.workspace_files();
+        Ok(state.read(|snapshot| workspace::with_kernels(&snapshot.db, &paths))?)
+    });
+    let files = files.await?;
+    let token = params.work_done_progress_params.work_done_token;
+    let progress = Progress::begin(state, token).await;
+    let known: Arc<Vec<(Uri, String)>> = Arc::new(
+        params.previous_result_ids.into_iter().map(|known| (known.uri, known.value)).collect(),
+    );
+    let mut items = Vec::new();
+    let count = files.len();
+    for (done, chunk) in files.chunks(REPORT_EVERY).enumerate() {
+        let (chunk, known) = (chunk.to_vec(), known.clone());
+        let reports = blocking(state, move |state| {
+            let report = |file| Ok(state.read(|snapshot| report(snapshot, file, &known))?);
+            chunk.iter().map(|file| report(*file)).collect::<Result<Vec<_>>>()
+        });
+        items.extend(reports.await?.into_iter().flatten());
+        progress.report(state, done * REPORT_EVERY, count).await;
+    }
+    progress.end(state).await;
+    Ok(WorkspaceDiagnosticReport { items })
+}
+
+/// The findings in one file; nothing for one without findings that the client knows nothing of.
+fn report(
+    snapshot: &Snapshot,
+    file: SourceFile,
+    known: &[(Uri, String)],
+) -> Option<WorkspaceDocumentDiagnosticReport> {
+    let uri = snapshot.uri(file.id(&snapshot.db))?;
+    let open = snapshot.document(&uri);
+    let version = open.map(|open| i64::from(open.version));
+    let (items, result_id) = diagnostics::whole(snapshot, file, open);
+    let previous = known.iter().find(|(known, _)| *known == uri).map(|(_, id)| id);
+    if previous == Some(&result_id) {
+        return Some(WorkspaceDocumentDiagnosticReport::Unchanged(
+            WorkspaceUnchangedDocumentDiagnosticReport {
+                uri,
+                version,
+                unchanged_document_diagnostic_report: UnchangedDocumentDiagnosticReport {
+                    result_id,
+                },
+            },
+        ));
+    }
+    if items.is_empty() && previous.is_none() {
+        return None;
+    }
+    let report = FullDocumentDiagnosticReport { result_id: Some(result_id), items };
+    Some(WorkspaceDocumentDiagnosticReport::Full(WorkspaceFullDocumentDiagnosticReport {
+        uri,
+        version,
+        full_document_diagnostic_report: report,
+    }))
+}
+
+/// Progress that the client asked to be told of.
+struct Progress(Option<ProgressToken>);
+
+impl Progress {
+    async fn begin(state: &State, token: Option<ProgressToken>) -> Progress {
+        let progress = Progress(token);
+        let title = "Checking kernels";
+        progress.send(state, json!({ "kind": "begin", "title": title, "percentage": 0 })).await;
+        progress
+    }
+
+    async fn report(&self, state: &State, done: usize, count: usize) {
+        let percentage = done * 100 / count.max(1);
+        self.send(state, json!({ "kind": "report", "percentage": percentage })).await;
+    }
+
+    async fn end(self, state: &State) {
+        self.send(state, json!({ "kind": "end" })).await;
+    }
+
+    async fn send(&self, state: &State, value: Value) {
+        use tower_lsp::ls_types::{ProgressParams, ProgressParamsValue, notification};
+        let Some(token) = self.0.clone() else { return };
+        let Ok(value) = serde_json::from_value(value) else { return };
+        let params = ProgressParams { token, value: ProgressParamsValue::WorkDone(value) };
+        state.client.send_notification::<notification::Progress>(params).await;
+    }
+}

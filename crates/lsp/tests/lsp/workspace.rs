@@ -1,0 +1,288 @@
+//! Several files and folders: symbols, calls, references and diagnostics across them, and files
+//! that come, change and go.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use tile_lsp::Options;
+
+use crate::client::{Client, diagnostic_line, range_text};
+
+const HELPER: &str = "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def half(v):
+    return v * 0.5
+";
+
+const KERNEL: &str = "\
+import triton
+import triton.language as tl
+from helper import half
+
+@triton.jit
+def halve_kernel(x_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, half(tl.load(x_ptr + at)))
+
+def run(x):
+    halve_kernel[(1,)](x, BLOCK=64)
+
+# tile: x = randn(64)
+# tile: halve_kernel[(1,)](x, BLOCK=64)
+";
+
+const BROKEN: &str = "\
+import triton
+
+@triton.jit
+def broken_kernel(x_ptr):
+    return missing
+";
+
+/// A workspace in a temporary folder.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Folder {
+        let folder = Folder(tempfile::tempdir().expect("a folder can be made"));
+        for (name, text) in files {
+            folder.write(name, text);
+        }
+        folder
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).expect("a file can be written");
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn uri(&self, name: &str) -> String {
+        format!("file://{}", self.path().join(name).display())
+    }
+
+    async fn start(&self, capabilities: Value) -> Client {
+        let mut client = Client::connect(Options { worker: None, ..Options::default() });
+        let folders = json!([{ "uri": self.uri(""), "name": "w" }]);
+        client
+            .initialize(json!({ "capabilities": capabilities, "workspaceFolders": folders }))
+            .await;
+        client
+    }
+
+    /// File names in place of addresses.
+    fn short(&self, uri: &Value) -> String {
+        let uri = uri.as_str().unwrap_or_default();
+        uri.rsplit('/').next().unwrap_or_default().to_owned()
+    }
+}
+
+fn three() -> Folder {
+    Folder::new(&[("helper.py", HELPER), ("kernel.py", KERNEL), ("broken.py", BROKEN)])
+}
+
+fn place(uri: &str, line: u32, character: u32) -> Value {
+    let position = json!({ "line": line, "character": character });
+    json!({ "textDocument": { "uri": uri }, "position": position })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn symbols_are_found_in_files_that_are_not_open() {
+    let folder = three();
+    let mut client = folder.start(json!({})).await;
+    let found = client.request("workspace/symbol", json!({ "query": "HAL" })).await.unwrap();
+    let mut out = String::new();
+    for symbol in found.as_array().unwrap() {
+        let file = folder.short(&symbol["location"]["uri"]);
+        let range = range_text(&symbol["location"]["range"]);
+        let _ = writeln!(out, "{} {file} {range}", symbol["name"].as_str().unwrap());
+    }
+    expect![[r#"
+        halve_kernel kernel.py 5:4-5:16
+        half helper.py 4:4-4:8
+    "#]]
+    .assert_eq(&out);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_lead_across_files_and_launches() {
+    let folder = three();
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("kernel.py");
+    client.open(&uri, KERNEL).await;
+    let mut out = String::new();
+    for (line, character) in [(7, 26), (5, 6)] {
+        let at = place(&uri, line, character);
+        let items = client.request("textDocument/prepareCallHierarchy", at).await.unwrap();
+        let item = &items[0];
+        let _ = writeln!(out, "{} ({})", item["name"], item["detail"].as_str().unwrap());
+        for (method, end) in [("incomingCalls", "from"), ("outgoingCalls", "to")] {
+            let method = format!("callHierarchy/{method}");
+            let calls = client.request(&method, json!({ "item": item })).await.unwrap();
+            for call in calls.as_array().unwrap() {
+                let ranges: Vec<String> =
+                    call["fromRanges"].as_array().unwrap().iter().map(range_text).collect();
+                let other = &call[end];
+                let _ = writeln!(
+                    out,
+                    "  {end} {} ({}) {} {}",
+                    other["name"].as_str().unwrap(),
+                    other["detail"].as_str().unwrap(),
+                    folder.short(&other["uri"]),
+                    ranges.join(" ")
+                );
+            }
+        }
+    }
+    expect![[r#"
+        "half" (jit function)
+          from halve_kernel (kernel) kernel.py 7:25-7:29
+        "halve_kernel" (kernel)
+          from run (host code) kernel.py 10:4-10:16
+          from scenario 1 (scenario) kernel.py 13:8-13:20
+          to half (jit function) helper.py 7:25-7:29
+    "#]]
+    .assert_eq(&out);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_change_in_files_that_are_not_open() {
+    let folder = three();
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("helper.py");
+    client.open(&uri, HELPER).await;
+    let mut params = place(&uri, 4, 5);
+    params["newName"] = json!("halved");
+    let edit = client.request("textDocument/rename", params).await.unwrap();
+    let changes = edit["changes"].as_object().unwrap();
+    let mut out: Vec<String> = changes
+        .iter()
+        .map(|(uri, edits)| {
+            let ranges: Vec<String> =
+                edits.as_array().unwrap().iter().map(|e| range_text(&e["range"])).collect();
+            format!("{} {}", uri.rsplit('/').next().unwrap(), ranges.join(" "))
+        })
+        .collect();
+    out.sort();
+    expect![[r#"
+        helper.py 4:4-4:8
+        kernel.py 2:19-2:23 7:25-7:29"#]]
+    .assert_eq(&out.join("\n"));
+    client.stop().await;
+}
+
+/// What `workspace/diagnostic` says, a line each, and the result ids for the next time.
+async fn check(folder: &Folder, client: &mut Client, known: &Value) -> (String, Value) {
+    let params = json!({ "previousResultIds": known });
+    let report = client.request("workspace/diagnostic", params).await.expect("a report");
+    let mut out = String::new();
+    let mut ids = Vec::new();
+    for item in report["items"].as_array().into_iter().flatten() {
+        let kind = item["kind"].as_str().unwrap_or_default();
+        let _ = writeln!(out, "{} {kind}", folder.short(&item["uri"]));
+        for found in item["items"].as_array().into_iter().flatten() {
+            let _ = writeln!(out, "  {}", diagnostic_line(found));
+        }
+        ids.push(json!({ "uri": item["uri"], "value": item["resultId"] }));
+    }
+    (out, json!(ids))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_whole_workspace_is_checked_when_asked_for() {
+    let folder = three();
+    let mut client = folder.start(json!({ "textDocument": { "diagnostic": {} } })).await;
+    let (first, ids) = check(&folder, &mut client, &json!([])).await;
+    expect![[r#"
+        broken.py full
+          4:11-4:18 1 name/undefined: `missing` is not defined
+    "#]]
+    .assert_eq(&first);
+    let (second, _) = check(&folder, &mut client, &ids).await;
+    expect![[r#"
+        broken.py unchanged
+    "#]]
+    .assert_eq(&second);
+    folder.write("broken.py", &BROKEN.replace("missing", "1"));
+    let changes = json!({ "changes": [{ "uri": folder.uri("broken.py"), "type": 2 }] });
+    client.notify("workspace/didChangeWatchedFiles", changes).await;
+    let (third, _) = check(&folder, &mut client, &ids).await;
+    expect![[r#"
+        broken.py full
+    "#]]
+    .assert_eq(&third);
+    let settings = json!({ "settings": { "tile": { "diagnostics": { "workspace": false } } } });
+    folder.write("broken.py", BROKEN);
+    client.notify("workspace/didChangeConfiguration", settings).await;
+    let (fourth, _) = check(&folder, &mut client, &json!([])).await;
+    assert_eq!(fourth, "", "nothing is open");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_settings_and_files_change_under_way() {
+    let folder = three();
+    let other = Folder::new(&[("tile.toml", "[lints]\n\"name/undefined\" = \"off\"\n")]);
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("broken.py");
+    client.open(&uri, BROKEN).await;
+    assert!(client.diagnostics(&uri, 1).await.contains("name/undefined"));
+
+    let added = json!({ "added": [{ "uri": other.uri(""), "name": "o" }], "removed": [] });
+    client.notify("workspace/didChangeWorkspaceFolders", json!({ "event": added })).await;
+    assert_eq!(client.diagnostics(&uri, 1).await, "", "the new folder's file holds");
+    other.write("tile.toml", "[lints]\n\"name/undefined\" = \"warning\"\n");
+    let changes = json!({ "changes": [{ "uri": other.uri("tile.toml"), "type": 2 }] });
+    client.notify("workspace/didChangeWatchedFiles", changes).await;
+    assert!(client.diagnostics(&uri, 1).await.starts_with("4:11-4:18 2 name/undefined"));
+    let removed = json!({ "removed": [{ "uri": other.uri(""), "name": "o" }], "added": [] });
+    client.notify("workspace/didChangeWorkspaceFolders", json!({ "event": removed })).await;
+    assert!(client.diagnostics(&uri, 1).await.starts_with("4:11-4:18 1 name/undefined"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_helper_that_is_renamed_on_disk_is_missed_and_found_again() {
+    let folder = three();
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("kernel.py");
+    client.open(&uri, &KERNEL.replace("half(", "half(1, ")).await;
+    let before = client.diagnostics(&uri, 1).await;
+    assert!(before.contains("half"), "{before}");
+    let (old, new) = (folder.path().join("helper.py"), folder.path().join("away.py"));
+    let tell = json!({ "changes": [
+        { "uri": folder.uri("helper.py"), "type": 3 },
+        { "uri": folder.uri("away.py"), "type": 1 },
+    ] });
+    std::fs::rename(&old, &new).unwrap();
+    client.notify("workspace/didChangeWatchedFiles", tell.clone()).await;
+    let missing = client.diagnostics(&uri, 1).await;
+    assert!(!missing.contains("half"), "nothing is known of what is imported: {missing}");
+    std::fs::rename(&new, &old).unwrap();
+    client.notify("workspace/didChangeWatchedFiles", tell).await;
+    let mut found = client.diagnostics(&uri, 1).await;
+    while found == missing || found.is_empty() {
+        found = client.diagnostics(&uri, 1).await;
+    }
+    assert_eq!(found, before);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn untitled_texts_are_documents_too() {
+    let folder = three();
+    let mut client = folder.start(json!({})).await;
+    client.open("untitled:Untitled-1", BROKEN).await;
+    let found = client.diagnostics("untitled:Untitled-1", 1).await;
+    assert!(found.contains("name/undefined"), "{found}");
+    client.stop().await;
+}
