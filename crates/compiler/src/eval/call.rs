@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::names::suggest;
-use super::value::{Const, ModuleRef, Object, Role, Tuple, Value};
+use super::value::{Const, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Mode, Source, Stop};
 use crate::builtins::{Builtin, Parameter, ParameterKind};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
@@ -161,8 +161,6 @@ impl Evaluator<'_> {
             Value::Class(class) => self.construct(class, arguments, at),
             Value::Const(Const::DType(_)) => Value::Unknown,
             Value::Const(Const::Symbol(_)) | Value::Unknown => Value::Unknown,
-            // Imported from where nothing can be read: it may well be a function.
-            Value::Module(ModuleRef::Other(_)) => Value::Unknown,
             Value::Tensor(tensor) if tensor.elem.is_unknown() => Value::Unknown,
             _ if self.frame().mode == Mode::Python => Value::Unknown,
             other => {
