@@ -8,7 +8,7 @@ use super::{Evaluator, Local, Locals, Mode, Remainder, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, ExprId, Name, StmtId};
 use crate::ir::{self, Attrs, Opcode};
-use crate::source::FileRange;
+use crate::source::{FileRange, TextRange};
 
 /// What is known of a condition.
 enum Test {
@@ -123,12 +123,39 @@ impl Evaluator<'_> {
         evaluate: impl FnOnce(&mut Self) -> T,
     ) -> T {
         let refined = u32::from(asks_about_types(source, test));
+        let hidden = self.hide_none();
         self.speculative += 1;
         self.refined += refined;
         let result = evaluate(self);
         self.speculative -= 1;
         self.refined -= refined;
+        self.restore_none(&hidden);
         result
+    }
+
+    /// Makes every variable that is `None` unknown: where a condition is open, one like it usually
+    /// gave the variable a value before. Returns what [`Self::restore_none`] needs.
+    fn hide_none(&mut self) -> Vec<(Name, TextRange)> {
+        let mut hidden = Vec::new();
+        for (name, local) in &mut self.frame_mut().locals {
+            if matches!(local.value, Value::Const(Const::None)) {
+                local.value = Value::Unknown;
+                hidden.push((name.clone(), local.at));
+            }
+        }
+        hidden
+    }
+
+    /// Makes variables `None` again that nothing was assigned to.
+    fn restore_none(&mut self, hidden: &[(Name, TextRange)]) {
+        for (name, at) in hidden {
+            if let Some(local) = self.frame_mut().locals.get_mut(name)
+                && local.at == *at
+                && local.value.is_unknown()
+            {
+                local.value = Value::NONE;
+            }
+        }
     }
 
     /// Both branches, whose assignments merge. Without a bit it is not known when the condition
