@@ -14,6 +14,7 @@ mod discover;
 mod flags;
 mod guess;
 mod host;
+mod known;
 #[cfg(test)]
 mod tests;
 mod tuning;
@@ -21,6 +22,7 @@ mod usage;
 
 pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use flags::{Flags, parse_type, parse_value};
+pub use known::{KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use tuning::{Config, Tuning, tuning};
 pub(crate) use usage::constant_parameters;
 
@@ -104,6 +106,8 @@ pub struct Specialization {
     /// Parameters whose type or value nothing in the source shows and a guess stands in for, in
     /// parameter order. What is wrong only because of a guess is not the author's mistake.
     pub assumed: Vec<Name>,
+    /// Launches that the source shows, each with what is known of it.
+    pub launches: Vec<KnownLaunch>,
 }
 
 impl Specialization {

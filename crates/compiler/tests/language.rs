@@ -208,6 +208,7 @@ fn compiled(given: &Given, block: &Block, version: TritonVersion) -> Vec<(usize,
         options: LaunchOptions::default(),
         origin: Origin::Flags,
         assumed: Default::default(),
+        launches: Vec::new(),
     };
     let result = lower_kernel(&given.sources, given.file, "kernel", &spec, version);
     let mut found = given.findings(&result.diagnostics);

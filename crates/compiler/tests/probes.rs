@@ -69,6 +69,7 @@ fn evaluate(prelude: &str, probe: &Probe, version: TritonVersion) -> Result<Stri
         options: LaunchOptions::default(),
         origin: Origin::Flags,
         assumed: Default::default(),
+        launches: Vec::new(),
     };
     let result = lower_kernel(&sources, file, "k", &spec, version);
     let errors: Vec<String> = result

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ropey::Rope;
 use rustc_hash::FxHashMap;
 use salsa::{Durability, Setter};
+use tile_compiler::analysis::{self, AtLaunch};
 use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
 use tile_compiler::eval::{self, BodyTypes, LowerResult, Rules};
 use tile_compiler::hir::{self, Function, Module, Name};
@@ -435,11 +436,29 @@ pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) ->
     }
 }
 
+/// What is wrong with a kernel under one specialization.
+#[derive(Debug, PartialEq, Eq, Default)]
+struct Checked {
+    /// What stops the kernel from compiling.
+    found: Anchored,
+    /// What analyses of it find.
+    analyzed: Anchored,
+    /// The launch that each finding of an analysis belongs to.
+    launches: Vec<AtLaunch>,
+}
+
 /// As [`lowered`], for those who ask only what is wrong.
 #[salsa::tracked(returns(ref))]
-fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Anchored {
-    let found = lower(db, file, item, index).map(|result| result.diagnostics);
-    Anchored::new(db, found.unwrap_or_default())
+fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
+    let Some(result) = lower(db, file, item, index) else { return Checked::default() };
+    let spec = specializations(db, file, item).get(index).map(|labelled| &labelled.spec);
+    let analyzed = result.function.zip(spec).map(|(func, spec)| analysis::check(&func, spec));
+    let (analyzed, launches) = analyzed.unwrap_or_default().into_iter().unzip();
+    Checked {
+        found: Anchored::new(db, result.diagnostics),
+        analyzed: Anchored::new(db, analyzed),
+        launches,
+    }
 }
 
 fn lower(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Option<LowerResult> {
@@ -472,19 +491,17 @@ const MAX_CHECKED: usize = 8;
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for kernel in kernels(db, file) {
-        let active = kernel.active(db);
         for (index, labelled) in kernel.specializations.iter().enumerate().take(MAX_CHECKED) {
             if labelled.spec.origin == Origin::Guess {
                 continue;
             }
-            let item = kernel.at.index;
-            let anchored = if index == active {
-                &lowered(db, file, item, index).found
-            } else {
-                checked(db, file, item, index)
-            };
+            let checked = checked(db, file, kernel.at.index, index);
             let proved = |found: &Diagnostic| labelled.spec.proves(found.code);
-            found.extend(anchored.place(db).into_iter().filter(proved));
+            found.extend(checked.found.place(db).into_iter().filter(proved));
+            let launches = checked.launches.iter();
+            let analyzed = checked.analyzed.place(db).into_iter().zip(launches);
+            let analyzed = analyzed.map(|(found, launch)| launch.attach(found, &Analysis(db)));
+            found.extend(analyzed.filter(proved));
         }
     }
     found

@@ -503,6 +503,7 @@ fn arguments_are_chosen_to_fit_the_kernel() {
         options: Default::default(),
         origin: Origin::Guess,
         assumed: Vec::new(),
+        launches: Vec::new(),
     };
     let func = kernels.tile_ir("copy_kernel", &specialization).unwrap();
     let store = Default::default();

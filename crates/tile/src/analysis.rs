@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tile_compiler::analysis;
 use tile_compiler::artifact::Frame;
 use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
 use tile_compiler::eval::Rules;
@@ -88,7 +89,9 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
         for spec in discover(workspace, at, &options.flags) {
             if spec.origin != Origin::Guess {
                 let lowered = options.rules.lower_kernel(workspace, file, &item.name, &spec);
-                let found = lowered.diagnostics.into_iter();
+                let analyzed =
+                    lowered.function.map(|func| tile_compiler::analysis::check(&func, &spec));
+                let found = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
                 diagnostics.extend(found.filter(|found| spec.proves(found.code)));
             }
         }

@@ -48,6 +48,12 @@ impl Code {
         Code::ALL.iter().copied().find(|code| code.info().name == name)
     }
 
+    /// True when the message is one example of many that prove the same.
+    pub fn is_counter_example(self) -> bool {
+        let family = self.name().split('/').next();
+        matches!(family, Some("bounds" | "race"))
+    }
+
     /// `family/name`.
     pub fn name(self) -> &'static str {
         self.info().name
@@ -133,6 +139,14 @@ codes! {
         include_str!("explain/mask-type.md");
     OtherWithoutMask = "mask/other-without-mask", Error, "`other` without `mask`",
         include_str!("explain/mask-other-without-mask.md");
+    OutOfBounds = "bounds/out-of-bounds", Error, "an access outside of its buffer",
+        include_str!("explain/bounds-out-of-bounds.md");
+    IndexOverflow = "bounds/overflow", Error, "an offset that overflows its integer type",
+        include_str!("explain/bounds-overflow.md");
+    Uncovered = "bounds/uncovered", Warning, "a grid that leaves elements of an output untouched",
+        include_str!("explain/bounds-uncovered.md");
+    Race = "race/stores", Warning, "two programs that store to one element",
+        include_str!("explain/race-stores.md");
     WhereCondition = "type/where-condition", Warning, "a condition of `tl.where` that is not `int1`",
         include_str!("explain/type-where-condition.md");
     NotATensor = "type/not-a-tensor", Error, "a value that cannot become a tensor",

@@ -51,8 +51,9 @@ pub fn settle(
         (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
     });
     diagnostics.dedup_by(|next, kept| {
-        let same =
-            next.primary == kept.primary && next.code == kept.code && next.message == kept.message;
+        let same_place = next.primary == kept.primary && next.code == kept.code;
+        // Of several counter-examples at one place, one is enough.
+        let same = same_place && (next.message == kept.message || next.code.is_counter_example());
         // What is printed counts once for each specialization.
         let counts_once = next.severity != Severity::Info;
         same && (counts_once || next.specialization == kept.specialization)

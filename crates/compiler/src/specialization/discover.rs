@@ -4,12 +4,14 @@
 //! defaults and, last, the guess fill in the rest. Nothing is executed: see [`super::host`].
 
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use rustc_hash::FxHashSet;
 
 use super::flags::Flags;
 use super::guess::{self, KernelFacts};
 use super::host::value::{Tensor, Value};
 use super::host::{Host, ObservedLaunch, SPELLINGS, language_dtype};
+use super::known::{KnownLaunch, known_launch};
 use super::tuning::{Config, Tuning, tuning};
 use super::usage::{self, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
@@ -23,6 +25,9 @@ use crate::source::FileId;
 
 /// At most this many specializations of one kernel are listed.
 pub const MAX_SPECIALIZATIONS: usize = 64;
+
+/// At most this many launches of one specialization are kept.
+const MAX_LAUNCHES: usize = 8;
 
 /// Everything that the kernel `at` is compiled for, best known first: flags, scenarios,
 /// launches, autotune configurations, the guess. Empty when `at` is no jit function.
@@ -44,8 +49,7 @@ pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specia
         found.iter_mut().for_each(|spec| overlay(spec, flags));
     }
     found.sort_by_key(|spec| (spec.origin, spec.assumed.len()));
-    let mut seen = FxHashSet::default();
-    found.retain(|spec| seen.insert(spec.to_string()));
+    let mut found = merge_equal(found);
     found.truncate(MAX_SPECIALIZATIONS);
     found
 }
@@ -73,6 +77,29 @@ fn is_pointer(arg: &ArgSpec) -> bool {
     matches!(arg, ArgSpec::Runtime { signature, .. } if signature.starts_with('*'))
 }
 
+/// Keeps the first of equal specializations, with the launches of all.
+fn merge_equal(found: Vec<Specialization>) -> Vec<Specialization> {
+    let mut merged: IndexMap<String, Specialization> = IndexMap::new();
+    for spec in found {
+        match merged.entry(spec.to_string()) {
+            Entry::Vacant(entry) => {
+                entry.insert(spec);
+            }
+            Entry::Occupied(mut entry) => {
+                let launches = &mut entry.get_mut().launches;
+                // Sizes that go with a guess prove nothing about what is known.
+                let certain = spec.assumed.is_empty();
+                for launch in spec.launches.into_iter().filter(|_| certain) {
+                    if launches.len() < MAX_LAUNCHES && !launches.contains(&launch) {
+                        launches.push(launch);
+                    }
+                }
+            }
+        }
+    }
+    merged.into_values().collect()
+}
+
 /// Puts the arguments of `flags` in place of what was found.
 fn overlay(spec: &mut Specialization, flags: &Flags) {
     for (name, arg) in &mut spec.args {
@@ -84,6 +111,8 @@ fn overlay(spec: &mut Specialization, flags: &Flags) {
     spec.options.num_warps = flags.num_warps.unwrap_or(spec.options.num_warps);
     spec.options.num_stages = flags.num_stages.unwrap_or(spec.options.num_stages);
     spec.origin = Origin::Flags;
+    // Sizes in the text belong to the arguments in the text.
+    spec.launches.clear();
 }
 
 /// Launches of `kernel` with what is known of their arguments: scenarios first.
@@ -92,7 +121,7 @@ fn launches(sources: &dyn Sources, kernel: &Kernel) -> Vec<(Origin, ObservedLaun
     let file = kernel.at.file;
     let Some(module) = sources.module(file) else { return Vec::new() };
     for scenario in &module.scenarios {
-        host.run_scenario(file, &scenario.body);
+        host.run_scenario(file, scenario);
     }
     let mut found = take_launches(&mut host, kernel, Origin::Scenario);
     let mut files = vec![file];
@@ -273,13 +302,36 @@ impl<'a> Binder<'a> {
             bound.insert(param.name.clone(), argument);
         }
         self.apply_heuristics(&mut bound);
+        let known = launch.map(|launch| self.known_launch(origin, launch, &bound));
         let assumed = bound.iter().filter(|(_, bound)| bound.assumed);
         Specialization {
+            launches: known.into_iter().collect(),
             assumed: assumed.map(|(name, _)| name.clone()).collect(),
             args: bound.into_iter().map(|(name, bound)| (name, bound.spec)).collect(),
             options: options(launch, config),
             origin,
         }
+    }
+
+    /// What a launch shows beyond what the kernel is compiled for.
+    fn known_launch(
+        &self,
+        origin: Origin,
+        launch: &ObservedLaunch,
+        bound: &IndexMap<Name, Bound>,
+    ) -> KnownLaunch {
+        let meta = bound.iter().map(|(name, bound)| (Value::Str(name.clone()), bound.value()));
+        let meta = Value::Dict(meta.collect());
+        let args = bound.iter().map(|(name, bound)| {
+            let param = self.kernel.function.params.iter().find(|param| param.name == *name);
+            let default = param.and_then(|param| param.default).filter(|_| bound.given.is_none());
+            let value = match default {
+                Some(default) => self.head_value(default),
+                None => bound.value(),
+            };
+            (name, &bound.spec, value)
+        });
+        known_launch(self.sources, origin, launch, args, meta)
     }
 
     /// Arguments that the configuration's `pre_hook` changes before a launch: it gives

@@ -13,13 +13,13 @@ use rustc_hash::FxHashMap;
 use self::value::{Callable, Value};
 use crate::hir::{
     Arg, ArgKind, Body, Expr, ExprId, FStringPart, Function, Launch, Literal, Name, Param,
-    ParamKind, Stmt, StmtId, UnaryOp,
+    ParamKind, Scenario, SourceMap, Stmt, StmtId, UnaryOp,
 };
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
     resolve_expr, resolve_member,
 };
-use crate::source::FileId;
+use crate::source::{FileId, FileRange, TextRange};
 
 mod calls;
 mod operators;
@@ -42,6 +42,8 @@ pub(super) struct Host<'a> {
     depth: u32,
     /// Launches met, in the order in which they would happen.
     pub(super) launches: Vec<ObservedLaunch>,
+    /// Allocations made so far.
+    allocations: u32,
 }
 
 /// A launch with the values of its arguments.
@@ -49,8 +51,12 @@ pub(super) struct Host<'a> {
 pub(super) struct ObservedLaunch {
     /// What is launched.
     pub(super) kernel: Value,
+    /// What stands between the brackets.
+    pub(super) grid: Value,
     /// The arguments in order; starred ones whose length is not known are left out.
     pub(super) args: Vec<(Option<Name>, Value)>,
+    /// Where the kernel's name stands, if the text is at hand.
+    pub(super) at: Option<FileRange>,
     /// False when a starred argument was left out, so that positions are not known.
     pub(super) complete: bool,
 }
@@ -60,15 +66,22 @@ pub(super) struct ObservedLaunch {
 pub(super) enum Code {
     /// A function's body.
     Function(Arc<Function>),
-    /// An expression's body.
-    Body(Arc<Body>),
+    /// An expression's body, and where its parts stand where that may be asked.
+    Body(Arc<Body>, Option<Arc<SourceMap>>),
 }
 
 impl Code {
     fn body(&self) -> &Body {
         match self {
             Code::Function(function) => &function.body,
-            Code::Body(body) => body,
+            Code::Body(body, _) => body,
+        }
+    }
+
+    fn range(&self, expr: ExprId) -> Option<TextRange> {
+        match self {
+            Code::Function(function) => Some(function.map.exprs[expr]),
+            Code::Body(_, map) => map.as_ref().map(|map| map.exprs[expr]),
         }
     }
 }
@@ -88,6 +101,13 @@ pub(super) struct Frame {
     pub(super) scenario: bool,
 }
 
+impl Frame {
+    /// Where an expression of the running code stands.
+    fn place(&self, expr: ExprId) -> Option<FileRange> {
+        self.code.range(expr).map(|range| FileRange { file: self.file, range })
+    }
+}
+
 /// How a statement ends.
 enum Flow {
     Next,
@@ -99,7 +119,7 @@ enum Flow {
 
 impl<'a> Host<'a> {
     pub(super) fn new(sources: &'a dyn Sources) -> Host<'a> {
-        Host { sources, fuel: FUEL, depth: 0, launches: Vec::new() }
+        Host { sources, fuel: FUEL, depth: 0, launches: Vec::new(), allocations: 0 }
     }
 
     /// A module-level expression's value.
@@ -113,7 +133,7 @@ impl<'a> Host<'a> {
         let mut frame = Frame {
             file,
             scope: Rc::from(scope),
-            code: Code::Body(body.clone()),
+            code: Code::Body(body.clone(), None),
             variables: Variables::default(),
             scenario: false,
         };
@@ -149,15 +169,15 @@ impl<'a> Host<'a> {
     }
 
     /// Runs the statements of a scenario.
-    pub(super) fn run_scenario(&mut self, file: FileId, body: &Arc<Body>) {
+    pub(super) fn run_scenario(&mut self, file: FileId, scenario: &Scenario) {
         let mut frame = Frame {
             file,
             scope: Rc::from([]),
-            code: Code::Body(body.clone()),
+            code: Code::Body(scenario.body.clone(), Some(scenario.map.clone())),
             variables: Variables::default(),
             scenario: true,
         };
-        self.block(&mut frame, &body.root);
+        self.block(&mut frame, &scenario.body.root);
     }
 
     /// Runs the function `hook` on a dict of arguments; the dict afterwards.
@@ -186,13 +206,15 @@ impl<'a> Host<'a> {
         let mut frame = Frame {
             file,
             scope: Rc::from([]),
-            code: Code::Body(launch.body.clone()),
+            code: Code::Body(launch.body.clone(), Some(launch.map.clone())),
             variables: Variables::default(),
             scenario: false,
         };
         let kernel = self.kernel_value(&mut frame, launch.kernel);
+        let grid = self.expr(&mut frame, launch.grid);
         let (args, complete) = self.arguments(&mut frame, &launch.args);
-        self.launches.push(ObservedLaunch { kernel, args, complete });
+        let at = frame.place(launch.kernel);
+        self.launches.push(ObservedLaunch { kernel, grid, args, at, complete });
     }
 
     /// What a function shows of an argument that it is called with. Defaults count: calling
@@ -403,6 +425,7 @@ impl<'a> Host<'a> {
                 entries.push((key, value.clone()));
             }
             Some(list @ Value::List(_)) => *list = Value::Unknown,
+            Some(Value::Tensor(tensor)) => tensor.note_write(),
             _ => {}
         }
     }

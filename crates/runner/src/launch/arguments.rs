@@ -25,6 +25,7 @@ pub fn specialize(
         options: launch.options.clone(),
         origin: Origin::Scenario,
         assumed: Vec::new(),
+        launches: Vec::new(),
     })
 }
 

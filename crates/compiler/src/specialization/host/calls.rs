@@ -1,7 +1,7 @@
 //! Calls in host code.
 
 use super::tensor::{self, Args};
-use super::value::Value;
+use super::value::{Storage, Tensor, Value};
 use super::{Frame, Host, ObservedLaunch, operators};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
 use crate::project::Resolution;
@@ -42,7 +42,10 @@ impl Host<'_> {
                 }
             }
             (Value::Named(Resolution::Triton(path)), ..) => triton_call(&path, &args),
-            (Value::Named(Resolution::External(path)), ..) => external_call(&path, &args),
+            (Value::Named(Resolution::External(path)), ..) => {
+                let result = external_call(&path, &args);
+                self.allocate(result, path.last().map_or("", |name| name))
+            }
             (Value::Named(Resolution::Function(at)), ..) if complete => {
                 self.call_function(at, &values)
             }
@@ -59,18 +62,43 @@ impl Host<'_> {
     }
 
     fn launch(&mut self, frame: &mut Frame, kernel: ExprId, grid: ExprId, args: &[Arg]) -> Value {
+        let at = frame.place(kernel);
         let kernel = self.kernel_value(frame, kernel);
-        self.expr(frame, grid);
-        let (args, complete) = self.arguments(frame, args);
-        self.launches.push(ObservedLaunch { kernel, args, complete });
+        let grid = self.expr(frame, grid);
+        let (values, complete) = self.arguments(frame, args);
+        // What the kernel gets may be written by it.
+        for arg in args {
+            self.note_write(frame, arg.value);
+        }
+        self.launches.push(ObservedLaunch { kernel, grid, args: values, at, complete });
         Value::Unknown
+    }
+
+    /// Gives a tensor that a constructor made memory of its own.
+    fn allocate(&mut self, value: Value, constructor: &str) -> Value {
+        let Value::Tensor(tensor) = value else { return value };
+        self.allocations += 1;
+        let id = self.allocations;
+        let uninitialized = constructor.starts_with("empty");
+        let storage =
+            tensor::span(&tensor).map(|elements| Storage { id: Some(id), elements, uninitialized });
+        Value::Tensor(Tensor { storage, ..tensor })
+    }
+
+    /// Notes that what a variable holds may have been written.
+    fn note_write(&mut self, frame: &mut Frame, object: ExprId) {
+        let Expr::Name(name) = &frame.code.body().exprs[object] else { return };
+        let name = name.clone();
+        if let Some(Value::Tensor(tensor)) = frame.variables.get_mut(&name) {
+            tensor.note_write();
+        }
     }
 
     /// A call of something that no item binds.
     fn global_call(&mut self, frame: &Frame, name: &str, args: &Args<'_>) -> Value {
         if frame.scenario {
             if let Some(tensor) = tensor::scenario_constructor(name, args) {
-                return tensor;
+                return self.allocate(tensor, name);
             }
             if matches!(name, "cdiv" | "next_power_of_2") {
                 return triton_call(name, args);
@@ -143,7 +171,16 @@ impl Host<'_> {
             }
             (Value::Str(text), "lower") => Value::Str(text.to_lowercase().into()),
             (Value::Str(text), "upper") => Value::Str(text.to_uppercase().into()),
-            _ => tensor::method(receiver, name, args).unwrap_or(Value::Unknown),
+            _ => {
+                if name.ends_with('_') {
+                    self.note_write(frame, object);
+                }
+                let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
+                match name.strip_prefix("new_") {
+                    Some(constructor) => self.allocate(result, constructor),
+                    None => result,
+                }
+            }
         }
     }
 }

@@ -56,8 +56,13 @@ fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value
 pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     match (left, right) {
         (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(tensor::elementwise(a, Some(b))),
-        (Value::Tensor(a), _) | (_, Value::Tensor(a)) => {
-            Value::Tensor(tensor::elementwise(a, None))
+        (Value::Tensor(a), number) | (number, Value::Tensor(a)) => {
+            let mut result = tensor::elementwise(a, None);
+            if as_number(number).is_none() {
+                // It may be a tensor that the result is broadcast to.
+                result.storage = None;
+            }
+            Value::Tensor(result)
         }
         (Value::List(a), Value::List(b)) if op == BinaryOp::Add => Value::List(concat(a, b)),
         (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => Value::Tuple(concat(a, b)),
@@ -174,7 +179,7 @@ pub(super) fn unary(op: UnaryOp, operand: &Value) -> Value {
         (UnaryOp::Minus, Value::Int(value)) => Value::Int(value.and_then(i128::checked_neg)),
         (UnaryOp::Minus, Value::Float(value)) => Value::Float(value.map(|value| -value)),
         (UnaryOp::Invert, Value::Int(value)) => Value::Int(value.map(|value| !value)),
-        (_, Value::Tensor(tensor)) => Value::Tensor(tensor.clone()),
+        (_, Value::Tensor(tensor)) => Value::Tensor(tensor.copied()),
         _ => Value::Unknown,
     }
 }

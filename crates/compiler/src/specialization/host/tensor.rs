@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::operators::position;
-use super::value::{Tensor, Value};
+use super::value::{Storage, Tensor, Value};
 use crate::hir::{BinaryOp, Name};
 
 /// Names of dtypes with their signature spelling, as PyTorch, Triton and scenarios have them.
@@ -70,18 +70,49 @@ pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
         dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
         shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
         strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
+        storage: join_storage(a.storage.as_ref(), b.storage.as_ref()),
     }
+}
+
+fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
+    let (a, b) = (a?, b?);
+    (a.elements == b.elements).then(|| Storage {
+        id: a.id.filter(|id| Some(*id) == b.id),
+        elements: a.elements,
+        uninitialized: a.uninitialized && b.uninitialized,
+    })
+}
+
+/// Elements from a tensor's first to its last, both counted; `None` when something is not known.
+pub(super) fn span(tensor: &Tensor) -> Option<i128> {
+    let known = |value: &Value| match value {
+        Value::Int(Some(value)) => Some(*value),
+        _ => None,
+    };
+    let sizes = tensor.shape.as_ref()?.iter().map(known).collect::<Option<Vec<_>>>()?;
+    if sizes.contains(&0) {
+        return Some(0);
+    }
+    let strides = strides(tensor)?.iter().map(known).collect::<Option<Vec<_>>>()?;
+    if sizes.len() != strides.len() || sizes.iter().chain(&strides).any(|value| *value < 0) {
+        return None;
+    }
+    sizes
+        .iter()
+        .zip(strides)
+        .try_fold(1i128, |span, (size, stride)| span.checked_add((size - 1).checked_mul(stride)?))
 }
 
 /// The result of an elementwise operator on one or two tensors; two dtypes are not promoted.
 pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
     match b {
-        None => Tensor { strides: None, ..a.clone() },
+        None => Tensor { strides: None, ..a.clone() }.copied(),
         Some(b) => Tensor {
             dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
             shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
-            strides: None,
-        },
+            ..Tensor::default()
+        }
+        .copied(),
     }
 }
 
@@ -132,7 +163,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     let positional = args.positional();
     let shaped = |dtype: Option<Arc<str>>, shape: &[&Value]| {
         let named = args.keyword("size").and_then(Value::elements);
-        Value::Tensor(Tensor { dtype, shape: named.or_else(|| sizes(shape)), strides: None })
+        Value::Tensor(Tensor { dtype, shape: named.or_else(|| sizes(shape)), ..Tensor::default() })
     };
     Some(match name {
         "empty" | "zeros" | "ones" | "rand" | "randn" => {
@@ -148,7 +179,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
                 [end] => Some(vec![Value::clone(end)]),
                 _ => None,
             };
-            Value::Tensor(Tensor { dtype: args.dtype(kind), shape, strides: None })
+            Value::Tensor(Tensor { dtype: args.dtype(kind), shape, ..Tensor::default() })
         }
         "randint" => {
             let shape = positional.iter().rev().find(|value| matches!(value, Value::Tuple(_)));
@@ -160,14 +191,14 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             Value::Tensor(Tensor {
                 dtype: args.dtype(element_dtype(data)),
                 shape: data.elements().map(|items| vec![Value::Int(Some(items.len() as i128))]),
-                strides: None,
+                ..Tensor::default()
             })
         }
         "empty_like" | "zeros_like" | "ones_like" | "rand_like" | "randn_like" | "full_like"
         | "clone" | "abs" | "relu" => match args.get(0, "input")? {
             Value::Tensor(tensor) => Value::Tensor(Tensor {
                 dtype: args.dtype(tensor.dtype.as_deref()),
-                ..tensor.clone()
+                ..tensor.copied()
             }),
             _ => Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }),
         },
@@ -175,6 +206,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             dtype: args.dtype(Some("fp32")),
             shape: args.get(0, "size").and_then(Value::elements),
             strides: args.get(1, "stride").and_then(Value::elements),
+            storage: None,
         }),
         _ => return None,
     })
@@ -198,7 +230,7 @@ pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value>
         }
         _ => return None,
     };
-    Some(Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, strides: None }))
+    Some(Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, ..Tensor::default() }))
 }
 
 fn number_dtype(value: &Value) -> Option<&'static str> {
@@ -257,6 +289,7 @@ fn transpose(tensor: &Tensor) -> Tensor {
         dtype: tensor.dtype.clone(),
         shape: tensor.shape.clone().map(reversed),
         strides: strides(tensor).map(reversed),
+        storage: tensor.storage.clone(),
     }
 }
 
@@ -283,8 +316,12 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         Value::Unknown => &unknown,
         _ => return None,
     };
-    let cast =
-        |dtype: &str| Value::Tensor(Tensor { dtype: Some(Arc::from(dtype)), ..tensor.clone() });
+    let cast = |dtype: &str| {
+        Value::Tensor(match tensor.dtype.as_deref() == Some(dtype) {
+            true => tensor.clone(),
+            false => Tensor { dtype: Some(Arc::from(dtype)), ..tensor.copied() },
+        })
+    };
     let dimension = |values: Option<Vec<Value>>| match (args.get(0, "dim"), values) {
         (None, Some(values)) => Value::Tuple(values),
         (None, None) => Value::Ints,
@@ -321,7 +358,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
                     cast(named_dtype(name).unwrap_or_default())
                 }
                 Some(Value::Tensor(other)) => {
-                    Value::Tensor(Tensor { dtype: other.dtype.clone(), ..tensor.clone() })
+                    Value::Tensor(Tensor { dtype: other.dtype.clone(), ..tensor.copied() })
                 }
                 Some(Value::Str(_)) => value.clone(),
                 _ => match args.keyword("dtype") {
@@ -332,10 +369,16 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
                 },
             }
         }
-        "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }),
-        "clone" | "cuda" | "cpu" | "detach" | "requires_grad_" | "fill_" | "zero_" | "normal_"
-        | "uniform_" | "copy_" | "clamp" | "abs" | "neg" | "div_" | "mul_" | "add_" => {
-            value.clone()
+        "contiguous" if tensor.strides.is_none() => value.clone(),
+        "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied()),
+        "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
+        "cuda" | "cpu" | "detach" | "requires_grad_" | "fill_" | "zero_" | "normal_"
+        | "uniform_" | "copy_" | "div_" | "mul_" | "add_" => {
+            let mut written = value.clone();
+            if let Value::Tensor(tensor) = &mut written {
+                tensor.note_write();
+            }
+            written
         }
         "t" => Value::Tensor(transpose(tensor)),
         "transpose" if tensor.shape.as_ref().is_some_and(|shape| shape.len() == 2) => {
@@ -343,13 +386,14 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         }
         "view" | "reshape" => Value::Tensor(Tensor {
             dtype: tensor.dtype.clone(),
-            shape: sizes(&args.positional()).filter(|sizes| sizes.iter().all(is_size)),
+            shape: viewed_sizes(tensor, &args.positional()),
             strides: None,
+            storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
         }),
         "new_empty" | "new_zeros" | "new_ones" | "new_full" => Value::Tensor(Tensor {
             dtype: args.dtype(tensor.dtype.as_deref()),
             shape: sizes(&args.positional()),
-            strides: None,
+            ..Tensor::default()
         }),
         "transpose" | "permute" | "expand" | "squeeze" | "unsqueeze" | "flatten" | "expand_as"
         | "repeat" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
@@ -357,9 +401,22 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
     })
 }
 
-/// True unless the size is `-1`, which stands for the rest.
-fn is_size(size: &Value) -> bool {
-    !matches!(size, Value::Int(Some(size)) if *size < 0)
+/// The sizes that `view` is asked for; one that is `-1` is what the others leave.
+fn viewed_sizes(tensor: &Tensor, args: &[&Value]) -> Option<Vec<Value>> {
+    let mut wanted = sizes(args)?;
+    let rest = wanted.iter().position(|size| matches!(size, Value::Int(Some(-1))));
+    let Some(rest) = rest else { return Some(wanted) };
+    let product = |sizes: &[Value]| {
+        sizes.iter().try_fold(1i128, |product, size| match size {
+            Value::Int(Some(size)) if *size > 0 => product.checked_mul(*size),
+            _ => None,
+        })
+    };
+    let all = product(tensor.shape.as_ref()?)?;
+    wanted[rest] = Value::Int(Some(1));
+    let others = product(&wanted)?;
+    wanted[rest] = Value::Int(Some(all / others));
+    Some(wanted)
 }
 
 fn element_size(dtype: &str) -> Option<i128> {

@@ -65,6 +65,35 @@ pub(in crate::specialization) struct Tensor {
     /// Distances between neighbors along each dimension, in elements; those of a contiguous
     /// tensor when absent and `shape` is known.
     pub(in crate::specialization) strides: Option<Vec<Value>>,
+    /// The memory that it begins, where its size is known.
+    pub(in crate::specialization) storage: Option<Storage>,
+}
+
+/// Memory that a tensor's first element is the first element of.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::specialization) struct Storage {
+    /// Which allocation it is; `None` when it may be one of several.
+    pub(in crate::specialization) id: Option<u32>,
+    /// Elements from the tensor's first to the end of the memory.
+    pub(in crate::specialization) elements: i128,
+    /// True while nothing has been written to it.
+    pub(in crate::specialization) uninitialized: bool,
+}
+
+impl Tensor {
+    /// Notes that its memory may have been written.
+    pub(super) fn note_write(&mut self) {
+        if let Some(storage) = &mut self.storage {
+            storage.uninitialized = false;
+        }
+    }
+
+    /// A tensor of the same elements in memory of its own.
+    pub(super) fn copied(&self) -> Tensor {
+        let storage = super::tensor::span(self);
+        let storage = storage.map(|elements| Storage { id: None, elements, uninitialized: false });
+        Tensor { storage, ..self.clone() }
+    }
 }
 
 /// A callable without a name.

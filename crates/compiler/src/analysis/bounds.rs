@@ -1,0 +1,309 @@
+//! Accesses outside of buffers, offsets that overflow, and grids that leave elements untouched,
+//! for a launch of which grid, numbers and buffer sizes are known.
+//!
+//! Each access is a search for a program, loop trips and a lane at which it happens and its offset
+//! is outside of the buffer. What is found is a counter-example; where none exists the access is
+//! proved.
+
+use rustc_hash::FxHashSet;
+
+use super::elements::{Access, Elements, Variable};
+use super::report;
+use super::solve::{Outcome, search};
+use super::terms::{AtomKind, Cond, Domain, Interval, Linear, Terms};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Function, Inst, Opcode, Value};
+use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
+
+/// Boxes that may be looked at for one access.
+const ACCESS_FUEL: u32 = 4_000;
+
+/// Boxes that may be looked at for one launch.
+const LAUNCH_FUEL: u32 = 40_000;
+
+/// Findings about the accesses of `func` under `launch`.
+pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Diagnostic> {
+    if launch.grid.is_none() {
+        return Vec::new();
+    }
+    let mut elements = Elements::of_launch(func, launch);
+    let accesses = elements.accesses();
+    let mut found = Vec::new();
+    let mut reported = FxHashSet::default();
+    let mut fuel = LAUNCH_FUEL;
+    for access in &accesses {
+        let Some(buffer) = buffer(func, launch, access.param) else { continue };
+        if reported.contains(&func.insts[access.inst].loc) {
+            continue;
+        }
+        let mut share = ACCESS_FUEL.min(fuel);
+        let before = share;
+        if let Some(point) = outside(&mut elements, access, buffer, &mut share) {
+            reported.insert(func.insts[access.inst].loc);
+            found.push(describe(&elements, func, launch, access, buffer, &point));
+        }
+        fuel -= before - share;
+    }
+    found.extend(uncovered(func, launch, &mut elements, &accesses));
+    found
+}
+
+/// The buffer behind a parameter, if its size is known.
+pub(super) fn buffer<'l>(
+    func: &Function,
+    launch: &'l KnownLaunch,
+    param: usize,
+) -> Option<&'l KnownBuffer> {
+    match launch.arg(&func.params[param].name) {
+        Some(KnownArg::Buffer(buffer)) => Some(buffer),
+        _ => None,
+    }
+}
+
+/// The conditions under which an access happens.
+pub(super) fn happens(access: &Access) -> Vec<Cond> {
+    let mut conds = access.path.clone();
+    conds.push(access.mask);
+    conds
+}
+
+/// A point at which the access happens outside of the buffer.
+fn outside(
+    elements: &mut Elements<'_>,
+    access: &Access,
+    buffer: &KnownBuffer,
+    fuel: &mut u32,
+) -> Option<Vec<i128>> {
+    let size = Linear::constant(buffer.elements);
+    let beyond = elements.terms.at_most(&size, &access.offset);
+    let before = elements.terms.less(&access.offset, &Linear::default());
+    for objective in [beyond, before] {
+        let mut conds = happens(access);
+        conds.push(objective);
+        if let Outcome::Found(point) = search(&elements.terms, &conds, fuel) {
+            return Some(point);
+        }
+    }
+    None
+}
+
+fn describe(
+    elements: &Elements<'_>,
+    func: &Function,
+    launch: &KnownLaunch,
+    access: &Access,
+    buffer: &KnownBuffer,
+    point: &[i128],
+) -> Diagnostic {
+    let data = &func.insts[access.inst];
+    let mut domain = Domain::at(&elements.terms, point);
+    let offset = domain.value(&access.offset).unwrap_or_default();
+    let name = elements.param_name(access.param);
+    let program = report::program(position(elements, point), launch.grid_rank);
+    let has = report::count(buffer.elements, "element");
+    let verb = report::verb(data.opcode);
+    let at = lane(access, point);
+    if let Some((value, exact, bits)) = overflow(elements, &access.offset, point) {
+        let message = format!(
+            "program {program} {verb} `{name}` at an offset that overflows {bits} bits: \
+             {exact} became {}",
+            wrap(exact, bits)
+        );
+        let mut found = report::finding(func, data.loc, Code::IndexOverflow, message);
+        if let Some(place) = func.def(value).map(|def| report::place(func, def.loc)) {
+            found = found.with_related(place, format!("this is computed in {bits} bits"));
+        }
+        let found = found.with_note(format!(
+            "{}; element {offset} is not in the buffer, which has {has}",
+            context(elements, func, access, point, &at)
+        ));
+        return found.with_note("convert one of the operands to 64 bits: `.to(tl.int64)`");
+    }
+    let where_ = if offset < 0 { "before its start" } else { "past its end" };
+    let message = format!(
+        "program {program} {verb} element {offset} of `{name}`, {where_}: the buffer has {has}"
+    );
+    let found = report::finding(func, data.loc, Code::OutOfBounds, message);
+    found.with_note(context(elements, func, access, point, &at))
+}
+
+/// The position in the grid at a point.
+pub(super) fn position(elements: &Elements<'_>, point: &[i128]) -> [i128; 3] {
+    let mut position = [0; 3];
+    for (axis, slot) in position.iter_mut().enumerate() {
+        if let Some(var) = elements.variable(Variable::Program(axis as u32)) {
+            *slot = point.get(var.0 as usize).copied().unwrap_or(0);
+        }
+    }
+    position
+}
+
+/// The lane of an access at a point.
+pub(super) fn lane(access: &Access, point: &[i128]) -> Vec<i128> {
+    access.lanes.iter().map(|var| point.get(var.0 as usize).copied().unwrap_or(0)).collect()
+}
+
+/// Lane and loop indices in words.
+fn context(
+    elements: &Elements<'_>,
+    func: &Function,
+    access: &Access,
+    point: &[i128],
+    lane: &[i128],
+) -> String {
+    let mut parts = Vec::new();
+    if !lane.is_empty() {
+        let index: Vec<String> = lane.iter().map(i128::to_string).collect();
+        parts.push(format!("this is element [{}] of the tile", index.join(", ")));
+    }
+    for &inst in &access.loops {
+        parts.extend(loop_index(elements, func, inst, point));
+    }
+    if parts.is_empty() {
+        "the kernel reads and writes one element here".into()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// `k = 64` for a loop's index at a point.
+fn loop_index(
+    elements: &Elements<'_>,
+    func: &Function,
+    inst: Inst,
+    point: &[i128],
+) -> Option<String> {
+    let data = &func.insts[inst];
+    if data.opcode != Opcode::For {
+        return None;
+    }
+    let index = *func.regions[data.regions[0]].args.first()?;
+    let var = elements.variable(Variable::Trip(inst))?;
+    let trip = point.get(var.0 as usize)?;
+    let bound =
+        |slot: usize| func.constant_bits(data.operand(slot)).map(|bits| bits as i64 as i128);
+    let name = report::name(func, index);
+    Some(match (bound(0), bound(2), name) {
+        (Some(lower), Some(step), Some(name)) => format!("`{name}` is {}", lower + step * trip),
+        _ => format!("in trip {trip} of the loop"),
+    })
+}
+
+/// The innermost integer of an offset that wraps around at a point: its value, what it would be
+/// exactly, and its width.
+fn overflow(
+    elements: &Elements<'_>,
+    offset: &Linear,
+    point: &[i128],
+) -> Option<(Value, i128, u32)> {
+    let mut wraps = Vec::new();
+    elements.terms.visit(offset, &mut |_, kind| {
+        if let AtomKind::Wrap(bits, inner) = kind {
+            wraps.push((*bits, inner.clone()));
+        }
+    });
+    let mut domain = Domain::at(&elements.terms, point);
+    // Inner terms are met after those around them.
+    wraps.into_iter().rev().find_map(|(bits, inner)| {
+        let exact = domain.value(&inner)?;
+        let overflows = exact != wrap(exact, bits);
+        let value = elements.wrapping_value(bits, &inner)?;
+        overflows.then_some((value, exact, bits))
+    })
+}
+
+fn wrap(value: i128, bits: u32) -> i128 {
+    let modulus = 1i128 << bits;
+    let low = value.rem_euclid(modulus);
+    if low >= modulus / 2 { low - modulus } else { low }
+}
+
+/// Buffers of which a larger grid would write elements that this one leaves untouched.
+fn uncovered(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &mut Elements<'_>,
+    accesses: &[Access],
+) -> Option<Diagnostic> {
+    let grid = launch.grid?;
+    let written = |inst: &Inst| func.insts[*inst].opcode != Opcode::Load;
+    let writes = func.walk().into_iter().filter(|inst| {
+        let opcode = func.insts[*inst].opcode;
+        matches!(opcode, Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::InlineAsm)
+    });
+    // A write whose address is not known may be anywhere.
+    let known = accesses.iter().filter(|access| written(&access.inst)).count();
+    if writes.count() != known {
+        return None;
+    }
+    for access in accesses.iter().filter(|access| func.insts[access.inst].opcode == Opcode::Store) {
+        let Some(buffer) = buffer(func, launch, access.param).filter(|b| b.uninitialized) else {
+            continue;
+        };
+        for axis in 0..3 {
+            let missed = missed(func, launch, (elements, accesses), access, axis, grid[axis]);
+            let Some((position, element)) = missed else { continue };
+            let name = elements.param_name(access.param);
+            let extents: Vec<i128> =
+                grid[..launch.grid_rank.clamp(1, 3)].iter().map(|e| i128::from(*e)).collect();
+            let message = format!(
+                "no program of the grid {} writes element {element} of `{name}`, which has {}; \
+                 program {} would",
+                report::tuple(&extents),
+                report::count(buffer.elements, "element"),
+                report::program(position, launch.grid_rank.max(axis + 1)),
+            );
+            let loc = func.insts[access.inst].loc;
+            return Some(report::finding(func, loc, Code::Uncovered, message));
+        }
+    }
+    None
+}
+
+/// An element that a program beyond the grid along `axis` would write, and none within it does.
+fn missed(
+    func: &Function,
+    launch: &KnownLaunch,
+    (elements, accesses): (&mut Elements<'_>, &[Access]),
+    access: &Access,
+    axis: usize,
+    extent: u32,
+) -> Option<([i128; 3], i128)> {
+    let size = buffer(func, launch, access.param)?.elements;
+    let mut wide = Elements::of_launch(func, launch);
+    let most = i128::from(extent).saturating_mul(16).saturating_add(4096);
+    let program = wide.widen(axis as u32, Interval::new(0, most.min(i128::from(i32::MAX) - 1)));
+    let same = wide.accesses().into_iter().find(|wide| wide.inst == access.inst)?;
+    let mut conds = happens(&same);
+    let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &program);
+    let start = wide.terms.at_most(&Linear::default(), &same.offset);
+    let end = wide.terms.less(&same.offset, &Linear::constant(size));
+    conds.extend([start, end, beyond]);
+    let mut fuel = ACCESS_FUEL;
+    let Outcome::Found(point) = search(&wide.terms, &conds, &mut fuel) else { return None };
+    let element = Domain::at(&wide.terms, &point).value(&same.offset)?;
+    let position = position(&wide, &point);
+    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    for other in accesses {
+        let same_memory = other.param == access.param
+            || storage(other.param).is_none()
+            || storage(other.param) == storage(access.param);
+        if func.insts[other.inst].opcode == Opcode::Load || !same_memory {
+            continue;
+        }
+        let mut conds = happens(other);
+        let writes = elements.terms.equal(&other.offset, &Linear::constant(element));
+        conds.push(writes);
+        if search(&elements.terms, &conds, &mut fuel) != Outcome::Never {
+            return None;
+        }
+    }
+    Some((position, element))
+}
+
+/// True when a condition or term depends on nothing unknown.
+pub(super) fn is_known(terms: &Terms, term: &Linear) -> bool {
+    let mut known = true;
+    terms.visit(term, &mut |_, kind| known &= !matches!(kind, AtomKind::Unknown(_)));
+    known
+}

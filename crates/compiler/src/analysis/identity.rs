@@ -1,0 +1,291 @@
+//! Whether two stored elements are the same value, by what they are computed from.
+//!
+//! Each element gets a fingerprint: numbers that are known by their value, reads of memory by their
+//! address, operations by the fingerprints of their operands, reductions by all that they combine.
+//! Equal fingerprints are equal values, as long as nothing in between wrote what is read; different
+//! ones come from different memory or different numbers.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
+use super::elements::{Access, Element, Elements, Index, Variable};
+use super::race::padded;
+use super::terms::{Domain, Linear, Var};
+use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
+
+/// Elements that may be looked at for one comparison.
+const FUEL: u32 = 60_000;
+
+/// Nesting beyond which nothing is said.
+const MAX_DEPTH: u32 = 150;
+
+type Position = SmallVec<[i128; 3]>;
+
+/// Fingerprints of the elements of one program.
+pub(super) struct Origins<'e, 'f> {
+    func: &'f Function,
+    elements: &'e mut Elements<'f>,
+    point: FxHashMap<Var, i128>,
+    memo: FxHashMap<(Value, Position), Option<u64>>,
+    owner: FxHashMap<Region, Inst>,
+    fuel: u32,
+    depth: u32,
+}
+
+impl<'e, 'f> Origins<'e, 'f> {
+    /// Whether two stores store the same value, each at its point; `None` when that is not known.
+    pub(super) fn same(
+        func: &'f Function,
+        elements: &'e mut Elements<'f>,
+        (first, at): (&Access, &[i128]),
+        (second, other): (&Access, &[i128]),
+    ) -> Option<bool> {
+        let a = Origins::new(func, elements, at).stored(first, at)?;
+        let b = Origins::new(func, elements, other).stored(second, other)?;
+        Some(a == b)
+    }
+
+    fn new(func: &'f Function, elements: &'e mut Elements<'f>, point: &[i128]) -> Self {
+        let point = padded(&elements.terms, point);
+        let vars = point.iter().enumerate().map(|(var, value)| (Var(var as u32), *value));
+        let mut owner = FxHashMap::default();
+        for inst in func.walk() {
+            owner.extend(func.insts[inst].regions.iter().map(|region| (*region, inst)));
+        }
+        Origins {
+            func,
+            point: vars.collect(),
+            elements,
+            memo: FxHashMap::default(),
+            owner,
+            fuel: FUEL,
+            depth: 0,
+        }
+    }
+
+    fn stored(&mut self, access: &Access, point: &[i128]) -> Option<u64> {
+        let value = self.func.insts[access.inst].operand(1);
+        let lane = super::bounds::lane(access, point);
+        self.print(value, &Position::from_slice(&lane))
+    }
+
+    /// The value of a term in this program.
+    fn value(&mut self, term: &Linear) -> Option<i128> {
+        let ranges = self.elements.terms.var_ranges().to_vec();
+        let point: Vec<i128> = ranges
+            .iter()
+            .enumerate()
+            .map(|(var, range)| self.point.get(&Var(var as u32)).copied().unwrap_or(range.lo))
+            .collect();
+        Domain::at(&self.elements.terms, &point).value(term)
+    }
+
+    fn truth(&mut self, value: Value, at: &Position) -> Option<bool> {
+        let Element::Bool(cond) = self.elements.element(value, &index(at)) else { return None };
+        let ranges = self.elements.terms.var_ranges().to_vec();
+        let point: Vec<i128> = ranges
+            .iter()
+            .enumerate()
+            .map(|(var, range)| self.point.get(&Var(var as u32)).copied().unwrap_or(range.lo))
+            .collect();
+        Domain::at(&self.elements.terms, &point).truth(cond)
+    }
+
+    /// The fingerprint of one element; `None` when nothing can be said.
+    fn print(&mut self, value: Value, at: &Position) -> Option<u64> {
+        let key = (value, at.clone());
+        if let Some(known) = self.memo.get(&key) {
+            return *known;
+        }
+        if self.fuel == 0 || self.depth >= MAX_DEPTH {
+            return None;
+        }
+        self.fuel -= 1;
+        self.depth += 1;
+        let found = self.number(value, at).or_else(|| self.computed(value, at));
+        self.depth -= 1;
+        self.memo.insert(key, found);
+        found
+    }
+
+    /// The fingerprint of a number that is known.
+    fn number(&mut self, value: Value, at: &Position) -> Option<u64> {
+        match self.elements.element(value, &index(at)) {
+            Element::Int(term) => self.value(&term).map(|value| hash(("number", value))),
+            Element::Bool(_) => {
+                self.truth(value, at).map(|truth| hash(("number", i128::from(truth))))
+            }
+            Element::Pointer(param, term) => {
+                self.value(&term).map(|offset| hash(("address", param, offset)))
+            }
+            Element::Unknown => None,
+        }
+    }
+
+    fn computed(&mut self, value: Value, at: &Position) -> Option<u64> {
+        let func = self.func;
+        match func.values[value].def {
+            ValueDef::Argument(region, index) if region == func.body => {
+                Some(hash(("param", index)))
+            }
+            ValueDef::Argument(region, argument) => {
+                let inst = *self.owner.get(&region)?;
+                let data = &func.insts[inst];
+                let carried = (argument as usize).checked_sub(1)?;
+                if data.opcode != Opcode::For {
+                    return None;
+                }
+                // What is carried is the same where it starts the same and all that is added is.
+                let start = self.print(data.operand_opt(3 + carried)?, at)?;
+                Some(hash(("carried", inst.as_u32(), carried, start)))
+            }
+            ValueDef::Result(inst, result) => self.result(inst, result as usize, at),
+        }
+    }
+
+    fn result(&mut self, inst: Inst, result: usize, at: &Position) -> Option<u64> {
+        let func = self.func;
+        let data = &func.insts[inst];
+        match (data.opcode, &data.attrs) {
+            (Opcode::Constant, Attrs::Constant(constant)) => Some(hash(("bits", constant.bits))),
+            (Opcode::Load, _) => self.load(data, at),
+            (Opcode::Select, _) => match self.truth(data.operand(0), at) {
+                Some(chosen) => self.print(data.operand(if chosen { 1 } else { 2 }), at),
+                None => self.elementwise(inst, data, at),
+            },
+            (Opcode::If, _) => {
+                let chosen = self.truth(data.operand(0), &Position::new())?;
+                let region = data.regions[usize::from(!chosen)];
+                self.print(func.terminator(region)?.operand_opt(result)?, at)
+            }
+            (Opcode::For, _) => self.looped(inst, data, result, at),
+            (Opcode::Reduce | Opcode::Scan, attrs) => {
+                let axis = match attrs {
+                    Attrs::Axis(axis) => axis.axis,
+                    Attrs::Scan(scan) => scan.axis,
+                    _ => return None,
+                };
+                self.across(inst, data, axis as usize, at)
+            }
+            (Opcode::Dot, _) => self.dot(inst, data, at),
+            _ => match self.elements.moved(data, &index(at)) {
+                Some((source, moved)) => {
+                    let moved = moved.iter().map(|term| self.value(term));
+                    let moved = moved.collect::<Option<Position>>()?;
+                    self.print(source, &moved)
+                }
+                None => self.elementwise(inst, data, at),
+            },
+        }
+    }
+
+    fn load(&mut self, data: &InstData, at: &Position) -> Option<u64> {
+        if let Some(mask) = data.operand_opt(1)
+            && self.truth(mask, at) == Some(false)
+        {
+            return match data.operand_opt(2) {
+                Some(other) => self.print(other, at),
+                None => Some(hash("nothing")),
+            };
+        }
+        let address = self.print(data.operand(0), at)?;
+        Some(hash(("load", address)))
+    }
+
+    fn elementwise(&mut self, inst: Inst, data: &InstData, at: &Position) -> Option<u64> {
+        let func = self.func;
+        let shape = func.ty(data.result()).shape();
+        if !data.opcode.is_pure() || !data.regions.is_empty() {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for operand in data.uses() {
+            if func.ty(operand).shape() != shape {
+                return None;
+            }
+            parts.push(self.print(operand, at)?);
+        }
+        Some(hash(("operation", data.opcode as u32, attrs_key(inst, data), parts)))
+    }
+
+    /// A reduction or scan: everything along the axis.
+    fn across(&mut self, inst: Inst, data: &InstData, axis: usize, at: &Position) -> Option<u64> {
+        let mut parts = Vec::new();
+        for input in data.uses() {
+            let extent = *self.func.ty(input).shape().get(axis)?;
+            let mut inner = at.clone();
+            if data.opcode == Opcode::Scan {
+                parts.push(hash(*inner.get(axis)?));
+            } else {
+                inner.insert(axis, 0);
+            }
+            for position in 0..extent {
+                inner[axis] = i128::from(position);
+                parts.push(self.print(input, &inner)?);
+            }
+        }
+        Some(hash(("across", inst.as_u32(), parts)))
+    }
+
+    fn dot(&mut self, inst: Inst, data: &InstData, at: &Position) -> Option<u64> {
+        let (lhs, rhs, acc) = (data.operand(0), data.operand(1), data.operand(2));
+        let rank = at.len();
+        if rank < 2 {
+            return None;
+        }
+        let extent = *self.func.ty(lhs).shape().last()?;
+        let mut parts = vec![self.print(acc, at)?];
+        let (mut left, mut right) = (at.clone(), at.clone());
+        for k in 0..extent {
+            left[rank - 1] = i128::from(k);
+            right[rank - 2] = i128::from(k);
+            parts.push(self.print(lhs, &left)?);
+            parts.push(self.print(rhs, &right)?);
+        }
+        Some(hash(("dot", inst.as_u32(), parts)))
+    }
+
+    fn looped(&mut self, inst: Inst, data: &InstData, result: usize, at: &Position) -> Option<u64> {
+        let step = self.elements.step(data)?;
+        let trips = self.elements.trips(inst, step);
+        let trips = self.value(&trips)?;
+        let yielded = self.func.terminator(data.regions[0])?.operand_opt(result)?;
+        let mut parts = vec![self.print(data.operand_opt(3 + result)?, at)?];
+        // The index must have its variable before it is given values.
+        self.elements.induction(inst);
+        let var = self.elements.variable(Variable::Trip(inst));
+        let around = var.and_then(|var| self.point.get(&var).copied());
+        for trip in 0..trips {
+            if let Some(var) = var {
+                self.point.insert(var, trip);
+            }
+            self.memo.clear();
+            parts.push(self.print(yielded, at)?);
+        }
+        self.memo.clear();
+        if let (Some(var), Some(around)) = (var, around) {
+            self.point.insert(var, around);
+        }
+        Some(hash(("loop", inst.as_u32(), parts)))
+    }
+}
+
+fn index(at: &Position) -> Index {
+    at.iter().map(|position| Linear::constant(*position)).collect()
+}
+
+/// Tells operations of one opcode apart that differ in attributes.
+fn attrs_key(inst: Inst, data: &InstData) -> u64 {
+    match data.attrs {
+        Attrs::None => 0,
+        _ => hash(("attrs", inst.as_u32())),
+    }
+}
+
+fn hash(of: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    of.hash(&mut hasher);
+    hasher.finish()
+}

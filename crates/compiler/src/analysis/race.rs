@@ -1,0 +1,203 @@
+//! Two programs that store to one address without an atomic operation, for a known launch.
+//!
+//! The second program's variables are the first one's plus a difference, so that offsets that are
+//! linear cancel. Stores of equal values are left alone: many kernels write a row's statistics from
+//! every program of the row. Whether values are equal is decided by what they are computed from.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::bounds::{buffer, happens, is_known, position};
+use super::elements::{Access, Elements};
+use super::identity::Origins;
+use super::report;
+use super::solve::{Outcome, search};
+use super::terms::{Cond, Domain, Interval, Linear, Terms, Var};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Function, Opcode};
+use crate::specialization::KnownLaunch;
+
+/// Boxes that may be looked at for one pair of stores.
+const PAIR_FUEL: u32 = 4_000;
+
+/// Pairs of stores looked at in one kernel.
+const MAX_PAIRS: usize = 32;
+
+/// Findings about the stores of `func` under `launch`.
+pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Diagnostic> {
+    let Some(grid) = launch.grid else { return Vec::new() };
+    if grid.iter().all(|extent| *extent == 1) || is_synchronized(func) {
+        return Vec::new();
+    }
+    let mut elements = Elements::of_launch(func, launch);
+    let programs = [0, 1, 2].map(|axis| elements.program(axis));
+    let accesses = elements.accesses();
+    let stores: Vec<&Access> = accesses
+        .iter()
+        .filter(|access| func.insts[access.inst].opcode == Opcode::Store)
+        .filter(|access| is_known(&elements.terms, &access.offset))
+        .collect();
+    let mut found = Vec::new();
+    let mut reported = FxHashSet::default();
+    for (first, second) in pairs(func, launch, &stores) {
+        let locs = (func.insts[first.inst].loc, func.insts[second.inst].loc);
+        if !reported.insert(locs) {
+            continue;
+        }
+        if let Some(pair) = collision(&mut elements, &programs, grid, first, second) {
+            let same = Origins::same(func, &mut elements, (first, &pair.0), (second, &pair.1));
+            if same == Some(false) {
+                found.push(describe(func, launch, &elements, first, second, &pair));
+            }
+        }
+    }
+    found
+}
+
+/// True when programs wait for each other, so that plain stores may be in order.
+fn is_synchronized(func: &Function) -> bool {
+    func.walk().iter().any(|inst| {
+        let data = &func.insts[*inst];
+        let exchange = matches!(&data.attrs, crate::ir::Attrs::Atomic(atomic)
+            if atomic.op == crate::ir::AtomicOp::Exchange);
+        data.opcode == Opcode::AtomicCas || exchange || data.opcode == Opcode::InlineAsm
+    })
+}
+
+/// Pairs of stores that may be to one buffer, each with itself first.
+fn pairs<'a>(
+    func: &Function,
+    launch: &KnownLaunch,
+    stores: &[&'a Access],
+) -> Vec<(&'a Access, &'a Access)> {
+    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    let mut pairs: Vec<(&Access, &Access)> = stores.iter().map(|store| (*store, *store)).collect();
+    for (at, first) in stores.iter().enumerate() {
+        for second in &stores[at + 1..] {
+            let same = first.param == second.param
+                || storage(first.param).is_some_and(|id| Some(id) == storage(second.param));
+            if same {
+                pairs.push((first, second));
+            }
+        }
+    }
+    pairs.truncate(MAX_PAIRS);
+    pairs
+}
+
+/// The points of two programs at which both stores are to one element.
+fn collision(
+    elements: &mut Elements<'_>,
+    programs: &[Linear; 3],
+    grid: [u32; 3],
+    first: &Access,
+    second: &Access,
+) -> Option<(Vec<i128>, Vec<i128>)> {
+    let plain = elements.terms.var_ranges().len();
+    let shifted = shift(&mut elements.terms, plain);
+    let terms = &mut elements.terms;
+    let offset = terms.substitute(&second.offset, &shifted.vars);
+    let mut both = happens(first);
+    let others: Vec<Cond> = happens(second)
+        .into_iter()
+        .map(|cond| terms.substitute_cond(cond, &shifted.vars))
+        .collect();
+    both.extend(others);
+    both.extend(&shifted.in_range);
+    let meet = terms.equal(&first.offset, &offset);
+    both.push(meet);
+    let mut equal_so_far = Vec::new();
+    let mut fuel = PAIR_FUEL;
+    for (axis, program) in programs.iter().enumerate() {
+        if grid[axis] == 1 {
+            continue;
+        }
+        let other = terms.substitute(program, &shifted.vars);
+        // Two different stores may collide in either order.
+        let before = [terms.less(program, &other), terms.less(&other, program)];
+        let orders = if first.inst == second.inst { 1 } else { 2 };
+        for order in &before[..orders] {
+            let mut conds = equal_so_far.clone();
+            conds.push(*order);
+            conds.extend(&both);
+            if let Outcome::Found(point) = search(terms, &conds, &mut fuel) {
+                let mut domain = Domain::at(terms, &point);
+                let moved = (0..plain).map(|var| match shifted.vars.get(&Var(var as u32)) {
+                    Some(term) => domain.value(term).unwrap_or_default(),
+                    None => point[var],
+                });
+                let second_point = moved.collect();
+                return Some((point[..plain].to_vec(), second_point));
+            }
+        }
+        let same = terms.equal(program, &other);
+        equal_so_far.push(same);
+    }
+    None
+}
+
+/// Another program's variables in terms of the first one's.
+struct Shifted {
+    vars: FxHashMap<Var, Linear>,
+    in_range: Vec<Cond>,
+}
+
+fn shift(terms: &mut Terms, plain: usize) -> Shifted {
+    let mut shifted = Shifted { vars: FxHashMap::default(), in_range: Vec::new() };
+    for index in 0..plain {
+        let range = terms.var_ranges()[index];
+        let width = range.hi - range.lo;
+        if width == 0 {
+            continue;
+        }
+        let difference = terms.var(Interval::new(-width, width));
+        let difference = terms.var_term(difference);
+        let var = Var(index as u32);
+        let Some(moved) = terms.var_term(var).plus(&difference) else { continue };
+        let low = terms.at_most(&Linear::constant(range.lo), &moved);
+        let high = terms.at_most(&moved, &Linear::constant(range.hi));
+        shifted.in_range.extend([low, high]);
+        shifted.vars.insert(var, moved);
+    }
+    shifted
+}
+
+fn describe(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &Elements<'_>,
+    first: &Access,
+    second: &Access,
+    pair: &(Vec<i128>, Vec<i128>),
+) -> Diagnostic {
+    let mut domain = Domain::at(&elements.terms, &padded(&elements.terms, &pair.0));
+    let element = domain.value(&first.offset).unwrap_or_default();
+    let name = elements.param_name(first.param);
+    let [a, b] = [&pair.0, &pair.1].map(|point| {
+        report::program(position(elements, point), launch.grid_rank.max(rank(elements, pair)))
+    });
+    let message = format!(
+        "programs {a} and {b} both store to element {element} of `{name}`, and nothing orders them"
+    );
+    let loc = func.insts[first.inst].loc;
+    let mut found = report::finding(func, loc, Code::Race, message);
+    if first.inst != second.inst {
+        let other = report::place(func, func.insts[second.inst].loc);
+        found = found.with_related(other, format!("program {b} stores here"));
+    }
+    found.with_note(
+        "what ends up there depends on which program is last: give each program elements of its \
+         own, or combine with `tl.atomic_add` or another atomic",
+    )
+}
+
+/// Axes of the grid along which the programs of a pair differ, counted from the first.
+fn rank(elements: &Elements<'_>, pair: &(Vec<i128>, Vec<i128>)) -> usize {
+    let (a, b) = (position(elements, &pair.0), position(elements, &pair.1));
+    (0..3).rev().find(|axis| a[*axis] != b[*axis]).map_or(1, |axis| axis + 1)
+}
+
+/// The point with the least value for variables made after it.
+pub(super) fn padded(terms: &Terms, point: &[i128]) -> Vec<i128> {
+    let rest = terms.var_ranges().iter().skip(point.len()).map(|range| range.lo);
+    point.iter().copied().chain(rest).collect()
+}

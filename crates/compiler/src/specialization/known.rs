@@ -1,0 +1,161 @@
+//! What host code shows of a launch beyond what the kernel is compiled for: the grid, the values
+//! of numbers, and the sizes of buffers.
+
+use std::sync::Arc;
+
+use super::host::value::{Storage, Tensor, Value};
+use super::host::{Host, ObservedLaunch};
+use super::{ArgSpec, Origin};
+use crate::hir::{Launch, Name};
+use crate::project::Sources;
+use crate::source::{FileId, FileRange};
+
+/// The largest extent of a grid along each axis.
+const MAX_GRID: [i128; 3] = [i32::MAX as i128, 65_535, 65_535];
+
+/// One launch of a kernel under a specialization.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownLaunch {
+    /// Where it stands.
+    pub site: Option<LaunchSite>,
+    /// Whether a scenario, a launch site or flags show it.
+    pub origin: Origin,
+    /// Extents of the grid, where all of them are known.
+    pub grid: Option<[u32; 3]>,
+    /// How many extents the launch gives, 1 to 3; 0 when that is not known.
+    pub grid_rank: usize,
+    /// What is known of arguments, by the names of the IR's parameters. Others are not known.
+    pub args: Vec<(Name, KnownArg)>,
+}
+
+/// What is known of one runtime argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownArg {
+    /// An integer or bool.
+    Int(i128),
+    /// An address in a buffer.
+    Buffer(KnownBuffer),
+}
+
+/// Memory that an argument points to the first element of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownBuffer {
+    /// Equal for arguments in the same memory; `None` when that is not known.
+    pub id: Option<u32>,
+    /// Its size in elements of the argument's type.
+    pub elements: i128,
+    /// True while the host has written nothing to it.
+    pub uninitialized: bool,
+}
+
+/// A launch in host code by its number, which stays when text before it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchSite {
+    /// The file.
+    pub file: FileId,
+    /// Position in [`Module::launches`](crate::hir::Module::launches).
+    pub index: u32,
+}
+
+impl LaunchSite {
+    /// The launch whose kernel is named at `at`.
+    pub(super) fn at(sources: &dyn Sources, at: FileRange) -> Option<LaunchSite> {
+        let module = sources.module(at.file)?;
+        let stands = |launch: &Launch| launch.map.exprs[launch.kernel] == at.range;
+        let index = module.launches.iter().position(stands)?;
+        Some(LaunchSite { file: at.file, index: index as u32 })
+    }
+
+    /// Where it stands now: the kernel's name and the grid.
+    pub fn place(self, sources: &dyn Sources) -> Option<FileRange> {
+        let module = sources.module(self.file)?;
+        let launch = module.launches.get(self.index as usize)?;
+        let range = launch.map.exprs[launch.kernel].cover(launch.map.exprs[launch.grid]);
+        Some(FileRange { file: self.file, range })
+    }
+}
+
+impl KnownLaunch {
+    /// What is known of the argument called `name`.
+    pub fn arg(&self, name: &str) -> Option<&KnownArg> {
+        self.args.iter().find(|(known, _)| **known == *name).map(|(_, arg)| arg)
+    }
+}
+
+/// What `launch` shows. `args` are its arguments as bound to parameters; `meta` is what a grid
+/// that is a function gets.
+pub(super) fn known_launch<'a>(
+    sources: &dyn Sources,
+    origin: Origin,
+    launch: &ObservedLaunch,
+    args: impl Iterator<Item = (&'a Name, &'a ArgSpec, Value)>,
+    meta: Value,
+) -> KnownLaunch {
+    let grid = match &launch.grid {
+        function @ (Value::Callable(_) | Value::Named(_)) => {
+            Host::new(sources).call_value(function, &[meta])
+        }
+        grid => grid.clone(),
+    };
+    let mut known = Vec::new();
+    for (name, spec, value) in args {
+        note_arg(name, spec, &value, &mut known);
+    }
+    KnownLaunch {
+        site: launch.at.and_then(|at| LaunchSite::at(sources, at)),
+        origin,
+        grid: extents(&grid),
+        grid_rank: grid.elements().map_or(usize::from(matches!(grid, Value::Int(_))), |e| e.len()),
+        args: known,
+    }
+}
+
+fn extents(grid: &Value) -> Option<[u32; 3]> {
+    let given = match grid {
+        Value::Int(_) => vec![grid.clone()],
+        grid => grid.elements()?,
+    };
+    let mut extents = [1; 3];
+    if given.is_empty() || given.len() > 3 {
+        return None;
+    }
+    for (axis, extent) in given.iter().enumerate() {
+        let Value::Int(Some(extent)) = extent else { return None };
+        let fits = (1..=MAX_GRID[axis]).contains(extent);
+        extents[axis] = u32::try_from(*extent).ok().filter(|_| fits)?;
+    }
+    Some(extents)
+}
+
+fn note_arg(name: &Name, spec: &ArgSpec, value: &Value, known: &mut Vec<(Name, KnownArg)>) {
+    match (spec, value) {
+        (ArgSpec::Tuple(specs), Value::Tuple(items)) => {
+            for (index, (spec, item)) in specs.iter().zip(items).enumerate() {
+                note_arg(&Arc::from(format!("{name}.{index}")), spec, item, known);
+            }
+        }
+        (ArgSpec::Runtime { .. }, Value::Int(Some(value))) => {
+            known.push((name.clone(), KnownArg::Int(*value)));
+        }
+        (ArgSpec::Runtime { .. }, Value::Bool(Some(value))) => {
+            known.push((name.clone(), KnownArg::Int(i128::from(*value))));
+        }
+        (ArgSpec::Runtime { signature, .. }, Value::Tensor(tensor)) => {
+            if let Some(buffer) = buffer(signature, tensor) {
+                known.push((name.clone(), KnownArg::Buffer(buffer)));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The buffer behind a tensor whose elements are of the parameter's type.
+fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
+    let element = signature.strip_prefix('*')?.trim_start_matches('k');
+    let Storage { id, elements, uninitialized } = tensor.storage.clone()?;
+    (tensor.dtype.as_deref() == Some(element)).then_some(KnownBuffer {
+        id,
+        elements,
+        uninitialized,
+    })
+}

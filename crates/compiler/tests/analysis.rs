@@ -1,0 +1,160 @@
+//! Runs the chapters of `tests/analysis`: what analyses of kernels under known launches find, and
+//! where they must stay silent.
+//!
+//! A chapter is Markdown. Each `python` block is a module (its imports are added) whose lines end
+//! in `# error: CODE`, `# warning: CODE` or `# hint: CODE` where something must be found; nothing
+//! else may be found. Most blocks have no such line.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use tile_compiler::analysis;
+use tile_compiler::diagnostic::{Diagnostic, Lints, Severity, settle};
+use tile_compiler::eval::Rules;
+use tile_compiler::project::{self, MemorySources, Sources};
+use tile_compiler::source::{FileId, LineIndex};
+use tile_compiler::specialization::{Flags, Origin, discover};
+
+const IMPORTS: &str = "import torch\nimport triton\nimport triton.language as tl\n";
+
+/// Every finding in a file, as `tile check` reports them.
+fn findings(sources: &MemorySources, file: FileId, text: &str) -> Vec<Diagnostic> {
+    let rules = Rules::default();
+    let mut found = Vec::new();
+    for kernel in rules.infer_file(sources, file).kernels {
+        found.extend(kernel.diagnostics);
+    }
+    for at in project::kernels(sources, file) {
+        let Some(item) = project::item(sources, at) else { continue };
+        for spec in discover(sources, at, &Flags::default()) {
+            if spec.origin == Origin::Guess {
+                continue;
+            }
+            let lowered = rules.lower_kernel(sources, file, &item.name, &spec);
+            let analyzed = lowered.function.map(|func| analysis::check_in(sources, &func, &spec));
+            let all = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
+            found.extend(all.filter(|finding| spec.proves(finding.code)));
+        }
+    }
+    let module = sources.module(file).expect("the file was added");
+    let lines = LineIndex::new(text);
+    settle(&mut found, file, &module, (&lines, text), &Lints::default());
+    found
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "info",
+        Severity::Hint => "hint",
+    }
+}
+
+/// Lines and findings that a block's comments ask for.
+fn expected(text: &str) -> Vec<(u32, String)> {
+    let mut expected = Vec::new();
+    for (line, content) in text.lines().enumerate() {
+        for kind in ["error", "warning", "hint"] {
+            if let Some((_, code)) = content.split_once(&format!("# {kind}: ")) {
+                expected.push((line as u32, format!("{kind}: {}", code.trim())));
+            }
+        }
+    }
+    expected.sort();
+    expected
+}
+
+fn check_block(text: &str) -> Result<(), String> {
+    let text = format!("{IMPORTS}{text}");
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("block.py", &text);
+    let lines = LineIndex::new(&text);
+    let found = findings(&sources, file, &text);
+    let mut shown: Vec<(u32, String)> = found
+        .iter()
+        .map(|found| {
+            let line = lines.line(found.primary.range.start);
+            (line, format!("{}: {}", severity(found.severity), found.code))
+        })
+        .collect();
+    shown.sort();
+    let wanted = expected(&text);
+    if shown == wanted {
+        return Ok(());
+    }
+    let messages: Vec<String> =
+        found.iter().map(|found| format!("  {}: {}", found.code, found.message)).collect();
+    Err(format!("wanted {wanted:?}\nfound {shown:?}\n{}", messages.join("\n")))
+}
+
+/// The `python` blocks of a chapter with the lines they start on.
+fn blocks(chapter: &str) -> Vec<(usize, String)> {
+    let mut blocks = Vec::new();
+    let mut current: Option<(usize, String)> = None;
+    for (line, content) in chapter.lines().enumerate() {
+        match (&mut current, content.trim_end()) {
+            (None, "```python") => current = Some((line + 2, String::new())),
+            (Some(_), "```") => blocks.extend(current.take()),
+            (Some((_, text)), _) => {
+                let _ = writeln!(text, "{content}");
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn chapters_hold() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/analysis");
+    let mut chapters: Vec<PathBuf> = std::fs::read_dir(dir)
+        .expect("tests/analysis exists")
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    chapters.sort();
+    let mut problems = String::new();
+    let mut counts = (0, 0);
+    for chapter in chapters {
+        let text = std::fs::read_to_string(&chapter).expect("the chapter is readable");
+        let name = chapter.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for (line, block) in blocks(&text) {
+            match expected(&block).is_empty() {
+                true => counts.1 += 1,
+                false => counts.0 += 1,
+            }
+            if let Err(problem) = check_block(&block) {
+                let _ = writeln!(problems, "{name}:{line}: {problem}");
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems}");
+    assert!(counts.0 > 10, "too few blocks: {counts:?}");
+    assert!(counts.1 >= 2 * counts.0, "silence needs twice the blocks: {counts:?}");
+}
+
+/// The examples of each explanation: the wrong one has the finding, the right one has none.
+#[test]
+fn explanations_hold() {
+    let mut problems = String::new();
+    let families =
+        ["bounds", "race", "mask/undefined", "mask/axis", "mask/always", "launch", "perf"];
+    for code in tile_compiler::diagnostic::Code::ALL {
+        let info = code.info();
+        if !families.iter().any(|family| info.name.starts_with(family)) {
+            continue;
+        }
+        for (index, (_, block)) in blocks(info.explanation).into_iter().enumerate() {
+            let text = format!("{IMPORTS}{block}");
+            let mut sources = MemorySources::new(Vec::new());
+            let file = sources.add("block.py", &text);
+            let found = findings(&sources, file, &text);
+            let has = found.iter().any(|found| found.code == *code);
+            if has != (index == 0) || (index > 0 && !found.is_empty()) {
+                let _ = writeln!(problems, "{} example {index}: {found:#?}", info.name);
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems}");
+}
