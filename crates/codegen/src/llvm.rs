@@ -15,6 +15,7 @@ mod convert;
 mod debug;
 mod diagnose;
 mod dot;
+mod elementary;
 mod exchange;
 mod index;
 mod local;
@@ -24,6 +25,7 @@ mod shape;
 mod shared;
 mod text;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,6 +33,7 @@ use tile_compiler::analysis::axis::AxisInfos;
 use tile_compiler::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Type, Value, Verified};
 use tile_compiler::layout::LinearLayout;
 
+use self::elementary::Elementary;
 use self::shared::SharedPlan;
 use self::text::{Block, Text, Ty, Val};
 use crate::{CodegenError, Target, line_map};
@@ -70,6 +73,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         indices: FxHashMap::default(),
         thread: None,
         libdevice_function: None,
+        elementary: BTreeSet::new(),
         clustered: FxHashSet::default(),
         strings: Vec::new(),
     };
@@ -100,6 +104,8 @@ struct Emitter<'f> {
     /// The thread's number in the CTA.
     thread: Option<Val>,
     libdevice_function: Option<String>,
+    /// Functions that are called and defined in this module.
+    elementary: BTreeSet<Elementary>,
     /// Loads that were read together with an earlier one.
     clustered: FxHashSet<Inst>,
     /// Definitions of string constants.
@@ -242,8 +248,13 @@ impl<'f> Emitter<'f> {
         Ok(())
     }
 
-    fn finish(self) -> Module {
+    fn finish(mut self) -> Module {
         let mut out = String::new();
+        let definitions: Vec<String> = self
+            .elementary
+            .iter()
+            .map(|&function| elementary::definition(function, &mut self.text.declarations))
+            .collect();
         let shared_bytes = self.plan.bytes();
         let _ = writeln!(out, "target triple = \"nvptx64-nvidia-cuda\"");
         if shared_bytes > 0 {
@@ -256,6 +267,7 @@ impl<'f> Emitter<'f> {
         for line in self.strings.iter().chain(&self.text.declarations) {
             let _ = writeln!(out, "{line}");
         }
+        out.extend(definitions);
         self.write_function(&mut out);
         self.write_metadata(&mut out);
         Module { text: out, shared_bytes, libdevice_function: self.libdevice_function }

@@ -13,7 +13,7 @@ use wait_timeout::ChildExt;
 use crate::occupancy::SmLimits;
 
 /// How long the assembler may take.
-pub const DEADLINE: Duration = Duration::from_secs(45);
+pub const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Why there is no machine code.
 #[derive(Debug, Error)]

@@ -28,12 +28,16 @@ pub mod scaled;
 
 use thiserror::Error;
 
-use crate::ir::{Function, Opcode, Verified, VerifyError, verify};
+use crate::ir::{Function, Opcode, Type, Verified, VerifyError, verify};
 use crate::layout::LayoutError;
 use crate::passes;
 
 /// Threads of a warp.
 pub const LANES: usize = 32;
+
+/// The most 32-bit registers of each thread that one tile may take: four times what a thread has.
+/// Beyond that the assembler takes minutes, to move all of it through local memory.
+const MAX_TILE_WORDS: usize = 1024;
 
 /// Why a function has no GPU IR.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -48,6 +52,20 @@ pub enum LowerError {
         opcode: Opcode,
         /// What is missing.
         reason: String,
+    },
+    /// A tile that no thread can hold its share of.
+    #[error(
+        "out of resource: registers: a {tile} takes {words} registers of each thread at \
+         {num_warps} warps, and {MAX_TILE_WORDS} are the most that can be compiled; smaller tiles \
+         or more warps help"
+    )]
+    TileTooLarge {
+        /// The tile's type.
+        tile: String,
+        /// 32-bit registers of each thread that it takes.
+        words: usize,
+        /// The launch option.
+        num_warps: u32,
     },
     /// A pass broke an invariant: a bug of this compiler.
     #[error("internal error: the pass `{pass}` broke the function: {errors:?}")]
@@ -79,6 +97,7 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     let layouts = assign::assign(&func, anchors, target)?;
     let mut lowered = rebuild::rebuild(&func, &layouts, target)?;
     check("rebuild", &lowered)?;
+    check_sizes(&lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("cleanup", &lowered)?;
@@ -89,6 +108,26 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     barrier::insert(&mut lowered);
     check("barrier", &lowered)?;
     Ok(lowered)
+}
+
+/// Refuses what would only burn time in later stages.
+fn check_sizes(func: &Function) -> Result<(), LowerError> {
+    for value in func.values.values() {
+        let (Some(id), Some(elem)) = (value.ty.layout(), value.ty.elem()) else { continue };
+        if matches!(value.ty, Type::Buffer(_)) {
+            continue;
+        }
+        let bits = func.layouts[id].elements_per_thread() * elem.bits() as usize;
+        if bits.div_ceil(32) > MAX_TILE_WORDS {
+            let shape: Vec<String> = value.ty.shape().iter().map(u32::to_string).collect();
+            return Err(LowerError::TileTooLarge {
+                tile: format!("tile of {} elements of {} bits", shape.join("x"), elem.bits()),
+                words: bits.div_ceil(32),
+                num_warps: func.options.num_warps,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn check(pass: &'static str, func: &Function) -> Result<(), LowerError> {

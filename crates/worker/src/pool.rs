@@ -23,8 +23,8 @@ use crate::protocol::{
     RunRequest, Task,
 };
 
-/// Longest that a compilation may take.
-pub const COMPILE_DEADLINE: Duration = Duration::from_secs(60);
+/// Longest that a compilation may take; the assembler has a shorter deadline of its own.
+pub const COMPILE_DEADLINE: Duration = Duration::from_secs(150);
 
 /// Longest that a worker may be silent while it runs kernels.
 pub const RUN_DEADLINE: Duration = Duration::from_secs(300);

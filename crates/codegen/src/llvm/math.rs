@@ -1,12 +1,14 @@
 //! Float arithmetic and functions.
 //!
 //! Precision follows Triton: f32 division is `div.full`, exponentials are `ex2.approx`, square
-//! roots `sqrt.approx`, and the rest are libdevice functions with denormals flushed. Formats
-//! narrower than f32 compute functions in f32.
+//! roots `sqrt.approx`. What Triton takes from libdevice is computed here as exactly where real
+//! kernels use it ([`super::elementary`] and [`instruction`]), and is libdevice's elsewhere.
+//! Formats narrower than f32 compute functions in f32.
 
 use tile_compiler::ir::{Attrs, InstData, Opcode, Scalar};
 
 use super::Emitter;
+use super::elementary::elementary;
 use super::text::{Ty, Val};
 use crate::CodegenError;
 
@@ -51,7 +53,7 @@ impl Emitter<'_> {
                 args[1]
             ))),
             Opcode::FDivRn => Ok(self.text.binary("fdiv", ty, a, args[1])),
-            Opcode::FRem => self.libdevice("fmod", scalar, args),
+            Opcode::FRem => self.function("fmod", scalar, args),
             Opcode::FNeg => Ok(self.text.op(format_args!("fneg {ty} {a}"))),
             Opcode::FAbs => call(self, "llvm.fabs"),
             Opcode::FMin => self.extremum(data, "llvm.min", "olt", ty, args),
@@ -84,7 +86,7 @@ impl Emitter<'_> {
             | Opcode::Sin
             | Opcode::Cos
             | Opcode::Erf
-            | Opcode::Rsqrt => self.libdevice(data.opcode.info().mnemonic, scalar, args),
+            | Opcode::Rsqrt => self.function(data.opcode.info().mnemonic, scalar, args),
             _ => Err(self.unsupported(data)),
         }
     }
@@ -113,14 +115,107 @@ impl Emitter<'_> {
         Ok(self.text.call(&name, ty, &[(ty, a), (ty, b)]))
     }
 
-    /// A libdevice function of floats: the name, with `f` for single precision.
-    fn libdevice(&mut self, name: &str, scalar: Scalar, args: &[Val]) -> Element {
+    /// A function of floats: the name, with `f` for single precision.
+    fn function(&mut self, name: &str, scalar: Scalar, args: &[Val]) -> Element {
         let suffix = if scalar == Scalar::F64 { "" } else { "f" };
         let ty = Ty::of_scalar(scalar);
         let args: Vec<(Ty, Val)> = args.iter().map(|&arg| (ty, arg)).collect();
-        let name = format!("__nv_{name}{suffix}");
+        Ok(self.named_function(&format!("{name}{suffix}"), ty, &args))
+    }
+
+    /// The function that libdevice calls `symbol`: an instruction or a function of this module
+    /// where there is one.
+    fn named_function(&mut self, symbol: &str, result: Ty, args: &[(Ty, Val)]) -> Val {
+        if let Some(function) = elementary(symbol) {
+            let args: Vec<Val> = args.iter().map(|&(_, arg)| arg).collect();
+            return self.call_elementary(function, &args);
+        }
+        if let Some(value) = self.instruction(symbol, args) {
+            return value;
+        }
+        let name = format!("__nv_{symbol}");
         self.libdevice_function.get_or_insert_with(|| name.clone());
-        Ok(self.text.call(&name, ty, &args))
+        self.text.call(&name, result, args)
+    }
+
+    /// The functions of libdevice that are a few instructions, approximate ones as the hardware
+    /// has them.
+    fn instruction(&mut self, symbol: &str, args: &[(Ty, Val)]) -> Option<Val> {
+        let (ty, a) = *args.first()?;
+        let b = args.get(1).map(|&(_, b)| b);
+        let direct = match symbol {
+            "fabsf" | "fabs" => "llvm.fabs",
+            "floorf" | "floor" => "llvm.floor",
+            "ceilf" | "ceil" => "llvm.ceil",
+            "truncf" | "trunc" => "llvm.trunc",
+            "rintf" | "rint" => "llvm.rint",
+            "nearbyintf" | "nearbyint" => "llvm.nearbyint",
+            "roundf" | "round" => "llvm.round",
+            "copysignf" | "copysign" => "llvm.copysign",
+            "fmaf" | "fmaf_rn" | "fma" | "fma_rn" => "llvm.fma",
+            _ => "",
+        };
+        if !direct.is_empty() {
+            return Some(self.text.call(&format!("{direct}.{}", ty.suffix()), ty, args));
+        }
+        let approximate = |this: &mut Self, name: &str, value: Val| {
+            this.text.call(&format!("llvm.nvvm.{name}"), Ty::Float, &[(Ty::Float, value)])
+        };
+        let times = |this: &mut Self, value: Val, factor: f32| {
+            this.text.binary("fmul", Ty::Float, value, Val::float(factor))
+        };
+        Some(match symbol {
+            "exp2f" => approximate(self, "ex2.approx.ftz.f", a),
+            "rsqrtf" => approximate(self, "rsqrt.approx.ftz.f", a),
+            "sqrtf" => approximate(self, "sqrt.approx.ftz.f", a),
+            "fsqrt_rn" => approximate(self, "sqrt.rn.f", a),
+            "fast_sinf" => approximate(self, "sin.approx.ftz.f", a),
+            "fast_cosf" => approximate(self, "cos.approx.ftz.f", a),
+            "fast_log2f" => approximate(self, "lg2.approx.ftz.f", a),
+            "fast_expf" => {
+                let scaled = times(self, a, std::f32::consts::LOG2_E);
+                approximate(self, "ex2.approx.ftz.f", scaled)
+            }
+            "fast_exp10f" => {
+                let scaled = times(self, a, std::f32::consts::LOG2_10);
+                approximate(self, "ex2.approx.ftz.f", scaled)
+            }
+            "fast_logf" => {
+                let log = approximate(self, "lg2.approx.ftz.f", a);
+                times(self, log, std::f32::consts::LN_2)
+            }
+            "fast_log10f" => {
+                let log = approximate(self, "lg2.approx.ftz.f", a);
+                times(self, log, std::f32::consts::LOG10_2)
+            }
+            "fast_powf" => {
+                let log = approximate(self, "lg2.approx.ftz.f", a);
+                let scaled = self.text.binary("fmul", Ty::Float, log, b?);
+                approximate(self, "ex2.approx.ftz.f", scaled)
+            }
+            "fast_fdividef" => self.text.op(format_args!(
+                "call float asm \"div.approx.ftz.f32 $0, $1, $2;\", \"=f,f,f\"(float {a}, float {})",
+                b?
+            )),
+            "fdiv_rn" | "ddiv_rn" => self.text.binary("fdiv", ty, a, b?),
+            "isnanf" | "isnand" => {
+                let is_nan = self.text.op(format_args!("fcmp uno {ty} {a}, {a}"));
+                self.text.cast("zext", Ty::Int(1), is_nan, Ty::Int(32))
+            }
+            "isinff" | "isinfd" | "finitef" | "isfinited" => {
+                let name = format!("llvm.fabs.{}", ty.suffix());
+                let magnitude = self.text.call(&name, ty, &[(ty, a)]);
+                let infinity = match ty {
+                    Ty::Double => Val::Float(ty, f64::INFINITY.to_bits()),
+                    _ => Val::float(f32::INFINITY),
+                };
+                let predicate = if symbol.starts_with("isinf") { "oeq" } else { "olt" };
+                let holds =
+                    self.text.op(format_args!("fcmp {predicate} {ty} {magnitude}, {infinity}"));
+                self.text.cast("zext", Ty::Int(1), holds, Ty::Int(32))
+            }
+            _ => return None,
+        })
     }
 
     /// A libdevice function by name, with the types of its operands and result.
@@ -134,9 +229,8 @@ impl Emitter<'_> {
         for (operand, &arg) in data.uses().zip(args) {
             typed.push((self.register_ty(operand)?, arg));
         }
-        let name = format!("__nv_{}", symbol.strip_prefix("__nv_").unwrap_or(symbol));
-        self.libdevice_function.get_or_insert_with(|| name.clone());
-        Ok(self.text.call(&name, result, &typed))
+        let symbol = symbol.strip_prefix("__nv_").unwrap_or(symbol);
+        Ok(self.named_function(symbol, result, &typed))
     }
 }
 

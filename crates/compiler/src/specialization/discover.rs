@@ -251,6 +251,7 @@ impl<'a> Binder<'a> {
         let facts = KernelFacts {
             extents: extents.count(),
             has_dot: usage::has_dot(&kernel.function.body),
+            has_columns: usage::has_columns(&kernel.function.body),
         };
         Binder { sources, kernel, tuning: tuning(sources, kernel), uses, constexpr, facts }
     }

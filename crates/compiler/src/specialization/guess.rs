@@ -7,8 +7,8 @@
 //! 2. the type that its annotation forces (`n: int` is `i32`, `x: float` is `fp32`);
 //! 3. for a constexpr parameter, by use: a dtype is `fp32`; a condition is `False`; what is
 //!    compared with strings is `""`; what is only compared with `None` is `None`; the bound of an
-//!    unrolled loop is 4; a tile extent is 1024 when it is the only one in a kernel that does
-//!    not multiply matrices, and 64 otherwise; a name that begins with
+//!    unrolled loop is 4; a tile extent is 1024 when it is the only one in a kernel that
+//!    neither multiplies matrices nor makes columns of tiles (`x[:, None]`), and 64 otherwise; a name that begins with
 //!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
 //!    and any other number is 64;
 //! 4. for other parameters, by use: what is loaded or stored through is `*fp32:16`, or
@@ -39,6 +39,8 @@ pub(super) struct KernelFacts {
     pub(super) extents: usize,
     /// Whether it multiplies matrices.
     pub(super) has_dot: bool,
+    /// Whether it makes columns of tiles.
+    pub(super) has_columns: bool,
 }
 
 /// A constexpr parameter without a default.
@@ -69,7 +71,9 @@ fn integer(name: &str, uses: &Use, kernel: KernelFacts) -> i128 {
         "num_warps" => 4,
         _ if lower.starts_with("group") => 8,
         _ if uses.unrolled && !uses.extent => UNROLLED,
-        _ if uses.extent && kernel.extents == 1 && !kernel.has_dot => LONE_EXTENT,
+        _ if uses.extent && kernel.extents == 1 && !kernel.has_dot && !kernel.has_columns => {
+            LONE_EXTENT
+        }
         _ => EXTENT,
     }
 }

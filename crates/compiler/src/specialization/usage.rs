@@ -78,6 +78,21 @@ pub(super) fn has_dot(body: &Body) -> bool {
     })
 }
 
+/// True when the function makes columns of tiles (`x[:, None]`), as those do whose tiles have more
+/// than one axis.
+pub(super) fn has_columns(body: &Body) -> bool {
+    let is_none = |expr: ExprId| matches!(body.exprs[expr], Expr::Literal(Literal::None));
+    body.exprs.values().any(|expr| match expr {
+        Expr::Subscript { index, .. } => match &body.exprs[*index] {
+            Expr::Tuple(items) => {
+                items.len() > 1 && items.last().is_some_and(|&last| is_none(last))
+            }
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
 struct Finder<'a> {
     sources: &'a dyn Sources,
     known: FxHashMap<ItemRef, Vec<Use>>,
