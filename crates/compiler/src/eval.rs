@@ -206,6 +206,8 @@ struct Evaluator<'a> {
     label: Option<String>,
     prints: Vec<(FileRange, String)>,
     types: BodyTypes,
+    /// Jit functions whose bodies were evaluated for a call.
+    inlined: Vec<FunctionRef>,
 }
 
 /// Steps after which evaluation gives up.
@@ -244,6 +246,7 @@ impl<'a> Evaluator<'a> {
             label: None,
             prints: Vec::new(),
             types: BodyTypes::default(),
+            inlined: Vec::new(),
         }
     }
 

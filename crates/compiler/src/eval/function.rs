@@ -38,6 +38,9 @@ impl Evaluator<'_> {
         let Some(locals) = self.bind_parameters(function, arguments, at, Mode::Jit) else {
             return Value::Unknown;
         };
+        if !self.inlined.iter().any(|known| Arc::ptr_eq(&known.function, &function.function)) {
+            self.inlined.push(function.clone());
+        }
         self.inline(function, locals, at, Mode::Jit)
     }
 

@@ -49,6 +49,8 @@ pub struct LowerResult {
     pub prints: Vec<(FileRange, String)>,
     /// Values and types of its expressions under the specialization.
     pub types: BodyTypes,
+    /// The jit functions that were inlined, each once.
+    pub inlined: Vec<FunctionRef>,
 }
 
 /// Infers every jit function of a file.
@@ -140,6 +142,7 @@ pub fn lower_kernel(
             diagnostics: vec![diagnostic],
             prints: Vec::new(),
             types: BodyTypes::default(),
+            inlined: Vec::new(),
         };
     };
     let ir_function = ir::Function::new(kernel, ir::Level::Tile, evaluator.options.clone());
@@ -177,7 +180,8 @@ impl Evaluator<'_> {
         let function = self.emitter.take().filter(|_| !self.failed).map(|emitter| emitter.func);
         let mut types = std::mem::take(&mut self.types);
         types.set_origins(std::mem::take(&mut self.origins));
-        LowerResult { function, diagnostics: self.diagnostics, prints: self.prints, types }
+        let (diagnostics, prints, inlined) = (self.diagnostics, self.prints, self.inlined);
+        LowerResult { function, diagnostics, prints, types, inlined }
     }
 
     /// Arguments of which nothing but the annotations is known. Those of a kernel that is launched

@@ -8,7 +8,7 @@ use super::display::{const_text, type_text};
 use super::dtype::Elem;
 use super::value::{Origin, Tensor, Value};
 use super::{OriginData, OriginKind};
-use crate::hir::{ExprId, Name};
+use crate::hir::{Body, ExprId, Name};
 use crate::source::FileRange;
 
 /// What evaluation found for the expressions and variables of one function.
@@ -139,6 +139,18 @@ impl BodyTypes {
             }
         }
         reasons
+    }
+
+    /// The expressions of `body` that are not understood although all their parts are, in source
+    /// order: the causes of all others.
+    pub fn not_understood(&self, body: &Body) -> Vec<ExprId> {
+        let is_unknown = |id: ExprId| self.values.get(&id).is_some_and(Value::is_unknown);
+        let is_cause = |id: &ExprId| {
+            let mut known = true;
+            body.exprs[*id].for_each_child(|child| known &= !is_unknown(child));
+            is_unknown(*id) && known
+        };
+        body.exprs.keys().filter(is_cause).collect()
     }
 
     /// Number of expressions evaluated, and how many of them are not understood.

@@ -13,7 +13,7 @@ use super::host::value::{Tensor, Value};
 use super::host::{Host, ObservedLaunch, SPELLINGS, language_dtype};
 use super::known::{KnownLaunch, known_launch};
 use super::tuning::{Config, Tuning, tuning};
-use super::usage::{self, Use};
+use super::usage::{self, Compared, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Body, Expr, ItemKind, Launch, Literal, Module, Name, Param, ParamKind};
 use crate::ir::LaunchOptions;
@@ -514,7 +514,10 @@ impl<'a> Binder<'a> {
     fn guess(&self, index: usize, param: &Param, is_constexpr: bool) -> ArgSpec {
         let uses = self.uses.get(index).copied().unwrap_or_default();
         if is_constexpr {
-            return ArgSpec::Constexpr(guess::constexpr(&param.name, &uses, self.facts));
+            let is_choice = !uses.extent && !uses.number && !uses.unrolled;
+            let compared = uses.compared.filter(|_| is_choice);
+            let compared = compared.and_then(|compared| self.compared_value(compared));
+            return ArgSpec::Constexpr(guess::constexpr(&param.name, &uses, self.facts, compared));
         }
         match self.forced_type(param) {
             Some(forced) => ArgSpec::Runtime {
@@ -522,6 +525,18 @@ impl<'a> Binder<'a> {
                 signature: forced.into(),
             },
             None => guess::runtime(&param.name, &uses),
+        }
+    }
+
+    /// The string or number that a parameter is compared with.
+    fn compared_value(&self, compared: Compared) -> Option<ConstArg> {
+        let item = crate::project::item(self.sources, compared.at)?;
+        let function = crate::project::function(self.sources, compared.at)?;
+        let (file, scope) = (compared.at.file, item.body_scope());
+        let value = Host::new(self.sources).head_expr(file, &scope, &function, compared.value);
+        match value {
+            Value::Str(_) | Value::Int(Some(_)) => value.to_const(),
+            _ => None,
         }
     }
 

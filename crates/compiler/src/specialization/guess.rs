@@ -6,12 +6,15 @@
 //!    parameter that is not constexpr gives only its type);
 //! 2. the type that its annotation forces (`n: int` is `i32`, `x: float` is `fp32`);
 //! 3. for a constexpr parameter, by use: a dtype is `fp32`; a condition is `False`; what is
-//!    compared with strings is `""`; what is only compared with `None` is `None`; the bound of an
-//!    unrolled loop is 4; a tile extent is 1024 when it is the only one in a kernel that
-//!    neither multiplies matrices nor makes columns of tiles (`x[:, None]`), and 64 otherwise; a name that begins with
+//!    compared for equality with strings, numbers or constants of the module is the first of
+//!    them, if it is no extent and bounds nothing; what is only compared with `None` is `None`;
+//!    the bound of an unrolled loop is 4; a tile extent is 1024 when it is the only one in a
+//!    kernel that neither multiplies matrices nor makes columns of tiles (`x[:, None]`), and 64
+//!    otherwise; a name that begins with
 //!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
 //!    and any other number is 64;
-//! 4. for other parameters, by use: what is loaded or stored through is `*fp32:16`, or
+//! 4. for other parameters, by use: what is indexed by numbers is a tuple of four; what is
+//!    loaded or stored through is `*fp32:16`, or
 //!    `*i64:16` when what is loaded serves as an index, bound or bit field, or its name says
 //!    so (`indices`, `row_idx`, `cu_seqlens`); what has descriptor methods is
 //!    `tensordesc<fp32[64, 64]>`, with extents of 1 before these for more offsets; what is only
@@ -44,9 +47,18 @@ pub(super) struct KernelFacts {
 }
 
 /// A constexpr parameter without a default.
-pub(super) fn constexpr(name: &str, uses: &Use, kernel: KernelFacts) -> ConstArg {
+/// `compared` is the first string or number that it is compared with for equality.
+pub(super) fn constexpr(
+    name: &str,
+    uses: &Use,
+    kernel: KernelFacts,
+    compared: Option<ConstArg>,
+) -> ConstArg {
     if uses.dtype {
         return ConstArg::DType("fp32".into());
+    }
+    if let Some(compared) = compared {
+        return compared;
     }
     if uses.text {
         return ConstArg::Str("".into());
@@ -86,12 +98,21 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
     if uses.pointer || (*uses == Use::default() && named_pointer(name)) {
         let integers = uses.integer_elements || named_index(name);
         let element = if integers { "*i64" } else { "*fp32" };
-        return ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
+        let pointer = ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
+        return if uses.items { tuple_of(pointer) } else { pointer };
+    }
+    if uses.items {
+        return tuple_of(number("i32"));
     }
     if uses.none_test && !uses.operand {
         return ArgSpec::Constexpr(ConstArg::None);
     }
     number(if is_float(name, uses) { "fp32" } else { "i32" })
+}
+
+/// As many arguments as an unrolled loop has trips.
+fn tuple_of(element: ArgSpec) -> ArgSpec {
+    ArgSpec::Tuple((0..UNROLLED).map(|_| element.clone()).collect())
 }
 
 fn is_float(name: &str, uses: &Use) -> bool {

@@ -4,7 +4,7 @@
 //! functions, into the address of a load, store or atomic operation. Of several summands the
 //! address is the first one that is not used as a number elsewhere.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Function, Literal, Name, Stmt, StmtId,
@@ -51,6 +51,19 @@ pub(super) struct Use {
     pub(super) unrolled: bool,
     /// It is called.
     pub(super) called: bool,
+    /// It is indexed by numbers, so it is a tuple.
+    pub(super) items: bool,
+    /// The first value that it is compared with for equality: a string or a number.
+    pub(super) compared: Option<Compared>,
+}
+
+/// A value that a parameter is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Compared {
+    /// The function that compares.
+    pub(super) at: ItemRef,
+    /// The value, in that function's body.
+    pub(super) value: ExprId,
 }
 
 /// Uses of every parameter, in order.
@@ -112,12 +125,14 @@ impl Finder<'_> {
         self.known.insert(at, vec![Use::default(); function.params.len()]);
         let path = item.body_scope();
         let scope = Scope { file: at.file, path: &path };
-        let mut body = BodyUses::new(&function);
+        let mut body = BodyUses::new(at, &function);
         body.scan_operands();
+        body.scan_items();
         body.scan_numbers();
         body.scan_conditions();
         body.scan_calls(self, scope);
         body.scan_steps();
+        body.scan_counters();
         body.scan_floats();
         let uses = body.uses;
         self.known.insert(at, uses.clone());
@@ -153,6 +168,7 @@ enum Origin {
 }
 
 struct BodyUses<'a> {
+    at: ItemRef,
     body: &'a Body,
     params: FxHashMap<&'a str, usize>,
     /// Values of local variables, in source order.
@@ -162,13 +178,13 @@ struct BodyUses<'a> {
 }
 
 impl<'a> BodyUses<'a> {
-    fn new(function: &'a Function) -> BodyUses<'a> {
+    fn new(at: ItemRef, function: &'a Function) -> BodyUses<'a> {
         let body = &function.body;
         let params =
             function.params.iter().enumerate().map(|(at, param)| (&*param.name, at)).collect();
         let uses = vec![Use::default(); function.params.len()];
         let mut scan =
-            BodyUses { body, params, locals: FxHashMap::default(), uses, tracing: vec![] };
+            BodyUses { at, body, params, locals: FxHashMap::default(), uses, tracing: vec![] };
         for stmt in body.stmts.values() {
             match stmt {
                 Stmt::Assign { targets, value } => {
@@ -253,7 +269,8 @@ impl<'a> BodyUses<'a> {
                 }
             }
             "multiple_of" | "max_contiguous" | "max_constancy" | "broadcast_to" | "expand_dims"
-            | "cast" | "advance" | "reshape" | "trans" => {
+            | "cast" | "advance" | "reshape" | "trans" | "sum" | "max" | "min" | "cumsum" | "sort"
+            | "flip" => {
                 self.origin(argument(args, 0, "input").or_else(|| argument(args, 0, "base"))?)
             }
             "make_block_ptr" => self.origin(argument(args, 0, "base")?),
@@ -280,16 +297,52 @@ impl<'a> BodyUses<'a> {
         }
     }
 
-    /// Marks operands of arithmetic, and those that stand under no condition.
+    /// Marks operands of arithmetic, and those that are operands whatever the conditions are.
     fn scan_operands(&mut self) {
         let body = self.body;
-        let guarded = guarded(body);
-        for (id, expr) in &body.exprs {
-            let Expr::Binary { lhs, rhs, .. } = expr else { continue };
-            for operand in [*lhs, *rhs] {
-                let Some(at) = self.direct(operand) else { continue };
-                self.uses[at].operand = true;
-                self.uses[at].required |= !guarded.contains(&id);
+        for expr in body.exprs.values() {
+            if let Expr::Binary { lhs, rhs, .. } = expr {
+                [lhs, rhs].into_iter().for_each(|operand| self.operand(*operand));
+            }
+        }
+        for stmt in body.stmts.values() {
+            if let Stmt::AugAssign { target, value, .. } = stmt {
+                [target, value].into_iter().for_each(|operand| self.operand(*operand));
+            }
+        }
+        for at in Paths(body).operands(&body.root) {
+            let named = self.named(at);
+            named.into_iter().for_each(|at| self.uses[at].required = true);
+        }
+    }
+
+    fn operand(&mut self, operand: ExprId) {
+        if let Some(at) = self.named(operand) {
+            self.uses[at].operand = true;
+        }
+    }
+
+    /// The parameter of this name, even when it is also assigned: a pointer that is moved is both
+    /// a parameter and a variable.
+    fn named(&self, id: ExprId) -> Option<usize> {
+        match &self.body.exprs[id] {
+            Expr::Name(name) => self.params.get(&**name).copied(),
+            _ => None,
+        }
+    }
+
+    /// Marks what is indexed by numbers: tiles are indexed by `None` and `:` only.
+    fn scan_items(&mut self) {
+        let body = self.body;
+        for expr in body.exprs.values() {
+            let Expr::Subscript { value, index } = expr else { continue };
+            let is_number = match &body.exprs[*index] {
+                Expr::Literal(Literal::Int(_)) => true,
+                Expr::Name(name) => !self.params.contains_key(&**name),
+                _ => false,
+            };
+            if let (true, Some(at)) = (is_number, self.direct(*value)) {
+                self.uses[at].items = true;
             }
         }
     }
@@ -304,6 +357,35 @@ impl<'a> BodyUses<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Marks data that a loop adds to a variable which starts as an integer literal: the variable
+    /// keeps its type.
+    fn scan_counters(&mut self) {
+        let body = self.body;
+        for stmt in body.stmts.values() {
+            let (Stmt::For { body: inner, .. } | Stmt::While { body: inner, .. }) = stmt else {
+                continue;
+            };
+            for stmt in inner {
+                let Stmt::AugAssign { target, value, .. } = &body.stmts[*stmt] else { continue };
+                if !self.starts_as_integer(*target) {
+                    continue;
+                }
+                for leaf in leaves(body, *value) {
+                    if let Some(Origin::Loaded(at)) = self.origin(leaf) {
+                        self.uses[at].integer_elements = true;
+                    }
+                }
+            }
+        }
+    }
+
+    fn starts_as_integer(&self, id: ExprId) -> bool {
+        let Expr::Name(name) = &self.body.exprs[id] else { return false };
+        let values = self.locals.get(&**name).map_or(&[][..], Vec::as_slice);
+        let is_integer = |id: &ExprId| matches!(self.body.exprs[*id], Expr::Literal(Literal::Int(_)));
+        !values.is_empty() && values.iter().all(is_integer)
     }
 
     /// Marks what takes part in arithmetic that no address can.
@@ -430,9 +512,10 @@ impl<'a> BodyUses<'a> {
                 Expr::Bool { values, .. } => values.iter().for_each(|value| self.condition(*value)),
                 Expr::Unary { op: UnaryOp::Not, operand } => self.condition(*operand),
                 Expr::Compare { first, rest } => {
-                    for (_, right) in rest {
-                        self.comparison(*first, *right);
-                        self.comparison(*right, *first);
+                    for (op, right) in rest {
+                        let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+                        self.comparison(*first, *right, equality);
+                        self.comparison(*right, *first, equality);
                     }
                 }
                 _ => {}
@@ -446,11 +529,25 @@ impl<'a> BodyUses<'a> {
         }
     }
 
-    fn comparison(&mut self, param: ExprId, other: ExprId) {
+    fn is_local(&self, name: &str) -> bool {
+        self.locals.contains_key(name) || self.params.contains_key(name)
+    }
+
+    fn comparison(&mut self, param: ExprId, other: ExprId, equality: bool) {
         let Some(at) = self.direct(param) else { return };
+        let compared = Compared { at: self.at, value: other };
         match &self.body.exprs[other] {
             Expr::Literal(Literal::None) => self.uses[at].none_test = true,
-            Expr::Literal(Literal::Str(_)) => self.uses[at].text = true,
+            Expr::Literal(Literal::Str(_)) => {
+                self.uses[at].text = true;
+                self.uses[at].compared.get_or_insert(compared);
+            }
+            Expr::Literal(Literal::Int(_)) if equality => {
+                self.uses[at].compared.get_or_insert(compared);
+            }
+            Expr::Name(name) if equality && !self.is_local(name) => {
+                self.uses[at].compared.get_or_insert(compared);
+            }
             Expr::Attribute { attr, .. } if super::host::named_dtype(attr).is_some() => {
                 self.uses[at].dtype = true;
             }
@@ -676,6 +773,8 @@ impl<'a> BodyUses<'a> {
                 outer.dtype |= inner.dtype;
                 outer.unrolled |= inner.unrolled;
                 outer.called |= inner.called;
+                outer.items |= inner.items;
+                outer.compared = outer.compared.or(inner.compared);
             }
         }
     }
@@ -749,49 +848,70 @@ const LEAF_FUNCTIONS: &[&str] = &[
     "where",
 ];
 
-/// Expressions that are evaluated only under a condition.
-fn guarded(body: &Body) -> FxHashSet<ExprId> {
-    let mut guarded = FxHashSet::default();
-    let mut pending = Vec::new();
-    for stmt in body.stmts.values() {
-        if let Stmt::If { body: on_true, orelse, .. } = stmt {
-            on_true.iter().chain(orelse).for_each(|stmt| exprs_below(body, *stmt, &mut pending));
-        }
-    }
-    for expr in body.exprs.values() {
-        if let Expr::IfElse { on_true, on_false, .. } = expr {
-            pending.extend([*on_true, *on_false]);
-        }
-    }
-    while let Some(id) = pending.pop() {
-        if guarded.insert(id) {
-            body.exprs[id].for_each_child(|child| pending.push(child));
-        }
-    }
-    guarded
-}
+/// What is evaluated whichever way the conditions of a body go.
+struct Paths<'a>(&'a Body);
 
-/// Outermost expressions of a statement and of those inside it.
-fn exprs_below(body: &Body, stmt: StmtId, out: &mut Vec<ExprId>) {
-    match &body.stmts[stmt] {
-        Stmt::Expr(value) => out.push(*value),
-        Stmt::Assign { value, .. } => out.push(*value),
-        Stmt::AugAssign { target, value, .. } => out.extend([*target, *value]),
-        Stmt::AnnAssign { value, .. } => out.extend(*value),
-        Stmt::If { test, body: on_true, orelse } => {
-            out.push(*test);
-            on_true.iter().chain(orelse).for_each(|stmt| exprs_below(body, *stmt, out));
+impl<'a> Paths<'a> {
+    /// One operand of arithmetic for each name that is an operand on every path.
+    fn operands(&self, stmts: &[StmtId]) -> Vec<ExprId> {
+        self.names(stmts).into_values().collect()
+    }
+
+    fn names(&self, stmts: &[StmtId]) -> FxHashMap<&'a str, ExprId> {
+        let mut names = FxHashMap::default();
+        stmts.iter().for_each(|stmt| self.statement(*stmt, &mut names));
+        names
+    }
+
+    fn statement(&self, stmt: StmtId, names: &mut FxHashMap<&'a str, ExprId>) {
+        match &self.0.stmts[stmt] {
+            Stmt::Expr(value) | Stmt::Assign { value, .. } => self.expression(*value, names),
+            Stmt::AugAssign { target, value, .. } => {
+                self.operand(*target, names);
+                self.operand(*value, names);
+                self.expression(*value, names);
+            }
+            Stmt::AnnAssign { value, .. } | Stmt::Return(value) => {
+                value.iter().for_each(|value| self.expression(*value, names));
+            }
+            Stmt::If { test, body, orelse } => {
+                self.expression(*test, names);
+                let other = self.names(orelse);
+                names.extend(self.names(body).into_iter().filter(|(name, _)| other.contains_key(name)));
+            }
+            Stmt::For { iter: head, body, .. } | Stmt::While { test: head, body, .. } => {
+                self.expression(*head, names);
+                names.extend(self.names(body));
+            }
+            Stmt::With { body, .. } => names.extend(self.names(body)),
+            Stmt::Assert { test, .. } => self.expression(*test, names),
+            Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {}
         }
-        Stmt::For { iter: head, body: inner, .. } | Stmt::While { test: head, body: inner, .. } => {
-            out.push(*head);
-            inner.iter().for_each(|stmt| exprs_below(body, *stmt, out));
+    }
+
+    fn expression(&self, id: ExprId, names: &mut FxHashMap<&'a str, ExprId>) {
+        match &self.0.exprs[id] {
+            Expr::IfElse { condition, on_true, on_false } => {
+                self.expression(*condition, names);
+                let (mut then, mut other) = (FxHashMap::default(), FxHashMap::default());
+                self.expression(*on_true, &mut then);
+                self.expression(*on_false, &mut other);
+                names.extend(then.into_iter().filter(|(name, _)| other.contains_key(name)));
+            }
+            expr => {
+                if let Expr::Binary { lhs, rhs, .. } = expr {
+                    self.operand(*lhs, names);
+                    self.operand(*rhs, names);
+                }
+                expr.for_each_child(|child| self.expression(child, names));
+            }
         }
-        Stmt::With { body: inner, .. } => {
-            inner.iter().for_each(|stmt| exprs_below(body, *stmt, out));
+    }
+
+    fn operand(&self, id: ExprId, names: &mut FxHashMap<&'a str, ExprId>) {
+        if let Expr::Name(name) = &self.0.exprs[id] {
+            names.entry(name).or_insert(id);
         }
-        Stmt::Return(value) => out.extend(*value),
-        Stmt::Assert { test, .. } => out.push(*test),
-        Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {}
     }
 }
 
