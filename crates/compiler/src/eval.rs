@@ -38,6 +38,7 @@ mod loops;
 mod names;
 mod ops;
 mod promote;
+mod repair;
 mod report;
 mod rules;
 mod shape;
@@ -202,6 +203,8 @@ struct Evaluator<'a> {
     /// not know: there the types that it sees prove nothing.
     refined: u32,
     failed: bool,
+    /// Steps until the first error.
+    steps_to_error: u32,
     kernel: Name,
     label: Option<String>,
     prints: Vec<(FileRange, String)>,
@@ -242,6 +245,7 @@ impl<'a> Evaluator<'a> {
             speculative: 0,
             refined: 0,
             failed: false,
+            steps_to_error: 0,
             kernel: Name::from(""),
             label: None,
             prints: Vec::new(),

@@ -10,6 +10,7 @@ use crate::diagnostic::Code;
 use crate::hir::Name;
 use crate::ir::LaunchOptions;
 
+mod alternatives;
 mod discover;
 mod flags;
 mod guess;
@@ -20,6 +21,7 @@ mod tests;
 mod tuning;
 mod usage;
 
+pub(crate) use alternatives::alternatives;
 pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use flags::{Flags, parse_type, parse_value};
 pub use known::{KnownArg, KnownBuffer, KnownLaunch, LaunchSite};

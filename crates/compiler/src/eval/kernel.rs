@@ -26,7 +26,7 @@ pub struct FileInference {
 }
 
 /// What inference found in one jit function.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct KernelInference {
     /// Its name.
     pub name: Name,
@@ -39,7 +39,7 @@ pub struct KernelInference {
 }
 
 /// What lowering a kernel gave.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LowerResult {
     /// The kernel as tile IR; `None` when there is an error.
     pub function: Option<ir::Function>,
@@ -51,6 +51,10 @@ pub struct LowerResult {
     pub types: BodyTypes,
     /// The jit functions that were inlined, each once.
     pub inlined: Vec<FunctionRef>,
+    /// The specialization with better guesses, when the kernel lowers only with these.
+    pub repaired: Option<Specialization>,
+    /// Steps of evaluation until the first error.
+    pub(super) steps_to_error: u32,
 }
 
 /// Infers every jit function of a file.
@@ -123,29 +127,41 @@ pub fn lower_kernel(
     spec: &Specialization,
     version: TritonVersion,
 ) -> LowerResult {
+    match named_kernel(sources, file, kernel) {
+        Some(at) => lower_function(sources, at, spec, version),
+        None => {
+            let message = format!("there is no kernel `{kernel}` in this file");
+            let diagnostic = Diagnostic::new(Code::NoKernel, FileRange::default(), message);
+            LowerResult { diagnostics: vec![diagnostic], ..LowerResult::default() }
+        }
+    }
+}
+
+/// The jit function of this name; the last one when several are.
+pub(super) fn named_kernel(sources: &dyn Sources, file: FileId, kernel: &str) -> Option<ItemRef> {
+    let functions = project::jit_functions(sources, file);
+    functions
+        .into_iter()
+        .rfind(|at| project::item(sources, *at).is_some_and(|item| &*item.name == kernel))
+}
+
+/// As [`lower_kernel`], for the jit function `at`.
+pub(super) fn lower_function(
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    version: TritonVersion,
+) -> LowerResult {
+    let Some(function) = function_ref(sources, at, Role::Jit) else {
+        return LowerResult::default();
+    };
+    let kernel = function.function.name.clone();
     let mut evaluator = Evaluator::new(sources, version);
     evaluator.exact = true;
     evaluator.label = Some(spec.to_string());
-    evaluator.kernel = Name::from(kernel);
     evaluator.options = options_of(spec);
-    let functions = project::jit_functions(sources, file);
-    let named = functions
-        .into_iter()
-        .rev()
-        .find(|at| project::item(sources, *at).is_some_and(|item| &*item.name == kernel));
-    let found = named.and_then(|at| function_ref(sources, at, Role::Jit));
-    let Some(function) = found else {
-        let message = format!("there is no kernel `{kernel}` in this file");
-        let diagnostic = Diagnostic::new(Code::NoKernel, FileRange::default(), message);
-        return LowerResult {
-            function: None,
-            diagnostics: vec![diagnostic],
-            prints: Vec::new(),
-            types: BodyTypes::default(),
-            inlined: Vec::new(),
-        };
-    };
-    let ir_function = ir::Function::new(kernel, ir::Level::Tile, evaluator.options.clone());
+    let ir_function = ir::Function::new(kernel.clone(), ir::Level::Tile, evaluator.options.clone());
+    evaluator.kernel = kernel;
     evaluator.emitter = Some(Emitter::new(ir_function));
     if let Some(locals) = evaluator.specialized_arguments(&function, spec) {
         evaluator.run_kernel(&function, locals);
@@ -180,8 +196,15 @@ impl Evaluator<'_> {
         let function = self.emitter.take().filter(|_| !self.failed).map(|emitter| emitter.func);
         let mut types = std::mem::take(&mut self.types);
         types.set_origins(std::mem::take(&mut self.origins));
-        let (diagnostics, prints, inlined) = (self.diagnostics, self.prints, self.inlined);
-        LowerResult { function, diagnostics, prints, types, inlined }
+        LowerResult {
+            function,
+            diagnostics: self.diagnostics,
+            prints: self.prints,
+            types,
+            inlined: self.inlined,
+            repaired: None,
+            steps_to_error: self.steps_to_error,
+        }
     }
 
     /// Arguments of which nothing but the annotations is known. Those of a kernel that is launched

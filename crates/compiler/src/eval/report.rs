@@ -34,6 +34,9 @@ impl Evaluator<'_> {
         diagnostic.kernel = Some(self.kernel.to_string());
         diagnostic.specialization.clone_from(&self.label);
         if is_error {
+            if !self.failed {
+                self.steps_to_error = self.steps;
+            }
             self.failed = true;
             self.emitter = None;
         }

@@ -5,7 +5,9 @@
 
 use super::kernel::{
     FileInference, KernelInference, LowerResult, infer_all, infer_function, lower_kernel,
+    named_kernel,
 };
+use super::repair::repair;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::project::{ItemRef, Sources};
 use crate::source::FileId;
@@ -59,7 +61,9 @@ impl Rules {
         Some(earlier.filter(|found| accepted(&found.diagnostics)).unwrap_or(inference))
     }
 
-    /// As [`lower_kernel`], under the version that accepts the kernel.
+    /// As [`lower_kernel`], under the version that accepts the kernel. Guesses that cannot work
+    /// are guessed again, unless something is wrong whatever the arguments are: then
+    /// [`LowerResult::repaired`] is what the kernel was lowered for.
     pub fn lower_kernel(
         self,
         sources: &dyn Sources,
@@ -68,9 +72,37 @@ impl Rules {
         spec: &Specialization,
     ) -> LowerResult {
         let result = lower_kernel(sources, file, kernel, spec, self.newest());
-        let Some(older) = self.older().filter(|_| result.function.is_none()) else { return result };
-        let earlier = lower_kernel(sources, file, kernel, spec, older);
-        if earlier.function.is_some() { earlier } else { result }
+        if result.function.is_some() {
+            return result;
+        }
+        if let Some(older) = self.older() {
+            let earlier = lower_kernel(sources, file, kernel, spec, older);
+            if earlier.function.is_some() {
+                return earlier;
+            }
+        }
+        if spec.is_certain() {
+            return result;
+        }
+        self.repair(sources, file, kernel, spec, &result).unwrap_or(result)
+    }
+
+    fn repair(
+        self,
+        sources: &dyn Sources,
+        file: FileId,
+        kernel: &str,
+        spec: &Specialization,
+        failed: &LowerResult,
+    ) -> Option<LowerResult> {
+        let at = named_kernel(sources, file, kernel)?;
+        let fits = |version: &TritonVersion| {
+            infer_function(sources, at, true, *version)
+                .is_some_and(|inference| accepted(&inference.diagnostics))
+        };
+        let version = [Some(self.newest()), self.older()].into_iter().flatten().find(fits)?;
+        let (spec, result) = repair(sources, at, spec, failed, version)?;
+        Some(LowerResult { repaired: Some(spec), ..result })
     }
 
     fn older(self) -> Option<TritonVersion> {

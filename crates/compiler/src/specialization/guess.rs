@@ -14,8 +14,9 @@
 //!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
 //!    and any other number is 64;
 //! 4. for other parameters, by use: what is indexed by numbers is a tuple of four; what is
-//!    loaded or stored through is `*fp32:16`, or
-//!    `*i64:16` when what is loaded serves as an index, bound or bit field, or its name says
+//!    loaded or stored through is `*fp32:16`, or `*i32:16` when what is loaded is counted up from
+//!    an integer literal, or `*i64:16` when it serves as an index, bound or bit field, or its
+//!    name says
 //!    so (`indices`, `row_idx`, `cu_seqlens`); what has descriptor methods is
 //!    `tensordesc<fp32[64, 64]>`, with extents of 1 before these for more offsets; what is only
 //!    compared with `None` is `None`; what meets
@@ -97,7 +98,11 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
     }
     if uses.pointer || (*uses == Use::default() && named_pointer(name)) {
         let integers = uses.integer_elements || named_index(name);
-        let element = if integers { "*i64" } else { "*fp32" };
+        let element = match uses {
+            Use { counts: true, .. } => "*i32",
+            _ if integers => "*i64",
+            _ => "*fp32",
+        };
         let pointer = ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
         return if uses.items { tuple_of(pointer) } else { pointer };
     }

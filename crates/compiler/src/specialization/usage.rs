@@ -31,6 +31,8 @@ pub(super) struct Use {
     pub(super) operand: bool,
     /// What is loaded through it is an index, a bound or a bit field.
     pub(super) integer_elements: bool,
+    /// What is loaded through it is added to a variable that starts as an integer literal.
+    pub(super) counts: bool,
     /// It takes part in integer arithmetic, a bound or an order comparison.
     pub(super) number: bool,
     /// It takes part in floating-point arithmetic.
@@ -374,7 +376,7 @@ impl<'a> BodyUses<'a> {
                 }
                 for leaf in leaves(body, *value) {
                     if let Some(Origin::Loaded(at)) = self.origin(leaf) {
-                        self.uses[at].integer_elements = true;
+                        self.uses[at].counts = true;
                     }
                 }
             }
@@ -485,7 +487,7 @@ impl<'a> BodyUses<'a> {
                     return true;
                 }
                 if let Some(Origin::Loaded(at)) = self.origin(id) {
-                    return !self.uses[at].integer_elements;
+                    return !self.uses[at].integer_elements && !self.uses[at].counts;
                 }
                 let values: Vec<ExprId> = args.iter().map(|arg| arg.value).collect();
                 if matches!(name, "to" | "cast" | "zeros" | "full") {
@@ -763,6 +765,7 @@ impl<'a> BodyUses<'a> {
                 outer.descriptor_rank = outer.descriptor_rank.max(inner.descriptor_rank);
                 outer.operand |= inner.operand;
                 outer.integer_elements |= inner.pointer && inner.integer_elements;
+                outer.counts |= inner.pointer && inner.counts;
                 outer.number |= inner.number && !inner.pointer;
                 outer.float |= inner.float;
                 outer.integral |= inner.integral;

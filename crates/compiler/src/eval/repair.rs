@@ -1,0 +1,192 @@
+//! Guesses that cannot work, guessed again.
+//!
+//! A specialization often assumes arguments that no launch shows. When a kernel does not lower
+//! under it, the assumed arguments that the failing code mentions are tried with other values;
+//! whatever lets evaluation come furthest is kept, until the kernel lowers or nothing helps. What
+//! is known is never changed, so a kernel that fails with what its author passes still fails.
+
+use rustc_hash::FxHashSet;
+
+use super::kernel::{LowerResult, lower_function};
+use crate::diagnostic::Severity;
+use crate::hir::{Body, Expr, ExprId, Function, Name, Stmt, StmtId};
+use crate::project::{self, ItemRef, Sources};
+use crate::source::{FileRange, TextRange};
+use crate::specialization::{
+    ArgSpec, ConstArg, Specialization, TritonVersion, alternatives,
+};
+
+/// Lowerings tried for one specialization.
+const MAX_TRIALS: u32 = 60;
+
+/// Local variables are followed this far.
+const MAX_TRACE: u32 = 4;
+
+/// Looks for other values of assumed arguments under which the kernel `at` lowers; `failed` is
+/// what came of `spec`.
+pub(super) fn repair(
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    failed: &LowerResult,
+    version: TritonVersion,
+) -> Option<(Specialization, LowerResult)> {
+    let function = project::function(sources, at)?;
+    let mut trials = MAX_TRIALS;
+    let mut best = spec.clone();
+    let mut progress = Progress::of(failed)?;
+    let mut tried: FxHashSet<(Name, ArgSpec)> = FxHashSet::default();
+    loop {
+        let mut improved = None;
+        'search: for name in suspects(&function, &best, progress.at) {
+            for value in alternatives(sources, at, &best, &name) {
+                if !tried.insert((name.clone(), value.clone())) {
+                    continue;
+                }
+                trials = trials.checked_sub(1)?;
+                let candidate = with(&best, &name, value);
+                let result = lower_function(sources, at, &candidate, version);
+                if result.function.is_some() {
+                    return Some((candidate, result));
+                }
+                let Some(reached) = Progress::of(&result) else { continue };
+                if reached.steps > progress.steps {
+                    improved = Some((candidate, reached));
+                    break 'search;
+                }
+            }
+        }
+        (best, progress) = improved?;
+    }
+}
+
+/// How far an evaluation came.
+struct Progress {
+    steps: u32,
+    at: FileRange,
+}
+
+impl Progress {
+    fn of(result: &LowerResult) -> Option<Progress> {
+        let mut errors = result.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+        let at = errors.next()?.primary;
+        Some(Progress { steps: result.steps_to_error, at })
+    }
+}
+
+/// The specialization with another value for an argument that stays assumed.
+fn with(spec: &Specialization, name: &Name, value: ArgSpec) -> Specialization {
+    let mut changed = spec.clone();
+    changed.args.insert(name.clone(), value);
+    if !changed.assumed.contains(name) {
+        changed.assumed.push(name.clone());
+    }
+    changed
+}
+
+/// Arguments that may be wrong, those nearest to the error first: assumed ones, and `None`s, which
+/// stand for what a caller may leave out.
+fn suspects(function: &Function, spec: &Specialization, at: FileRange) -> Vec<Name> {
+    let is_free = |name: &Name| {
+        let is_none = spec.args.get(name) == Some(&ArgSpec::Constexpr(ConstArg::None));
+        spec.assumed.contains(name) || is_none
+    };
+    let mut mentions = Mentions { function, names: Vec::new(), seen: FxHashSet::default() };
+    mentions.around(at.range);
+    let mut found = mentions.names;
+    found.retain(is_free);
+    found
+}
+
+/// Names of parameters that an expression depends on, nearest first.
+struct Mentions<'a> {
+    function: &'a Function,
+    names: Vec<Name>,
+    seen: FxHashSet<Name>,
+}
+
+impl Mentions<'_> {
+    fn body(&self) -> &Body {
+        &self.function.body
+    }
+
+    /// What the innermost statement around a place mentions, its conditions last.
+    fn around(&mut self, at: TextRange) {
+        let function = self.function;
+        let holds = |stmt: &StmtId| function.map.stmts[*stmt].contains_range(at);
+        let mut around: Vec<StmtId> = function.body.stmts.keys().filter(holds).collect();
+        around.sort_by_key(|stmt| {
+            let range = function.map.stmts[*stmt];
+            range.end - range.start
+        });
+        let smallest = function.body.exprs.iter().map(|(id, _)| id).filter(|id| {
+            let range = function.map.exprs[*id];
+            !range.is_empty() && range.contains_range(at)
+        });
+        let smallest = smallest.min_by_key(|id| function.map.exprs[*id].len());
+        if let Some(expr) = smallest {
+            self.expression(expr, 0);
+        }
+        for stmt in around {
+            match &function.body.stmts[stmt] {
+                Stmt::Expr(value) | Stmt::Assign { value, .. } => self.expression(*value, 0),
+                Stmt::AugAssign { target, value, .. } => {
+                    self.expression(*target, 0);
+                    self.expression(*value, 0);
+                }
+                Stmt::AnnAssign { value: Some(value), .. } | Stmt::Return(Some(value)) => {
+                    self.expression(*value, 0);
+                }
+                Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => {
+                    self.expression(*test, 0);
+                }
+                Stmt::For { iter, .. } => self.expression(*iter, 0),
+                _ => {}
+            }
+        }
+    }
+
+    fn expression(&mut self, id: ExprId, depth: u32) {
+        let mut pending = vec![id];
+        let mut locals = Vec::new();
+        while let Some(id) = pending.pop() {
+            if let Expr::Name(name) = &self.body().exprs[id] {
+                let name = name.clone();
+                if self.seen.insert(name.clone()) {
+                    if self.function.params.iter().any(|param| param.name == name) {
+                        self.names.push(name.clone());
+                    }
+                    locals.push(name);
+                }
+            }
+            self.body().exprs[id].for_each_child(|child| pending.push(child));
+        }
+        if depth < MAX_TRACE {
+            for name in locals {
+                self.values(&name).into_iter().for_each(|value| self.expression(value, depth + 1));
+            }
+        }
+    }
+
+    /// What is assigned to a variable.
+    fn values(&self, name: &str) -> Vec<ExprId> {
+        let body = self.body();
+        let binds = |target: ExprId| {
+            let is_it = |id: ExprId| matches!(&body.exprs[id], Expr::Name(known) if &**known == name);
+            match &body.exprs[target] {
+                Expr::Tuple(targets) => targets.iter().any(|target| is_it(*target)),
+                _ => is_it(target),
+            }
+        };
+        let values = body.stmts.values().filter_map(|stmt| match stmt {
+            Stmt::Assign { targets, value } => {
+                targets.iter().any(|target| binds(*target)).then_some(*value)
+            }
+            Stmt::AugAssign { target, value, .. }
+            | Stmt::AnnAssign { target, value: Some(value), .. }
+            | Stmt::For { target, iter: value, .. } => binds(*target).then_some(*value),
+            _ => None,
+        });
+        values.collect()
+    }
+}

@@ -1,0 +1,113 @@
+//! What else an argument might be, once a guess has turned out not to work.
+
+use std::sync::Arc;
+
+use super::guess;
+use super::usage::{self, Use};
+use super::{ArgSpec, ConstArg, Specialization};
+use crate::project::{ItemRef, Sources, function};
+
+/// Sizes that a block's extent is tried with.
+const EXTENTS: &[i128] = &[128, 32, 16, 256, 1];
+
+/// Elements that a pointer is tried with, after other things it may be.
+const ELEMENTS: &[&str] = &["*fp32", "*i32", "*i64", "*fp16", "*i8", "*u8", "*i1"];
+
+/// Other values for the argument `name` of the jit function `at`, most likely first.
+pub(crate) fn alternatives(
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    name: &str,
+) -> Vec<ArgSpec> {
+    let (Some(current), Some(function)) = (spec.args.get(name), function(sources, at)) else {
+        return Vec::new();
+    };
+    let Some(index) = function.params.iter().position(|param| &*param.name == name) else {
+        return Vec::new();
+    };
+    let uses = usage::uses(sources, at).get(index).copied().unwrap_or_default();
+    let is_constexpr = function.params[index].annotation.is_some();
+    let mut found = match current {
+        ArgSpec::Constexpr(ConstArg::None) if is_constexpr => {
+            [ConstArg::Int(64), ConstArg::Int(4), ConstArg::Bool(true), ConstArg::DType("fp32".into())]
+                .map(ArgSpec::Constexpr)
+                .to_vec()
+        }
+        ArgSpec::Constexpr(ConstArg::None) => present(&uses),
+        ArgSpec::Constexpr(value) => constants(value),
+        ArgSpec::Runtime { signature, .. } => other_types(signature),
+        ArgSpec::Tuple(items) => {
+            let longer = ArgSpec::Tuple([items.clone(), items.clone()].concat());
+            items.iter().take(1).cloned().chain([longer]).collect()
+        }
+    };
+    found.retain(|other| other != current);
+    found
+}
+
+/// What an argument may be that is not `None`.
+fn present(uses: &Use) -> Vec<ArgSpec> {
+    let guessed = guess::runtime("", &Use { none_test: false, ..*uses });
+    let others = if uses.pointer {
+        vec![pointer("*fp32"), pointer("*i64"), guess::number("i32")]
+    } else {
+        vec![guess::number("fp32"), guess::number("i32"), pointer("*fp32"), pointer("*i64")]
+    };
+    [vec![guessed], others].concat()
+}
+
+fn constants(value: &ConstArg) -> Vec<ArgSpec> {
+    let values = match value {
+        ConstArg::Bool(value) => vec![ConstArg::Bool(!value), ConstArg::Int(64), ConstArg::Int(1)],
+        ConstArg::Int(value) => {
+            let scaled = [2, 4, 8].iter().map(|factor| value.saturating_mul(*factor));
+            let divided = [2, 4].iter().map(|factor| value / factor).filter(|value| *value > 0);
+            let small = [1, 0, 2, 3, 16, 128];
+            scaled.chain(divided).chain(small).map(ConstArg::Int).collect()
+        }
+        ConstArg::Float(_) => vec![ConstArg::Int(1), ConstArg::Int(64), ConstArg::None],
+        ConstArg::Str(_) => vec![ConstArg::None, ConstArg::Int(0)],
+        ConstArg::DType(_) => {
+            ["fp16", "bf16", "i32", "i8"].map(|name| ConstArg::DType(name.into())).to_vec()
+        }
+        ConstArg::None | ConstArg::Function(_) | ConstArg::Tuple(_) => Vec::new(),
+    };
+    values.into_iter().map(ArgSpec::Constexpr).collect()
+}
+
+fn other_types(signature: &Arc<str>) -> Vec<ArgSpec> {
+    let number = |names: &[&str]| names.iter().map(|name| guess::number(name)).collect();
+    let pointers = || ELEMENTS.iter().map(|element| pointer(element)).collect::<Vec<_>>();
+    match &**signature {
+        _ if signature.starts_with("tensordesc<") => descriptors(signature),
+        "i32" | "i64" => [number(&["fp32", "i64"]), pointers()].concat(),
+        "fp32" => [number(&["i32"]), pointers()].concat(),
+        _ if signature.starts_with('*') => {
+            let one = pointer(signature);
+            let tuple = ArgSpec::Tuple(vec![one.clone(), one.clone(), one.clone(), one]);
+            [pointers(), number(&["i32", "fp32"]), vec![tuple]].concat()
+        }
+        _ => number(&["i32", "fp32"]),
+    }
+}
+
+/// The descriptor with one extent of its block changed.
+fn descriptors(signature: &str) -> Vec<ArgSpec> {
+    let parts = signature.strip_suffix("]>").and_then(|text| text.split_once('['));
+    let Some((head, extents)) = parts else { return Vec::new() };
+    let extents: Vec<&str> = extents.split(',').map(str::trim).collect();
+    let mut found = Vec::new();
+    for axis in (0..extents.len()).rev() {
+        for extent in EXTENTS {
+            let mut changed: Vec<String> = extents.iter().map(ToString::to_string).collect();
+            changed[axis] = extent.to_string();
+            found.push(guess::number(&format!("{head}[{}]>", changed.join(", "))));
+        }
+    }
+    found
+}
+
+fn pointer(signature: &str) -> ArgSpec {
+    ArgSpec::Runtime { signature: signature.into(), divisible_by_16: true }
+}
