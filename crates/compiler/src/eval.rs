@@ -50,7 +50,7 @@ pub mod value;
 pub use kernel::{
     FileInference, KernelInference, LowerResult, drop_repeated, infer_file, lower_kernel,
 };
-pub use rules::Rules;
+pub use rules::{Lowering, Rules};
 pub use types::{BodyTypes, Reason, ValueClass};
 
 use emit::Emitter;

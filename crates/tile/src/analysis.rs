@@ -86,14 +86,19 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
     let mut kernels = Vec::new();
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
+        let mut lowering = options.rules.lowering(workspace, file, &item.name);
+        let mut seen: Vec<Specialization> = Vec::new();
         for spec in discover(workspace, at, &options.flags) {
-            if spec.origin != Origin::Guess {
-                let lowered = options.rules.lower_kernel(workspace, file, &item.name, &spec);
-                let analyzed =
-                    lowered.function.map(|func| tile_compiler::analysis::check(&func, &spec));
-                let found = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
-                diagnostics.extend(found.filter(|found| spec.proves(found.code)));
+            // Warps and stages, which configurations vary, do not matter to what is found.
+            if spec.origin == Origin::Guess || seen.iter().any(|known| known.args == spec.args) {
+                continue;
             }
+            let (_, lowered) = lowering.lower(&spec);
+            let analyzed =
+                lowered.function.map(|func| tile_compiler::analysis::check(&func, &spec));
+            let found = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
+            diagnostics.extend(found.filter(|found| spec.proves(found.code)));
+            seen.push(spec);
         }
         kernels.push(item.name.to_string());
     }
@@ -227,11 +232,12 @@ impl Opened {
         for (name, at) in wanted {
             let Some(function) = project::function(&self.workspace, at) else { continue };
             self.options.flags.check(&function).map_err(CommandError::usage)?;
+            let mut lowering = self.options.rules.lowering(&self.workspace, self.file, &name);
             let specs = discover(&self.workspace, at, &self.options.flags).into_iter();
             selected.extend(specs.map(|spec| Selected {
                 name: name.clone(),
                 function: Arc::clone(&function),
-                spec,
+                spec: lowering.lower(&spec).0,
             }));
         }
         Ok(selected)

@@ -169,8 +169,9 @@ impl<'a> Coverage<'a> {
         for at in project::kernels(self.sources, file) {
             let Some(item) = project::item(self.sources, at) else { continue };
             let mut verdict = Verdict::Inferred;
+            let mut lowering = self.rules.lowering(self.sources, file, &item.name);
             for spec in discover(self.sources, at, &Flags::default()) {
-                let result = self.rules.lower_kernel(self.sources, file, &item.name, &spec);
+                let (spec, result) = lowering.lower(&spec);
                 let found = self.judge(&result);
                 self.specializations.add(&found);
                 match (&verdict, found) {

@@ -17,7 +17,7 @@ use crate::specialization::{
 };
 
 /// Lowerings tried for one specialization.
-const MAX_TRIALS: u32 = 60;
+const MAX_TRIALS: u32 = 48;
 
 /// Local variables are followed this far.
 const MAX_TRACE: u32 = 4;

@@ -9,9 +9,10 @@ use super::kernel::{
 };
 use super::repair::repair;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::hir::Name;
 use crate::project::{ItemRef, Sources};
 use crate::source::FileId;
-use crate::specialization::{Specialization, TritonVersion};
+use crate::specialization::{ArgSpec, Specialization, TritonVersion};
 
 /// Which versions' rules hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -71,20 +72,24 @@ impl Rules {
         kernel: &str,
         spec: &Specialization,
     ) -> LowerResult {
-        let result = lower_kernel(sources, file, kernel, spec, self.newest());
-        if result.function.is_some() {
-            return result;
-        }
-        if let Some(older) = self.older() {
-            let earlier = lower_kernel(sources, file, kernel, spec, older);
-            if earlier.function.is_some() {
-                return earlier;
-            }
-        }
-        if spec.is_certain() {
+        let result = self.lower_as_given(sources, file, kernel, spec);
+        if result.function.is_some() || spec.is_certain() {
             return result;
         }
         self.repair(sources, file, kernel, spec, &result).unwrap_or(result)
+    }
+
+    fn lower_as_given(
+        self,
+        sources: &dyn Sources,
+        file: FileId,
+        kernel: &str,
+        spec: &Specialization,
+    ) -> LowerResult {
+        let result = lower_kernel(sources, file, kernel, spec, self.newest());
+        let Some(older) = self.older().filter(|_| result.function.is_none()) else { return result };
+        let earlier = lower_kernel(sources, file, kernel, spec, older);
+        if earlier.function.is_some() { earlier } else { result }
     }
 
     fn repair(
@@ -105,8 +110,88 @@ impl Rules {
         Some(LowerResult { repaired: Some(spec), ..result })
     }
 
+    /// Lowers one kernel under several specializations; see [`Lowering`].
+    pub fn lowering<'a>(
+        self,
+        sources: &'a dyn Sources,
+        file: FileId,
+        kernel: &'a str,
+    ) -> Lowering<'a> {
+        Lowering { rules: self, sources, file, kernel, changes: Vec::new(), failures: 0 }
+    }
+
     fn older(self) -> Option<TritonVersion> {
         (self == Rules::Any).then_some(TritonVersion::V3_6)
+    }
+}
+
+/// Lowers one kernel under one specialization after the other. A guess that had to be changed for
+/// one is changed for the next ones as well, before it fails again.
+pub struct Lowering<'a> {
+    rules: Rules,
+    sources: &'a dyn Sources,
+    file: FileId,
+    kernel: &'a str,
+    changes: Vec<Change>,
+    /// Specializations that could not be repaired.
+    failures: u32,
+}
+
+/// Specializations of one kernel for which other guesses are sought in vain.
+const MAX_FAILURES: u32 = 2;
+
+/// An argument with the value that did not work and the one that did.
+struct Change {
+    name: Name,
+    from: ArgSpec,
+    to: ArgSpec,
+}
+
+impl Lowering<'_> {
+    /// What the kernel was lowered for, which has better guesses than `spec` where those cannot
+    /// work, and what came of it.
+    pub fn lower(&mut self, spec: &Specialization) -> (Specialization, LowerResult) {
+        let (rules, sources, file, kernel) = (self.rules, self.sources, self.file, self.kernel);
+        if let Some(changed) = self.changed(spec) {
+            let result = rules.lower_as_given(sources, file, kernel, &changed);
+            if result.function.is_some() {
+                return (changed, result);
+            }
+        }
+        if self.failures >= MAX_FAILURES {
+            return (spec.clone(), rules.lower_as_given(sources, file, kernel, spec));
+        }
+        let mut result = rules.lower_kernel(sources, file, kernel, spec);
+        let Some(repaired) = result.repaired.take() else {
+            self.failures += u32::from(result.function.is_none());
+            return (spec.clone(), result);
+        };
+        for (name, to) in &repaired.args {
+            match spec.args.get(name) {
+                Some(from) if from != to => {
+                    let (name, from, to) = (name.clone(), from.clone(), to.clone());
+                    self.changes.push(Change { name, from, to });
+                }
+                _ => {}
+            }
+        }
+        (repaired, result)
+    }
+
+    /// The specialization with the changes that helped before, if any applies.
+    fn changed(&self, spec: &Specialization) -> Option<Specialization> {
+        if spec.is_certain() {
+            return None;
+        }
+        let mut changed = spec.clone();
+        for Change { name, from, to } in &self.changes {
+            if changed.args.get(name) == Some(from) {
+                changed.args.insert(name.clone(), to.clone());
+                changed.assumed.push(name.clone());
+            }
+        }
+        changed.assumed.dedup();
+        (changed.args != spec.args).then_some(changed)
     }
 }
 

@@ -127,9 +127,17 @@ fn launches(sources: &dyn Sources, kernel: &Kernel) -> Vec<(Origin, ObservedLaun
     let mut files = vec![file];
     files.extend(sources.importers(file));
     for file in files {
-        let mut host = Host::new(sources);
-        run_host_code(sources, &mut host, file, kernel.at);
-        found.extend(take_launches(&mut host, kernel, Origin::Launch));
+        for open_flags in [false, true] {
+            let mut host = Host::new(sources);
+            host.open_flags = open_flags;
+            run_host_code(sources, &mut host, file, kernel.at);
+            let launches = take_launches(&mut host, kernel, Origin::Launch);
+            found.extend(launches);
+            // A launch that the defaults of the functions around it do not reach.
+            if !found.is_empty() {
+                break;
+            }
+        }
     }
     found
 }

@@ -40,6 +40,8 @@ pub(super) struct Host<'a> {
     sources: &'a dyn Sources,
     fuel: u32,
     depth: u32,
+    /// Arguments that are flags by default may as well be the other way round.
+    pub(super) open_flags: bool,
     /// Launches met, in the order in which they would happen.
     pub(super) launches: Vec<ObservedLaunch>,
     /// Allocations made so far.
@@ -119,7 +121,8 @@ enum Flow {
 
 impl<'a> Host<'a> {
     pub(super) fn new(sources: &'a dyn Sources) -> Host<'a> {
-        Host { sources, fuel: FUEL, depth: 0, launches: Vec::new(), allocations: 0 }
+        let (open_flags, allocations) = (false, 0);
+        Host { sources, fuel: FUEL, depth: 0, open_flags, launches: Vec::new(), allocations }
     }
 
     /// A module-level expression's value.
@@ -239,6 +242,7 @@ impl<'a> Host<'a> {
                 annotated => annotated,
             },
             Value::Unknown => annotated(function, param),
+            Value::Bool(_) if self.open_flags => Value::Bool(None),
             default => default,
         }
     }
@@ -674,6 +678,10 @@ impl<'a> Host<'a> {
     fn member(&mut self, base: &Resolution, name: &str) -> Value {
         match (base, name) {
             (Resolution::Class(at), "apply") => Value::Callable(Callable::Apply(*at)),
+            // A class method of one of Triton's own classes.
+            (Resolution::Triton(class), _) => {
+                Value::Named(Resolution::Triton(format!("{class}.{name}").into()))
+            }
             _ => {
                 let member = resolve_member(self.sources, base, name);
                 self.resolved(member)
