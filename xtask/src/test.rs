@@ -195,7 +195,27 @@ fn corpora(sh: &Shell, tile: &Path) -> Result<Counts> {
         counts.failed += usize::from(!clean);
         counts.passed += usize::from(clean);
     }
+    let understood = coverage(sh)?;
+    counts.failed += usize::from(!understood);
+    counts.passed += usize::from(understood);
     Ok(counts)
+}
+
+/// Least share, in percent, of the functions of the corpora that must be fully inferred, and of
+/// the kernels that must lower.
+const LEAST_UNDERSTOOD: f64 = 95.0;
+
+/// Prints how many functions of the corpora are fully inferred, how many kernels lower, and why
+/// the others do not; see `tests/src/bin/coverage.rs`. Whether the shares are large enough.
+fn coverage(sh: &Shell) -> Result<bool> {
+    let folders = CORPORA.iter().map(|corpus| target().join("corpora").join(corpus.wheel));
+    let text =
+        tee(cmd!(sh, "cargo run --quiet --package tile-tests --bin coverage -- {folders...}"))?;
+    let shares: serde_json::Value = serde_json::from_str(text.lines().last().unwrap_or_default())
+        .context("coverage gave no JSON")?;
+    let share = |what: &str| shares[what]["percent"].as_f64().unwrap_or(0.0);
+    let enough = |what: &&str| share(what) >= LEAST_UNDERSTOOD;
+    Ok(["functions_inferred", "kernels_lowered"].iter().all(enough))
 }
 
 /// A test program of the editors, which ends with `N passed, N failed`.

@@ -188,6 +188,7 @@ pub enum Rule {
     PairNormal,
     /// A class that serves `isinstance` and annotations alone.
     Class,
+    IntDType,
     PointerType,
     BlockTypeClass,
     DTypeClass,

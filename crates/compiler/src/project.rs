@@ -21,7 +21,8 @@ pub mod triton;
 
 pub use decorators::{Decorator, decorators, is_jit};
 pub use kernels::{
-    Kernel, called_from_jit, is_entry, jit_functions, kernel, kernels, launch_scope, launching_item,
+    Kernel, called_from_jit, is_entry, jit_functions, kernel, kernels, launch_scope,
+    launched_files, launching_item,
 };
 pub use memory::MemorySources;
 pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
@@ -50,7 +51,8 @@ pub trait Sources {
     /// Called now and then by what takes long. An owner of files that changed unwinds from here.
     fn checkpoint(&self) {}
 
-    /// Files known to import from `file`, whose host code may launch its kernels.
+    /// Other files whose host code launches kernels of `file`: those with `file` among their
+    /// [`launched_files`], as far as the owner of the files knows them.
     fn importers(&self, _file: FileId) -> Vec<FileId> {
         Vec::new()
     }

@@ -185,6 +185,7 @@ impl Opened {
             Some(text) => workspace.open_text(path, text),
             None => workspace.open(path).map_err(read_error)?,
         };
+        workspace.index_launches_of(file);
         Ok(Opened { workspace, file, options, site_packages })
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::source::FileId;
 
 use crate::analysis::{self, Options};
 use crate::cli::{CheckArgs, CheckFormat, Target};
@@ -46,7 +47,9 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let options = Options::new(&arguments.spec.flags(), here, site_packages.as_deref())?;
     let workspace = Workspace::new(site_packages);
     let mut unreadable = Vec::new();
-    let jobs = jobs(arguments, &workspace, &mut unreadable);
+    let mut jobs = jobs(arguments, &workspace, &mut unreadable);
+    jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));
+    index_launches(&workspace, &jobs);
     let results: Vec<_> = jobs.par_iter().map(|job| check(&workspace, job, &options)).collect();
     let mut summary = Summary::default();
     let mut diagnostics = Vec::new();
@@ -108,15 +111,23 @@ fn jobs(arguments: &CheckArgs, workspace: &Workspace, unreadable: &mut Vec<ReadE
     jobs
 }
 
+/// Finds the launches in one file of kernels in another: among the files to check, or, for a
+/// single file, in the project around it.
+fn index_launches(workspace: &Workspace, jobs: &[Job]) {
+    let files: Vec<FileId> =
+        jobs.par_iter().filter_map(|job| workspace.open(&job.path).ok()).collect();
+    match files[..] {
+        [file] => workspace.index_launches_of(file),
+        _ => workspace.index_launches(&files),
+    }
+}
+
 /// Checks one file; `None` when it was found on a walk and holds no kernels.
 fn check(
     workspace: &Workspace,
     job: &Job,
     options: &Options,
 ) -> Result<Option<Checked>, ReadError> {
-    if job.walked && !workspace::may_hold_kernels(&job.path) {
-        return Ok(None);
-    }
     let file = workspace.open(&job.path)?;
     let found = analysis::check(workspace, file, options);
     if job.walked && found.kernels.is_empty() {

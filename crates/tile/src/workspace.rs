@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use ignore::WalkBuilder;
 use memchr::memmem;
+use rayon::prelude::*;
 use tile_compiler::hir::{self, Module, Name};
-use tile_compiler::project::{Sources, paths};
+use tile_compiler::project::{Sources, jit_functions, launched_files, paths};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::syntax::Parse;
 
@@ -63,6 +64,8 @@ pub(crate) struct Workspace {
     imports: Mutex<HashMap<(PathBuf, String), Option<PathBuf>>>,
     roots: Mutex<HashMap<PathBuf, Arc<Vec<String>>>>,
     site_packages: Option<PathBuf>,
+    /// Which files launch a file's kernels.
+    importers: OnceLock<HashMap<FileId, Vec<FileId>>>,
 }
 
 /// Why a file cannot be used.
@@ -118,6 +121,36 @@ impl Workspace {
         FileTable(self.files.read().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
+    /// Looks, once, which of `files` launch kernels of others.
+    pub(crate) fn index_launches(&self, files: &[FileId]) {
+        self.importers.get_or_init(|| {
+            let launched = files.par_iter().map(|file| (*file, launched_files(self, *file)));
+            let launched: Vec<(FileId, Vec<FileId>)> = launched.collect();
+            let mut importers: HashMap<FileId, Vec<FileId>> = HashMap::new();
+            for (from, targets) in launched {
+                targets.into_iter().for_each(|to| importers.entry(to).or_default().push(from));
+            }
+            importers
+        });
+    }
+
+    /// Looks, once, in the project around `file` which files launch its kernels: only those that
+    /// name one of them are read further.
+    pub(crate) fn index_launches_of(&self, file: FileId) {
+        let Some(source) = self.file(file) else { return };
+        let module = source.module();
+        let kernels = jit_functions(self, file).into_iter();
+        let names: Vec<&str> =
+            kernels.filter_map(|at| Some(&*module.items.get(at.index as usize)?.name)).collect();
+        let Some(root) = project_root(&source.path).filter(|_| !names.is_empty()) else { return };
+        let candidates: Vec<FileId> = walk(&root)
+            .into_par_iter()
+            .filter(|path| normal(path) != source.path && names_any(path, &names))
+            .filter_map(|path| self.open(&path).ok())
+            .collect();
+        self.index_launches(&candidates);
+    }
+
     /// Where absolute imports of the files in `folder` start, found once per folder.
     fn roots(&self, file: &File) -> Arc<Vec<String>> {
         let folder = file.path.parent().unwrap_or(&file.path).to_owned();
@@ -164,6 +197,11 @@ impl Sources for Workspace {
             found
         });
         self.open(&found?).ok()
+    }
+
+    fn importers(&self, file: FileId) -> Vec<FileId> {
+        let known = self.importers.get().and_then(|importers| importers.get(&file));
+        known.cloned().unwrap_or_default()
     }
 }
 
@@ -268,6 +306,21 @@ pub(crate) fn may_hold_kernels(path: &Path) -> bool {
     let is_tile = path.extension().is_some_and(|ext| ext == "tile");
     let speaks = || std::fs::read(path).is_ok_and(|text| memmem::find(&text, b"triton").is_some());
     is_tile || speaks()
+}
+
+/// The folder of the project that a file belongs to: its repository, else its outermost package.
+fn project_root(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent()?;
+    let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let packages = folder.ancestors().take_while(|folder| folder.join("__init__.py").exists());
+    repository.or_else(|| packages.last()).map(Path::to_owned)
+}
+
+/// Whether a file launches something and contains one of `names`.
+fn names_any(path: &Path, names: &[&str]) -> bool {
+    let Ok(text) = std::fs::read(path) else { return false };
+    let holds = |part: &str| memmem::find(&text, part.as_bytes()).is_some();
+    holds("](") && names.iter().any(|name| holds(name))
 }
 
 /// Without a leading `./`.

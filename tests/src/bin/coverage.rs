@@ -32,8 +32,12 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let (sources, counted) = read(&arguments);
-    let mut coverage =
-        Coverage { sources: &sources, rules: arguments.rules, why: arguments.why, ..Coverage::new(&sources) };
+    let mut coverage = Coverage {
+        sources: &sources,
+        rules: arguments.rules,
+        why: arguments.why,
+        ..Coverage::new(&sources)
+    };
     for file in &counted {
         coverage.lower_kernels(*file);
     }

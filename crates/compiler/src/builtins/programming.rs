@@ -108,6 +108,12 @@ pub(super) const ROWS: &[Builtin] = &[
     ),
     Builtin::tl("dtype", "name", Rule::DTypeClass, "The class of element types."),
     Builtin::tl(
+        "get_int_dtype",
+        "bitwidth, signed",
+        Rule::IntDType,
+        "The integer type of this width and sign, at compile time: `tl.core.get_int_dtype(32, True)` is `tl.int32`.",
+    ),
+    Builtin::tl(
         "pointer_type",
         "element_ty, address_space=1, const=False",
         Rule::PointerType,

@@ -138,6 +138,7 @@ impl Evaluator<'_> {
             | Rule::UniformFloat
             | Rule::PairNormal => self.random(call),
             Rule::Class | Rule::Opaque => Ok(Value::Unknown),
+            Rule::IntDType => self.int_dtype(call),
             Rule::PointerType => self.pointer_type(call),
             Rule::BlockTypeClass => self.block_type(call),
             Rule::DTypeClass => self.dtype_class(call),

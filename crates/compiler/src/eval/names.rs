@@ -408,6 +408,7 @@ pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
                 return Some(Value::Const(Const::DType(pointer)));
             }
             "TRITON_MAX_TENSOR_NUMEL" => return Some(Value::int(1 << 20)),
+            "CONSTEXPR_0" => return Some(Value::int(0)),
             _ => {}
         }
     }

@@ -12,9 +12,7 @@ use crate::diagnostic::Severity;
 use crate::hir::{Body, Expr, ExprId, Function, Name, Stmt, StmtId};
 use crate::project::{self, ItemRef, Sources};
 use crate::source::{FileRange, TextRange};
-use crate::specialization::{
-    ArgSpec, ConstArg, Specialization, TritonVersion, alternatives,
-};
+use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion, alternatives};
 
 /// Lowerings tried for one specialization.
 const MAX_TRIALS: u32 = 48;
@@ -172,7 +170,8 @@ impl Mentions<'_> {
     fn values(&self, name: &str) -> Vec<ExprId> {
         let body = self.body();
         let binds = |target: ExprId| {
-            let is_it = |id: ExprId| matches!(&body.exprs[id], Expr::Name(known) if &**known == name);
+            let is_it =
+                |id: ExprId| matches!(&body.exprs[id], Expr::Name(known) if &**known == name);
             match &body.exprs[target] {
                 Expr::Tuple(targets) => targets.iter().any(|target| is_it(*target)),
                 _ => is_it(target),

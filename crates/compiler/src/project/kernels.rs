@@ -136,9 +136,28 @@ pub fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
     module.items.iter().rposition(holds).map(|index| index as u32)
 }
 
-/// The jit functions that launches in `file` name.
+/// The files other than `file` whose kernels host code in `file` launches.
+pub fn launched_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+    let mut files: Vec<FileId> = launched_in(sources, file).map(|at| at.file).collect();
+    files.sort();
+    files.dedup();
+    files.retain(|other| *other != file);
+    files
+}
+
+/// The jit functions of `file` that launches in it, or in files that import from it, name.
 fn launched(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
-    let Some(module) = sources.module(file) else { return Vec::new() };
+    let elsewhere = sources.importers(file);
+    let launching = [file].into_iter().chain(elsewhere);
+    launching
+        .flat_map(|from| launched_in(sources, from).collect::<Vec<_>>())
+        .filter(|at| at.file == file)
+        .collect()
+}
+
+/// The jit functions that launches in `file` name.
+fn launched_in(sources: &dyn Sources, file: FileId) -> impl Iterator<Item = ItemRef> {
+    let module = sources.module(file).unwrap_or_default();
     let mut found: Vec<ItemRef> = Vec::new();
     for launch in &module.launches {
         let path = launch_scope(&module, launch);
@@ -149,7 +168,7 @@ fn launched(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
             found.push(at);
         }
     }
-    found
+    found.into_iter()
 }
 
 fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> bool {

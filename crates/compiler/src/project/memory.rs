@@ -1,10 +1,10 @@
 //! Sources held in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::{Sources, paths};
+use super::{Sources, launched_files, paths};
 use crate::hir::{self, Module, Name};
 use crate::source::FileId;
 use crate::syntax::Parse;
@@ -15,6 +15,8 @@ pub struct MemorySources {
     files: Vec<File>,
     by_path: FxHashMap<String, FileId>,
     roots: Vec<String>,
+    /// Which files launch a file's kernels; computed when it is first asked for.
+    importers: OnceLock<FxHashMap<FileId, Vec<FileId>>>,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,7 @@ impl MemorySources {
 
     /// Adds a file, or replaces the one at this path.
     pub fn add(&mut self, path: &str, text: &str) -> FileId {
+        self.importers.take();
         let parse = Parse::new(text);
         let module = Arc::new(hir::lower(&parse));
         let file = File { path: path.to_owned(), parse, module };
@@ -58,6 +61,16 @@ impl MemorySources {
     fn file(&self, file: FileId) -> Option<&File> {
         self.files.get(file.0 as usize)
     }
+
+    fn find_importers(&self) -> FxHashMap<FileId, Vec<FileId>> {
+        let mut importers: FxHashMap<FileId, Vec<FileId>> = FxHashMap::default();
+        for file in self.files() {
+            for launched in launched_files(self, file) {
+                importers.entry(launched).or_default().push(file);
+            }
+        }
+        importers
+    }
 }
 
 impl Sources for MemorySources {
@@ -79,5 +92,10 @@ impl Sources for MemorySources {
         roots.extend(self.roots.iter().cloned());
         let candidates = paths::candidates(from, &roots, level, path);
         candidates.iter().find_map(|candidate| self.by_path.get(candidate).copied())
+    }
+
+    fn importers(&self, file: FileId) -> Vec<FileId> {
+        let importers = self.importers.get_or_init(|| self.find_importers());
+        importers.get(&file).cloned().unwrap_or_default()
     }
 }

@@ -29,11 +29,14 @@ pub(crate) fn alternatives(
     let uses = usage::uses(sources, at).get(index).copied().unwrap_or_default();
     let is_constexpr = function.params[index].annotation.is_some();
     let mut found = match current {
-        ArgSpec::Constexpr(ConstArg::None) if is_constexpr => {
-            [ConstArg::Int(64), ConstArg::Int(4), ConstArg::Bool(true), ConstArg::DType("fp32".into())]
-                .map(ArgSpec::Constexpr)
-                .to_vec()
-        }
+        ArgSpec::Constexpr(ConstArg::None) if is_constexpr => [
+            ConstArg::Int(64),
+            ConstArg::Int(4),
+            ConstArg::Bool(true),
+            ConstArg::DType("fp32".into()),
+        ]
+        .map(ArgSpec::Constexpr)
+        .to_vec(),
         ArgSpec::Constexpr(ConstArg::None) => present(&uses),
         ArgSpec::Constexpr(value) => constants(value),
         ArgSpec::Runtime { signature, .. } => other_types(signature),

@@ -271,8 +271,8 @@ impl<'a> BodyUses<'a> {
                 }
             }
             "multiple_of" | "max_contiguous" | "max_constancy" | "broadcast_to" | "expand_dims"
-            | "cast" | "advance" | "reshape" | "trans" | "sum" | "max" | "min" | "cumsum" | "sort"
-            | "flip" => {
+            | "cast" | "advance" | "reshape" | "trans" | "sum" | "max" | "min" | "cumsum"
+            | "sort" | "flip" => {
                 self.origin(argument(args, 0, "input").or_else(|| argument(args, 0, "base"))?)
             }
             "make_block_ptr" => self.origin(argument(args, 0, "base")?),
@@ -386,7 +386,8 @@ impl<'a> BodyUses<'a> {
     fn starts_as_integer(&self, id: ExprId) -> bool {
         let Expr::Name(name) = &self.body.exprs[id] else { return false };
         let values = self.locals.get(&**name).map_or(&[][..], Vec::as_slice);
-        let is_integer = |id: &ExprId| matches!(self.body.exprs[*id], Expr::Literal(Literal::Int(_)));
+        let is_integer =
+            |id: &ExprId| matches!(self.body.exprs[*id], Expr::Literal(Literal::Int(_)));
         !values.is_empty() && values.iter().all(is_integer)
     }
 
@@ -880,7 +881,9 @@ impl<'a> Paths<'a> {
             Stmt::If { test, body, orelse } => {
                 self.expression(*test, names);
                 let other = self.names(orelse);
-                names.extend(self.names(body).into_iter().filter(|(name, _)| other.contains_key(name)));
+                names.extend(
+                    self.names(body).into_iter().filter(|(name, _)| other.contains_key(name)),
+                );
             }
             Stmt::For { iter: head, body, .. } | Stmt::While { test: head, body, .. } => {
                 self.expression(*head, names);

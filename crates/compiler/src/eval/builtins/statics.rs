@@ -2,7 +2,7 @@
 
 use super::super::call::Call;
 use super::super::display::{const_text, print_text};
-use super::super::dtype::{DType, Elem, Pointer};
+use super::super::dtype::{DType, Elem, Kind, Pointer};
 use super::super::value::{Const, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::Rule;
@@ -92,6 +92,25 @@ impl Evaluator<'_> {
         };
         let args = ["arg1", "arg2", "step"].map(|name| call.given(name).cloned());
         Ok(self.range_value(args, unrolled, options))
+    }
+
+    pub(super) fn int_dtype(&mut self, call: &Call) -> Eval<Value> {
+        let signed = self.flag(call, "signed", true)?;
+        let Value::Const(Const::Int(bits)) = call.value("bitwidth") else {
+            return Ok(Value::Const(Const::DType(Elem::Unknown)));
+        };
+        // One bit is `int1` either way.
+        let kind = if signed { Kind::Signed } else { Kind::Unsigned };
+        let fits = |dtype: &&DType| {
+            i128::from(dtype.bits()) == bits && (dtype.kind() == kind || dtype.kind() == Kind::Bool)
+        };
+        match DType::ALL.iter().find(fits) {
+            Some(dtype) => Ok(Value::Const(Const::DType(Elem::Num(*dtype)))),
+            None => {
+                let message = format!("there is no integer type of {bits} bits");
+                Err(self.error(Code::BadDType, call.place("bitwidth"), message))
+            }
+        }
     }
 
     pub(super) fn pointer_type(&mut self, call: &Call) -> Eval<Value> {
