@@ -93,9 +93,10 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
             if spec.origin == Origin::Guess || seen.iter().any(|known| known.args == spec.args) {
                 continue;
             }
-            let (_, lowered) = lowering.lower(&spec);
-            let analyzed =
-                lowered.function.map(|func| tile_compiler::analysis::check(&func, &spec));
+            let (used, lowered) = lowering.lower(&spec);
+            // Of arguments other than those of the launch nothing is proved.
+            let function = lowered.function.filter(|_| used.args == spec.args);
+            let analyzed = function.map(|func| analysis::check_in(workspace, &func, &spec));
             let found = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
             diagnostics.extend(found.filter(|found| spec.proves(found.code)));
             seen.push(spec);
