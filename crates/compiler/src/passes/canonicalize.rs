@@ -171,12 +171,8 @@ fn fold_int(opcode: Opcode, scalar: Scalar, lhs: u64, rhs: u64) -> Option<i128> 
     })
 }
 
-/// The bits of an integer type as a signed number; `i1` counts as unsigned.
+/// The bits of an integer type as a signed number; the set bit of `i1` is -1.
 fn signed(scalar: Scalar, bits: u64) -> i128 {
-    let width = scalar.bits();
-    if width == 1 {
-        return i128::from(bits & 1);
-    }
-    let unused = 64 - width;
+    let unused = 64 - scalar.bits();
     i128::from(((bits << unused) as i64) >> unused)
 }
