@@ -11,8 +11,9 @@
 //! Every active lane's address is checked against the real buffers. An access outside them is a
 //! [`Finding`] with the program, lane, address and source line; the load gives zero and the store
 //! is dropped. With [`Options::sanitize`] the executor also finds stores of several programs to
-//! one element (programs that use atomics are taken to order their stores), reads of memory that
-//! nothing wrote, and the place where numbers first became a NaN that was stored.
+//! one element (programs that use atomics are taken to order their stores), loads by one program of
+//! what another stores (in kernels without atomics), reads of memory that nothing wrote, and the
+//! place where numbers first became a NaN that was stored.
 //!
 //! A grid's programs start in order, but only as many at a time as there are cores: a kernel
 //! whose programs all wait for each other runs into its deadline.
@@ -153,7 +154,7 @@ impl Kernel {
             buffers.start_recording();
         }
         let started = Instant::now();
-        let machine = Machine::new(buffers, options, grid);
+        let machine = Machine::new(buffers, options, grid, self.compiled.atomics);
         let frames = self.run_grid(&machine, &args);
         let elapsed = started.elapsed();
         self.check(&machine)?;

@@ -629,6 +629,67 @@ fn matrices_multiply() {
     assert_eq!(apply::<i8, i32>(("i8", "i32"), &[&ba, &bb], &dot("i8", "i32")), expected);
 }
 
+/// An element of the product of two 16 by 16 matrices: every row of the left one starts with the
+/// first two numbers, every column of the right one with the other two; zeros follow.
+fn product(precision: &str, [first, second]: [f32; 2], [row, next]: [f32; 2]) -> f32 {
+    let mut a = vec![0.0f32; 256];
+    let mut b = vec![0.0f32; 256];
+    for at in 0..16 {
+        a[at * 16] = first;
+        a[at * 16 + 1] = second;
+        b[at] = row;
+        b[16 + at] = next;
+    }
+    let c = vec![0.0f32; 256];
+    let body = format!(
+        "%x = reshape %a {{reorder=false}} : tile<16x16xf32>
+         %y = reshape %b {{reorder=false}} : tile<16x16xf32>
+         %z = reshape %c {{reorder=false}} : tile<16x16xf32>
+         %d = dot %x, %y, %z {{precision={precision}, max_imprecise=0}} : tile<16x16xf32>
+         %r = reshape %d {{reorder=false}} : tile<Nxf32>"
+    );
+    let results: Vec<f32> = apply(("f32", "f32"), &[&a, &b, &c], &body);
+    assert!(results.iter().all(|result| result.to_bits() == results[0].to_bits()));
+    results[0]
+}
+
+#[test]
+fn single_precision_products_lose_what_their_precision_drops() {
+    let ulp = |bits: i32| 2f32.powi(-bits);
+    // TF32 keeps 10 bits of fraction and drops the rest without rounding.
+    let long = 1.0 + ulp(10) + ulp(11) + ulp(23);
+    assert_eq!(product("ieee", [long, 0.0], [1.0, 0.0]), long);
+    assert_eq!(product("tf32", [long, 0.0], [1.0, 0.0]), 1.0 + ulp(10));
+    assert_eq!(product("tf32", [-long, 0.0], [1.0, 0.0]), -1.0 - ulp(10));
+    // The rest of it loses its own low digits.
+    assert_eq!(product("tf32x3", [long, 0.0], [1.0, 0.0]), long - ulp(23));
+    // Two parts of bf16 hold 16 digits, three all 24.
+    let long = 1.0 + ulp(9) + ulp(23);
+    assert_eq!(product("bf16x3", [long, 0.0], [1.0, 0.0]), long - ulp(23));
+    assert_eq!(product("bf16x6", [long, 0.0], [1.0, 0.0]), long);
+    // The second product fuses with the sum: its low digits are not rounded away before.
+    let (a, b) = (1.0 + ulp(12), 1.0 - ulp(12));
+    assert_eq!(product("ieee", [-1.0, a], [1.0, b]), -ulp(24));
+    // Infinities stay infinite in products of parts, and NaN stays NaN.
+    for precision in ["tf32", "tf32x3", "bf16x3", "bf16x6", "ieee"] {
+        assert_eq!(product(precision, [f32::INFINITY, 0.0], [2.0, 0.0]), f32::INFINITY);
+        let nan = f32::from_bits(0x7f80_0001);
+        assert!(product(precision, [nan, 0.0], [2.0, 0.0]).is_nan(), "{precision}");
+    }
+}
+
+#[test]
+fn integer_products_wrap() {
+    let ones = vec![-128i8; 256];
+    let body = "%x = reshape %a {reorder=false} : tile<16x16xi8>
+         %y = reshape %b {reorder=false} : tile<16x16xi8>
+         %most = constant {bits=0x7fffffff} : tile<16x16xi32>
+         %d = dot %x, %y, %most {precision=tf32, max_imprecise=0} : tile<16x16xi32>
+         %r = reshape %d {reorder=false} : tile<Nxi32>";
+    let results: Vec<i32> = apply(("i8", "i32"), &[&ones, &ones], body);
+    assert!(results.iter().all(|&result| result == i32::MAX.wrapping_add(16 * 128 * 128)));
+}
+
 #[test]
 fn large_matrices_multiply_as_small_ones() {
     // 32 x 16 by 16 x 32 takes the blocked way.
@@ -801,6 +862,75 @@ fn two_programs_that_store_to_one_element_race() {
     let [found] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
     assert_eq!((found.kind, found.place.line, found.count), (FindingKind::Race, 5, 4));
     assert!(found.message.contains("both store to element"), "{}", found.message);
+}
+
+/// What sanitizing finds when each of `grid` programs loads element `from` and stores element `to`
+/// of a buffer of 8; both are `PID` and an offset of the program's number.
+fn shift(from: &str, to: &str, grid: u32) -> RunReport {
+    let kernel = kernel(
+        "p: ptr<i32>",
+        &format!(
+            "%pid = program_id {{axis=0}} : i32
+             %zero = constant {{bits=0x0}} : i32
+             %one = constant {{bits=0x1}} : i32
+             %from = add %pid, %{from} : i32
+             %to = add %pid, %{to} : i32
+             %q = ptr_add %p, %from : ptr<i32>
+             %v = load %q LOAD : i32
+             %r = ptr_add %p, %to : ptr<i32>
+             store %r, %v STORE"
+        ),
+    );
+    let mut buffers = Buffers::new();
+    let p = buffers.add("p", Scalar::I32, &[0; 32]);
+    let args = [Arg::Pointer(buffers.address(p))];
+    let options = Options { sanitize: true, ..Options::default() };
+    launch(&kernel, &mut buffers, &args, grid, &options)
+}
+
+#[test]
+fn a_program_that_loads_what_another_stores_races() {
+    let report = shift("one", "zero", 7);
+    let [found, ..] = report.findings.as_slice() else { panic!("nothing is found") };
+    assert!(report.findings.iter().all(|found| found.kind == FindingKind::Race));
+    // The program that comes second finds it, at its load or at its store.
+    assert!([7, 9].contains(&found.place.line), "{found:?}");
+    assert_eq!(report.findings.iter().map(|found| found.count).sum::<u64>(), 6);
+    assert!(found.message.contains("stores to element"), "{}", found.message);
+    assert_eq!(shift("zero", "zero", 7).findings, [], "each program keeps to its own element");
+    assert_eq!(shift("one", "zero", 1).findings, [], "one program has its own order");
+}
+
+#[test]
+fn memory_that_nothing_wrote_is_not_to_be_read() {
+    let kernel = kernel(
+        "p: ptr<i32>, out: ptr<i32>, n: i32",
+        "%i = arange {start=0, end=4} : tile<4xi32>
+         %end = splat %n : tile<4xi32>
+         %m = cmp %i, %end {predicate=slt} : tile<4xi1>
+         %s = splat %p : tile<4xptr<i32>>
+         %q = ptr_add %s, %i : tile<4xptr<i32>>
+         store %q, %i, mask=%m STORE
+         %v = load %q LOAD : tile<4xi32>
+         %t = splat %out : tile<4xptr<i32>>
+         %r = ptr_add %t, %i : tile<4xptr<i32>>
+         store %r, %v STORE",
+    );
+    let run = |n: i128| {
+        let mut buffers = Buffers::new();
+        let [p, out] =
+            ["p", "out"].map(|name| buffers.add_uninitialized(name, Scalar::I32, &[0xcc; 16]));
+        let [p, out] = [p, out].map(|id| Arg::Pointer(buffers.address(id)));
+        let options = Options { sanitize: true, ..Options::default() };
+        launch(&kernel, &mut buffers, &[p, out, Arg::Int(n)], 1, &options).findings
+    };
+    assert_eq!(run(4), [], "what the program wrote itself may be read");
+    let findings = run(3);
+    let [found] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((found.kind, found.place.line), (FindingKind::Uninitialized, 7));
+    assert_eq!((found.index.as_slice(), found.count), (&[3][..], 1));
+    let access = found.access.as_ref().expect("the address is known");
+    assert_eq!((access.buffer.as_deref(), access.element), (Some("p"), 3));
 }
 
 #[test]

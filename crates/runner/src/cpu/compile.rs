@@ -48,6 +48,8 @@ pub(super) struct Compiled {
     /// Sizes of the registers in bytes.
     pub sizes: Vec<usize>,
     pub places: FunctionPlaces,
+    /// True when the kernel has atomics.
+    pub atomics: bool,
 }
 
 pub(super) fn compile(func: &Function) -> Result<Compiled, CompileError> {
@@ -70,7 +72,10 @@ pub(super) fn compile(func: &Function) -> Result<Compiled, CompileError> {
     compiler.hoist(func.body, &mut prologue)?;
     let body = compiler.block(func.body)?;
     let places = FunctionPlaces::new(func);
-    Ok(Compiled { prologue, body, params, sizes: compiler.sizes, places })
+    let is_atomic =
+        |inst: Inst| matches!(func.insts[inst].opcode, Opcode::AtomicRmw | Opcode::AtomicCas);
+    let atomics = func.walk().into_iter().any(is_atomic);
+    Ok(Compiled { prologue, body, params, sizes: compiler.sizes, places, atomics })
 }
 
 struct Compiler<'f> {

@@ -55,18 +55,31 @@ pub(super) struct Machine<'b> {
     /// For each buffer and element, the last program that wrote it, plus one. Empty unless
     /// sanitizing.
     writers: Vec<Vec<AtomicU32>>,
+    /// For each buffer and element, the first program that read it, plus one, and [`SEVERAL`] if
+    /// others did too. Empty unless sanitizing a kernel without atomics.
+    readers: Vec<Vec<AtomicU32>>,
     /// For each buffer, the first and last byte accessed. Empty unless probing.
     pub extents: Vec<(AtomicI64, AtomicI64)>,
 }
+
+/// Set in a program's number when other programs read the element as well.
+const SEVERAL: u32 = 1 << 31;
 
 /// Loop iterations between two looks at the clock.
 const TICKS: u32 = 64;
 
 impl<'b> Machine<'b> {
-    pub fn new(buffers: &'b Buffers, options: &'b Options, grid: [u32; 3]) -> Machine<'b> {
-        let writers = |(_, buffer): (BufferId, &super::Buffer)| {
+    /// `atomics` tells that the kernel has atomics, which may order its programs.
+    pub fn new(
+        buffers: &'b Buffers,
+        options: &'b Options,
+        grid: [u32; 3],
+        atomics: bool,
+    ) -> Machine<'b> {
+        let nobody = |(_, buffer): (BufferId, &super::Buffer)| {
             (0..buffer.elements()).map(|_| AtomicU32::new(0)).collect()
         };
+        let programs = |wanted| if wanted { buffers.iter().map(nobody).collect() } else { vec![] };
         let extent = |_| (AtomicI64::new(i64::MAX), AtomicI64::new(i64::MIN));
         Machine {
             buffers,
@@ -77,7 +90,8 @@ impl<'b> Machine<'b> {
             timed_out: AtomicBool::new(false),
             zero_step: AtomicBool::new(false),
             until: options.deadline.map(|deadline| Instant::now() + deadline),
-            writers: if options.sanitize { buffers.iter().map(writers).collect() } else { vec![] },
+            writers: programs(options.sanitize),
+            readers: programs(options.sanitize && !atomics),
             extents: if options.probe { buffers.iter().map(extent).collect() } else { vec![] },
         }
     }
@@ -200,6 +214,42 @@ impl<'b> Machine<'b> {
             );
             self.report(frame, site, FindingKind::Uninitialized, lane, Some(access), message);
         }
+        let Some(readers) = self.readers.get(id.index()) else { return };
+        let program = frame.linear as u32 + 1;
+        for at in range {
+            // Whatever the order, one of a reader and a writer sees the other.
+            let first =
+                readers[at].compare_exchange(0, program, Ordering::SeqCst, Ordering::SeqCst);
+            if first.is_err_and(|first| first & !SEVERAL != program) {
+                readers[at].fetch_or(SEVERAL, Ordering::SeqCst);
+            }
+            let writer = self.writers[id.index()][at].load(Ordering::SeqCst);
+            if writer != 0 && writer != program {
+                let reader = show_program(frame.linear, self.grid);
+                let writer = show_program(u64::from(writer - 1), self.grid);
+                self.report_reader(frame, site, lane, (id, address), [&reader, &writer]);
+                return;
+            }
+        }
+    }
+
+    /// Reports that one program reads what another writes.
+    fn report_reader(
+        &self,
+        frame: &Frame,
+        site: &Site,
+        lane: usize,
+        (id, address): (BufferId, u64),
+        [reader, writer]: [&str; 2],
+    ) {
+        let access = self.access(id, address);
+        let message = format!(
+            "program {writer} stores to element {} of `{}`, which program {reader} loads, in any \
+             order",
+            access.element,
+            self.buffers.get(id).name,
+        );
+        self.report(frame, site, FindingKind::Race, lane, Some(access), message);
     }
 
     /// Notes the write of one element, and finds what sanitizing finds. `atomic` writes of
@@ -212,9 +262,9 @@ impl<'b> Machine<'b> {
             return;
         }
         let program = frame.linear as u32 + 1;
-        let writers = &self.writers[id.index()][range];
+        let writers = &self.writers[id.index()][range.clone()];
         let other = writers.iter().find_map(|writer| {
-            let last = writer.swap(program, Ordering::Relaxed);
+            let last = writer.swap(program, Ordering::SeqCst);
             (last != 0 && last != program).then(|| last - 1)
         });
         if let Some(other) = other {
@@ -227,6 +277,20 @@ impl<'b> Machine<'b> {
                 self.buffers.get(id).name,
             );
             self.report(frame, site, FindingKind::Race, lane, Some(access), message);
+            return;
+        }
+        let readers = self.readers.get(id.index()).map_or(&[][..], |readers| &readers[range]);
+        let reader = readers
+            .iter()
+            .map(|reader| reader.load(Ordering::SeqCst))
+            .find(|&reader| reader != 0 && reader != program);
+        if let Some(reader) = reader {
+            let writer = show_program(frame.linear, self.grid);
+            let reader = match reader & !SEVERAL {
+                first if first == program => "of another number".to_owned(),
+                first => show_program(u64::from(first - 1), self.grid),
+            };
+            self.report_reader(frame, site, lane, (id, address), [&reader, &writer]);
         }
     }
 
