@@ -18,6 +18,7 @@ mod host;
 mod known;
 #[cfg(test)]
 mod tests;
+mod tuned;
 mod tuning;
 mod usage;
 
@@ -25,6 +26,7 @@ pub(crate) use alternatives::alternatives;
 pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use flags::{Flags, parse_type, parse_value};
 pub use known::{KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
+pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Config, Tuning, tuning};
 pub(crate) use usage::constant_parameters;
 

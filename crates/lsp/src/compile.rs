@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use tile_compiler::artifact::Artifact;
+use tile_compiler::artifact::{Artifact, Resources};
 use tile_compiler::hir::Name;
 use tile_compiler::source::FileId;
 use tile_worker::protocol::{CompileOptions, CompileRequest};
@@ -79,7 +79,23 @@ pub(crate) struct Status {
     pub(crate) stage: Stage,
     /// The newest result of any wish.
     pub(crate) last_good: Option<Arc<Compiled>>,
+    /// What the same specialization was before the edit that led to the newest result.
+    pub(crate) before: Option<Arc<Compiled>>,
 }
+
+/// What a specialization took of a multiprocessor when it was compiled last.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    /// The IR that was compiled.
+    pub(crate) ir: Arc<str>,
+    /// For what architecture.
+    pub(crate) arch: String,
+    /// What was measured.
+    pub(crate) resources: Resources,
+}
+
+/// What is known of the specializations of one kernel, by their labels.
+pub(crate) type MeasuredByLabel = FxHashMap<String, Measured>;
 
 /// What happened to a kernel, for whoever tells the user.
 #[derive(Debug)]
@@ -106,6 +122,7 @@ pub(crate) struct Compiler {
 struct Table {
     kernels: FxHashMap<KernelKey, Entry>,
     queue: VecDeque<KernelKey>,
+    measured: FxHashMap<KernelKey, MeasuredByLabel>,
     running: usize,
     deaths: u64,
 }
@@ -153,13 +170,14 @@ impl Compiler {
         };
         let compiles = wish.ir.is_ok();
         let last_good = known.and_then(|entry| entry.status.last_good.clone());
+        let before = known.and_then(|entry| entry.status.before.clone());
         let running = table.kernels.remove(key).and_then(|entry| entry.running);
         if let Some((since, cancel)) = &running
             && since.elapsed() > PATIENCE
         {
             cancel.cancel();
         }
-        let status = Status { wish, stage, last_good };
+        let status = Status { wish, stage, last_good, before };
         table.kernels.insert(key.clone(), Entry { status, running });
         table.queue.retain(|queued| queued != key);
         if compiles {
@@ -176,12 +194,30 @@ impl Compiler {
         let mut table = self.table();
         let gone = |key: &KernelKey| key.file == file && !keep(&key.kernel);
         table.kernels.retain(|key, _| !gone(key));
+        table.measured.retain(|key, _| !gone(key));
         table.queue.retain(|key| !gone(key));
     }
 
     /// What is known of a kernel.
     pub(crate) fn status(&self, key: &KernelKey) -> Option<Status> {
         self.table().kernels.get(key).map(|entry| entry.status.clone())
+    }
+
+    /// What the specializations of a kernel took when they were compiled last.
+    pub(crate) fn measured(&self, key: &KernelKey) -> MeasuredByLabel {
+        self.table().measured.get(key).cloned().unwrap_or_default()
+    }
+
+    /// Notes what a specialization of a kernel takes.
+    pub(crate) fn note(&self, key: &KernelKey, wish: &Wish, artifact: &Artifact) {
+        let (Ok(ir), Some(resources)) = (&wish.ir, &artifact.resources) else { return };
+        let measured = Measured {
+            ir: ir.clone(),
+            arch: wish.options.arch.clone(),
+            resources: resources.clone(),
+        };
+        let mut table = self.table();
+        table.measured.entry(key.clone()).or_default().insert(wish.label.clone(), measured);
     }
 
     /// What is known of a kernel once no compile of it is under way.
@@ -217,6 +253,9 @@ impl Compiler {
 
     fn run(self: Arc<Self>, key: &KernelKey, wish: Wish, cancel: &Cancel) {
         let outcome = self.compile(&wish, cancel);
+        if let Ok(artifact) = &outcome {
+            self.note(key, &wish, artifact);
+        }
         self.report_deaths();
         if let Err(error @ WorkerError::Start(_)) = &outcome {
             self.tell(Event::NoWorker(error.to_string()));
@@ -282,6 +321,15 @@ fn failure(message: &str) -> WorkerError {
     WorkerError::Failed(Failure::new(FailureKind::Compile, message))
 }
 
+impl Compiled {
+    /// True when this is what the same specialization was before an edit.
+    fn is_before(&self, newer: &Compiled) -> bool {
+        self.wish.label == newer.wish.label
+            && self.wish.options == newer.wish.options
+            && self.wish.ir != newer.wish.ir
+    }
+}
+
 impl Entry {
     /// Takes over the outcome of a wish, unless a newer one counts.
     fn finish(&mut self, wish: Wish, outcome: Result<Artifact, WorkerError>) {
@@ -290,6 +338,10 @@ impl Entry {
             Ok(artifact) => {
                 let compiled = Arc::new(Compiled { wish, artifact });
                 if current {
+                    let known = self.status.last_good.take();
+                    if let Some(older) = known.filter(|older| older.is_before(&compiled)) {
+                        self.status.before = Some(older);
+                    }
                     self.status.stage = Stage::Ready(compiled.clone());
                 }
                 if current || self.status.last_good.is_none() {

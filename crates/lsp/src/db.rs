@@ -16,7 +16,7 @@ use tile_compiler::eval::{self, BodyTypes, LowerResult, Rules};
 use tile_compiler::hir::{self, Function, Module, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope, paths};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
-use tile_compiler::specialization::{Flags, Origin, Specialization, discover};
+use tile_compiler::specialization::{Config, Flags, Origin, Specialization, discover, tuning};
 use tile_compiler::syntax::Parse;
 
 use crate::files::FileSystem;
@@ -169,8 +169,9 @@ impl Database {
         let files = Files { system, table: Mutex::default() };
         let db = Database { storage: salsa::Storage::default(), files: Arc::new(files) };
         let triton = Rules::default();
-        let workspace =
-            Workspace::builder(Vec::new(), None, triton, Lints::default(), FxHashMap::default());
+        let (lints, choices, importers) =
+            (Lints::default(), FxHashMap::default(), FxHashMap::default());
+        let workspace = Workspace::builder(Vec::new(), None, triton, lints, choices, importers);
         // It is a singleton: whoever needs it asks the database.
         let _ = workspace.durability(Durability::HIGH).new(&db);
         db
@@ -236,6 +237,16 @@ impl Database {
         workspace.set_choices(self).with_durability(Durability::HIGH).to(choices);
     }
 
+    /// Says which files may launch kernels of others; true when that is news.
+    pub(crate) fn set_importers(&mut self, importers: FxHashMap<FileId, Vec<FileId>>) -> bool {
+        let workspace = Workspace::get(self);
+        let news = *workspace.importers(self) != importers;
+        if news {
+            workspace.set_importers(self).with_durability(Durability::HIGH).to(importers);
+        }
+        news
+    }
+
     /// Takes over what settings say about analysis.
     pub(crate) fn configure(
         &mut self,
@@ -270,6 +281,9 @@ pub(crate) struct Workspace {
     /// The specialization that the user chose for a kernel, by its label.
     #[returns(ref)]
     pub(crate) choices: FxHashMap<(FileId, Name), String>,
+    /// Files that may launch kernels of a file; see [`Sources::importers`](project::Sources).
+    #[returns(ref)]
+    pub(crate) importers: FxHashMap<FileId, Vec<FileId>>,
 }
 
 /// The HIR of a file; empty when there is no such file.
@@ -339,6 +353,12 @@ fn import(db: &dyn Db, from: SourceFile, level: u32, dotted: String) -> Option<S
     files.find(|file| file.text(db).is_some())
 }
 
+/// The files whose kernels host code of `file` launches.
+#[salsa::tracked(returns(ref))]
+fn launched_files(db: &dyn Db, file: SourceFile) -> Vec<FileId> {
+    project::launched_files(&Analysis(db), file.id(db))
+}
+
 /// The database as the compiler's front end asks it.
 #[derive(Clone, Copy)]
 pub(crate) struct Analysis<'db>(pub(crate) &'db dyn Db);
@@ -368,6 +388,16 @@ impl project::Sources for Analysis<'_> {
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
         let from = self.0.file_of(from)?;
         Some(import(self.0, from, level, path.join("."))?.id(self.0))
+    }
+
+    fn importers(&self, file: FileId) -> Vec<FileId> {
+        let known = Workspace::get(self.0).importers(self.0).get(&file);
+        let candidates = known.into_iter().flatten().copied();
+        let launches = |from: &FileId| {
+            let from = self.0.file_of(*from);
+            from.is_some_and(|from| launched_files(self.0, from).contains(&file))
+        };
+        candidates.filter(launches).collect()
     }
 }
 
@@ -408,6 +438,13 @@ pub(crate) fn types(db: &dyn Db, file: SourceFile, index: u32) -> Option<&BodyTy
 fn specializations(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[Labelled]> {
     let at = ItemRef { file: file.id(db), index };
     labels::label_all(discover(&Observed::host(db), at, &Flags::default())).into()
+}
+
+/// The autotune configurations of the kernel at `at`, as values of parameters and options.
+pub(crate) fn configurations(db: &dyn Db, at: ItemRef) -> Vec<Vec<(String, String)>> {
+    let sources = Analysis(db);
+    let Some(kernel) = project::kernel(&sources, at) else { return Vec::new() };
+    tuning(&sources, &kernel).configs.iter().map(Config::values).collect()
 }
 
 /// A kernel under one specialization.
@@ -481,17 +518,13 @@ fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     found
 }
 
-/// At most this many specializations of a kernel are checked; the rest are mostly configurations
-/// to be tuned, which differ in sizes.
-const MAX_CHECKED: usize = 8;
-
 /// What is found in a file under the specializations that are known. A guess yields nothing.
 /// This takes a while, so it is not waited for; see [`diagnostics`].
 #[salsa::tracked(returns(ref))]
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for kernel in kernels(db, file) {
-        for (index, labelled) in kernel.specializations.iter().enumerate().take(MAX_CHECKED) {
+        for (index, labelled) in kernel.specializations.iter().enumerate() {
             if labelled.spec.origin == Origin::Guess {
                 continue;
             }

@@ -5,10 +5,8 @@
 //! follows, else the launch's argument.
 
 use serde_json::{Value, json};
-use tile_compiler::hir::{ArgKind, Expr, Launch, Module, Scenario, Stmt};
 use tile_compiler::project::{self, Sources};
-use tile_compiler::source::TextRange;
-use tile_compiler::specialization::{Config, tuning};
+use tile_compiler::specialization::{Config, scenario_edits, scenario_variables, tuning};
 use tile_worker::protocol::RunRequest;
 
 use crate::analysis::Opened;
@@ -34,7 +32,10 @@ pub(crate) fn run(arguments: &TuneArgs) -> Result<Exit, CommandError> {
     } else {
         product(&arguments.sets)?
     };
-    let variables = scenario_variables(&opened, kernel, arguments.target.scenario);
+    let number = arguments.target.scenario.unwrap_or(0);
+    let module = opened.workspace.module(opened.file);
+    let variables =
+        module.map(|module| scenario_variables(&module, kernel, number)).unwrap_or_default();
     let base = RunRequest {
         device: arguments.device,
         bench: true,
@@ -99,14 +100,7 @@ fn configurations(opened: &Opened, kernel: &str) -> Result<Vec<Combination>, Com
              --set BLOCK_SIZE=512,1024 --set num_warps=4,8"
         )));
     }
-    Ok(configs.iter().map(combination).collect())
-}
-
-fn combination(config: &Config) -> Combination {
-    let options = [("num_warps", config.num_warps), ("num_stages", config.num_stages)];
-    let options = options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
-    let values = config.kwargs.iter().map(|(name, value)| (&**name, value.to_string()));
-    values.chain(options).map(|(name, value)| (name.to_owned(), value)).collect()
+    Ok(configs.iter().map(Config::values).collect())
 }
 
 /// The result of one combination; `None` when an assert fails.
@@ -165,40 +159,6 @@ fn label(combination: &Combination) -> String {
     pairs.collect::<Vec<_>>().join(" ")
 }
 
-/// The scenario of a kernel, with its launch. `number` counts the kernel's scenarios from 0.
-fn scenario<'m>(
-    module: &'m Module,
-    kernel: &str,
-    number: Option<usize>,
-) -> Option<(&'m Scenario, &'m Launch)> {
-    let mut found = module.scenarios.iter().filter_map(|scenario| {
-        let launch = module.launches.iter().find(|launch| {
-            let names_kernel = matches!(
-                &launch.body.exprs[launch.kernel], Expr::Name(name) if &**name == kernel
-            );
-            names_kernel && scenario.range.contains_range(launch.range)
-        })?;
-        Some((scenario, launch))
-    });
-    found.nth(number.unwrap_or(0))
-}
-
-/// Names that the scenario assigns.
-fn scenario_variables(opened: &Opened, kernel: &str, number: Option<usize>) -> Vec<String> {
-    let Some(module) = opened.workspace.module(opened.file) else { return Vec::new() };
-    let found = scenario(&module, kernel, number);
-    let Some((scenario, _)) = found else { return Vec::new() };
-    let targets = scenario.body.stmts.values().filter_map(|stmt| match stmt {
-        Stmt::Assign { targets, .. } => Some(targets),
-        _ => None,
-    });
-    let names = targets.flatten().filter_map(|&target| match &scenario.body.exprs[target] {
-        Expr::Name(name) => Some(name.to_string()),
-        _ => None,
-    });
-    names.collect()
-}
-
 /// Writes the values into the scenario: where a variable is assigned, where the launch passes a
 /// literal, or as a further argument of the launch.
 fn apply(
@@ -212,20 +172,10 @@ fn apply(
     else {
         return Ok(());
     };
-    let found = scenario(&module, kernel, number);
-    let Some((scenario, launch)) = found else {
+    let edits = scenario_edits(&module, kernel, number.unwrap_or(0), best);
+    let Some(mut edits) = edits else {
         return Err(CommandError::usage(format!("{kernel} has no scenario to write to")));
     };
-    let mut edits: Vec<(TextRange, String)> = Vec::new();
-    for (name, value) in best {
-        edits.push(match assigned(scenario, name).or_else(|| passed(launch, name)) {
-            Some(range) => (range, value.clone()),
-            None => {
-                let end = launch.range.end.saturating_sub(1) as usize;
-                (TextRange::empty(end), format!(", {name}={value}"))
-            }
-        });
-    }
     edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
     let mut text = file.text.to_string();
     for (range, value) in edits {
@@ -235,23 +185,4 @@ fn apply(
         .map_err(|error| CommandError::usage(format!("cannot write {}: {error}", file.name)))?;
     output::note(&format!("wrote {} into {}", label(best), file.name));
     Ok(())
-}
-
-/// Where the scenario assigns a literal to `name`.
-fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
-    scenario.body.stmts.values().find_map(|stmt| {
-        let Stmt::Assign { targets, value } = stmt else { return None };
-        let [target] = targets[..] else { return None };
-        let is_name = matches!(&scenario.body.exprs[target], Expr::Name(n) if &**n == name);
-        let is_literal = matches!(scenario.body.exprs[*value], Expr::Literal(_));
-        (is_name && is_literal).then(|| scenario.map.exprs[*value])
-    })
-}
-
-/// Where the launch passes a literal for `name`.
-fn passed(launch: &Launch, name: &str) -> Option<TextRange> {
-    let mut args = launch.args.iter();
-    let arg = args.find(|arg| matches!(&arg.kind, ArgKind::Keyword(n) if &**n == name))?;
-    let is_literal = matches!(launch.body.exprs[arg.value], Expr::Literal(_));
-    is_literal.then(|| launch.map.exprs[arg.value])
 }

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { type ExecuteCommandParams, ExecuteCommandRequest, LSPErrorCodes, ResponseError } from "vscode-languageclient/node";
 import { type IrViews, viewedKernel } from "./ir_view";
 import type { Kernels } from "./kernels";
-import { type BenchResult, type KernelTarget, type RunResult, ServerCommand } from "./protocol";
+import { type BenchResult, type KernelTarget, type Measured, type RunResult, ServerCommand } from "./protocol";
 import type { Results } from "./results";
 import type { Session } from "./session";
 
@@ -22,6 +22,8 @@ export function registerCommands(features: Features): vscode.Disposable {
   const { session, views, results } = features;
   session.intercept(ServerCommand.run, ([target]) => run(features, target as KernelTarget));
   session.intercept(ServerCommand.bench, ([target]) => bench(features, target as KernelTarget));
+  session.intercept(ServerCommand.tune, ([target]) => tune(features, target as KernelTarget));
+  session.intercept(ServerCommand.measure, ([target]) => measure(features, target as KernelTarget));
   session.intercept(ServerCommand.viewIr, ([target]) => {
     const { uri, kernel, stage } = target as KernelTarget;
     return views.open(vscode.Uri.parse(uri), kernel, stage ?? "ptx");
@@ -35,6 +37,8 @@ export function registerCommands(features: Features): vscode.Disposable {
     "tile.toggleRawIr": () => views.toggleRaw(),
     "tile.runKernelHere": () => onKernel(features, (target) => run(features, target)),
     "tile.benchKernelHere": () => onKernel(features, (target) => bench(features, target)),
+    "tile.tuneKernelHere": () => onKernel(features, (target) => tune(features, target)),
+    "tile.measureKernelHere": () => onKernel(features, (target) => measure(features, target)),
     "tile.chooseSpecialization": () => onKernel(features, (target) => selectSpecialization(features, target)),
     "tile.restartServer": () => session.restart(),
     "tile.restartCompiler": () => restartCompiler(features),
@@ -72,6 +76,24 @@ async function bench(features: Features, target: KernelTarget): Promise<void> {
   if (benches !== undefined) {
     const { uri, defLine } = await place(features, target);
     features.results.showBenches(uri, defLine, benches);
+    features.results.reveal();
+  }
+}
+
+/** Times the kernel's autotune configurations; a code action then applies the fastest. */
+async function tune(features: Features, target: KernelTarget): Promise<void> {
+  const benches = await execute<BenchResult[]>(features, ServerCommand.tune, "Tuning", target);
+  if (benches !== undefined) {
+    const { uri, defLine } = await place(features, target);
+    features.results.showBenches(uri, defLine, benches);
+    features.results.reveal();
+  }
+}
+
+async function measure(features: Features, target: KernelTarget): Promise<void> {
+  const rows = await execute<Measured[]>(features, ServerCommand.measure, "Measuring", target);
+  if (rows !== undefined) {
+    features.results.showMeasured(target.kernel, rows);
     features.results.reveal();
   }
 }

@@ -94,6 +94,8 @@ export const ServerCommand = {
   bench: "tile.benchKernel",
   viewIr: "tile.viewIr",
   selectSpecialization: "tile.selectSpecialization",
+  measure: "tile.measureConfigurations",
+  tune: "tile.tuneKernel",
   restartWorker: "tile.restartWorker",
 } as const;
 
@@ -164,4 +166,12 @@ export function resourcesLine(resources: Resources): string {
     resources.arch,
     resources.source,
   ].join(" · ");
+}
+
+/** What one specialization takes, or why it does not compile. */
+export interface Measured {
+  specialization: string;
+  active: boolean;
+  resources?: Resources | null;
+  error?: string;
 }

@@ -1,7 +1,7 @@
 // Outcomes of runs and benchmarks: a table in the output panel and a note at the end of the kernel's def line.
 
 import * as vscode from "vscode";
-import type { AssertResult, BenchResult, Finding, OutputSummary, RunResult } from "./protocol";
+import type { AssertResult, BenchResult, Finding, Measured, OutputSummary, Resources, RunResult } from "./protocol";
 
 /** A note at the end of a line; lines count from 0. */
 interface Note {
@@ -48,6 +48,15 @@ export class Results implements vscode.Disposable {
       const text = [milliseconds(best.ms.median), ...rates(best), best.device].join(" · ");
       this.note(uri, [{ line: defLine, text, ok: true }]);
     }
+  }
+
+  /** Lists what every configuration of a kernel takes. */
+  showMeasured(kernel: string, rows: Measured[]): void {
+    const lines = rows.map(({ specialization, active, resources, error }) => {
+      const mark = active ? "▸" : " ";
+      return `${mark} ${specialization}: ${error ?? (resources ? resourcesLine(resources) : "not measured: there is no ptxas")}`;
+    });
+    this.print([`Configurations of ${kernel}`, ...lines], false);
   }
 
   showFailure(title: string, message: string): void {
@@ -218,4 +227,14 @@ function columns(head: string[], rows: string[][]): string[] {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   return all.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+}
+
+function resourcesLine(found: Resources): string {
+  const spilled = found.spillLoadBytes + found.spillStoreBytes;
+  return [
+    `${found.registers} registers`,
+    `${found.sharedBytes} B shared`,
+    `${spilled} B spilled`,
+    `occupancy ${found.occupancy.toFixed(2)} (${found.arch})`,
+  ].join(" · ");
 }

@@ -1,13 +1,17 @@
 //! Times a language server over standard input and output: any server, so that several compare.
 //!
 //! ```text
-//! lsp_bench [--edits N] FILE -- SERVER ARGUMENTS...
+//! lsp_bench [--edits N] [--typing N] FILE... -- SERVER ARGUMENTS...
 //! lsp_bench kernels.py -- tile lsp
-//! lsp_bench kernels.py -- ty server
+//! lsp_bench kernels.py others/*.py -- tile lsp
+//! lsp_bench --typing 20000 kernels.py -- ty server
 //! ```
 //!
-//! An edit puts a line with an undefined name into a kernel, or takes it out again; the time runs
-//! until diagnostics say so. Each figure is printed as median, 95th percentile and maximum.
+//! The first file is worked on; the others are open beside it. An edit puts a line with an
+//! undefined name into a kernel, or takes it out again; the time runs until diagnostics say so.
+//! Each figure is printed as median, 95th percentile and maximum. With `--typing`, lines are then
+//! typed into the kernel and deleted again, a character an edit, and the memory is printed as it
+//! goes.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -35,28 +39,32 @@ fn main() -> ExitCode {
 
 struct Arguments {
     edits: usize,
+    typing: usize,
     file: PathBuf,
+    others: Vec<PathBuf>,
     server: Vec<String>,
 }
 
 fn arguments() -> Result<Arguments, Failure> {
-    let usage = "usage: lsp_bench [--edits N] FILE -- SERVER ARGUMENTS...";
+    let usage = "usage: lsp_bench [--edits N] [--typing N] FILE... -- SERVER ARGUMENTS...";
     let mut words = std::env::args().skip(1);
-    let mut edits = 100;
-    let mut file = None;
+    let (mut edits, mut typing) = (100, 0);
+    let mut files = Vec::new();
     loop {
         match words.next().as_deref() {
             Some("--") => break,
             Some("--edits") => edits = words.next().ok_or(usage)?.parse()?,
-            Some(word) => file = Some(std::path::absolute(word)?),
+            Some("--typing") => typing = words.next().ok_or(usage)?.parse()?,
+            Some(word) => files.push(std::path::absolute(word)?),
             None => return Err(usage.into()),
         }
     }
     let server: Vec<String> = words.collect();
-    if server.is_empty() {
+    if server.is_empty() || files.is_empty() {
         return Err(usage.into());
     }
-    Ok(Arguments { edits, file: file.ok_or(usage)?, server })
+    let file = files.remove(0);
+    Ok(Arguments { edits, typing, file, others: files, server })
 }
 
 fn run() -> Result<(), Failure> {
@@ -64,20 +72,29 @@ fn run() -> Result<(), Failure> {
     let text = std::fs::read_to_string(&arguments.file)?;
     let start = Instant::now();
     let mut server = Server::start(&arguments.server, &arguments.file)?;
-    let uri = format!("file://{}", arguments.file.display());
-    let document = json!({ "uri": uri, "languageId": "python", "version": 1, "text": text });
-    server.notify("textDocument/didOpen", &json!({ "textDocument": document }))?;
+    let uri = server.open(&arguments.file, &text)?;
     server.diagnostics(&uri, &|_| true)?;
     let first = start.elapsed();
+    for other in &arguments.others {
+        let text = std::fs::read_to_string(other)?;
+        let uri = server.open(other, &text)?;
+        server.diagnostics(&uri, &|_| true)?;
+    }
     // What follows opening (indexing, first compiles) is not an edit's cost.
     std::thread::sleep(Duration::from_millis(1500));
     let edits = time_edits(&mut server, &uri, &text, arguments.edits)?;
-    let hovers = time_hovers(&mut server, &uri, &text, arguments.edits)?;
+    let hovers = time_requests(&mut server, "hover", &uri, &text, arguments.edits)?;
+    let completions = time_requests(&mut server, "completion", &uri, &text, arguments.edits)?;
     println!("{} ({} lines)", arguments.file.display(), text.lines().count());
     println!("start to first diagnostics  {:8.2} ms", first.as_secs_f64() * 1e3);
     println!("edit to diagnostics         {}", Summary::of(edits));
     println!("hover                       {}", Summary::of(hovers));
+    println!("completion                  {}", Summary::of(completions));
+    println!("files open                  {:8}", 1 + arguments.others.len());
     println!("resident memory             {:8.1} MiB", server.resident_mib()?);
+    if arguments.typing > 0 {
+        type_lines(&mut server, &uri, &text, arguments.edits, arguments.typing)?;
+    }
     server.stop()
 }
 
@@ -118,8 +135,10 @@ fn time_edits(
     Ok(times)
 }
 
-fn time_hovers(
+/// Requests at the first words of the lines after the place of the edits.
+fn time_requests(
     server: &mut Server,
+    what: &str,
     uri: &str,
     text: &str,
     count: usize,
@@ -130,15 +149,66 @@ fn time_hovers(
         let column = line.find(|c: char| c.is_alphabetic())?;
         Some((*number, column))
     });
+    let method = format!("textDocument/{what}");
     let mut times = Vec::new();
     for (line, character) in words.cycle().take(count) {
+        // A completion follows the first letter of a word.
+        let character = character + usize::from(what == "completion");
         let position = json!({ "line": line, "character": character });
         let params = json!({ "textDocument": { "uri": uri }, "position": position });
         let start = Instant::now();
-        server.request("textDocument/hover", &params)?;
+        server.request(&method, &params)?;
         times.push(start.elapsed());
     }
     Ok(times)
+}
+
+/// Edits between two figures of memory.
+const REPORT_EVERY: usize = 1000;
+
+/// What is typed, a character an edit.
+const TYPED: [&str; 3] = [
+    "typed = tl.load(pointer + tl.arange(0, 64), mask=typed < 3)",
+    "other_name = tl.sum(tl.zeros((16, 32), tl.float32), axis=1)",
+    "for index in range(10): value = index * 2  # \u{65e5}\u{672c}",
+];
+
+/// Types lines and deletes them again. After each line the server is waited for.
+fn type_lines(
+    server: &mut Server,
+    uri: &str,
+    text: &str,
+    edits_before: usize,
+    count: usize,
+) -> Result<(), Failure> {
+    let (line, indent) = place(text)?;
+    let mut version = 2 + 2 * edits_before;
+    let mut done = 0;
+    for typed in TYPED.iter().cycle() {
+        if done >= count {
+            return Ok(());
+        }
+        server.edit(uri, version, (line, line), &format!("{indent}\n"))?;
+        let mut column = indent.len();
+        for c in typed.chars() {
+            version += 1;
+            server.edit_within(uri, version, line, (column, column), &c.to_string())?;
+            column += c.len_utf16();
+        }
+        version += 1;
+        let name = format!("undefined_name_{version}");
+        server.edit(uri, version, (line, line + 1), &format!("{indent}{name}\n"))?;
+        server.diagnostics(uri, &|params| params.to_string().contains(&name))?;
+        version += 1;
+        server.edit(uri, version, (line, line + 1), "")?;
+        version += 1;
+        let before = done / REPORT_EVERY;
+        done += typed.chars().count() + 3;
+        if done / REPORT_EVERY > before {
+            println!("after {done:8} edits         {:8.1} MiB", server.resident_mib()?);
+        }
+    }
+    Ok(())
 }
 
 /// A server process.
@@ -208,6 +278,14 @@ impl Server {
         }
     }
 
+    /// Opens a document; its address.
+    fn open(&mut self, file: &Path, text: &str) -> Result<String, Failure> {
+        let uri = format!("file://{}", file.display());
+        let document = json!({ "uri": uri, "languageId": "python", "version": 1, "text": text });
+        self.notify("textDocument/didOpen", &json!({ "textDocument": document }))?;
+        Ok(uri)
+    }
+
     /// Replaces whole lines.
     fn edit(
         &mut self,
@@ -220,6 +298,32 @@ impl Server {
             "start": { "line": lines.0, "character": 0 },
             "end": { "line": lines.1, "character": 0 },
         });
+        self.change(uri, version, &range, text)
+    }
+
+    /// Replaces a part of a line.
+    fn edit_within(
+        &mut self,
+        uri: &str,
+        version: usize,
+        line: usize,
+        columns: (usize, usize),
+        text: &str,
+    ) -> Result<(), Failure> {
+        let range = json!({
+            "start": { "line": line, "character": columns.0 },
+            "end": { "line": line, "character": columns.1 },
+        });
+        self.change(uri, version, &range, text)
+    }
+
+    fn change(
+        &mut self,
+        uri: &str,
+        version: usize,
+        range: &Value,
+        text: &str,
+    ) -> Result<(), Failure> {
         // Diagnostics of older texts do not count.
         self.waiting.retain(|message| message["method"] != "textDocument/publishDiagnostics");
         self.notify(
@@ -258,7 +362,11 @@ impl Server {
             if wanted(&message) {
                 return Ok(message);
             }
-            self.waiting.push_back(message);
+            // Only diagnostics and answers are ever asked for.
+            let is_answer = message["method"].is_null();
+            if is_answer || message["method"] == "textDocument/publishDiagnostics" {
+                self.waiting.push_back(message);
+            }
         }
     }
 

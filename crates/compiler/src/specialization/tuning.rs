@@ -25,6 +25,17 @@ pub struct Config {
     pub pre_hook: Option<ItemRef>,
 }
 
+impl Config {
+    /// Its values of parameters and launch options as `NAME=VALUE` pairs.
+    pub fn values(&self) -> Vec<(String, String)> {
+        let options = [("num_warps", self.num_warps), ("num_stages", self.num_stages)];
+        let options =
+            options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
+        let values = self.kwargs.iter().map(|(name, value)| (&**name, value.to_string()));
+        values.chain(options).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
 /// What the decorators of a kernel say.
 #[derive(Debug, Clone, Default)]
 pub struct Tuning {

@@ -12,6 +12,8 @@ use tile_compiler::specialization::TritonVersion;
 use crate::db::{self, Analysis, Db, SourceFile, Workspace};
 use crate::ide::symbol::{Semantics, locals};
 
+mod snippets;
+
 /// Calls are looked for this many bytes back.
 const MAX_LOOK_BACK: usize = 4000;
 
@@ -28,6 +30,8 @@ pub(crate) struct Item {
     pub(crate) detail: Option<String>,
     /// Documentation in Markdown.
     pub(crate) doc: Option<&'static str>,
+    /// What is written has places to fill in, as snippets of the protocol do.
+    pub(crate) snippet: bool,
 }
 
 /// What a completion is.
@@ -47,16 +51,18 @@ pub(crate) enum ItemKindHint {
     Type,
     /// A module.
     Module,
+    /// A piece of code with places to fill in.
+    Snippet,
 }
 
 /// What can be written at `offset`.
 pub(crate) fn completions(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<Item> {
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let offset = offset.min(semantics.text.len());
-    if in_string_or_comment(&semantics, offset) {
-        return Vec::new();
-    }
     let context = Context::new(&semantics, offset);
+    if in_string_or_comment(&semantics, offset) {
+        return context.meta_parameters();
+    }
     match dotted_before(semantics.text, offset) {
         Some(path) => context.members(&path),
         None => context.names(offset),
@@ -74,6 +80,8 @@ pub(crate) struct OpenCall {
     pub(crate) keyword: Option<String>,
     /// Keywords that are given already.
     pub(crate) given: Vec<String>,
+    /// It is a launch, `kernel[grid](...)`.
+    pub(crate) launch: bool,
 }
 
 /// Where names are looked up.
@@ -169,6 +177,33 @@ impl<'s, 'db> Context<'s, 'db> {
         items
     }
 
+    /// The constexpr parameters of the kernel that is configured or launched, inside the string of
+    /// `triton.Config({"...` or `meta["...`.
+    fn meta_parameters(&self) -> Vec<Item> {
+        let before = &self.semantics.text[..self.offset];
+        let before = before.trim_end_matches(is_word);
+        let Some(before) = before.strip_suffix(['"', '\'']) else { return Vec::new() };
+        let before = before.trim_end();
+        let configured = || {
+            let (_, function) = self.around.iter().find(|(_, function)| {
+                let decorators = function.decorators.iter();
+                let mut ranges = decorators.map(|decorator| function.map.exprs[*decorator]);
+                ranges.any(|range| range.touches(self.offset))
+            })?;
+            before.ends_with(['{', ',']).then(|| constexprs(function))
+        };
+        let launched = || {
+            let variable = path_at_end(before.strip_suffix('[')?);
+            let lambda = before.rfind("lambda")?;
+            let kernel = path_at_end(before[..lambda].trim_end().strip_suffix('[')?);
+            let takes = before[lambda..].contains(&variable.join("."));
+            let Callee::Function(function) = self.callee(&kernel)? else { return None };
+            takes.then(|| constexprs(&function))
+        };
+        let names = configured().or_else(launched).unwrap_or_default();
+        names.into_iter().map(|name| item(name, ItemKindHint::Keyword)).collect()
+    }
+
     /// Names and keyword arguments. Outside of kernels and scenarios other servers know better.
     fn names(&self, offset: usize) -> Vec<Item> {
         let mut items = Vec::new();
@@ -176,8 +211,22 @@ impl<'s, 'db> Context<'s, 'db> {
         let callee = call.as_ref().and_then(|call| self.callee(&call.callee));
         if let (Some(call), Some(callee)) = (&call, &callee) {
             items.extend(keywords(callee, call, self.version()));
+            if let (Callee::Function(_), true) = (callee, call.launch) {
+                let free = |name: &&str| !call.given.iter().any(|given| given == name);
+                items.extend(LAUNCH_OPTIONS.into_iter().filter(free).map(|name| Item {
+                    insert: Some(format!("{name}=")),
+                    ..item(format!("{name}="), ItemKindHint::Keyword)
+                }));
+            }
         }
-        if self.around.is_empty() && !self.in_scenario() {
+        let in_scenario = self.in_scenario();
+        if call.is_none() && !in_scenario {
+            items.extend(snippets::at(self.semantics.text, offset, !self.around.is_empty()));
+        }
+        if in_scenario {
+            items.extend(snippets::scenario_functions());
+        }
+        if self.around.is_empty() && !in_scenario {
             return items;
         }
         let mut seen = std::collections::BTreeSet::new();
@@ -218,7 +267,7 @@ impl<'s, 'db> Context<'s, 'db> {
 }
 
 fn item(label: impl Into<String>, kind: ItemKindHint) -> Item {
-    Item { label: label.into(), insert: None, kind, detail: None, doc: None }
+    Item { label: label.into(), insert: None, kind, detail: None, doc: None, snippet: false }
 }
 
 fn builtin_item(builtin: &'static Builtin, version: TritonVersion) -> Item {
@@ -258,6 +307,26 @@ fn keywords(callee: &Callee, call: &OpenCall, version: TritonVersion) -> Vec<Ite
     }
 }
 
+/// The documentations of what can be called `name`: members of the language, and functions of
+/// scenarios.
+pub(crate) fn documented(name: &str) -> impl Iterator<Item = &'static str> {
+    let builtins = builtins::all().filter(move |builtin| builtin.name == name);
+    let scenario = snippets::scenario_functions().filter(move |item| item.label == name);
+    builtins.map(|builtin| builtin.doc).chain(scenario.filter_map(|item| item.doc))
+}
+
+/// Options of every launch.
+const LAUNCH_OPTIONS: [&str; 4] = ["num_warps", "num_stages", "num_ctas", "maxnreg"];
+
+/// The constexpr parameters of a function.
+fn constexprs(function: &Function) -> Vec<String> {
+    let params = function.params.iter();
+    let constant = params.filter(|param| {
+        param.annotation.is_some_and(|id| crate::ide::tokens::is_constexpr(function, id))
+    });
+    constant.map(|param| param.name.to_string()).collect()
+}
+
 /// Names at the top of a file.
 fn items_of(db: &dyn Db, file: SourceFile) -> Vec<Item> {
     let mut seen = std::collections::BTreeSet::new();
@@ -278,10 +347,12 @@ fn items_of(db: &dyn Db, file: SourceFile) -> Vec<Item> {
 fn in_string_or_comment(semantics: &Semantics<'_>, offset: usize) -> bool {
     let before = offset.saturating_sub(1);
     let node = semantics.root().descendant_for_byte_range(before, offset);
-    node.is_some_and(|node| {
-        matches!(node.kind(), "string_content" | "comment")
-            && node.start_byte() < offset
-            && offset <= node.end_byte()
+    node.is_some_and(|node| match node.kind() {
+        "string_content" | "comment" => node.start_byte() < offset && offset <= node.end_byte(),
+        // Between two quotes there is no content yet.
+        "string_start" => node.end_byte() == offset,
+        "string" => node.start_byte() < offset && offset < node.end_byte(),
+        _ => false,
     })
 }
 
@@ -327,6 +398,7 @@ pub(crate) fn open_call(text: &str, offset: usize) -> Option<OpenCall> {
         }
     }
     let open = open?;
+    let launch = window[..open].trim_end().ends_with(']');
     let mut callee = path_at_end(window[..open].trim_end());
     if callee.is_empty() {
         // `kernel[grid](...)` calls the kernel, `f(x).sum(...)` a method.
@@ -342,7 +414,7 @@ pub(crate) fn open_call(text: &str, offset: usize) -> Option<OpenCall> {
     };
     let given = arguments.iter().filter_map(|argument| keyword_of(argument)).collect();
     let position = arguments.iter().filter(|argument| keyword_of(argument).is_none()).count();
-    Some(OpenCall { callee, position, keyword: keyword_of(&current), given })
+    Some(OpenCall { callee, position, keyword: keyword_of(&current), given, launch })
 }
 
 /// The path before `[grid]`, or of a method of any value as `["", name]`.

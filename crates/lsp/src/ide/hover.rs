@@ -1,7 +1,9 @@
 //! What there is to say about a place in the source.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
+use serde_json::Value as Json;
 use tile_compiler::artifact::{Frame, Listing};
 use tile_compiler::builtins::{Builtin, ParameterKind};
 use tile_compiler::eval::BodyTypes;
@@ -11,7 +13,7 @@ use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::{FileId, TextRange};
 use tile_compiler::specialization::{Origin, TritonVersion};
 
-use crate::compile::{Compiled, KernelKey, Stage, Status};
+use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
 use crate::db::{self, Analysis, Db, Kernel, SourceFile, Workspace, labels};
 use crate::ide::resources;
 use crate::ide::symbol::{Semantics, Symbol};
@@ -28,21 +30,29 @@ pub(crate) struct Info {
     pub(crate) range: TextRange,
 }
 
-/// What is known of a kernel's compile.
-pub(crate) type Statuses<'s> = &'s dyn Fn(&KernelKey) -> Option<Status>;
+/// What is known of kernels beyond their text.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'s> {
+    /// Of a kernel's compile.
+    pub(crate) status: &'s dyn Fn(&KernelKey) -> Option<Status>,
+    /// Of the specializations that were compiled.
+    pub(crate) measured: &'s dyn Fn(&KernelKey) -> MeasuredByLabel,
+    /// Results of the last run of the kernel called this, as the command line prints them.
+    pub(crate) runs: &'s dyn Fn(&str) -> Arc<[Json]>,
+}
 
 /// What there is to say about `offset`.
 pub(crate) fn hover(
     db: &dyn Db,
     file: SourceFile,
     offset: usize,
-    statuses: Statuses<'_>,
+    known: Known<'_>,
 ) -> Option<Info> {
     let semantics = Semantics::new(db, file)?;
     let mut parts = Vec::new();
     let mut range = None;
     if let Some((symbol, at)) = semantics.symbol_at(offset) {
-        parts.extend(about(db, file, &symbol, at, statuses));
+        parts.extend(about(db, file, &symbol, at, known));
         range = Some(at);
     }
     if let Some((text, at)) = expression(db, &semantics, offset)
@@ -51,7 +61,8 @@ pub(crate) fn hover(
         parts.push(text);
         range = Some(at);
     }
-    parts.extend(ptx_of_line(db, file, offset, statuses));
+    parts.extend(last_value(db, &semantics, offset, known));
+    parts.extend(ptx_of_line(db, file, offset, known));
     if parts.is_empty() {
         return None;
     }
@@ -70,7 +81,7 @@ fn about(
     file: SourceFile,
     symbol: &Symbol,
     at: TextRange,
-    statuses: Statuses<'_>,
+    known: Known<'_>,
 ) -> Option<String> {
     match symbol {
         Symbol::Builtin(builtin) => Some(about_builtin(builtin, version(db))),
@@ -78,7 +89,7 @@ fn about(
             about_builtin_parameter(builtin, name, version(db))
         }
         Symbol::Local(function, name) => about_local(db, file, *function, name, at),
-        Symbol::Item(item) => about_item(db, *item, statuses),
+        Symbol::Item(item) => about_item(db, *item, known),
         Symbol::File(id) => {
             let path = db.file_of(*id)?.path(db).display().to_string();
             Some(format!("module `{path}`"))
@@ -211,14 +222,14 @@ fn expression(
     Some((text, function.map.exprs[expr]))
 }
 
-fn about_item(db: &dyn Db, at: ItemRef, statuses: Statuses<'_>) -> Option<String> {
+fn about_item(db: &dyn Db, at: ItemRef, known: Known<'_>) -> Option<String> {
     let item = project::item(&Analysis(db), at)?;
     let file = db.file_of(at.file)?;
     match &item.kind {
         ItemKind::Function(function) => {
             let kernel = db::kernels(db, file).iter().find(|kernel| kernel.at == at);
             let mut text = match kernel {
-                Some(kernel) => about_kernel(db, file, kernel, statuses),
+                Some(kernel) => about_kernel(db, file, kernel, known),
                 None => signature(function),
             };
             if let Some(doc) = &function.doc {
@@ -241,7 +252,7 @@ fn signature(function: &Function) -> String {
 }
 
 /// The active specialization, its origin, and what was measured.
-fn about_kernel(db: &dyn Db, file: SourceFile, kernel: &Kernel, statuses: Statuses<'_>) -> String {
+fn about_kernel(db: &dyn Db, file: SourceFile, kernel: &Kernel, known: Known<'_>) -> String {
     let active = kernel.active(db);
     let mut text = format!("**{}**", kernel.name);
     if let Some(labelled) = kernel.specializations.get(active) {
@@ -253,7 +264,7 @@ fn about_kernel(db: &dyn Db, file: SourceFile, kernel: &Kernel, statuses: Status
         let _ = write!(text, " and {others} more");
     }
     let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
-    match statuses(&key).map(|status| status.stage) {
+    match (known.status)(&key).map(|status| status.stage) {
         Some(Stage::Ready(compiled)) => {
             if let Some(found) = &compiled.artifact.resources {
                 let line = resources::hover_line(found, &compiled.wish.options.arch);
@@ -265,7 +276,83 @@ fn about_kernel(db: &dyn Db, file: SourceFile, kernel: &Kernel, statuses: Status
         }
         Some(Stage::Compiling) | None => {}
     }
+    other_configurations(db, file, kernel, known, &mut text);
+    for result in (known.runs)(&kernel.name).iter() {
+        last_run(result, &mut text);
+    }
     text
+}
+
+/// What the specializations besides the active one take, as far as they are compiled as they
+/// stand.
+fn other_configurations(
+    db: &dyn Db,
+    file: SourceFile,
+    kernel: &Kernel,
+    known: Known<'_>,
+    out: &mut String,
+) {
+    let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
+    let measured = (known.measured)(&key);
+    let active = kernel.active(db);
+    let mut rows = String::new();
+    for (index, labelled) in kernel.specializations.iter().enumerate() {
+        let Some(found) = measured.get(&labelled.label).filter(|_| index != active) else {
+            continue;
+        };
+        let now = &db::lowered(db, file, kernel.at.index, index).ir;
+        if now.as_ref() == Some(&found.ir) {
+            let title = resources::lens_title(&found.resources, &found.arch, None);
+            let _ = write!(rows, "\n- `{}`: {title}", labelled.label);
+        }
+    }
+    if !rows.is_empty() {
+        let _ = write!(out, "\n\nOther configurations:\n{rows}");
+    }
+}
+
+/// What came out of a run: a line, and one for each tensor.
+fn last_run(result: &Json, out: &mut String) {
+    let verdict = if result["ok"] == true { "well" } else { "with findings" };
+    let device = result["device"].as_str().unwrap_or_default();
+    let _ = write!(out, "\n\nLast run on {device} ended {verdict}");
+    if let Some(ms) = result["ms"].as_f64() {
+        let _ = write!(out, " in {ms:.4} ms");
+    }
+    out.push('.');
+    for (index, (name, output)) in result["outputs"].as_object().into_iter().flatten().enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        let _ = write!(out, "{gap}\n- `{name}`: {}", tensor(output));
+    }
+}
+
+/// A tensor in numbers.
+fn tensor(output: &Json) -> String {
+    let dtype = output["dtype"].as_str().unwrap_or_default();
+    let mut text = format!("{dtype} {}", output["shape"]);
+    for name in ["min", "max", "mean"] {
+        let _ = write!(text, ", {name} {}", output[name]);
+    }
+    if output["nan"].as_u64().is_some_and(|count| count > 0) {
+        let _ = write!(text, ", {} NaN", output["nan"]);
+    }
+    text
+}
+
+/// What the last run left in the variable of a scenario that stands at `offset`.
+fn last_value(
+    db: &dyn Db,
+    semantics: &Semantics<'_>,
+    offset: usize,
+    known: Known<'_>,
+) -> Option<String> {
+    let scenarios = &db::module(db, semantics.file).scenarios;
+    scenarios.iter().find(|scenario| scenario.range.touches(offset))?;
+    let kernel = db::kernel_at(db, semantics.file, offset)?;
+    let word = semantics.text_of(crate::ide::symbol::identifier_at(semantics.root(), offset)?);
+    let runs = (known.runs)(&kernel.name);
+    let output = runs.iter().find_map(|result| result["outputs"].get(word))?;
+    Some(format!("`{word}` after the last run: {}", tensor(output)))
 }
 
 fn origin(origin: Origin) -> &'static str {
@@ -279,12 +366,7 @@ fn origin(origin: Origin) -> &'static str {
 }
 
 /// The PTX that the line at `offset` became, if its kernel is compiled as it stands.
-fn ptx_of_line(
-    db: &dyn Db,
-    file: SourceFile,
-    offset: usize,
-    statuses: Statuses<'_>,
-) -> Option<String> {
+fn ptx_of_line(db: &dyn Db, file: SourceFile, offset: usize, known: Known<'_>) -> Option<String> {
     let line = db::line_index(db, file).line(offset as u32) + 1;
     let around = |kernel: &&Kernel| kernel.range.touches(offset);
     let inside = db::kernels(db, file).iter().filter(around);
@@ -292,7 +374,7 @@ fn ptx_of_line(
     let kernels = inside.chain(db::kernels(db, file).iter().filter(|kernel| !around(kernel)));
     for kernel in kernels {
         let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
-        if let Some(Status { stage: Stage::Ready(compiled), .. }) = statuses(&key)
+        if let Some(Status { stage: Stage::Ready(compiled), .. }) = (known.status)(&key)
             && let Some(text) = ptx_lines(db, &compiled, (file.id(db), line))
         {
             return Some(text);

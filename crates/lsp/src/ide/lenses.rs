@@ -1,9 +1,10 @@
 //! What stands above kernels and scenarios.
 
 use tile_compiler::source::TextRange;
+use tile_compiler::specialization::Origin;
 
 use crate::compile::{KernelKey, Stage, Status};
-use crate::db::{self, Db, Kernel, SourceFile};
+use crate::db::{self, Db, Kernel, Labelled, SourceFile};
 use crate::ide::resources;
 
 /// One lens.
@@ -30,6 +31,10 @@ pub(crate) enum Action {
     ShowPtx,
     /// Chooses a specialization.
     Select,
+    /// Measures every specialization.
+    Measure,
+    /// Times the autotune configurations.
+    Tune,
 }
 
 /// Which lenses are wanted.
@@ -55,6 +60,10 @@ pub(crate) fn lenses(
         if wanted.run && !kernel.scenarios.is_empty() {
             lenses.push(lens(kernel, "▶ Run", Action::Run(None)));
             lenses.push(lens(kernel, "Bench", Action::Bench));
+            let tuned = |known: &Labelled| known.spec.origin == Origin::Autotune;
+            if kernel.specializations.iter().filter(|known| tuned(known)).count() > 1 {
+                lenses.push(lens(kernel, "Tune", Action::Tune));
+            }
         }
         if wanted.ir {
             lenses.push(lens(kernel, "PTX", Action::ShowPtx));
@@ -63,6 +72,11 @@ pub(crate) fn lenses(
             let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
             let (title, action) = resources_lens(status(&key));
             lenses.push(lens(kernel, &title, action));
+            let count = kernel.specializations.len();
+            if count > 1 {
+                let title = format!("{count} configurations");
+                lenses.push(lens(kernel, &title, Action::Measure));
+            }
         }
         if wanted.run {
             scenario_lenses(db, file, kernel, &mut lenses);
@@ -77,10 +91,13 @@ fn lens(kernel: &Kernel, title: &str, action: Action) -> Lens {
 }
 
 fn resources_lens(status: Option<Status>) -> (String, Action) {
+    let before = status.as_ref().and_then(|status| status.before.clone());
     match status.map(|status| status.stage) {
         Some(Stage::Ready(compiled)) => {
+            let before = before.filter(|before| before.wish.label == compiled.wish.label);
+            let before = before.as_ref().and_then(|before| before.artifact.resources.as_ref());
             let title = match &compiled.artifact.resources {
-                Some(found) => resources::lens_title(found, &compiled.wish.options.arch),
+                Some(found) => resources::lens_title(found, &compiled.wish.options.arch, before),
                 None => "not measured: there is no ptxas".to_owned(),
             };
             (title, Action::Select)

@@ -136,7 +136,7 @@ fn kind(db: &dyn Db, symbol: &Symbol) -> Option<(TokenKind, bool)> {
 }
 
 /// True for the annotation `tl.constexpr` in its usual spellings.
-fn is_constexpr(function: &Function, annotation: tile_compiler::hir::ExprId) -> bool {
+pub(crate) fn is_constexpr(function: &Function, annotation: tile_compiler::hir::ExprId) -> bool {
     match &function.body.exprs[annotation] {
         Expr::Attribute { attr, .. } => &**attr == "constexpr",
         Expr::Name(name) => &**name == "constexpr",

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use rustc_hash::FxHashMap;
 use tile_compiler::hir::ItemKind;
 use tile_compiler::project;
-use tile_compiler::source::{FileRange, TextRange};
+use tile_compiler::source::{FileId, FileRange, TextRange};
 
 use crate::db::{self, Db, SourceFile};
 use crate::ide::navigation;
@@ -27,6 +28,41 @@ pub(crate) fn mentioning(db: &dyn Db, paths: &[PathBuf], word: &str) -> Vec<Sour
         }
     };
     paths.iter().filter(|path| mentions(path)).map(|path| db.file(path)).collect()
+}
+
+/// For each of `open`, the files among `paths` that name one of its jit functions: those may
+/// launch its kernels.
+pub(crate) fn importers(
+    db: &dyn Db,
+    paths: &[PathBuf],
+    open: &[SourceFile],
+) -> FxHashMap<FileId, Vec<FileId>> {
+    let named: Vec<(SourceFile, Vec<String>)> = open
+        .iter()
+        .map(|file| {
+            let module = db::module(db, *file);
+            let jit = db::parts::jit_items(db, *file).iter();
+            let names = jit.map(|(index, _)| module.items[*index as usize].name.to_string());
+            (*file, names.collect())
+        })
+        .collect();
+    let mut found: FxHashMap<FileId, Vec<FileId>> = FxHashMap::default();
+    for path in paths {
+        db.unwind_if_revision_cancelled();
+        let known = db.files().known(path).map(|file| file.text(db).clone());
+        let text = match known {
+            Some(text) => text.map(|text| text.text().to_string()),
+            None => db.files().system().read(path),
+        };
+        let Some(text) = text else { continue };
+        for (file, names) in &named {
+            let is_other = &**file.path(db) != path.as_path();
+            if is_other && names.iter().any(|name| text.contains(name.as_str())) {
+                found.entry(file.id(db)).or_default().push(db.file(path).id(db));
+            }
+        }
+    }
+    found
 }
 
 /// The files among `paths` that may have to do with kernels.

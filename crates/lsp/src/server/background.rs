@@ -45,6 +45,11 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
                 diagnostics::publish(&state, &mut published, uri).await;
             }
         }
+        if !state.is_dirty() {
+            let reader = state.clone();
+            // An edit that overtakes this comes back here.
+            let _ = tokio::task::spawn_blocking(move || reader.find_launches()).await;
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
+use tile_compiler::specialization::scenario_variables;
 use tile_worker::protocol::{Body, RunRequest, SpecFlags};
 use tile_worker::{Cancel, WorkerError};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -12,7 +13,9 @@ use tower_lsp::ls_types::{
     ExecuteCommandParams, MessageType, NumberOrString, ProgressToken, ShowDocumentParams, Uri,
 };
 
-use crate::server::ext::{IrStage, KernelTarget, ViewIrParams, command};
+use crate::compile::KernelKey;
+use crate::db;
+use crate::server::ext::{IrStage, KernelTarget, Resources, ViewIrParams, command};
 use crate::server::requests::{failed, kernels, view_ir};
 use crate::server::state::State;
 use crate::server::{background, blocking, results};
@@ -35,6 +38,8 @@ pub(crate) async fn execute(state: &Arc<State>, params: ExecuteCommandParams) ->
         command::BENCH => run(state, target()?, true, token).await,
         command::VIEW_IR => view(state, target()?).await,
         command::SELECT => select(state, target()?).await,
+        command::MEASURE => measure(state, target()?).await,
+        command::TUNE => tune(state, target()?, token).await,
         name => Err(failed(format!("there is no command `{name}`"))),
     }
 }
@@ -63,7 +68,7 @@ async fn run(
     bench: bool,
     token: Option<ProgressToken>,
 ) -> Result<Value> {
-    let kernel = target.kernel.clone();
+    let (uri, kernel) = (target.uri.clone(), target.kernel.clone());
     let request = blocking(state, move |state| run_request(state, target, bench)).await?;
     let title = if bench { format!("Timing {kernel}") } else { format!("Running {kernel}") };
     let guard = CancelOnDrop(Cancel::default());
@@ -77,6 +82,7 @@ async fn run(
     let found = task.await.map_err(|error| failed(error.to_string()))?;
     drop(guard);
     let found = found?;
+    state.keep_run(uri, kernel, &found);
     if state.session().is_some_and(|session| !session.client.shows_results) {
         results::show(&state.client, &found, bench).await;
     }
@@ -263,4 +269,129 @@ async fn select(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
         })?
     });
     serde_json::to_value(described.await?).map_err(|error| failed(error.to_string()))
+}
+
+/// Compiles every specialization of a kernel and tells what each takes.
+async fn measure(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
+    let guard = CancelOnDrop(Cancel::default());
+    let cancel = guard.0.clone();
+    let rows = blocking(state, move |state| {
+        let compiler =
+            state.compiler().ok_or_else(|| failed("no worker process can be started"))?;
+        let (key, active, wishes) = state.read(|snapshot| {
+            let (file, kernel) = kernels::find(snapshot, &target.uri, &target.kernel)?;
+            let key = KernelKey { file: file.id(&snapshot.db), kernel: kernel.name.clone() };
+            let count = kernel.specializations.len();
+            let wishes: Vec<_> =
+                (0..count).map(|index| background::wish(state, snapshot, kernel, index)).collect();
+            Ok::<_, Error>((key, kernel.active(&snapshot.db), wishes))
+        })??;
+        let mut rows = Vec::new();
+        for (index, wish) in wishes.into_iter().enumerate() {
+            let mut row = json!({ "specialization": wish.label, "active": index == active });
+            match compiler.compile(&wish, &cancel) {
+                Ok(artifact) => {
+                    compiler.note(&key, &wish, &artifact);
+                    let found = artifact.resources.as_ref();
+                    let found = found.map(|found| Resources::new(found, &wish.options.arch));
+                    row["resources"] = json!(found);
+                }
+                Err(WorkerError::Cancelled) => return Err(Error::new(ErrorCode::RequestCancelled)),
+                Err(error) => row["error"] = json!(error.to_string()),
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    });
+    let rows = rows.await?;
+    drop(guard);
+    if state.session().is_some_and(|session| !session.client.shows_results) {
+        results::show_measured(&state.client, &rows).await;
+    }
+    Ok(Value::Array(rows))
+}
+
+/// Times the autotune configurations of a kernel, fastest first. One that fails its asserts does
+/// not count.
+async fn tune(
+    state: &Arc<State>,
+    target: KernelTarget,
+    token: Option<ProgressToken>,
+) -> Result<Value> {
+    let (uri, kernel) = (target.uri.clone(), target.kernel.clone());
+    let guard = CancelOnDrop(Cancel::default());
+    let cancel = guard.0.clone();
+    let asked = target.clone();
+    let prepared = blocking(state, move |state| {
+        let number = asked.scenario.unwrap_or(1).saturating_sub(1);
+        let request =
+            run_request(state, KernelTarget { scenario: Some(number + 1), ..asked.clone() }, true)?;
+        let found = state.read(|snapshot| {
+            let (file, kernel) = kernels::find(snapshot, &asked.uri, &asked.kernel)?;
+            let configurations = db::configurations(&snapshot.db, kernel.at);
+            let module = db::module(&snapshot.db, file);
+            Ok::<_, Error>((configurations, scenario_variables(module, &kernel.name, number)))
+        })??;
+        Ok((request, found))
+    });
+    let (request, (configurations, variables)) = prepared.await?;
+    if configurations.is_empty() {
+        return Err(failed(format!(
+            "`{kernel}` has no autotune configurations; add `@triton.autotune(configs=[...], \
+             key=[...])` with the values to try"
+        )));
+    }
+    let mut timed: Vec<(Value, Vec<(String, String)>)> = Vec::new();
+    let count = configurations.len();
+    for (index, values) in configurations.into_iter().enumerate() {
+        let request = configured(request.clone(), &values, &variables)?;
+        let title = format!("Tuning {kernel}, {} of {count}", index + 1);
+        let found = run_with_progress(state, request, cancel.clone(), title, token.clone()).await;
+        match found {
+            Ok(found) => timed.extend(found.into_iter().map(|mut row| {
+                let pairs = values.iter().map(|(name, value)| (name.clone(), json!(value)));
+                row["values"] = Value::Object(pairs.collect());
+                (row, values.clone())
+            })),
+            Err(error) if error.code == ErrorCode::RequestCancelled => return Err(error),
+            // It does not compile, or an assert fails: the others may do.
+            Err(error) => tracing::info!(?values, %error, "a configuration does not count"),
+        }
+    }
+    drop(guard);
+    timed.retain(|(row, _)| row["ok"] != false);
+    let median = |row: &Value| row["ms"]["median"].as_f64().or(row["ms"].as_f64());
+    timed.sort_by(|(a, _), (b, _)| {
+        let time = |row| median(row).unwrap_or(f64::INFINITY);
+        time(a).total_cmp(&time(b))
+    });
+    let Some((_, best)) = timed.first() else {
+        return Err(failed(format!(
+            "no configuration of `{kernel}` compiles and passes its asserts"
+        )));
+    };
+    state.keep_fastest(uri, kernel, best.clone());
+    let rows: Vec<Value> = timed.into_iter().map(|(row, _)| row).collect();
+    if state.session().is_some_and(|session| !session.client.shows_results) {
+        results::show(&state.client, &rows[..1], true).await;
+    }
+    Ok(Value::Array(rows))
+}
+
+/// A run with these values in place of the scenario's.
+fn configured(
+    mut request: RunRequest,
+    values: &[(String, String)],
+    variables: &[String],
+) -> Result<RunRequest> {
+    for (name, value) in values {
+        let number = || value.parse::<u32>().map_err(|error| failed(format!("{name}: {error}")));
+        match name.as_str() {
+            "num_warps" => request.spec.num_warps = Some(number()?),
+            "num_stages" => request.spec.num_stages = Some(number()?),
+            _ if variables.contains(name) => request.args.push((name.clone(), value.clone())),
+            _ => request.spec.values.push((name.clone(), value.clone())),
+        }
+    }
+    Ok(request)
 }

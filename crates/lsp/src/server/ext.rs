@@ -15,10 +15,14 @@ pub(crate) mod command {
     pub(crate) const VIEW_IR: &str = "tile.viewIr";
     /// Chooses a specialization.
     pub(crate) const SELECT: &str = "tile.selectSpecialization";
+    /// Compiles and measures every specialization.
+    pub(crate) const MEASURE: &str = "tile.measureConfigurations";
+    /// Times autotune configurations.
+    pub(crate) const TUNE: &str = "tile.tuneKernel";
     /// Starts workers anew.
     pub(crate) const RESTART: &str = "tile.restartWorker";
     /// Every command.
-    pub(crate) const ALL: [&str; 5] = [RUN, BENCH, VIEW_IR, SELECT, RESTART];
+    pub(crate) const ALL: [&str; 7] = [RUN, BENCH, VIEW_IR, SELECT, MEASURE, TUNE, RESTART];
 }
 
 /// A stage of compilation.

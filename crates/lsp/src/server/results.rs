@@ -20,6 +20,30 @@ pub(crate) async fn show(client: &Client, results: &[Value], bench: bool) {
     client.log_message(MessageType::INFO, log).await;
 }
 
+/// What the specializations of a kernel take: how many, and the details in the log.
+pub(crate) async fn show_measured(client: &Client, rows: &[Value]) {
+    let mut log = String::new();
+    for row in rows {
+        let found = &row["resources"];
+        let line = match row["error"].as_str() {
+            Some(error) => error.lines().next().unwrap_or_default().to_owned(),
+            None if found.is_null() => "not measured: there is no ptxas".to_owned(),
+            None => format!(
+                "{} registers, {} B shared, {} B spilled, occupancy {:.2}",
+                found["registers"],
+                found["sharedBytes"],
+                found["spillLoadBytes"].as_u64().unwrap_or(0)
+                    + found["spillStoreBytes"].as_u64().unwrap_or(0),
+                found["occupancy"].as_f64().unwrap_or(0.0)
+            ),
+        };
+        let _ = writeln!(log, "{}: {line}", text(&row["specialization"]));
+    }
+    let message = format!("{} configurations were measured; the log lists them", rows.len());
+    client.show_message(MessageType::INFO, message).await;
+    client.log_message(MessageType::INFO, log).await;
+}
+
 fn run_line(result: &Value) -> String {
     let kernel = text(&result["kernel"]);
     let device = text(&result["device"]);

@@ -28,6 +28,8 @@ pub(crate) struct ClientAbilities {
     pub(crate) refreshes_lenses: bool,
     /// It asks for inlay hints again when told so.
     pub(crate) refreshes_hints: bool,
+    /// It fills in snippets.
+    pub(crate) snippets: bool,
     /// It answers `workspace/configuration`.
     pub(crate) configuration: bool,
     /// It lets the server register for changes of settings.
@@ -86,6 +88,10 @@ impl ClientAbilities {
                 .unwrap_or(false),
             refreshes_hints: workspace
                 .and_then(|w| w.inlay_hint.as_ref()?.refresh_support)
+                .unwrap_or(false),
+            snippets: document
+                .and_then(|document| document.completion.as_ref()?.completion_item.as_ref())
+                .and_then(|item| item.snippet_support)
                 .unwrap_or(false),
             configuration: workspace.and_then(|w| w.configuration).unwrap_or(false),
             registers_configuration: workspace

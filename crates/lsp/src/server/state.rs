@@ -27,7 +27,7 @@ use crate::document::{Document, Edit};
 use crate::encoding::Encoding;
 use crate::environment;
 use crate::files::{FileSystem, MAX_FILE_BYTES};
-use crate::ide::workspace::MAX_FILES;
+use crate::ide::workspace::{self, MAX_FILES};
 use crate::server::session::Session;
 use crate::server::settings::{self, Settings};
 
@@ -66,6 +66,8 @@ struct Host {
     open: FxHashMap<Uri, Open>,
     documents: Arc<Documents>,
     dirty: Vec<Uri>,
+    /// It is not known which other files launch the kernels of what is open now.
+    launches_unknown: bool,
 }
 
 /// Where settings come from; later ones override earlier ones.
@@ -91,6 +93,10 @@ pub(crate) struct Configuration {
 struct Runs {
     next: u64,
     active: FxHashMap<u64, (Option<ProgressToken>, Cancel)>,
+    /// Results of the last run, by document and kernel.
+    last: FxHashMap<(Uri, String), Arc<[Value]>>,
+    /// The fastest configuration that tuning found, by document and kernel.
+    fastest: FxHashMap<(Uri, String), Vec<(String, String)>>,
 }
 
 /// The tokens that the client has, by document, with their result ids.
@@ -165,6 +171,7 @@ impl State {
             open: FxHashMap::default(),
             documents: Arc::default(),
             dirty: Vec::new(),
+            launches_unknown: false,
         };
         State {
             client,
@@ -207,6 +214,7 @@ impl State {
         let removed: Vec<PathBuf> = event.removed.iter().filter_map(path).collect();
         let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
         folders.retain(|folder| !removed.contains(folder));
+        lock(&self.host).launches_unknown = true;
         for added in event.added.iter().filter_map(path) {
             if !folders.contains(&added) {
                 folders.push(added);
@@ -303,6 +311,27 @@ impl State {
     /// A run ended.
     pub(crate) fn forget_run(&self, number: u64) {
         lock(&self.runs).active.remove(&number);
+    }
+
+    /// Keeps the results of a run.
+    pub(crate) fn keep_run(&self, uri: Uri, kernel: String, results: &[Value]) {
+        lock(&self.runs).last.insert((uri, kernel), results.into());
+    }
+
+    /// Results of the last run of a kernel; empty before there was one.
+    pub(crate) fn last_run(&self, uri: &Uri, kernel: &str) -> Arc<[Value]> {
+        let runs = lock(&self.runs);
+        runs.last.get(&(uri.clone(), kernel.to_owned())).cloned().unwrap_or_default()
+    }
+
+    /// Keeps the fastest configuration of a kernel: values of its parameters and options.
+    pub(crate) fn keep_fastest(&self, uri: Uri, kernel: String, values: Vec<(String, String)>) {
+        lock(&self.runs).fastest.insert((uri, kernel), values);
+    }
+
+    /// The fastest configuration that tuning found.
+    pub(crate) fn fastest(&self, uri: &Uri, kernel: &str) -> Option<Vec<(String, String)>> {
+        lock(&self.runs).fastest.get(&(uri.clone(), kernel.to_owned())).cloned()
     }
 
     /// Ends the run that this progress item shows.
@@ -429,6 +458,27 @@ impl State {
         self.mark_all_dirty();
     }
 
+    /// Looks in the workspace for launches of kernels of open documents, where that is not known
+    /// yet. An edit ends it.
+    pub(crate) fn find_launches(&self) -> Result<(), ReadError> {
+        if !lock(&self.host).launches_unknown {
+            return Ok(());
+        }
+        let paths = self.workspace_files();
+        let importers = self.read_once(|snapshot| {
+            let open: Vec<SourceFile> = snapshot.open_files().collect();
+            workspace::importers(&snapshot.db, &paths, &open)
+        })?;
+        let mut host = lock(&self.host);
+        host.launches_unknown = false;
+        let news = host.db.set_importers(importers);
+        drop(host);
+        if news {
+            self.mark_all_dirty();
+        }
+        Ok(())
+    }
+
     /// Marks every open document as changed, since something around them did.
     pub(crate) fn mark_all_dirty(&self) {
         let mut host = lock(&self.host);
@@ -445,7 +495,10 @@ impl State {
         let parse = Parse::new("");
         let mut open = Open { document, parse, path, problem: None, exact: Arc::default() };
         open.parse_anew();
-        lock(&self.host).set(item.uri, open);
+        let mut host = lock(&self.host);
+        host.set(item.uri, open);
+        host.launches_unknown = true;
+        drop(host);
         self.changed.notify_one();
     }
 
@@ -471,6 +524,10 @@ impl State {
         let Some(open) = host.open.remove(uri) else { return };
         Arc::make_mut(&mut host.documents).by_uri.remove(uri);
         lock(&self.tokens).by_uri.remove(uri);
+        let mut runs = lock(&self.runs);
+        runs.last.retain(|(of, _), _| of != uri);
+        runs.fastest.retain(|(of, _), _| of != uri);
+        drop(runs);
         host.db.reload(&open.path);
         host.dirty.push(uri.clone());
         drop(host);
@@ -487,6 +544,7 @@ impl State {
                 host.db.reload(&path);
             }
         }
+        host.launches_unknown = true;
         drop(host);
         self.mark_all_dirty();
     }

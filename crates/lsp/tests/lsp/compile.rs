@@ -130,6 +130,13 @@ async fn kernels_run_on_command() {
     let results = client.request("workspace/executeCommand", params).await.unwrap();
     assert_eq!(results[0]["kernel"], "add_kernel");
     assert_eq!(results[0]["ok"], true, "{results}");
+    let line = text.lines().position(|line| line.starts_with("def add_kernel")).unwrap();
+    let position = json!({ "line": line, "character": 6 });
+    let params = json!({ "textDocument": { "uri": uri }, "position": position });
+    let hover = client.request("textDocument/hover", params).await.unwrap();
+    let markdown = hover["contents"]["value"].as_str().unwrap();
+    assert!(markdown.contains("Last run on cpu ended well"), "{markdown}");
+    assert!(markdown.contains("- `out`: fp32 ["), "{markdown}");
     let params = json!({
         "command": "tile.runKernel", "arguments": [{ "uri": uri, "kernel": "no_kernel" }],
     });
@@ -218,5 +225,42 @@ async fn half_typed_text_shows_the_older_ptx() {
     let view = ptx(&mut client, &uri).await;
     assert_eq!(view["stale"], true, "{}", view["error"]);
     assert_eq!(view["text"], good["text"]);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn configurations_are_measured_and_tuned() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let uri = "file:///nowhere/tuned.tile";
+    let text = "@triton.autotune(configs=[triton.Config({\"BLOCK\": 128}), triton.Config({\"BLOCK\": 256})], key=[])\n\
+        @triton.jit\ndef set_kernel(x_ptr, BLOCK: tl.constexpr):\n    \
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    \
+        tl.store(x_ptr + at, tl.zeros((BLOCK,), tl.float32))\n\n\
+        # tile: x = empty(512)\n# tile: set_kernel[lambda meta: (cdiv(512, meta[\"BLOCK\"]),)](x)\n\
+        # tile: assert allclose(x, zeros(512))\n";
+    client.open(uri, text).await;
+    let argument = json!({ "uri": uri, "kernel": "set_kernel" });
+    let run = |command: &str| json!({ "command": command, "arguments": [argument.clone()] });
+    let rows = client
+        .request("workspace/executeCommand", run("tile.measureConfigurations"))
+        .await
+        .unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 2, "{rows}");
+    assert!(rows[0]["error"].is_null(), "{rows}");
+    let rows = client.request("workspace/executeCommand", run("tile.tuneKernel")).await.unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 2, "{rows}");
+    let fastest = rows[0]["values"]["BLOCK"].as_str().unwrap();
+    let here = json!({ "line": 2, "character": 6 });
+    let params = json!({
+        "textDocument": { "uri": uri }, "range": { "start": here, "end": here },
+        "context": { "diagnostics": [] },
+    });
+    let actions = client.request("textDocument/codeAction", params).await.unwrap();
+    let titles: Vec<&str> =
+        actions.as_array().unwrap().iter().map(|a| a["title"].as_str().unwrap()).collect();
+    let wanted = format!("Apply the fastest configuration, BLOCK={fastest}");
+    assert!(titles.iter().any(|title| title.starts_with(&wanted)), "{titles:?}");
+    assert!(titles.iter().any(|title| title.starts_with("Pin ")), "{titles:?}");
     client.stop().await;
 }

@@ -265,3 +265,141 @@ async fn tokens_tell_values_apart_and_follow_edits() {
     assert!(again_full["data"].is_array(), "an older result is not known any more");
     client.stop().await;
 }
+
+/// Titles of the code actions at `$0`, and the texts that the edits of those with `part` in their
+/// title make.
+async fn actions(plain: &str, marked: &str, only: Value, part: &str) -> (Vec<String>, Vec<String>) {
+    let (mut client, mut params) = at(plain, marked).await;
+    let here = params["position"].clone();
+    params["range"] = json!({ "start": here, "end": here });
+    params["context"] = json!({ "diagnostics": [], "only": only });
+    let actions = client.request("textDocument/codeAction", params).await.expect("actions");
+    let actions: Vec<Value> = serde_json::from_value(actions).expect("a list");
+    let title = |action: &Value| action["title"].as_str().unwrap_or_default().to_owned();
+    let changed = actions.iter().filter(|action| title(action).contains(part));
+    let texts = changed.flat_map(|action| {
+        let edits = action["edit"]["changes"][URI].as_array().cloned().unwrap_or_default();
+        edits.into_iter().map(|edit| {
+            format!(
+                "{} {}",
+                range_text(&edit["range"]),
+                edit["newText"].as_str().unwrap_or_default()
+            )
+        })
+    });
+    let found = (actions.iter().map(title).collect(), texts.collect());
+    client.stop().await;
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn annotations_masks_and_scenarios_can_be_added() {
+    let (titles, edits) =
+        actions("def double(v)", "def double(v$0)", json!(null), "Annotate").await;
+    assert_eq!(titles, ["Annotate `v` with `tl.constexpr`"]);
+    assert_eq!(edits, ["3:12-3:12 : tl.constexpr"]);
+    let plain = "tl.load(x_ptr + offsets, mask=offsets < n)";
+    let (_, edits) = actions(plain, "tl.load(x_ptr$0 + offsets)", json!(null), "Add mask").await;
+    assert_eq!(edits, ["9:31-9:31 , mask=offsets < n, other=0.0"]);
+    let scenario = TEXT.find("\n# tile").map(|at| &TEXT[at..]).unwrap();
+    let plain = format!("mask=offsets < n)\n{scenario}");
+    let (titles, edits) =
+        actions(&plain, "mask=offsets$0 < n)\n", json!(["refactor"]), "scenario").await;
+    assert_eq!(titles, ["Add a scenario that launches `copy_kernel`"]);
+    expect![[r#"
+        11:52-11:52 
+
+        # tile: x_ptr = randn(1048576)
+        # tile: out_ptr = empty(1048576)
+        # tile: n = 1024
+        # tile: copy_kernel[(1,)](x_ptr, out_ptr, n, BLOCK=1024)"#]]
+    .assert_eq(&edits.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_fixes_are_made_at_once() {
+    let (titles, edits) = actions(
+        "y = double(x)",
+        "y = doubel(x) + doubel(offsetz)$0",
+        json!(["source.fixAll"]),
+        "Fix all",
+    )
+    .await;
+    assert_eq!(titles, ["Fix all that Tile can fix"]);
+    assert_eq!(edits.len(), 3, "{edits:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_know_snippets_scenarios_and_launches() {
+    let item = json!({ "snippetSupport": true });
+    let capabilities = json!({ "textDocument": { "completion": { "completionItem": item } } });
+    let mut client = Client::start(capabilities).await;
+    let mut version = 1;
+    client.open(URI, TEXT).await;
+    let mut ask = async |marked: &str| -> Vec<Value> {
+        let text = format!("{TEXT}{marked}");
+        let cursor = text.find("$0").unwrap();
+        let plain = text.replacen("$0", "", 1);
+        version += 1;
+        client.edit(URI, version, [0, 0, 999, 0], &plain).await;
+        let line = text[..cursor].matches('\n').count();
+        let character = cursor - text[..cursor].rfind('\n').unwrap() - 1;
+        let position = json!({ "line": line, "character": character });
+        let params = json!({ "textDocument": { "uri": URI }, "position": position });
+        let items = client.request("textDocument/completion", params).await.unwrap();
+        serde_json::from_value(items).unwrap()
+    };
+    let labels = |items: &[Value]| -> Vec<String> {
+        items.iter().map(|item| item["label"].as_str().unwrap().to_owned()).collect()
+    };
+    let has = |items: &[Value], names: &[&str]| {
+        let found = labels(items);
+        for name in names {
+            assert!(found.contains(&(*name).to_owned()), "{name} is not among {found:?}");
+        }
+    };
+    let items = ask("\nker$0").await;
+    has(&items, &["kernel"]);
+    let kernel = items.iter().find(|item| item["label"] == "kernel").unwrap();
+    assert_eq!(kernel["insertTextFormat"], 2);
+    has(&ask("\n@triton.jit\ndef f(x):\n    red$0\n").await, &["masked load", "reduction loop"]);
+    has(&ask("# tile: y = ran$0\n").await, &["randn", "cdiv", "load"]);
+    has(&ask("\ndef run(x):\n    copy_kernel[(1,)](x, num$0)\n").await, &["num_warps=", "BLOCK="]);
+    let grid = "\ndef run(x):\n    copy_kernel[lambda meta: (meta[\"$0\"],)](x)\n";
+    assert_eq!(labels(&ask(grid).await), ["BLOCK"]);
+    let config = "\n@triton.autotune(configs=[triton.Config({\"$0\": 1})], key=[])\n@triton.jit\n\
+                  def g(x, SIZE: tl.constexpr):\n    pass\n";
+    assert_eq!(labels(&ask(config).await), ["SIZE"]);
+    let items = ask("\n@triton.jit\ndef f(x):\n    tl.loa$0\n").await;
+    let load = items.iter().find(|item| item["label"] == "load").unwrap();
+    assert!(load["documentation"].is_null(), "it waits");
+    let load = client.request("completionItem/resolve", load.clone()).await.unwrap();
+    assert!(load["documentation"]["value"].as_str().unwrap().len() > 20, "{load}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_specialization_can_be_made_the_active_one() {
+    let configs = (0..12).map(|power| format!("triton.Config({{\"BLOCK\": {}}})", 16 << power));
+    let tuned = format!(
+        "@triton.autotune(configs=[{}], key=[])\n@triton.jit\n\
+         def tuned_kernel(x_ptr, BLOCK: tl.constexpr):\n    \
+         tl.store(x_ptr + tl.arange(0, BLOCK), tl.zeros((BLOCK,), tl.float32))\n",
+        configs.collect::<Vec<_>>().join(", ")
+    );
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, &tuned).await;
+    let of = json!({ "textDocument": { "uri": URI } });
+    let kernels = client.request("tile/kernels", of.clone()).await.unwrap();
+    let all = kernels[0]["specializations"].as_array().unwrap().len();
+    assert_eq!(all, 12, "{kernels}");
+    let argument = json!({ "uri": URI, "kernel": "tuned_kernel", "specialization": 11 });
+    let params = json!({ "command": "tile.selectSpecialization", "arguments": [argument] });
+    let chosen = client.request("workspace/executeCommand", params).await.unwrap();
+    assert_eq!(chosen["specializations"][11]["active"], true, "{chosen}");
+    let position = json!({ "line": 3, "character": 35 });
+    let params = json!({ "textDocument": { "uri": URI }, "position": position });
+    let hover = client.request("textDocument/hover", params).await.unwrap();
+    assert!(hover.to_string().contains("32768"), "{hover}");
+    client.stop().await;
+}

@@ -90,3 +90,135 @@ async fn ten_thousand_edits_in_a_row_are_answered_for() {
     assert_eq!(client.diagnostics(URI, 10_001).await, "");
     client.stop().await;
 }
+
+/// Messages that the suite sends; `TILE_MESSAGES` asks for more.
+const MESSAGES: usize = 600;
+
+/// Everything that a client may send, and something it may not.
+const METHODS: &[&str] = &[
+    "callHierarchy/incomingCalls",
+    "callHierarchy/outgoingCalls",
+    "completionItem/resolve",
+    "textDocument/codeAction",
+    "textDocument/codeLens",
+    "textDocument/completion",
+    "textDocument/definition",
+    "textDocument/diagnostic",
+    "textDocument/didChange",
+    "textDocument/didClose",
+    "textDocument/didOpen",
+    "textDocument/documentHighlight",
+    "textDocument/documentLink",
+    "textDocument/documentSymbol",
+    "textDocument/foldingRange",
+    "textDocument/hover",
+    "textDocument/inlayHint",
+    "textDocument/prepareCallHierarchy",
+    "textDocument/prepareRename",
+    "textDocument/references",
+    "textDocument/rename",
+    "textDocument/selectionRange",
+    "textDocument/semanticTokens/full",
+    "textDocument/semanticTokens/full/delta",
+    "textDocument/semanticTokens/range",
+    "textDocument/signatureHelp",
+    "textDocument/typeDefinition",
+    "textDocument/unknown",
+    "tile/kernels",
+    "tile/viewIr",
+    "window/workDoneProgress/cancel",
+    "workspace/diagnostic",
+    "workspace/didChangeConfiguration",
+    "workspace/didChangeWatchedFiles",
+    "workspace/didChangeWorkspaceFolders",
+    "workspace/executeCommand",
+    "workspace/symbol",
+];
+
+/// Random numbers, the same ones every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    fn one<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+        of[self.below(of.len())]
+    }
+
+    fn position(&mut self) -> Value {
+        let mut number = || match self.below(4) {
+            0 => json!(self.below(5)),
+            1 => json!(self.below(60)),
+            2 => json!(u32::MAX),
+            _ => json!(-1),
+        };
+        json!({ "line": number(), "character": number() })
+    }
+
+    fn range(&mut self) -> Value {
+        json!({ "start": self.position(), "end": self.position() })
+    }
+
+    fn document(&mut self) -> Value {
+        let uri = self.one(&[URI, "file:///nowhere/else.py", "untitled:x", "not an address", ""]);
+        json!({
+            "uri": uri, "languageId": "tile", "version": self.below(9),
+            "text": self.one(&["", "x = (", "@triton.jit\ndef k(x):\n    tl.load(x)\n", "\u{feff}日本😀\r\n\t"]),
+        })
+    }
+
+    fn params(&mut self) -> Value {
+        if self.below(8) == 0 {
+            return [json!([]), json!(7), json!("x"), json!({})][self.below(4)].clone();
+        }
+        let change = match self.below(3) {
+            0 => json!({ "text": "y = )\n" }),
+            1 => json!({ "range": 3, "text": "" }),
+            _ => {
+                json!({ "range": self.range(), "text": self.one(&["", "(", "tl.sum(", "\n\n", "😀"]) })
+            }
+        };
+        json!({
+            "textDocument": self.document(), "position": self.position(), "range": self.range(),
+            "positions": [self.position()], "contentChanges": [change], "newName": "y",
+            "context": { "diagnostics": [], "includeDeclaration": true }, "query": "k",
+            "previousResultId": "1", "previousResultIds": [], "settings": { "tile": { "arch": 3 } },
+            "changes": [{ "uri": URI, "type": self.below(5) }], "stage": "ptx", "kernel": "k",
+            "event": { "added": [], "removed": [] }, "token": 1, "label": "load",
+            "command": self.one(&["tile.selectSpecialization", "tile.viewIr", "tile.none"]),
+            "arguments": [{ "uri": URI, "kernel": "k", "specialization": self.below(3) }],
+            "item": {
+                "name": "k", "kind": 12, "uri": URI, "range": self.range(),
+                "selectionRange": self.range(),
+            },
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_message_ends_the_session() {
+    let mut client = Client::connect(Options { worker: None, ..Options::default() });
+    client.initialize(json!({ "capabilities": {} })).await;
+    client.open(URI, "@triton.jit\ndef k(x):\n    tl.store(x, 1)\n").await;
+    let count = std::env::var("TILE_MESSAGES").ok().and_then(|text| text.parse().ok());
+    let mut random = Random(1);
+    for _ in 0..count.unwrap_or(MESSAGES) {
+        let method = random.one(METHODS);
+        let params = random.params();
+        if random.below(3) == 0 {
+            client.notify(method, params).await;
+            continue;
+        }
+        let id = client.send_request(method, params.clone()).await;
+        if let Err(error) = client.answer(id).await {
+            assert_ne!(error["code"], -32603, "{method} {params}: {error}");
+        }
+    }
+    client.open("file:///nowhere/last.tile", "x = (\n").await;
+    assert!(client.diagnostics("file:///nowhere/last.tile", 1).await.contains("syntax/error"));
+    client.stop().await;
+}

@@ -2,24 +2,25 @@
 
 use std::collections::HashMap;
 
-use tile_compiler::diagnostic::TextEdit as Edit;
+use serde_json::json;
+use tile_compiler::diagnostic::{Fix, TextEdit as Edit};
 use tile_compiler::eval::ValueClass;
 use tile_compiler::source::TextRange;
 use tower_lsp::ls_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Command, CompletionItem,
     CompletionItemKind, CompletionTextEdit, Documentation, InlayHint, InlayHintKind,
-    InlayHintLabel, MarkupContent, MarkupKind, ParameterInformation, ParameterLabel, Range,
-    SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensEdit,
-    SemanticTokensLegend, SignatureHelp, SignatureInformation, TextDocumentPositionParams,
-    TextEdit, Uri, WorkspaceEdit,
+    InlayHintLabel, InsertTextFormat, MarkupContent, MarkupKind, ParameterInformation,
+    ParameterLabel, Range, SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens,
+    SemanticTokensEdit, SemanticTokensLegend, SignatureHelp, SignatureInformation,
+    TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
 };
 
 use crate::db::{self, SourceFile};
-use crate::ide::completion::{ItemKindHint, completions};
+use crate::ide::completion::{ItemKindHint, completions, documented};
 use crate::ide::hints::{Wanted, hints};
 use crate::ide::lenses::Action;
 use crate::ide::tokens::{TokenKind, tokens};
-use crate::ide::{fixes, signature};
+use crate::ide::{assists, fixes, signature};
 use crate::server::requests::lenses::command;
 use crate::server::requests::navigation::place;
 use crate::server::state::{Snapshot, State};
@@ -29,29 +30,48 @@ fn markdown(value: String) -> Documentation {
     Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }
 
-/// `textDocument/completion`.
+/// `textDocument/completion`. Documentation waits for `completionItem/resolve`.
 pub(crate) fn completion(
+    state: &State,
     snapshot: &Snapshot,
     at: &TextDocumentPositionParams,
 ) -> Vec<CompletionItem> {
     let Some((file, offset)) = place(snapshot, at) else { return Vec::new() };
     let word = word_before(snapshot, file, offset);
     let range = snapshot.range(file, word);
+    let fills_in = state.session().is_some_and(|session| session.client.snippets);
     let items = completions(&snapshot.db, file, offset).into_iter();
     items
+        .filter(|item| fills_in || !item.snippet)
         .map(|item| {
             let new_text = item.insert.unwrap_or_else(|| item.label.clone());
             CompletionItem {
                 sort_text: Some(format!("{}{}", item.kind as u8, item.label)),
                 kind: Some(completion_kind(item.kind)),
                 detail: item.detail,
-                documentation: item.doc.map(|doc| markdown(doc.to_owned())),
+                insert_text_format: item.snippet.then_some(InsertTextFormat::SNIPPET),
+                data: item.doc.map(|doc| json!({ "doc": fingerprint(doc), "label": item.label })),
                 text_edit: Some(CompletionTextEdit::Edit(TextEdit { range, new_text })),
                 label: item.label,
                 ..CompletionItem::default()
             }
         })
         .collect()
+}
+
+/// `completionItem/resolve`.
+pub(crate) fn resolve(mut item: CompletionItem) -> CompletionItem {
+    let wanted = item.data.as_ref().and_then(|data| {
+        let label = data["label"].as_str()?;
+        documented(label).find(|doc| data["doc"] == json!(fingerprint(doc)))
+    });
+    item.documentation = wanted.map(|doc| markdown(doc.to_owned()));
+    item
+}
+
+/// A number that stands for a documentation among those of one name.
+fn fingerprint(doc: &str) -> u32 {
+    doc.bytes().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
 }
 
 /// The part of the word at `offset` that stands before it.
@@ -70,6 +90,7 @@ fn completion_kind(kind: ItemKindHint) -> CompletionItemKind {
         ItemKindHint::Function | ItemKindHint::Builtin => CompletionItemKind::FUNCTION,
         ItemKindHint::Type => CompletionItemKind::STRUCT,
         ItemKindHint::Module => CompletionItemKind::MODULE,
+        ItemKindHint::Snippet => CompletionItemKind::SNIPPET,
     }
 }
 
@@ -213,37 +234,100 @@ pub(crate) fn semantic_tokens(
     SemanticTokens { result_id: None, data }
 }
 
+/// All fixes of a file at once.
+pub(crate) const FIX_ALL: CodeActionKind = CodeActionKind::new("source.fixAll.tile");
+
+/// Specializations that are offered one by one; the lens lists them all.
+const MAX_PINS: usize = 8;
+
 /// `textDocument/codeAction`.
 pub(crate) fn code_actions(
+    state: &State,
     snapshot: &Snapshot,
     params: &CodeActionParams,
 ) -> Vec<CodeActionOrCommand> {
     let uri = &params.text_document.uri;
     let Some(open) = snapshot.document(uri) else { return Vec::new() };
     let within = snapshot.text_range(open.file, params.range);
+    let db = &snapshot.db;
     let mut actions = Vec::new();
     let only = params.context.only.as_deref();
-    let fixes_wanted = only.is_none_or(|kinds| kinds.contains(&CodeActionKind::QUICKFIX));
-    if fixes_wanted {
-        for found in fixes::fixes(&snapshot.db, open.file, &open.exact, within) {
+    // A kind stands for those below it.
+    let wanted = |kind: &CodeActionKind| {
+        only.is_none_or(|kinds| {
+            kinds.iter().any(|asked| {
+                let below = kind.as_str().strip_prefix(asked.as_str());
+                below.is_some_and(|rest| {
+                    rest.is_empty() || rest.starts_with('.') || asked.as_str().is_empty()
+                })
+            })
+        })
+    };
+    if wanted(&CodeActionKind::QUICKFIX) {
+        for found in fixes::fixes(db, open.file, &open.exact, within) {
             let diagnostic = to_proto::diagnostic(snapshot, open.file, &found.diagnostic);
             actions.push(CodeActionOrCommand::CodeAction(CodeAction {
-                title: found.fix.title.clone(),
-                kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(vec![diagnostic]),
-                edit: Some(workspace_edit(snapshot, &found.fix.edits)),
                 is_preferred: Some(found.preferred),
-                ..CodeAction::default()
+                ..edit_action(snapshot, &found.fix, CodeActionKind::QUICKFIX)
             }));
         }
     }
-    if only.is_none() {
-        let kernel = db::kernel_at(&snapshot.db, open.file, within.start as usize);
-        if let Some(kernel) = kernel.filter(|kernel| !kernel.scenarios.is_empty()) {
+    let offset = within.start as usize;
+    let kernel = db::kernel_at(db, open.file, offset);
+    if wanted(&CodeActionKind::REFACTOR_REWRITE) {
+        let mut found = assists::assists(db, open.file, offset);
+        found.extend(kernel.and_then(|kernel| {
+            let values = state.fastest(uri, &kernel.name)?;
+            assists::apply_fastest(db, open.file, kernel, &values)
+        }));
+        let kind = CodeActionKind::REFACTOR_REWRITE;
+        actions.extend(found.iter().map(|fix| edit_action(snapshot, fix, kind.clone()).into()));
+    }
+    if wanted(&FIX_ALL) && only.is_some() {
+        let fix = assists::fix_all(db, open.file, &open.exact);
+        actions.extend(fix.map(|fix| edit_action(snapshot, &fix, FIX_ALL).into()));
+    }
+    if only.is_none()
+        && let Some(kernel) = kernel
+    {
+        if !kernel.scenarios.is_empty() {
             actions.push(run_action(uri, &kernel.name));
+        }
+        if kernel.name_range.touches(offset) {
+            actions.extend(pin_actions(snapshot, uri, kernel));
         }
     }
     actions
+}
+
+fn edit_action(snapshot: &Snapshot, fix: &Fix, kind: CodeActionKind) -> CodeAction {
+    CodeAction {
+        title: fix.title.clone(),
+        kind: Some(kind),
+        edit: Some(workspace_edit(snapshot, &fix.edits)),
+        ..CodeAction::default()
+    }
+}
+
+/// Other specializations to look at the kernel under.
+fn pin_actions(snapshot: &Snapshot, uri: &Uri, kernel: &db::Kernel) -> Vec<CodeActionOrCommand> {
+    let active = kernel.active(&snapshot.db);
+    let others = kernel.specializations.iter().enumerate();
+    let pin = |(_, labelled): (usize, &db::Labelled)| {
+        let title = format!("Pin {}", labelled.label);
+        let argument =
+            json!({ "uri": uri, "kernel": kernel.name, "specialization": labelled.label });
+        let name = crate::server::ext::command::SELECT;
+        let command = Command::new(title.clone(), name.to_owned(), Some(vec![argument]));
+        CodeActionOrCommand::CodeAction(CodeAction {
+            title,
+            kind: Some(CodeActionKind::EMPTY),
+            command: Some(command),
+            ..CodeAction::default()
+        })
+    };
+    others.filter(|(index, _)| *index != active).take(MAX_PINS).map(pin).collect()
 }
 
 fn run_action(uri: &Uri, kernel: &str) -> CodeActionOrCommand {

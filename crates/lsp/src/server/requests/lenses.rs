@@ -43,6 +43,8 @@ pub(crate) fn command(uri: &Uri, kernel: &str, action: Action) -> (&'static str,
         Action::ShowPtx => {
             (command::VIEW_IR, json!({ "uri": uri, "kernel": kernel, "stage": "ptx" }))
         }
+        Action::Measure => (command::MEASURE, json!({ "uri": uri, "kernel": kernel })),
+        Action::Tune => (command::TUNE, json!({ "uri": uri, "kernel": kernel })),
         Action::Select => (command::SELECT, json!({ "uri": uri, "kernel": kernel })),
     }
 }

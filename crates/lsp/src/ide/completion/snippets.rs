@@ -1,0 +1,107 @@
+//! Code with places to fill in, and what scenarios can call.
+
+use super::{Item, ItemKindHint, is_word, item};
+
+/// A snippet.
+struct Snippet {
+    label: &'static str,
+    detail: &'static str,
+    body: &'static str,
+    /// It stands inside of kernels, not at module level.
+    inside: bool,
+}
+
+const SNIPPETS: [Snippet; 3] = [
+    Snippet {
+        label: "kernel",
+        detail: "a kernel with a scenario",
+        body: "@triton.jit\ndef ${1:name}_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):\n    \
+               offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    \
+               mask = offsets < n\n    \
+               x = tl.load(x_ptr + offsets, mask=mask)\n    \
+               tl.store(out_ptr + offsets, ${2:x}, mask=mask)\n\n\n\
+               # tile: n = ${3:10_000}\n\
+               # tile: x, out = randn(n), empty(n)\n\
+               # tile: ${1:name}_kernel[(cdiv(n, 1024),)](x, out, n, BLOCK=1024)\n\
+               # tile: assert allclose(out, ${4:x})\n",
+        inside: false,
+    },
+    Snippet {
+        label: "masked load",
+        detail: "a load that stays inside of its buffer",
+        body: "${1:mask} = ${2:offsets} < ${3:n}\n\
+               ${4:x} = tl.load(${5:x_ptr} + ${2:offsets}, mask=${1:mask}, other=${6:0.0})",
+        inside: true,
+    },
+    Snippet {
+        label: "reduction loop",
+        detail: "a sum over an axis that does not fit into one tile",
+        body: "${1:acc} = tl.zeros((${2:BLOCK},), dtype=tl.float32)\n\
+               for ${3:start} in range(0, ${4:n}, ${2:BLOCK}):\n    \
+               ${5:offsets} = ${3:start} + tl.arange(0, ${2:BLOCK})\n    \
+               ${1:acc} += tl.load(${6:x_ptr} + ${5:offsets}, mask=${5:offsets} < ${4:n}, other=0.0)\n\
+               ${7:total} = tl.sum(${1:acc}, axis=0)",
+        inside: true,
+    },
+];
+
+/// The snippets that fit where a statement begins.
+pub(super) fn at(text: &str, offset: usize, inside: bool) -> impl Iterator<Item = Item> {
+    let line = text[..offset].rsplit(['\n', '\r']).next().unwrap_or_default();
+    let indent = line.trim_end_matches(is_word);
+    let begins = indent.chars().all(|c| c == ' ' || c == '\t');
+    // A function that is left again begins at the margin.
+    let inside = inside && !indent.is_empty();
+    let fits = move |snippet: &&Snippet| begins && snippet.inside == inside;
+    SNIPPETS.iter().filter(fits).map(|snippet| Item {
+        insert: Some(snippet.body.to_owned()),
+        detail: Some(snippet.detail.to_owned()),
+        snippet: true,
+        ..item(snippet.label, ItemKindHint::Snippet)
+    })
+}
+
+/// What scenarios can call, with a line about each.
+const SCENARIO_FUNCTIONS: [(&str, &str); 32] = [
+    ("randn", "a tensor of normal random numbers: `randn(shape..., dtype=, seed=)`"),
+    ("rand", "a tensor of random numbers from 0 to 1: `rand(shape..., dtype=, seed=)`"),
+    ("randint", "a tensor of random integers: `randint(lo, hi, shape..., dtype=, seed=)`"),
+    ("arange", "the integers from 0: `arange(n, dtype=)`"),
+    ("zeros", "a tensor of zeros: `zeros(shape..., dtype=)`"),
+    ("ones", "a tensor of ones: `ones(shape..., dtype=)`"),
+    ("full", "a tensor of one value: `full(shape..., value, dtype=)`"),
+    ("empty", "a tensor that nobody wrote yet, poisoned: `empty(shape..., dtype=)`"),
+    ("load", "a tensor from a file: `load(\"file.npy\")`"),
+    ("allclose", "true when two tensors agree: `allclose(a, b, rtol=, atol=)`"),
+    ("cdiv", "the quotient rounded up: `cdiv(a, b)`"),
+    ("next_power_of_2", "the next power of two: `next_power_of_2(n)`"),
+    ("sum", "the sum, of all or along an axis"),
+    ("max", "the maximum, of all or along an axis"),
+    ("min", "the minimum, of all or along an axis"),
+    ("mean", "the mean, of all or along an axis"),
+    ("argmax", "the place of the maximum along an axis"),
+    ("cumsum", "running sums along an axis"),
+    ("softmax", "softmax along an axis"),
+    ("exp", "the exponential, element by element"),
+    ("log", "the natural logarithm, element by element"),
+    ("sqrt", "the square root, element by element"),
+    ("rsqrt", "one over the square root, element by element"),
+    ("abs", "the absolute value, element by element"),
+    ("maximum", "the larger of two, element by element"),
+    ("minimum", "the smaller of two, element by element"),
+    ("where", "one or the other by a condition, element by element"),
+    ("clamp", "kept between two bounds, element by element"),
+    ("sigmoid", "the logistic function, element by element"),
+    ("erf", "the error function, element by element"),
+    ("sort", "sorted along an axis"),
+    ("range", "numbers to loop over: `for i in range(k):`"),
+];
+
+/// The functions of the host language of scenarios.
+pub(super) fn scenario_functions() -> impl Iterator<Item = Item> {
+    SCENARIO_FUNCTIONS.iter().map(|(name, doc)| Item {
+        detail: Some("scenario function".to_owned()),
+        doc: Some(*doc),
+        ..item(*name, ItemKindHint::Builtin)
+    })
+}
