@@ -97,6 +97,16 @@ fn many_early_returns_end() {
 }
 
 #[test]
+fn branches_that_make_other_kinds_of_values_are_reported() {
+    for made in ["(n,)", "None", "n", "tl.arange(0, 4)"] {
+        let codes = evaluate(&format!(
+            "@triton.jit\ndef kernel(p, n: tl.int32):\n    x = (n, n)\n    if n > 2:\n        x = {made}\n    tl.store(p, x[0])\n"
+        ));
+        assert!(codes.contains(&Code::BranchMismatch), "{made}: {codes:?}");
+    }
+}
+
+#[test]
 fn odd_constants_do_not_overflow() {
     evaluate(
         "@triton.jit\ndef kernel(p, N: tl.constexpr = 9):\n    a: tl.constexpr = 2 ** 200\n    b: tl.constexpr = 1 << 126\n    c: tl.constexpr = -(2 ** 126) // -1\n    d: tl.constexpr = 5 % 0\n    e: tl.constexpr = (2 ** 126) * (2 ** 126)\n    f = tl.full((4,), 2 ** 63, tl.int32)\n    g = tl.arange(0, 2 ** 40)\n    h = tl.zeros((2 ** 40, 2 ** 40, 2 ** 40, 2 ** 40), tl.int8)\n    i: tl.constexpr = (1, 2, 3)[::0]\n    j: tl.constexpr = (N ** N) ** (N * N * N)\n    tl.store(p, 0)\n",

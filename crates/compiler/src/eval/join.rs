@@ -1,5 +1,6 @@
 //! Values as sequences of tensors, and what becomes of a variable where two paths meet.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::dtype::Elem;
@@ -129,6 +130,9 @@ pub(super) fn relate(a: &Value, b: &Value) -> Relation {
             items.fold(Relation::Same, |relation, (x, y)| both(relation, relate(x, y)))
         }
         (Value::Object(x), Value::Object(y)) => {
+            if x.fields.len() != y.fields.len() {
+                return Relation::Different;
+            }
             let items = x.fields.iter().zip(&y.fields);
             items.fold(Relation::Same, |relation, (x, y)| both(relation, relate(&x.1, &y.1)))
         }
@@ -151,7 +155,20 @@ pub(super) fn relate(a: &Value, b: &Value) -> Relation {
             Relation::Same
         }
         (Value::Builtin(x), Value::Builtin(y)) if std::ptr::eq(*x, *y) => Relation::Same,
+        (a, b) if is_settled(a) && is_settled(b) && discriminant(a) != discriminant(b) => {
+            Relation::Different
+        }
         _ => Relation::Unknown,
+    }
+}
+
+/// Whether a value is of its kind at every launch.
+fn is_settled(value: &Value) -> bool {
+    match value {
+        Value::Const(constant) => !constant.is_symbol(),
+        Value::Tensor(tensor) => !tensor.is_open(),
+        Value::Tuple(_) | Value::Object(_) | Value::BlockPtr(_) | Value::Descriptor(_) => true,
+        _ => false,
     }
 }
 
