@@ -3,9 +3,10 @@
 //! Scans and sorts are butterflies: in each step every element meets the one whose index differs in
 //! one bit along the axis. Depending on what carries that bit in the layout, the partner is in
 //! another register, in another lane (`shfl.sync.bfly`), or in another warp (through shared
-//! memory).
+//! memory). A scan first goes through the neighbors that one thread holds; only their totals meet
+//! those of other threads.
 
-use tile_compiler::ir::{Attrs, Inst, InstData, Value};
+use tile_compiler::ir::{Attrs, Inst, InstData, Region, Scalar, Value};
 use tile_compiler::layout::{Dim, LinearLayout};
 
 use super::shared::element_bytes;
@@ -27,9 +28,17 @@ struct Exchange<'l> {
     types: Vec<Ty>,
     /// First byte of each tile's array in shared memory.
     bases: Vec<u32>,
-    /// The element index of each register, where shared memory or conditions need it.
+    /// The registers that take part.
+    registers: Vec<usize>,
+    /// The element index of each of them, where shared memory or conditions need it.
     indices: Vec<Val>,
 }
+
+/// One element per tile of a scan.
+type Tuple = Vec<Val>;
+
+/// What stands before a block in scan order, and whether anything does.
+type Before = Option<(Val, Tuple)>;
 
 impl<'f> Emitter<'f> {
     fn exchange_of(
@@ -51,7 +60,8 @@ impl<'f> Emitter<'f> {
             self.barrier();
         }
         let indices = self.element_indices(layout);
-        Ok(Exchange { layout, types, bases, indices })
+        let registers = (0..indices.len()).collect();
+        Ok(Exchange { layout, types, bases, registers, indices })
     }
 
     /// The elements whose index differs in `step`, for each tile and register.
@@ -62,10 +72,17 @@ impl<'f> Emitter<'f> {
         tiles: &[Vec<Val>],
     ) -> Vec<Vec<Val>> {
         match carrier(exchange.layout, step) {
-            Carrier::Register(bit) => tiles
-                .iter()
-                .map(|tile| (0..tile.len()).map(|at| tile[at ^ (1 << bit)]).collect())
-                .collect(),
+            Carrier::Register(bit) => {
+                let place = |register: &usize| {
+                    let partner = register ^ (1 << bit);
+                    exchange.registers.iter().position(|&other| other == partner)
+                };
+                let places: Vec<Option<usize>> = exchange.registers.iter().map(place).collect();
+                let partner = |tile: &Vec<Val>| {
+                    places.iter().map(|place| place.map_or(Val::Poison, |at| tile[at])).collect()
+                };
+                tiles.iter().map(partner).collect()
+            }
             Carrier::Lane(bit) => {
                 let lane = Val::Int(1 << bit);
                 let pairs = tiles.iter().zip(&exchange.types);
@@ -104,9 +121,10 @@ impl<'f> Emitter<'f> {
         partners
     }
 
-    /// Whether the index of `register` has the bit `step`.
-    fn has_bit(&mut self, exchange: &Exchange<'_>, register: usize, step: u64) -> Val {
+    /// Whether the index of the element at place `at` has the bit `step`.
+    fn has_bit(&mut self, exchange: &Exchange<'_>, at: usize, step: u64) -> Val {
         let layout = exchange.layout;
+        let register = exchange.registers[at];
         let by_thread = layout
             .bases(Dim::Lane)
             .iter()
@@ -116,7 +134,7 @@ impl<'f> Emitter<'f> {
         if !by_thread {
             return Val::bool(constant & step != 0);
         }
-        let index = exchange.indices[register];
+        let index = exchange.indices[at];
         let masked = self.text.binary("and", Ty::Int(32), index, Val::Int(step as i64));
         self.text.op(format_args!("icmp ne i32 {masked}, 0"))
     }
@@ -129,57 +147,137 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// An inclusive scan: in each step an element learns its neighbor block's total, which the
-    /// later block of the two puts in front of its own results.
+    /// As [`Emitter::choose_value`], for tuples.
+    fn choose_tuple(&mut self, condition: Val, types: &[Ty], yes: &[Val], no: &[Val]) -> Tuple {
+        let values = types.iter().zip(yes.iter().zip(no));
+        values.map(|(&ty, (&yes, &no))| self.choose_value(condition, ty, yes, no)).collect()
+    }
+
+    /// An inclusive scan: within each thread's neighbors, then of their totals between threads,
+    /// whose results are put in front of the elements at the end.
     pub(super) fn scan(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let Attrs::Scan(scan) = &data.attrs else { return Err(self.unsupported(data)) };
         let tiles: Vec<Value> = data.uses().collect();
-        let exchange = self.exchange_of(inst, data, &tiles)?;
-        let mut prefix: Vec<Vec<Val>> = tiles.iter().map(|&tile| self.registers(tile)).collect();
+        let mut exchange = self.exchange_of(inst, data, &tiles)?;
+        let inputs: Vec<Vec<Val>> = tiles.iter().map(|&tile| self.registers(tile)).collect();
+        let mut prefix: Vec<Tuple> = (0..exchange.registers.len())
+            .map(|register| inputs.iter().map(|input| input[register]).collect())
+            .collect();
         let mut total = prefix.clone();
         let region = data.regions[0];
-        for step in axis_steps(exchange.layout, scan.axis as usize) {
-            let others = self.partners(&exchange, step, &total);
-            for register in 0..exchange.indices.len() {
-                let of =
-                    |all: &[Vec<Val>]| all.iter().map(|tile| tile[register]).collect::<Vec<_>>();
-                let (own, other, sum) = (of(&prefix), of(&others), of(&total));
-                let high = self.has_bit(&exchange, register, step);
-                // The block that comes later in scan order.
-                let later = match (high, scan.reverse) {
-                    (high, false) => high,
-                    (Val::Int(high), true) => Val::Int(1 - high),
-                    (high, true) => self.text.binary("xor", Ty::Int(1), high, Val::Int(1)),
-                };
-                let extended = self.combine(region, &other, &own)?;
-                let other_first = self.combine(region, &other, &sum)?;
-                let own_first = self.combine(region, &sum, &other)?;
-                for (at, &ty) in exchange.types.iter().enumerate() {
-                    prefix[at][register] = self.choose_value(later, ty, extended[at], own[at]);
-                    total[at][register] =
-                        self.choose_value(later, ty, other_first[at], own_first[at]);
+        let steps = axis_steps(exchange.layout, scan.axis as usize);
+        // The register bits that count through a thread's neighbors, and their steps.
+        let (mut within, mut inner) = (0, 0);
+        for &step in &steps {
+            let Carrier::Register(bit) = carrier(exchange.layout, step) else { break };
+            let pair = 1 << bit;
+            for low in (0..prefix.len()).filter(|register| register & (within | pair) == 0) {
+                let (early, late) =
+                    if scan.reverse { (low | pair, low) } else { (low, low | pair) };
+                let sum = self.combine(region, &total[early], &total[late])?;
+                for member in members(within) {
+                    prefix[late | member] =
+                        self.combine(region, &total[early], &prefix[late | member])?;
                 }
+                total[low] = sum;
+            }
+            within |= pair;
+            inner |= step;
+        }
+        exchange.registers.retain(|register| register & within == 0);
+        // A block is known by the index of its first element.
+        exchange.indices = exchange
+            .registers
+            .iter()
+            .map(|&block| {
+                let index = exchange.indices[block];
+                self.text.binary("and", Ty::Int(32), index, Val::Int(!(inner as i64) & 0xffff_ffff))
+            })
+            .collect();
+        let total = exchange.registers.iter().map(|&block| total[block].clone()).collect();
+        let outer = &steps[inner.count_ones() as usize..];
+        let before = self.scan_blocks(&exchange, region, outer, scan.reverse, total)?;
+        for (&block, before) in exchange.registers.iter().zip(&before) {
+            let Some((any, before)) = before else { continue };
+            for register in members(within).map(|member| block | member) {
+                let joined = self.combine(region, before, &prefix[register])?;
+                prefix[register] =
+                    self.choose_tuple(*any, &exchange.types, &joined, &prefix[register]);
             }
         }
-        for (&result, registers) in data.results.iter().zip(prefix) {
+        for (at, &result) in data.results.iter().enumerate() {
+            let registers = prefix.iter().map(|tuple| tuple[at]).collect();
             self.set(result, registers);
         }
         Ok(())
     }
 
-    /// A bitonic sort along the last axis, NaN after all numbers.
+    /// What stands before each block of elements, from the blocks' totals: in each step a block
+    /// learns the total of its neighbor, which the later of the two puts in front.
+    fn scan_blocks(
+        &mut self,
+        exchange: &Exchange<'_>,
+        region: Region,
+        steps: &[u64],
+        reverse: bool,
+        mut total: Vec<Tuple>,
+    ) -> Result<Vec<Before>, CodegenError> {
+        let types = &exchange.types;
+        let mut before: Vec<Before> = vec![None; total.len()];
+        for &step in steps {
+            let by_tile: Vec<Vec<Val>> =
+                (0..types.len()).map(|at| total.iter().map(|tuple| tuple[at]).collect()).collect();
+            let others = self.partners(exchange, step, &by_tile);
+            for block in 0..total.len() {
+                let other: Tuple = others.iter().map(|tile| tile[block]).collect();
+                let high = self.has_bit(exchange, block, step);
+                let later = if reverse { self.differ(high, Val::bool(true)) } else { high };
+                let own = &total[block];
+                let other_first = self.combine(region, &other, own)?;
+                let own_first = self.combine(region, own, &other)?;
+                total[block] = self.choose_tuple(later, types, &other_first, &own_first);
+                before[block] = match (before[block].take(), later) {
+                    (before, Val::Int(0)) => before,
+                    (None, later) => Some((later, other)),
+                    (Some((any, known)), later) => {
+                        let joined = self.combine(region, &other, &known)?;
+                        let joined = self.choose_tuple(any, types, &joined, &other);
+                        let known = self.choose_tuple(later, types, &joined, &known);
+                        Some((self.either(any, later), known))
+                    }
+                };
+            }
+        }
+        Ok(before)
+    }
+
+    fn either(&mut self, a: Val, b: Val) -> Val {
+        match (a, b) {
+            (Val::Int(0), other) | (other, Val::Int(0)) => other,
+            (Val::Int(_), _) | (_, Val::Int(_)) => Val::bool(true),
+            _ => self.text.binary("or", Ty::Int(1), a, b),
+        }
+    }
+
+    /// A bitonic sort along the last axis, NaN after all numbers. What is sorted are integers in
+    /// the order of the elements.
     pub(super) fn sort(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let Attrs::Sort(sort) = &data.attrs else { return Err(self.unsupported(data)) };
         let tile = data.operand(0);
-        let exchange = self.exchange_of(inst, data, &[tile])?;
-        let mut values = vec![self.registers(tile)];
-        let ty = exchange.types[0];
-        let is_float = self.ty(tile).elem().is_some_and(|elem| elem.is_float());
+        let mut exchange = self.exchange_of(inst, data, &[tile])?;
+        let elem = self.elem_of(tile)?;
+        let key = Ty::Int(elem.bits().max(32));
+        let element = std::mem::replace(&mut exchange.types[0], key);
+        let mut values = Vec::with_capacity(exchange.registers.len());
+        for value in self.registers(tile) {
+            values.push(self.sort_key(elem.scalar(), element, value, key));
+        }
+        let mut values = vec![values];
         let steps = axis_steps(exchange.layout, exchange.layout.rank() - 1);
         for stage in 0..steps.len() {
             for &step in steps[..=stage].iter().rev() {
                 let partners = self.partners(&exchange, step, &values);
-                for register in 0..exchange.indices.len() {
+                for register in 0..exchange.registers.len() {
                     let (own, other) = (values[0][register], partners[0][register]);
                     let high = self.has_bit(&exchange, register, step);
                     let down = match steps.get(stage + 1) {
@@ -190,15 +288,53 @@ impl<'f> Emitter<'f> {
                     if sort.descending {
                         wants_larger = self.differ(wants_larger, Val::bool(true));
                     }
-                    let smaller = self.sorts_before(ty, is_float, other, own);
-                    let larger = self.sorts_before(ty, is_float, own, other);
-                    let takes = self.choose_value(wants_larger, Ty::Int(1), larger, smaller);
-                    values[0][register] = self.text.select(takes, ty, other, own);
+                    let smaller = self.text.op(format_args!("icmp slt {key} {other}, {own}"));
+                    // Between equal ones nothing is lost either way.
+                    let takes = self.differ(smaller, wants_larger);
+                    values[0][register] = self.text.select(takes, key, other, own);
                 }
             }
         }
-        self.set(data.result(), values.swap_remove(0));
+        let mut sorted = Vec::with_capacity(exchange.registers.len());
+        for value in values.swap_remove(0) {
+            sorted.push(self.from_sort_key(elem.scalar(), element, value, key));
+        }
+        self.set(data.result(), sorted);
         Ok(())
+    }
+
+    /// A signed integer whose order is that of the elements: negative floats have the bits of
+    /// their magnitude flipped, every NaN is the largest.
+    fn sort_key(&mut self, scalar: Option<Scalar>, ty: Ty, value: Val, key: Ty) -> Val {
+        let raw_ty = Ty::Int(ty.bits());
+        let raw = self.text.bitcast(ty, value, raw_ty);
+        let Some(infinity) = scalar.and_then(largest_number) else {
+            return self.text.cast("sext", raw_ty, raw, key);
+        };
+        let flipped = self.flip_magnitude(raw_ty, raw);
+        let magnitude = Val::constant(raw_ty, (1 << (raw_ty.bits() - 1)) - 1);
+        let positive = self.text.binary("and", raw_ty, raw, magnitude);
+        let infinity = Val::constant(raw_ty, infinity);
+        let is_nan = self.text.op(format_args!("icmp ugt {raw_ty} {positive}, {infinity}"));
+        let ordered = self.text.select(is_nan, raw_ty, magnitude, flipped);
+        self.text.cast("sext", raw_ty, ordered, key)
+    }
+
+    fn from_sort_key(&mut self, scalar: Option<Scalar>, ty: Ty, value: Val, key: Ty) -> Val {
+        let raw_ty = Ty::Int(ty.bits());
+        let mut raw = self.text.cast("trunc", key, value, raw_ty);
+        if scalar.and_then(largest_number).is_some() {
+            raw = self.flip_magnitude(raw_ty, raw);
+        }
+        self.text.bitcast(raw_ty, raw, ty)
+    }
+
+    fn flip_magnitude(&mut self, ty: Ty, raw: Val) -> Val {
+        let bits = i64::from(ty.bits());
+        let sign = self.text.binary("ashr", ty, raw, Val::Int(bits - 1));
+        let magnitude = Val::constant(ty, (1 << (bits - 1)) - 1);
+        let mask = self.text.binary("and", ty, sign, magnitude);
+        self.text.binary("xor", ty, raw, mask)
     }
 
     fn differ(&mut self, a: Val, b: Val) -> Val {
@@ -206,18 +342,6 @@ impl<'f> Emitter<'f> {
             (Val::Int(a), Val::Int(b)) => Val::Int(a ^ b),
             _ => self.text.binary("xor", Ty::Int(1), a, b),
         }
-    }
-
-    /// Whether `a` belongs before `b` in ascending order.
-    fn sorts_before(&mut self, ty: Ty, is_float: bool, a: Val, b: Val) -> Val {
-        if !is_float || matches!(ty, Ty::Int(_)) {
-            return self.text.op(format_args!("icmp slt {ty} {a}, {b}"));
-        }
-        let less = self.text.op(format_args!("fcmp olt {ty} {a}, {b}"));
-        let a_is_number = self.text.op(format_args!("fcmp ord {ty} {a}, {a}"));
-        let b_is_nan = self.text.op(format_args!("fcmp uno {ty} {b}, {b}"));
-        let before_nan = self.text.binary("and", Ty::Int(1), a_is_number, b_is_nan);
-        self.text.binary("or", Ty::Int(1), less, before_nan)
     }
 
     /// Every thread writes its part of the source, and reads what the indices name.
@@ -305,6 +429,25 @@ impl<'f> Emitter<'f> {
         self.set(result, counts);
         Ok(())
     }
+}
+
+/// The registers that differ from register 0 in bits of `mask` only, in order.
+fn members(mask: usize) -> impl Iterator<Item = usize> {
+    (0..=mask).filter(move |register| register & !mask == 0)
+}
+
+/// The bits of the largest float that is a number, infinity if there is one; `None` for integers.
+fn largest_number(scalar: Scalar) -> Option<u64> {
+    Some(match scalar {
+        Scalar::F16 => 0x7c00,
+        Scalar::BF16 => 0x7f80,
+        Scalar::F32 => 0x7f80_0000,
+        Scalar::F64 => 0x7ff0_0000_0000_0000,
+        Scalar::F8E5 => 0x7c,
+        Scalar::F8E4NV => 0x7e,
+        Scalar::F8E4B15 => 0x7f,
+        _ => return None,
+    })
 }
 
 /// The packed index bits of an axis, lowest first.

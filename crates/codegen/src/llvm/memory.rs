@@ -62,6 +62,15 @@ impl Words {
         Ty::Int(self.bits.max(16))
     }
 
+    /// The type of an instruction's result: one register, or a structure of them.
+    fn result(self) -> String {
+        let register = self.register().to_string();
+        match self.count {
+            1 => register,
+            count => format!("{{ {} }}", vec![register; count].join(", ")),
+        }
+    }
+
     /// `.v4.b32`, `.b16`, ...
     fn suffix(self) -> String {
         match self.count {
@@ -175,7 +184,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn elem_of(&self, value: Value) -> Result<Elem, CodegenError> {
+    pub(super) fn elem_of(&self, value: Value) -> Result<Elem, CodegenError> {
         self.ty(value).elem().ok_or_else(|| CodegenError::Unsupported {
             what: format!("access to values of type {}", self.ty(value)),
         })
@@ -331,20 +340,23 @@ impl Emitter<'_> {
             "{guard}ld{volatile}.global{modifiers}{} {outputs}, [${count}];",
             words.suffix()
         );
-        let result = match count {
-            1 => register.to_string(),
-            _ => format!("{{ {} }}", vec![register.to_string(); count].join(", ")),
-        };
+        let result = words.result();
         let loaded = self.text.op(format_args!(
             "call {result} asm sideeffect \"{asm}\", \"{}\"({})",
             constraints.join(","),
             args.join(", ")
         ));
-        (0..count)
+        self.parts(words, loaded)
+    }
+
+    /// The words of an instruction's result.
+    fn parts(&mut self, words: Words, result: Val) -> Vec<Val> {
+        let (ty, register) = (words.result(), words.register());
+        (0..words.count)
             .map(|at| {
-                let word = match count {
-                    1 => loaded,
-                    _ => self.text.op(format_args!("extractvalue {result} {loaded}, {at}")),
+                let word = match words.count {
+                    1 => result,
+                    _ => self.text.op(format_args!("extractvalue {ty} {result}, {at}")),
                 };
                 self.text.cast("trunc", register, word, words.ty())
             })
@@ -439,7 +451,8 @@ impl Emitter<'_> {
         elements
     }
 
-    /// Atomics go element by element; a scalar's result reaches all threads through shared memory.
+    /// Atomics, of as many neighbors as one instruction takes; a scalar's result reaches all threads
+    /// through shared memory.
     pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let ptr = data.operand(0);
         let elem = self.elem_of(data.operand(1))?;
@@ -451,20 +464,27 @@ impl Emitter<'_> {
             .map(|value| self.registers(value))
             .collect();
         let mask = match data.opcode {
-            Opcode::AtomicRmw => data.operand_opt(2).map(|mask| self.registers(mask)),
+            Opcode::AtomicRmw => data.operand_opt(2),
             _ => None,
         };
+        let masks = mask.map(|mask| self.registers(mask));
         let owner = self.owner(ptr);
-        let repeated = self.layout(ptr).map_or(0, |layout| layout.duplicates().register) as usize;
         let mut registers = vec![Val::Poison; ptrs.len()];
-        for register in 0..ptrs.len() {
-            if register & repeated != 0 {
-                continue;
+        for group in &self.atomic_groups(data, ptr, mask, elem) {
+            let predicate = self.both(masks.as_ref().map(|mask| mask[group[0]]), owner);
+            let words = Words::new(memory_bits(elem), group.len());
+            let args: Vec<Vec<Val>> = operands
+                .iter()
+                .map(|all| {
+                    let parts: Vec<Val> = group.iter().map(|&at| all[at]).collect();
+                    self.pack(elem, words, &parts)
+                })
+                .collect();
+            let old = self.atomic_run(data, elem, words, ptrs[group[0]], &args, predicate)?;
+            let values = self.unpack(elem, words, &old);
+            for (&register, value) in group.iter().zip(values) {
+                registers[register] = value;
             }
-            let predicate = self.both(mask.as_ref().map(|mask| mask[register]), owner);
-            let args: Vec<Val> = operands.iter().map(|all| all[register]).collect();
-            registers[register] =
-                self.atomic_element(data, elem, ptrs[register], &args, predicate)?;
         }
         let result = data.result();
         self.copy_repeated_registers(ptr, &mut registers);
@@ -475,43 +495,74 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn atomic_element(
+    /// Registers whose elements one instruction updates, those that repeat others left out.
+    fn atomic_groups(
+        &self,
+        data: &InstData,
+        ptr: Value,
+        mask: Option<Value>,
+        elem: Elem,
+    ) -> Vec<SmallVec<[usize; 16]>> {
+        let Some(layout) = self.layout(ptr) else { return vec![SmallVec::from_slice(&[0])] };
+        let (_, mut bits) = self.access_bits(ptr, mask, layout, memory_bits(elem) / 8);
+        bits.truncate(self.atomic_width(data, elem).trailing_zeros() as usize);
+        runs(layout, &bits)
+    }
+
+    /// Neighbors that one atomic instruction takes at most: only sums of floats come in vectors.
+    fn atomic_width(&self, data: &InstData, elem: Elem) -> u32 {
+        let hopper = self.target.arch.capability >= 90;
+        let adds = matches!(&data.attrs, Attrs::Atomic(atomic) if atomic.op == AtomicOp::FAdd);
+        match elem.scalar() {
+            Some(Scalar::F32) if adds && hopper => 4,
+            Some(Scalar::F16 | Scalar::BF16) if adds && hopper => 8,
+            Some(Scalar::F16) if adds => 2,
+            _ => 1,
+        }
+    }
+
+    /// One instruction; the words that memory held before.
+    fn atomic_run(
         &mut self,
         data: &InstData,
         elem: Elem,
+        words: Words,
         ptr: Val,
-        args: &[Val],
+        args: &[Vec<Val>],
         predicate: Option<Val>,
-    ) -> Result<Val, CodegenError> {
-        let ty = Ty::of(elem);
+    ) -> Result<Vec<Val>, CodegenError> {
         let bits = memory_bits(elem);
         let (name, order, scope) = match &data.attrs {
             Attrs::Atomic(atomic) => {
-                let name = self.atomic_name(data, atomic.op, elem)?;
+                let name = self.atomic_name(data, atomic.op, elem, words)?;
                 (name, atomic.order, atomic.scope)
             }
             Attrs::AtomicCas(cas) => (format!("cas.b{bits}"), cas.order, cas.scope),
             _ => return Err(self.unsupported(data)),
         };
-        let letter = match bits {
-            16 => "h",
-            32 => "r",
-            64 => "l",
-            _ => return Err(self.unsupported(data)),
-        };
-        let word = Ty::Int(bits);
-        let mut constraints = vec![format!("={letter}"), "l".to_owned()];
-        let mut text = vec![format!("ptr addrspace(1) {ptr}")];
-        let mut places = String::new();
-        for (at, &arg) in args.iter().enumerate() {
-            let raw = self.text.bitcast(ty, arg, word);
-            constraints.push(letter.to_owned());
-            text.push(format!("{word} {raw}"));
-            let _ = write!(places, ", ${}", at + 2);
+        if bits < 16 {
+            return Err(self.unsupported(data));
         }
-        let mut guard = String::new();
+        let (letter, word, count) = (words.letter(), words.ty(), words.count);
+        let list = |first: usize| {
+            let places: Vec<String> = (first..first + count).map(|at| format!("${at}")).collect();
+            if count == 1 { places[0].clone() } else { format!("{{{}}}", places.join(", ")) }
+        };
+        let mut constraints = vec![format!("={letter}"); count];
+        let mut text = vec![format!("ptr addrspace(1) {ptr}")];
+        let mut asm: String =
+            (0..count).map(|at| format!("mov.b{} ${at}, 0; ", words.bits)).collect();
+        constraints.push("l".to_owned());
+        let mut places = String::new();
+        for arg in args {
+            let _ = write!(places, ", {}", list(constraints.len()));
+            for value in arg {
+                constraints.push(letter.to_owned());
+                text.push(format!("{word} {value}"));
+            }
+        }
         if let Some(predicate) = predicate {
-            guard = format!("@${} ", args.len() + 2);
+            let _ = write!(asm, "@${} ", constraints.len());
             constraints.push("b".to_owned());
             text.push(format!("i1 {predicate}"));
         }
@@ -526,13 +577,14 @@ impl Emitter<'_> {
             MemoryScope::Gpu => "gpu",
             MemoryScope::Sys => "sys",
         };
+        let _ = write!(asm, "atom.global.{order}.{scope}.{name} {}, [${count}]{places};", list(0));
+        let result = words.result();
         let old = self.text.op(format_args!(
-            "call {word} asm sideeffect \"mov.b{bits} $0, 0; \
-             {guard}atom.global.{order}.{scope}.{name} $0, [$1]{places};\", \"{}\"({})",
+            "call {result} asm sideeffect \"{asm}\", \"{}\"({})",
             constraints.join(","),
             text.join(", ")
         ));
-        Ok(self.text.bitcast(word, old, ty))
+        Ok(self.parts(words, old))
     }
 
     fn atomic_name(
@@ -540,8 +592,11 @@ impl Emitter<'_> {
         data: &InstData,
         op: AtomicOp,
         elem: Elem,
+        words: Words,
     ) -> Result<String, CodegenError> {
         let bits = memory_bits(elem);
+        let vector = if words.count > 1 { format!(".v{}", words.count) } else { String::new() };
+        let pair = if words.elements > 1 { "x2" } else { "" };
         let name = match op {
             AtomicOp::Add => format!("add.u{bits}"),
             AtomicOp::And => format!("and.b{bits}"),
@@ -553,11 +608,11 @@ impl Emitter<'_> {
             AtomicOp::UMin => format!("min.u{bits}"),
             AtomicOp::Exchange => format!("exch.b{bits}"),
             AtomicOp::FAdd => match elem.scalar() {
-                Some(Scalar::F32) => "add.f32".to_owned(),
+                Some(Scalar::F32) => format!("add{vector}.f32"),
                 Some(Scalar::F64) => "add.f64".to_owned(),
-                Some(Scalar::F16) => "add.noftz.f16".to_owned(),
+                Some(Scalar::F16) => format!("add.noftz{vector}.f16{pair}"),
                 Some(Scalar::BF16) if self.target.arch.capability >= 90 => {
-                    "add.noftz.bf16".to_owned()
+                    format!("add.noftz{vector}.bf16{pair}")
                 }
                 _ => return Err(self.unsupported(data)),
             },

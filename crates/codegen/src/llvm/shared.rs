@@ -304,8 +304,10 @@ fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, CodegenError> 
         (Opcode::Reduce, Attrs::Axis(axis)) => reduce_bytes(func, data, axis.axis as usize),
         (Opcode::Scan, Attrs::Scan(scan)) => Ok(exchange_bytes(func, data, scan.axis as usize)),
         (Opcode::Sort, _) => {
-            let axis = func.ty(data.operand(0)).shape().len() - 1;
-            Ok(exchange_bytes(func, data, axis))
+            let ty = func.ty(data.operand(0));
+            let bytes = exchange_bytes(func, data, ty.shape().len() - 1);
+            // Its keys have 32 bits at least.
+            Ok(if bytes > 0 { bytes.max(4 * ty.numel() as u32) } else { 0 })
         }
         (Opcode::Gather, _) => Ok(tile_bytes(func, data.operand(0))),
         (Opcode::Histogram, _) => Ok(tile_bytes(func, data.result())),

@@ -5,15 +5,19 @@
 //! each thread as many as one instruction moves: the smallest of 16 bytes, the run of contiguous
 //! and aligned addresses, and what leaves work for every thread. Accesses to tiles of one shape
 //! that run along the same axis share the widest choice, so that values pass between them without
-//! conversions; where one of them strides, the choice is as narrow as it needs. Cost: linear, after axis information.
+//! conversions; where one of them strides, the choice is as narrow as it needs. A write, and what is
+//! read for it, is as narrow as one instruction: what a thread reads in two parts comes from the
+//! cache the second time, what it writes in two parts goes to memory twice. Cost: linear, after axis
+//! information.
 
 use cranelift_entity::SecondaryMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::LANES;
+use super::propagate::is_elementwise;
 use crate::analysis::axis::AxisInfos;
-use crate::ir::{Function, Inst, Opcode, Shape, Value};
+use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode, Shape, Value};
 use crate::layout::{BlockedLayout, LayoutError, LinearLayout};
 
 /// The widest access of one thread, in bytes.
@@ -56,10 +60,11 @@ pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
         *narrowest = (*narrowest).min(limit);
         accesses.push((inst, group));
     }
+    let limits = write_limits(func, &accesses);
     let mut anchors = Anchors::default();
     for (inst, group) in accesses {
         let (widest, narrowest) = widths[&group];
-        let width = widest.min(narrowest);
+        let width = widest.min(narrowest).min(limits[inst].unwrap_or(usize::MAX));
         let (shape, order) = group;
         anchors.layouts[inst] = Some(blocked(func, &shape, &order, width)?);
     }
@@ -103,6 +108,57 @@ fn stride_limit(func: &Function, infos: &AxisInfos, ptr: Value, axis: usize) -> 
     let bytes = pointee.map_or(1, |elem| i64::from(elem.bits().div_ceil(8)));
     let alone = info.contiguity[axis] == 1 && info.constancy[axis] == 1;
     if alone && info.alignment(bytes) > bytes { 1 } else { usize::MAX }
+}
+
+/// How many neighbors a thread may hold for writes, and for reads of one group with a write whose
+/// values come from them element by element.
+fn write_limits(func: &Function, accesses: &[(Inst, Group)]) -> SecondaryMap<Inst, Option<usize>> {
+    let groups: FxHashMap<Inst, &Group> = accesses.iter().map(|(at, group)| (*at, group)).collect();
+    let mut makers: SecondaryMap<Value, Option<Inst>> = SecondaryMap::new();
+    for inst in func.walk() {
+        for &result in &func.insts[inst].results {
+            makers[result] = Some(inst);
+        }
+    }
+    let mut limits: SecondaryMap<Inst, Option<usize>> = SecondaryMap::new();
+    for (write, group) in accesses {
+        let data = &func.insts[*write];
+        if data.opcode == Opcode::Load {
+            continue;
+        }
+        let limit = write_limit(func, *write);
+        let mut seen = FxHashSet::default();
+        let mut open = vec![*write];
+        while let Some(inst) = open.pop() {
+            if groups.get(&inst).is_some_and(|other| *other == group) {
+                limits[inst] = Some(limits[inst].map_or(limit, |known: usize| known.min(limit)));
+            }
+            let data = &func.insts[inst];
+            let sources: &[usize] = match data.opcode {
+                Opcode::Gather => &[1],
+                Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => &[1, 2],
+                opcode if is_elementwise(opcode) => &[0, 1, 2],
+                _ => &[],
+            };
+            let values = sources.iter().filter_map(|&slot| data.operand_opt(slot));
+            open.extend(values.filter_map(|value| makers[value]).filter(|&from| seen.insert(from)));
+        }
+    }
+    limits
+}
+
+/// The neighbors that one thread may hold so that a warp writes whole sectors: those of one
+/// instruction.
+fn write_limit(func: &Function, inst: Inst) -> usize {
+    let data = &func.insts[inst];
+    let pointee = func.ty(data.operand(0)).elem().and_then(|elem| elem.pointee());
+    let bytes = pointee.map_or(1, |elem| i64::from(elem.bits().div_ceil(8)));
+    let vector = (MAX_VECTOR_BYTES / bytes).max(1) as usize;
+    match (data.opcode, &data.attrs) {
+        (Opcode::Store, _) => vector,
+        (_, Attrs::Atomic(atomic)) if atomic.op == AtomicOp::FAdd => vector,
+        _ => 1,
+    }
 }
 
 /// The elements that one instruction of one thread can move along `axis`.
