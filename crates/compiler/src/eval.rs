@@ -228,7 +228,7 @@ impl<'a> Evaluator<'a> {
             project,
             version,
             exact: false,
-            capability: 90,
+            capability: project.capability(),
             options: ir::LaunchOptions::default(),
             emitter: None,
             frames: Vec::new(),

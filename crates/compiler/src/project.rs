@@ -51,6 +51,11 @@ pub trait Sources {
     /// Called now and then by what takes long. An owner of files that changed unwinds from here.
     fn checkpoint(&self) {}
 
+    /// Compute capability that kernels are lowered for, such as 80 for sm_80.
+    fn capability(&self) -> u32 {
+        90
+    }
+
     /// Other files whose host code launches kernels of `file`: those with `file` among their
     /// [`launched_files`], as far as the owner of the files knows them.
     fn importers(&self, _file: FileId) -> Vec<FileId> {

@@ -261,6 +261,10 @@ impl Device for CudaDevice {
         format!("cuda:{} {}", self.info.ordinal, self.info.name)
     }
 
+    fn arch(&self) -> Option<String> {
+        Some(self.info.arch.clone())
+    }
+
     fn upload(&mut self, id: StorageId, storage: &Storage) -> Result<(), LaunchFailure> {
         self.context.bind().map_err(failure)?;
         let fits = self.memories.get(&id).is_some_and(|known| known.len() == storage.bytes.len());

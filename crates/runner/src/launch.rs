@@ -94,6 +94,12 @@ pub trait Device {
     /// What people call it: `cpu`, `cuda:0 NVIDIA H100 80GB HBM3`.
     fn name(&self) -> String;
 
+    /// The architecture that kernels are compiled for, such as `sm_90a`; `None` where tile IR runs
+    /// as it is.
+    fn arch(&self) -> Option<String> {
+        None
+    }
+
     /// Copies a storage to the device, in place of what the device has of it.
     ///
     /// # Errors

@@ -182,6 +182,9 @@ impl Opened {
         let site_packages = workspace::site_packages(folder);
         let options = Options::new(flags, folder, site_packages.as_deref())?;
         let workspace = Workspace::new(site_packages.clone());
+        if let Some(arch) = &options.arch {
+            workspace.lower_for(arch);
+        }
         let file = match text {
             Some(text) => workspace.open_text(path, text),
             None => workspace.open(path).map_err(read_error)?,

@@ -46,6 +46,9 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let site_packages = workspace::site_packages(here);
     let options = Options::new(&arguments.spec.flags(), here, site_packages.as_deref())?;
     let workspace = Workspace::new(site_packages);
+    if let Some(arch) = &options.arch {
+        workspace.lower_for(arch);
+    }
     let mut unreadable = Vec::new();
     let mut jobs = jobs(arguments, &workspace, &mut unreadable);
     jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));

@@ -34,6 +34,7 @@ impl Compiler {
             Some(arch) => arch.clone(),
             None => local_arch(&pool).unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
         };
+        opened.workspace.lower_for(&arch);
         let ptxas = ptxas::find(None, site_packages);
         let nvdisasm = ptxas::find_disassembler(ptxas.as_deref(), site_packages);
         Ok(Compiler { pool, arch, ptxas, nvdisasm })

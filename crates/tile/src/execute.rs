@@ -138,6 +138,10 @@ fn run_scenario(
         options.arguments.push((name.clone(), host_value(&value)));
     }
     let mut device = device::open(request.device)?;
+    let own = device.arch();
+    if let Some(arch) = request.spec.arch.as_deref().or(own.as_deref()) {
+        opened.workspace.lower_for(arch);
+    }
     let mut compiler = FrontEnd { opened, request };
     let session_options = SessionOptions {
         sanitize: request.sanitize,

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use ignore::WalkBuilder;
@@ -16,6 +17,9 @@ use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::syntax::Parse;
 
 use crate::render::Files;
+
+/// Compute capability that kernels are lowered for where nothing says otherwise.
+const DEFAULT_CAPABILITY: u32 = 90;
 
 /// Largest file that is read, in bytes.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
@@ -64,6 +68,8 @@ pub(crate) struct Workspace {
     imports: Mutex<HashMap<(PathBuf, String), Option<PathBuf>>>,
     roots: Mutex<HashMap<PathBuf, Arc<Vec<String>>>>,
     site_packages: Option<PathBuf>,
+    /// Compute capability that kernels are lowered for; 0 for the default.
+    capability: AtomicU32,
     /// Which files launch a file's kernels.
     importers: OnceLock<HashMap<FileId, Vec<FileId>>>,
 }
@@ -81,6 +87,14 @@ impl Workspace {
     /// A workspace that also follows imports into this site-packages folder.
     pub(crate) fn new(site_packages: Option<PathBuf>) -> Workspace {
         Workspace { site_packages, ..Workspace::default() }
+    }
+
+    /// Kernels are lowered for this architecture from now on.
+    pub(crate) fn lower_for(&self, arch: &str) {
+        let digits = arch.trim_start_matches("sm_").trim_end_matches('a');
+        if let Ok(capability) = digits.parse() {
+            self.capability.store(capability, Ordering::Relaxed);
+        }
     }
 
     /// Reads a file, or returns it if it was read before.
@@ -197,6 +211,13 @@ impl Sources for Workspace {
             found
         });
         self.open(&found?).ok()
+    }
+
+    fn capability(&self) -> u32 {
+        match self.capability.load(Ordering::Relaxed) {
+            0 => DEFAULT_CAPABILITY,
+            capability => capability,
+        }
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

@@ -190,7 +190,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             let data = args.get(0, "data")?;
             Value::Tensor(Tensor {
                 dtype: args.dtype(element_dtype(data)),
-                shape: data.elements().map(|items| vec![Value::Int(Some(items.len() as i128))]),
+                shape: nested_shape(data),
                 ..Tensor::default()
             })
         }
@@ -240,6 +240,16 @@ fn number_dtype(value: &Value) -> Option<&'static str> {
         Value::Float(_) => Some("fp32"),
         _ => None,
     }
+}
+
+/// The shape of a nested list of numbers; `None` where something in it is not known.
+fn nested_shape(data: &Value) -> Option<Vec<Value>> {
+    let Some(items) = data.elements() else {
+        return number_dtype(data).map(|_| Vec::new());
+    };
+    let count = Value::Int(Some(items.len() as i128));
+    let inner = items.first().map_or(Some(Vec::new()), nested_shape)?;
+    Some([count].into_iter().chain(inner).collect())
 }
 
 fn element_dtype(data: &Value) -> Option<&'static str> {
