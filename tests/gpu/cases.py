@@ -555,7 +555,7 @@ def matmul_split_k(m, n, k):
     return Case("matmul_split_k.py", "matmul_split_k_kernel",
                 lambda meta: (*grid(meta), meta["SPLIT_K"]), arguments,
                 tiles(((64, 64, 64, 3, 4), (64, 128, 64, 3, 4)), SPLIT_K=16), ["c_ptr"],
-                size(a, b, c), 2 * m * n * k, 1e-3, {"c_ptr": torch.zeros_like(c)})
+                size(a, b, c), 2 * m * n * k, 1e-3, initial={"c_ptr": torch.zeros_like(c)})
 
 
 def matmul_batched(batch, n):
