@@ -297,7 +297,7 @@ impl<'f> Emitter<'f> {
         }
         let mut sorted = Vec::with_capacity(exchange.registers.len());
         for value in values.swap_remove(0) {
-            sorted.push(self.from_sort_key(elem.scalar(), element, value, key));
+            sorted.push(self.sorted_element(elem.scalar(), element, value, key));
         }
         self.set(data.result(), sorted);
         Ok(())
@@ -320,7 +320,7 @@ impl<'f> Emitter<'f> {
         self.text.cast("sext", raw_ty, ordered, key)
     }
 
-    fn from_sort_key(&mut self, scalar: Option<Scalar>, ty: Ty, value: Val, key: Ty) -> Val {
+    fn sorted_element(&mut self, scalar: Option<Scalar>, ty: Ty, value: Val, key: Ty) -> Val {
         let raw_ty = Ty::Int(ty.bits());
         let mut raw = self.text.cast("trunc", key, value, raw_ty);
         if scalar.and_then(largest_number).is_some() {
