@@ -46,6 +46,8 @@ pub const TARGET_INFO: &str = "triton.language.target_info";
 pub const TRITON: &str = "triton";
 /// Pseudo-module of the Python builtins that kernels may use.
 pub const PYTHON: &str = "builtins";
+/// PyTorch, of which constants of modules are made: types and their limits.
+pub const TORCH: &str = "torch";
 /// Python's `math` module.
 pub const PYTHON_MATH: &str = "math";
 
@@ -196,6 +198,7 @@ pub enum Rule {
     PythonInt,
     PythonFloat,
     PythonRange,
+    TypeLimits,
     PythonList,
     PythonIsInstance,
     PythonGetAttr,

@@ -1,6 +1,6 @@
 //! Python builtins that kernels may use, Python's `math`, Triton's host functions.
 
-use super::{Builtin, PYTHON, PYTHON_MATH, Rule, TRITON};
+use super::{Builtin, PYTHON, PYTHON_MATH, Rule, TORCH, TRITON};
 
 const fn math(name: &'static str, signature: &'static str, doc: &'static str) -> Builtin {
     Builtin::new(PYTHON_MATH, name, signature, Rule::PythonMath, doc)
@@ -34,6 +34,20 @@ pub(super) const ROWS: &[Builtin] = &[
         "arg1, arg2=None, step=None",
         Rule::PythonRange,
         "Iterates at run time, also when the bounds are constants.",
+    ),
+    Builtin::new(
+        TORCH,
+        "finfo",
+        "type",
+        Rule::TypeLimits,
+        "Limits of a floating-point type, for constants of the module: `tl.constexpr(torch.finfo(torch.float32).min)`.",
+    ),
+    Builtin::new(
+        TORCH,
+        "iinfo",
+        "type",
+        Rule::TypeLimits,
+        "Limits of an integer type, for constants of the module: `tl.constexpr(torch.iinfo(torch.int32).max)`.",
     ),
     Builtin::new(PYTHON, "list", "iterable=()", Rule::PythonList, "A tuple of the elements."),
     Builtin::new(

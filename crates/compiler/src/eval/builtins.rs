@@ -147,6 +147,7 @@ impl Evaluator<'_> {
             Rule::PythonList => Ok(call.nth(0)),
             Rule::PythonIsInstance => self.python_isinstance(call),
             Rule::PythonGetAttr | Rule::PythonHasAttr => self.python_getattr(call),
+            Rule::TypeLimits => self.type_limits(call),
             Rule::PythonMath => self.python_math(call),
             Rule::HostCDiv | Rule::HostNextPowerOf2 | Rule::HostLog2 => self.host_function(call),
             Rule::Libdevice => self.libdevice(call),

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::constant::{compare_consts, literal};
 use super::display::const_text;
-use super::value::{Const, Tuple, Value};
+use super::value::{Const, Origin, Shape, Tensor, Tuple, Value};
 use super::{Evaluator, Lost, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
@@ -186,7 +186,7 @@ impl Evaluator<'_> {
             return if tensors.is_empty() && !matches!(last, Value::Tensor(_)) {
                 self.fresh_const()
             } else {
-                Value::Unknown
+                Value::Tensor(Tensor::anything(Shape::unknown(), Origin::NONE))
             };
         }
         let Some(mut result) = tensors.pop() else { return last };

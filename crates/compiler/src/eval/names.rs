@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
-use crate::builtins::{self, LANGUAGE, PYTHON, PYTHON_MATH, TRITON};
+use crate::builtins::{self, LANGUAGE, PYTHON, PYTHON_MATH, TORCH, TRITON};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Expr, ExprId, ItemKind, Name};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
@@ -352,12 +352,18 @@ fn triton_path(path: &str) -> String {
     if path.is_empty() { TRITON.to_owned() } else { format!("{TRITON}.{path}") }
 }
 
-/// A module or member outside of what can be read: anything, unless it is of Python's `math`.
+/// A module or member outside of what can be read: anything, unless it is of Python's `math` or
+/// one of PyTorch's types.
 fn external(path: &[Name]) -> Value {
     let is_math = path.first().is_some_and(|first| &**first == PYTHON_MATH);
     match path {
         [_] if is_math => Value::Module(ModuleRef::Known(Arc::from(PYTHON_MATH))),
         [_, name] if is_math => known_member(PYTHON_MATH, name).unwrap_or(Value::Unknown),
+        [module, name] if &**module == TORCH => {
+            let dtype = DType::from_member(name);
+            let dtype = dtype.map(|dtype| Value::Const(Const::DType(Elem::Num(dtype))));
+            dtype.or_else(|| known_member(TORCH, name)).unwrap_or(Value::Unknown)
+        }
         _ => Value::Unknown,
     }
 }

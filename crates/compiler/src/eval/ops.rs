@@ -3,7 +3,7 @@
 use super::dtype::{DType, Elem};
 use super::promote::{Operand, PromotionError, promote, promote_integers};
 use super::report::a;
-use super::value::{Const, Shape, Tensor, Tuple, Value};
+use super::value::{Const, Origin, Shape, Tensor, Tuple, Value};
 use super::{Eval, Evaluator, Mode, Stop};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
@@ -520,6 +520,10 @@ impl Evaluator<'_> {
         at: FileRange,
         places: Places,
     ) -> Value {
+        // What may be a number known at launch is compared then, or at run time.
+        if may_be_const(left) && may_be_const(right) {
+            return Value::Tensor(Tensor::anything(Shape::unknown(), Origin::NONE));
+        }
         self.try_compare(op, left, right, at, places).map_or(Value::Unknown, Value::Tensor)
     }
 
@@ -531,9 +535,6 @@ impl Evaluator<'_> {
         at: FileRange,
         places: Places,
     ) -> Eval<Tensor> {
-        if may_be_const(left) && may_be_const(right) {
-            return Err(Stop::Unknown);
-        }
         let mut lhs = self.side(left, places.0)?;
         let mut rhs = self.side(right, places.1)?;
         if !self.is_3_9() {

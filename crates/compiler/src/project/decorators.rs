@@ -58,7 +58,7 @@ fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) ->
         "jit" => Decorator::Jit(id),
         "autotune" => Decorator::Autotune(id),
         "heuristics" => Decorator::Heuristics(id),
-        "constexpr_function" => Decorator::ConstexprFunction,
+        "constexpr_function" | "language.constexpr" => Decorator::ConstexprFunction,
         "aggregate" => Decorator::Aggregate,
         "must_use_result" | "language.must_use_result" => Decorator::MustUseResult,
         _ => Decorator::Other(id),
@@ -79,7 +79,10 @@ pub(super) fn effect(sources: &dyn Sources, resolution: &Resolution) -> Option<E
     match resolution {
         Resolution::Triton(path) => match &**path {
             "jit" => Some(Effect::Jit),
-            "constexpr_function" | "language.constexpr_function" => Some(Effect::ConstexprFunction),
+            // `@tl.constexpr` makes a constant of a function, which can still be called.
+            "constexpr_function" | "language.constexpr_function" | "language.constexpr" => {
+                Some(Effect::ConstexprFunction)
+            }
             _ => None,
         },
         Resolution::Function(at) if returns_jit(sources, *at) => Some(Effect::Jit),

@@ -39,13 +39,33 @@ pub(crate) fn alternatives(
         .to_vec(),
         ArgSpec::Constexpr(ConstArg::None) => present(&uses),
         ArgSpec::Constexpr(value) => constants(value),
-        ArgSpec::Runtime { signature, .. } => other_types(signature),
+        ArgSpec::Runtime { signature, .. } => {
+            let mut found = other_types(signature);
+            if signature.starts_with('*') {
+                // Operands of one operation have one type.
+                found.splice(0..0, other_pointers(spec));
+            }
+            found
+        }
         ArgSpec::Tuple(items) => {
             let longer = ArgSpec::Tuple([items.clone(), items.clone()].concat());
             items.iter().take(1).cloned().chain([longer]).collect()
         }
     };
     found.retain(|other| other != current);
+    found
+}
+
+/// Pointers that are other arguments, each once.
+fn other_pointers(spec: &Specialization) -> Vec<ArgSpec> {
+    let mut found: Vec<ArgSpec> = Vec::new();
+    for arg in spec.args.values() {
+        let is_pointer =
+            matches!(arg, ArgSpec::Runtime { signature, .. } if signature.starts_with('*'));
+        if is_pointer && !found.contains(arg) {
+            found.push(arg.clone());
+        }
+    }
     found
 }
 
@@ -84,7 +104,10 @@ fn other_types(signature: &Arc<str>) -> Vec<ArgSpec> {
     let pointers = || ELEMENTS.iter().map(|element| pointer(element)).collect::<Vec<_>>();
     match &**signature {
         _ if signature.starts_with("tensordesc<") => descriptors(signature),
-        "i32" | "i64" => [number(&["fp32", "i64"]), pointers()].concat(),
+        "i32" | "i64" => {
+            let one = ArgSpec::Constexpr(ConstArg::Int(1));
+            [vec![one], number(&["fp32", "i64"]), pointers()].concat()
+        }
         "fp32" => [number(&["i32"]), pointers()].concat(),
         _ if signature.starts_with('*') => {
             let one = pointer(signature);

@@ -225,6 +225,10 @@ impl<'a> BodyUses<'a> {
             Expr::IfElse { on_true, on_false, .. } => {
                 self.origin(*on_true).or_else(|| self.origin(*on_false))
             }
+            Expr::Call { callee, args } if called_name(body, *callee) == Some("where") => {
+                let chosen = choices(args);
+                chosen.into_iter().find_map(|value| self.origin(value))
+            }
             Expr::Call { callee, args } => self.call_origin(*callee, args),
             _ => None,
         }
@@ -631,6 +635,11 @@ impl<'a> BodyUses<'a> {
             "reshape" | "view" | "broadcast_to" => {
                 args.iter().for_each(|arg| self.extents(arg.value));
             }
+            "cdiv" => {
+                for leaf in args.iter().flat_map(|arg| leaves(self.body, arg.value)) {
+                    self.number(leaf, true);
+                }
+            }
             "pointer_type" => self.dtype(argument(args, 0, "element_ty")),
             _ if name.starts_with("atomic_") => {
                 if let Some(pointer) = argument(args, 0, "pointer") {
@@ -698,6 +707,9 @@ impl<'a> BodyUses<'a> {
             Expr::IfElse { on_true, on_false, .. } => {
                 self.addresses(*on_true, depth + 1);
                 self.addresses(*on_false, depth + 1);
+            }
+            Expr::Call { callee, args } if called_name(body, *callee) == Some("where") => {
+                choices(args).into_iter().for_each(|value| self.addresses(value, depth + 1));
             }
             _ => {
                 if let Some(at) = self.param_at(id) {
@@ -826,6 +838,11 @@ fn is_keyword(arg: &Arg, name: &str) -> bool {
 fn argument(args: &[Arg], index: usize, name: &str) -> Option<ExprId> {
     let positional = args.get(index).filter(|arg| arg.kind == ArgKind::Positional);
     positional.or_else(|| args.iter().find(|arg| is_keyword(arg, name))).map(|arg| arg.value)
+}
+
+/// The two values that `where(condition, x, y)` chooses from.
+fn choices(args: &[Arg]) -> Vec<ExprId> {
+    [argument(args, 1, "x"), argument(args, 2, "y")].into_iter().flatten().collect()
 }
 
 /// The last part of the name of what is called.

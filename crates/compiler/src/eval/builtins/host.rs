@@ -1,14 +1,39 @@
 //! Python's builtins and `math`, and Triton's host functions, at compile time.
 
+use std::sync::Arc;
+
 use super::super::call::Call;
+use super::super::dtype::{DType, Elem};
 use super::super::symbolic::{Sym, floor_div};
-use super::super::value::{Const, Value};
+use super::super::value::{Const, Tuple, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::builtins::{Builtin, LANGUAGE, Rule};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Name;
 
 impl Evaluator<'_> {
+    /// `torch.finfo(dtype)` and `torch.iinfo(dtype)`, as named tuples.
+    pub(super) fn type_limits(&mut self, call: &Call) -> Eval<Value> {
+        let Value::Const(Const::DType(Elem::Num(dtype))) = call.nth(0) else {
+            return Err(Stop::Unknown);
+        };
+        let limits = if call.builtin.name == "iinfo" {
+            let (min, max) = dtype.int_range().ok_or(Stop::Unknown)?;
+            vec![("min", Const::Int(min)), ("max", Const::Int(max))]
+        } else {
+            let (max, eps, tiny) = float_limits(dtype).ok_or(Stop::Unknown)?;
+            [("min", -max), ("max", max), ("eps", eps), ("tiny", tiny)]
+                .map(|(name, value)| (name, Const::Float(value)))
+                .to_vec()
+        };
+        let bits = ("bits", Const::Int(i128::from(dtype.bits())));
+        let fields = limits.into_iter().chain([bits]);
+        let (names, items): (Vec<Name>, Vec<Value>) =
+            fields.map(|(name, value)| (Name::from(name), Value::Const(value))).unzip();
+        let named = Some(Arc::new((Name::from(call.builtin.name), names)));
+        Ok(Value::Tuple(Arc::new(Tuple { items, named })))
+    }
+
     pub(super) fn python_len(&mut self, call: &Call) -> Eval<Value> {
         match call.nth(0) {
             Value::Tuple(tuple) => Ok(Value::int(tuple.items.len() as i128)),
@@ -88,7 +113,7 @@ impl Evaluator<'_> {
                 },
                 Value::Class(class) => match &value {
                     Value::Object(object) => {
-                        let same = std::sync::Arc::ptr_eq(&object.class.class, &class.class);
+                        let same = Arc::ptr_eq(&object.class.class, &class.class);
                         if same {
                             return Ok(Value::bool(true));
                         }
@@ -306,4 +331,15 @@ fn python_float(text: &str) -> Option<f64> {
 
 fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a.abs() } else { gcd(b, a % b) }
+}
+
+/// The largest number, the distance from 1 to the next number, and the least normal number.
+fn float_limits(dtype: DType) -> Option<(f64, f64, f64)> {
+    Some(match dtype {
+        DType::Float16 => (65504.0, 2f64.powi(-10), 2f64.powi(-14)),
+        DType::BFloat16 => (f64::from(f32::from_bits(0x7f7f_0000)), 2f64.powi(-7), 2f64.powi(-126)),
+        DType::Float32 => (f64::from(f32::MAX), f64::from(f32::EPSILON), 2f64.powi(-126)),
+        DType::Float64 => (f64::MAX, f64::EPSILON, f64::MIN_POSITIVE),
+        _ => return None,
+    })
 }
