@@ -359,11 +359,8 @@ fn external(path: &[Name]) -> Value {
     match path {
         [_] if is_math => Value::Module(ModuleRef::Known(Arc::from(PYTHON_MATH))),
         [_, name] if is_math => known_member(PYTHON_MATH, name).unwrap_or(Value::Unknown),
-        [module, name] if &**module == TORCH => {
-            let dtype = DType::from_member(name);
-            let dtype = dtype.map(|dtype| Value::Const(Const::DType(Elem::Num(dtype))));
-            dtype.or_else(|| known_member(TORCH, name)).unwrap_or(Value::Unknown)
-        }
+        [module] if &**module == TORCH => Value::Module(ModuleRef::Known(Arc::from(TORCH))),
+        [module, name] if &**module == TORCH => known_member(TORCH, name).unwrap_or(Value::Unknown),
         _ => Value::Unknown,
     }
 }
@@ -403,6 +400,11 @@ fn is_noinline(body: &crate::hir::Body, decorator: ExprId) -> bool {
 
 /// A member of a module that the table of builtins knows.
 pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
+    if module == TORCH
+        && let Some(dtype) = DType::from_member(name)
+    {
+        return Some(Value::Const(Const::DType(Elem::Num(dtype))));
+    }
     if builtins::canonical_module(module) == LANGUAGE {
         if let Some(dtype) = DType::from_member(name) {
             return Some(Value::Const(Const::DType(Elem::Num(dtype))));

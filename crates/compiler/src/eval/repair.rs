@@ -37,7 +37,9 @@ pub(super) fn repair(
     loop {
         let mut improved = None;
         'search: for name in suspects(&function, &best, progress.at) {
-            for value in alternatives(sources, at, &best, &name) {
+            let assumed = best.assumed.contains(&name);
+            let values = alternatives(sources, at, &best, &name).into_iter();
+            for value in values.filter(|value| assumed || is_refinement(&best, &name, value)) {
                 if !tried.insert((name.clone(), value.clone())) {
                     continue;
                 }
@@ -56,6 +58,12 @@ pub(super) fn repair(
         }
         (best, progress) = improved?;
     }
+}
+
+/// Whether a value takes back nothing that a launch shows: something for `None`, or 1 for a number.
+fn is_refinement(spec: &Specialization, name: &Name, value: &ArgSpec) -> bool {
+    let is_none = spec.args.get(name) == Some(&ArgSpec::Constexpr(ConstArg::None));
+    is_none || *value == ArgSpec::Constexpr(ConstArg::Int(1))
 }
 
 /// How far an evaluation came.
@@ -82,12 +90,17 @@ fn with(spec: &Specialization, name: &Name, value: ArgSpec) -> Specialization {
     changed
 }
 
-/// Arguments that may be wrong, those nearest to the error first: assumed ones, and `None`s, which
-/// stand for what a caller may leave out.
+/// Arguments that may be wrong, those nearest to the error first: assumed ones, `None`s, which
+/// stand for what a caller may leave out, and integers.
 fn suspects(function: &Function, spec: &Specialization, at: FileRange) -> Vec<Name> {
     let is_free = |name: &Name| {
-        let is_none = spec.args.get(name) == Some(&ArgSpec::Constexpr(ConstArg::None));
-        spec.assumed.contains(name) || is_none
+        let is_open = match spec.args.get(name) {
+            Some(ArgSpec::Constexpr(ConstArg::None)) => true,
+            // A number that no launch shows may be 1, as the last stride of a tensor mostly is.
+            Some(ArgSpec::Runtime { signature, divisible_by_16: false }) => &**signature == "i32",
+            _ => false,
+        };
+        spec.assumed.contains(name) || is_open
     };
     let mut mentions = Mentions { function, names: Vec::new(), seen: FxHashSet::default() };
     mentions.around(at.range);

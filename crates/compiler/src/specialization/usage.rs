@@ -700,16 +700,16 @@ impl<'a> BodyUses<'a> {
                 let (left, right) = (self.origin(*lhs), self.origin(*rhs));
                 let chosen = self.address(left, right);
                 if chosen.is_some() {
-                    self.addresses(if chosen == left { *lhs } else { *rhs }, depth + 1);
+                    self.addresses(if chosen == left { *lhs } else { *rhs }, depth);
                 }
             }
-            Expr::Binary { op: BinaryOp::Sub, lhs, .. } => self.addresses(*lhs, depth + 1),
+            Expr::Binary { op: BinaryOp::Sub, lhs, .. } => self.addresses(*lhs, depth),
             Expr::IfElse { on_true, on_false, .. } => {
-                self.addresses(*on_true, depth + 1);
-                self.addresses(*on_false, depth + 1);
+                self.addresses(*on_true, depth);
+                self.addresses(*on_false, depth);
             }
             Expr::Call { callee, args } if called_name(body, *callee) == Some("where") => {
-                choices(args).into_iter().for_each(|value| self.addresses(value, depth + 1));
+                choices(args).into_iter().for_each(|value| self.addresses(value, depth));
             }
             _ => {
                 if let Some(at) = self.param_at(id) {
