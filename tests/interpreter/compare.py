@@ -179,14 +179,15 @@ def softmax(rng, rows, cols):
 
 def attention(rng, heads, n_ctx, dim, dtype, causal):
     q, k, v = (rng.standard_normal((heads, n_ctx, dim)).astype(dtype) for _ in range(3))
-    arrays = {"q": q, "k": k, "v": v, "out": np.zeros_like(q)}
+    lse = np.zeros((heads, n_ctx), np.float32)
+    arrays = {"q": q, "k": k, "v": v, "lse": lse, "out": np.zeros_like(q)}
     block_m, block_n = 64, 64
-    meta = {"BLOCK_M": block_m, "BLOCK_N": block_n, "HEAD_DIM": dim, "CAUSAL": causal}
+    meta = {"HEAD_DIM": dim, "BLOCK_M": block_m, "BLOCK_N": block_n, "CAUSAL": causal}
     kind = "causal" if causal else "full"
     return Case(
         f"attention {heads}x{n_ctx}x{dim} {DTYPES[np.dtype(dtype)]} {kind}",
-        "tests/interpreter/attention.py", "attention_kernel", (-(-n_ctx // block_m), heads),
-        arrays, ["q", "k", "v", "out", dim**-0.5, n_ctx, n_ctx * dim], meta, (2e-2, 1e-2),
+        "examples/attention.py", "attention_forward", (-(-n_ctx // block_m), heads), arrays,
+        ["q", "k", "v", "out", "lse", dim**-0.5, n_ctx * dim, dim, n_ctx], meta, (2e-2, 1e-2),
     )
 
 

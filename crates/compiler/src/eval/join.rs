@@ -184,7 +184,7 @@ impl Evaluator<'_> {
             }
             (Value::Const(x), Value::Const(y)) => {
                 let equal = super::constant::compare_consts(crate::hir::CompareOp::Eq, x, y);
-                let same_kind = std::mem::discriminant(x) == std::mem::discriminant(y);
+                let same_kind = discriminant(x) == discriminant(y);
                 if equal == Some(true) && same_kind { a.clone() } else { self.fresh_const() }
             }
             (Value::Tuple(x), Value::Tuple(y)) if x.items.len() == y.items.len() => {

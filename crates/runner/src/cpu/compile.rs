@@ -64,6 +64,7 @@ pub(super) fn compile(func: &Function) -> Result<Compiled, CompileError> {
         func,
         slots: FxHashMap::default(),
         sizes: Vec::new(),
+        free: FxHashMap::default(),
         pinned: FxHashSet::default(),
         lanes: 1,
     };
@@ -82,6 +83,8 @@ struct Compiler<'f> {
     func: &'f Function,
     slots: FxHashMap<Value, Slot>,
     sizes: Vec<usize>,
+    /// Registers whose values are dead, by their size in words.
+    free: FxHashMap<usize, Vec<Slot>>,
     /// Values computed once per launch; their registers must keep them.
     pinned: FxHashSet<Value>,
     /// Elements that each scalar stands for in the region being compiled.
@@ -122,9 +125,51 @@ impl<'f> Compiler<'f> {
         self.func.ty(value).shape()
     }
 
+    /// A register that holds nothing that is needed.
     fn fresh(&mut self, bytes: usize) -> Slot {
+        // Exchanges between registers need equal sizes: those of one class stay together.
+        if let Some(slot) = self.free.get_mut(&bytes.div_ceil(8)).and_then(Vec::pop) {
+            return slot;
+        }
         self.sizes.push(bytes);
         Slot(self.sizes.len() as u32 - 1)
+    }
+
+    /// Gives the register of a dead value to values to come: few registers stay in the cache.
+    fn release(&mut self, value: Value) {
+        if !self.pinned.contains(&value)
+            && let Some(&slot) = self.slots.get(&value)
+        {
+            let words = self.sizes[slot.0 as usize].div_ceil(8);
+            self.free.entry(words).or_default().push(slot);
+        }
+    }
+
+    /// For each instruction of a region the results of the region's instructions that nothing
+    /// uses after it. What the terminator passes on is used to the end.
+    fn deaths(&self, region: Region) -> FxHashMap<Inst, Vec<Value>> {
+        let mut last: FxHashMap<Value, Inst> = FxHashMap::default();
+        for &inst in &self.func.regions[region].insts {
+            let data = &self.func.insts[inst];
+            let inner = data.regions.iter().flat_map(|&region| self.func.walk_from(region));
+            for value in [inst].into_iter().chain(inner).flat_map(|at| self.func.insts[at].uses()) {
+                if let Some(last) = last.get_mut(&value) {
+                    *last = inst;
+                }
+            }
+            last.extend(data.results.iter().map(|&result| (result, inst)));
+            if data.opcode.is_terminator() {
+                data.uses().for_each(|value| {
+                    last.remove(&value);
+                });
+            }
+        }
+        let mut deaths: FxHashMap<Inst, Vec<Value>> = FxHashMap::default();
+        for (value, inst) in last {
+            deaths.entry(inst).or_default().push(value);
+        }
+        deaths.values_mut().for_each(|values| values.sort_unstable());
+        deaths
     }
 
     /// The register of a value.
@@ -165,12 +210,16 @@ impl<'f> Compiler<'f> {
 
     fn block(&mut self, region: Region) -> Compilation<Block> {
         let mut block = Block::default();
+        let deaths = self.deaths(region);
         for &inst in &self.func.regions[region].insts {
             let data = &self.func.insts[inst];
             let hoisted = data.opcode.is_pure()
                 && data.results.iter().all(|result| self.pinned.contains(result));
             if !hoisted {
                 self.inst(inst, &mut block.steps)?;
+            }
+            for &value in deaths.get(&inst).into_iter().flatten() {
+                self.release(value);
             }
         }
         Ok(block)
@@ -698,9 +747,11 @@ impl<'f> Compiler<'f> {
             }
         }
         let lanes = if scan.is_some() { along.reduced() } else { along.numel().max(2) / 2 };
-        let combiner = self.combiner(data.regions[0], inputs.len(), lanes)?;
+        let count = inputs.len();
         let inputs = self.slots(inputs);
+        // Results are written while the region runs again: they get no register that it has left.
         let outs = self.slots(data.results.iter().copied());
+        let combiner = self.combiner(data.regions[0], count, lanes)?;
         Ok(match scan {
             Some(reverse) => Box::new(move |frame, machine| {
                 combiner.scan(frame, machine, (&inputs, &outs), along, reverse)
@@ -837,6 +888,8 @@ impl<'f> Compiler<'f> {
         };
         let inputs: Vec<Value> = data.uses().collect();
         let numel = self.numel(data.results.first().copied().unwrap_or(inputs[0]));
+        // As for reductions, before the region leaves registers.
+        let results = self.slots(data.results.iter().copied());
         let applied = self.applied_region(data.regions[0], (numel / pack).max(1))?;
         let sizes = |compiler: &Self, values: &[Value]| {
             values.iter().map(|&value| compiler.scalar(value).bytes() as usize).collect()
@@ -847,7 +900,7 @@ impl<'f> Compiler<'f> {
         };
         let map = MapElements {
             inputs: grouped(self.slots(inputs), &applied.args),
-            outputs: grouped(self.slots(data.results.iter().copied()), &applied.yields),
+            outputs: grouped(results, &applied.yields),
             body: applied.body,
             captures: applied.captures,
             sizes,

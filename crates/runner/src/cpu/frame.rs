@@ -1,4 +1,5 @@
-//! What one worker computes with: a register for each value, reused from program to program.
+//! What one worker computes with: registers, which values share that are never needed at once, and
+//! which are kept from program to program.
 
 use bytemuck::Pod;
 use tile_compiler::ir::Loc;
