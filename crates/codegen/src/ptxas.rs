@@ -72,7 +72,9 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, Assemb
     let folder = tempfile::tempdir().map_err(io)?;
     let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
     std::fs::write(&input, ptx).map_err(io)?;
-    let mut child = Command::new(ptxas)
+    let mut command = Command::new(ptxas);
+    end_with_caller(&mut command);
+    let mut child = command
         .args(["-lineinfo", "-v", "--gpu-name", arch])
         .arg(&input)
         .arg("-o")
@@ -103,6 +105,24 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, Assemb
     let cubin = std::fs::read(&output).map_err(io)?;
     Ok(Assembled { cubin, report: Report::parse(&log) })
 }
+
+/// Has the system end the process with the thread that starts it: a worker that is killed leaves
+/// no assembler behind that runs on.
+#[cfg(target_os = "linux")]
+fn end_with_caller(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+
+    // SAFETY: between fork and exec this makes one system call, which neither allocates nor locks.
+    unsafe {
+        command.pre_exec(|| {
+            let signal = rustix::process::Signal::KILL;
+            rustix::process::set_parent_process_death_signal(Some(signal)).map_err(Into::into)
+        });
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_caller(_: &mut Command) {}
 
 impl Report {
     /// Reads the log of `ptxas -v`. Where several functions are listed, the entry's numbers and
@@ -169,6 +189,20 @@ pub fn version(ptxas: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_assembler_ends_with_its_caller() {
+        let caller = std::thread::spawn(|| {
+            let mut command = Command::new("sleep");
+            end_with_caller(&mut command);
+            command.arg("60").spawn().expect("`sleep` runs")
+        });
+        let mut child = caller.join().expect("the caller does not panic");
+        let ended =
+            child.wait_timeout(Duration::from_secs(10)).expect("the child can be waited for");
+        assert!(ended.is_some_and(|status| !status.success()), "{ended:?}");
+    }
 
     #[test]
     fn the_report_is_read() {
