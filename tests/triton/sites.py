@@ -88,11 +88,12 @@ def sites():
 HEADER = "site\tkind\tdigest\tcode\tchapter\tstatement\tnote"
 
 
-def update(path, shown, done):
+def update(path, known, shown, texts):
     """Renews the table: every site of the installed Triton, with the first fixture that shows it.
 
-    `shown` are `(chapter, statement, code, site)` of the chapters `done`. Notes are written by
-    hand, for sites that no kernel reaches, and stay; so do rows that chapters not done show.
+    `shown` are `(chapter, statement, code, site)` of the fixtures compared now, `texts` all
+    chapters. Notes are written by hand, for sites that no kernel reaches, and stay; so do rows
+    whose statement its chapter still has.
     """
     old = {}
     if path.exists():
@@ -103,12 +104,14 @@ def update(path, shown, done):
     for chapter, statement, code, site in shown:
         fixtures.setdefault(site, (code, chapter, statement))
     rows = []
-    for site in sites():
+    for site in known:
         digest = hashlib.sha256(site.text.encode()).hexdigest()[:8]
         *_, code, chapter, statement, note = old.get(site.name, [""] * 7)
-        if chapter in done:
-            code = chapter = statement = ""
-        if site.name in fixtures and not chapter:
-            code, chapter, statement = fixtures[site.name]
+        stands = chapter and any(
+            line.strip().partition("  # ")[0] == statement and line.endswith(f"error: {code}")
+            for line in texts.get(chapter, "").splitlines()
+        )
+        if not stands:
+            code, chapter, statement = fixtures.get(site.name, ("", "", ""))
         rows.append((site.name, site.kind, digest, code, chapter, statement, note))
     path.write_text("\n".join([HEADER, *("\t".join(row) for row in rows)]) + "\n")

@@ -448,7 +448,12 @@ impl Evaluator<'_> {
         let mut result = tensor.clone();
         for (axis, part) in parts.iter().enumerate() {
             match part {
-                Value::Const(Const::None) => result = self.insert_axis(&result, axis),
+                Value::Const(Const::None) => {
+                    if result.shape.rank().is_some_and(|rank| rank > 0 && axis > rank) {
+                        break;
+                    }
+                    result = self.insert_axis(&result, axis);
+                }
                 Value::Const(Const::Slice(bounds)) if bounds.iter().all(Option::is_none) => {
                     kept += 1;
                 }
@@ -464,10 +469,13 @@ impl Evaluator<'_> {
                 }
             }
         }
-        // Before Triton 3.9 a scalar has as many axes as it is asked for.
+        // Before Triton 3.9 there are as many axes as slices, unless one is inserted behind them.
+        let misplaced = parts.iter().enumerate().any(|(axis, part)| {
+            part.is_none() && result.shape.rank().is_some_and(|rank| axis >= rank)
+        });
         if let Some(rank) = tensor.shape.rank()
             && kept > rank
-            && (rank > 0 || self.is_3_9())
+            && ((misplaced && rank > 0) || self.is_3_9())
         {
             let text = super::report::extents(&tensor.shape);
             let message = format!("{kept} axes are indexed, but the tile has shape {text}");

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::names::suggest;
 use super::value::{Const, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Mode, Source, Stop};
-use crate::builtins::{Builtin, Parameter, ParameterKind};
+use crate::builtins::{Builtin, Parameter, ParameterKind, Rule};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Name};
 use crate::source::{FileRange, TextRange};
@@ -111,7 +111,10 @@ impl Evaluator<'_> {
                             at,
                         }))
                     }
-                    _ => followed = false,
+                    other => {
+                        self.check_starred(&other, at);
+                        followed = false;
+                    }
                 },
                 ArgKind::DoubleStar => {
                     if self.frame().mode == Mode::Jit {
@@ -122,6 +125,19 @@ impl Evaluator<'_> {
             }
         }
         followed.then_some(arguments)
+    }
+
+    /// `*` in a call takes tuples.
+    fn check_starred(&mut self, value: &Value, at: FileRange) {
+        let certain = match value {
+            Value::Tensor(tensor) => !tensor.is_open(),
+            Value::Const(constant) => !constant.is_symbol(),
+            _ => false,
+        };
+        if certain && self.frame().mode == Mode::Jit {
+            let text = super::report::a(value);
+            self.error(Code::BadUnpack, at, format!("`*` needs a tuple, but this is {text}"));
+        }
     }
 
     /// Calls any value.
@@ -277,8 +293,12 @@ impl Evaluator<'_> {
             return Ok(());
         }
         // Triton reads only the positional arguments of Python's own `range`.
-        if call.builtin.rule == crate::builtins::Rule::PythonRange {
+        if call.builtin.rule == Rule::PythonRange {
             return Ok(());
+        }
+        if call.builtin.rule == Rule::StaticAssert {
+            let message = "`tl.static_assert` takes its arguments by position";
+            return Err(self.error(Code::UnknownKeyword, self.keyword_range(at, name), message));
         }
         match call.index(name) {
             Some(index) if call.parameters[index].kind != ParameterKind::VarArgs => {
@@ -360,7 +380,7 @@ impl Evaluator<'_> {
             })
             .collect();
         if bases.iter().any(|base| base == "NamedTuple") {
-            return named_tuple(class, arguments);
+            return self.named_tuple(class, arguments, at);
         }
         let init = class.class.methods.iter().find(|method| &*method.name == "__init__");
         if class.class.decorators.is_empty() {
@@ -371,13 +391,50 @@ impl Evaluator<'_> {
         };
         self.run_init(class, &init.clone(), arguments, at)
     }
-}
 
-fn named_tuple(class: &super::value::ClassRef, arguments: Vec<Argument>) -> Value {
-    let names: Vec<Name> = class.class.fields.iter().map(|(name, ..)| name.clone()).collect();
-    let Some(items) = by_field(&names, arguments) else { return Value::Unknown };
-    let named = Some(Arc::new((class.class.name.clone(), names)));
-    Value::Tuple(Arc::new(Tuple { items, named }))
+    fn named_tuple(
+        &mut self,
+        class: &super::value::ClassRef,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        let fields = &class.class.fields;
+        let names: Vec<Name> = fields.iter().map(|(name, ..)| name.clone()).collect();
+        let mut slots: Vec<Option<Value>> = vec![None; names.len()];
+        for (position, argument) in arguments.into_iter().enumerate() {
+            let index = match &argument.keyword {
+                Some(keyword) => names.iter().position(|name| name == keyword),
+                None => Some(position),
+            };
+            match index.and_then(|index| slots.get_mut(index)) {
+                Some(slot) => *slot = Some(argument.value),
+                None => {
+                    let code = match argument.keyword {
+                        Some(_) => Code::UnknownKeyword,
+                        None => Code::TooManyArguments,
+                    };
+                    let fields = names.join("`, `");
+                    let message = format!("`{}` has the fields `{fields}`", class.class.name);
+                    self.error(code, argument.at, message);
+                    return Value::Unknown;
+                }
+            }
+        }
+        let mut items = Vec::with_capacity(names.len());
+        for (slot, (name, _, default)) in slots.into_iter().zip(fields) {
+            match (slot, default) {
+                (Some(value), _) => items.push(value),
+                (None, Some(_)) => return Value::Unknown,
+                (None, None) => {
+                    let message = format!("`{}` needs the field `{name}`", class.class.name);
+                    self.error(Code::MissingArgument, at, message);
+                    return Value::Unknown;
+                }
+            }
+        }
+        let named = Some(Arc::new((class.class.name.clone(), names)));
+        Value::Tuple(Arc::new(Tuple { items, named }))
+    }
 }
 
 fn fields_in_order(class: &super::value::ClassRef, arguments: Vec<Argument>) -> Value {

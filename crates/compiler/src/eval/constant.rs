@@ -44,11 +44,20 @@ impl Number {
     }
 }
 
+/// Copies of a string at most that `*` makes.
+const MAX_REPEATS: usize = 4096;
+
 impl Evaluator<'_> {
     /// `a op b` on compile-time values; `None` when Python has no such operation.
     pub(super) fn const_binary(&mut self, op: BinaryOp, a: &Const, b: &Const) -> Option<Const> {
         if let (Const::Str(left), Const::Str(right), BinaryOp::Add) = (a, b, op) {
             return Some(Const::Str(format!("{left}{right}").into()));
+        }
+        if let (Const::Str(text), Const::Int(count), BinaryOp::Mul)
+        | (Const::Int(count), Const::Str(text), BinaryOp::Mul) = (a, b, op)
+        {
+            let count = usize::try_from(*count).unwrap_or(0).min(MAX_REPEATS);
+            return Some(Const::Str(text.repeat(count).into()));
         }
         if let (Some(left), Some(right)) = (Number::of(a), Number::of(b)) {
             let bools = matches!((a, b), (Const::Bool(_), Const::Bool(_)));

@@ -6,7 +6,7 @@ use super::stmt::{Flow, Outcome, Rest, contains_return};
 use super::value::{Const, Tensor, Value};
 use super::{Evaluator, Local, Locals, Mode, Remainder, Source};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{Expr, ExprId, Name, StmtId};
+use crate::hir::{Expr, ExprId, Name, Stmt, StmtId};
 use crate::ir::{self, Attrs, Opcode};
 use crate::source::{FileRange, TextRange};
 
@@ -95,6 +95,11 @@ impl Evaluator<'_> {
         match self.test(&value, source.at(test)) {
             Test::Known(taken) => {
                 let live = if taken { body } else { orelse };
+                if self.frame().mode == Mode::Jit && returns_itself(source, live) {
+                    self.run(source, live, None);
+                    self.run_unreachable(source, rest);
+                    return Outcome::Returned;
+                }
                 if contains_return(source, live) {
                     return Outcome::RanRest(self.run(source, live, Some(rest)));
                 }
@@ -156,6 +161,18 @@ impl Evaluator<'_> {
                 local.value = Value::NONE;
             }
         }
+    }
+
+    /// What follows an `if` that returned at compile time is never run, but its rules hold: Triton
+    /// visits it, and what it returns counts.
+    fn run_unreachable(&mut self, source: Source<'_>, rest: &Rest<'_>) {
+        let emitter = self.emitter.take();
+        let failed = std::mem::take(&mut self.failed);
+        self.run_rest(source, rest);
+        if !self.failed {
+            self.emitter = emitter;
+        }
+        self.failed |= failed;
     }
 
     /// Both branches, whose assignments merge. Without a bit it is not known when the condition
@@ -485,6 +502,11 @@ impl Evaluator<'_> {
             self.join_typed(&then, &other)
         }
     }
+}
+
+/// True when one of the statements themselves is a `return`.
+fn returns_itself(source: Source<'_>, stmts: &[StmtId]) -> bool {
+    stmts.iter().any(|&id| matches!(source.body.stmts[id], Stmt::Return(_)))
 }
 
 /// True when a variable was not assigned in a branch.

@@ -141,8 +141,9 @@ impl Evaluator<'_> {
                     Value::Unknown
                 }
             },
-            Value::Tuple(_) if op == UnaryOp::Not => {
-                self.error(Code::BadOperand, at, "`not` is not defined for tuples in kernels");
+            Value::Tuple(_) if self.frame().mode == Mode::Jit => {
+                let message = format!("`{}` is not defined for tuples in kernels", unary_text(op));
+                self.error(Code::BadOperand, at, message);
                 Value::Unknown
             }
             Value::Unknown => Value::Unknown,

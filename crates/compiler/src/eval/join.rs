@@ -136,6 +136,11 @@ pub(super) fn relate(a: &Value, b: &Value) -> Relation {
             let items = x.fields.iter().zip(&y.fields);
             items.fold(Relation::Same, |relation, (x, y)| both(relation, relate(&x.1, &y.1)))
         }
+        (Value::Tuple(_), Value::Tensor(tensor)) | (Value::Tensor(tensor), Value::Tuple(_))
+            if !tensor.is_open() && !tensor.elem.is_unknown() =>
+        {
+            Relation::Different
+        }
         (Value::BlockPtr(x), Value::BlockPtr(y)) => relate_shapes(&x.block, &y.block),
         (Value::Descriptor(x), Value::Descriptor(y)) => relate_shapes(&x.block, &y.block),
         (Value::Const(x), Value::Const(y)) => {

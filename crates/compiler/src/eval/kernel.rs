@@ -10,9 +10,9 @@ use super::types::BodyTypes;
 use super::value::{Const, Descriptor, FunctionRef, Origin, Role, Shape, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{Expr, Literal, Name};
+use crate::hir::{ArgKind, Expr, ExprId, Literal, Name};
 use crate::ir::{self, Opcode};
-use crate::project::{self, ItemRef, Sources};
+use crate::project::{self, Decorator, ItemRef, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{
     ArgSpec, ConstArg, Specialization, TritonVersion, constant_parameters,
@@ -106,6 +106,7 @@ pub(super) fn infer_function(
     let mut evaluator = Evaluator::new(sources, version);
     evaluator.kernel = function.function.name.clone();
     let locals = evaluator.symbolic_arguments(at, &function, entry);
+    evaluator.check_decorators(at, &function);
     evaluator.run_kernel(&function, locals);
     if evaluator.has_alternatives(at) {
         // One of several definitions, each for its own version of Triton.
@@ -163,6 +164,7 @@ pub(super) fn lower_function(
     let ir_function = ir::Function::new(kernel.clone(), ir::Level::Tile, evaluator.options.clone());
     evaluator.kernel = kernel;
     evaluator.emitter = Some(Emitter::new(ir_function));
+    evaluator.check_decorators(at, &function);
     if let Some(locals) = evaluator.specialized_arguments(&function, spec) {
         evaluator.run_kernel(&function, locals);
     }
@@ -186,6 +188,40 @@ impl Evaluator<'_> {
         let source = Source::of(&body, function.file);
         self.run(source, &source.body.root, None);
         self.frames.pop();
+    }
+
+    /// A constexpr parameter is specialized for, whatever the decorator says.
+    fn check_decorators(&mut self, item: ItemRef, function: &FunctionRef) {
+        let body = function.function.clone();
+        for decorator in project::decorators(self.project, item) {
+            let Decorator::Jit(id) = decorator else { continue };
+            let Expr::Call { args, .. } = &body.body.exprs[id] else { continue };
+            for arg in args {
+                let ArgKind::Keyword(option) = &arg.kind else { continue };
+                if matches!(&**option, "do_not_specialize" | "do_not_specialize_on_alignment") {
+                    self.refuse_constexpr_in(option, arg.value, function);
+                }
+            }
+        }
+    }
+
+    fn refuse_constexpr_in(&mut self, option: &str, list: ExprId, function: &FunctionRef) {
+        let body = function.function.clone();
+        let (Expr::List(items) | Expr::Tuple(items)) = &body.body.exprs[list] else { return };
+        for &item in items {
+            let Expr::Literal(Literal::Str(name)) = &body.body.exprs[item] else { continue };
+            let param = body.params.iter().find(|param| *param.name == **name);
+            let Some(param) = param else { continue };
+            if param.annotation.is_some_and(|id| is_constexpr_text(&body, id)) {
+                let message =
+                    format!("`{name}` is a `tl.constexpr`, so it cannot be in `{option}`");
+                let at = FileRange { file: function.file, range: param.range };
+                let source = Source::of(&body, function.file);
+                let diagnostic = Diagnostic::new(Code::BadOption, at, message)
+                    .with_related(source.at(item), "listed here");
+                self.emit_diagnostic(diagnostic);
+            }
+        }
     }
 
     fn finish(mut self) -> LowerResult {
@@ -241,7 +277,7 @@ impl Evaluator<'_> {
         &mut self,
         function: &FunctionRef,
         body: &crate::hir::Function,
-        annotation: crate::hir::ExprId,
+        annotation: ExprId,
     ) -> Option<Elem> {
         if let Expr::Literal(Literal::Str(text)) = &body.body.exprs[annotation] {
             return Elem::from_signature(text.trim_start_matches("tl."));
@@ -446,7 +482,7 @@ impl Evaluator<'_> {
 }
 
 /// True for the annotation `tl.constexpr` in any spelling.
-fn is_constexpr_text(function: &crate::hir::Function, annotation: crate::hir::ExprId) -> bool {
+fn is_constexpr_text(function: &crate::hir::Function, annotation: ExprId) -> bool {
     match &function.body.exprs[annotation] {
         Expr::Attribute { attr, .. } => &**attr == "constexpr",
         Expr::Name(name) => &**name == "constexpr",

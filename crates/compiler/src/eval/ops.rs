@@ -352,7 +352,13 @@ impl Evaluator<'_> {
 
     fn convert_side(&mut self, side: Side, dtype: DType, at: FileRange) -> Eval<Tensor> {
         match &side.literal {
-            Some(literal) if !literal.is_symbol() => Ok(self.scalar_constant(literal, dtype)),
+            Some(literal) if !literal.is_symbol() => {
+                if dtype.is_fp8() && !self.is_3_9() && literal.truth() == Some(true) {
+                    let message = format!("Triton 3.6 has no constants of type `{dtype}` but zero");
+                    return Err(self.error(Code::BadOperand, at, message));
+                }
+                Ok(self.scalar_constant(literal, dtype))
+            }
             _ => self.cast(&side.tensor, Elem::Num(dtype), at),
         }
     }

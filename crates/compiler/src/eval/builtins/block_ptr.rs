@@ -58,6 +58,10 @@ impl Evaluator<'_> {
         at: FileRange,
     ) -> Eval<Tensor> {
         match value {
+            Value::Const(Const::Int(value)) if !fits(*value, dtype) => {
+                let message = format!("{what} have {} bits, but {value} has more", dtype.bits());
+                Err(self.error(Code::BlockPointer, at, message))
+            }
             Value::Const(constant @ (Const::Int(_) | Const::Bool(_))) => {
                 Ok(self.scalar_constant(constant, dtype))
             }
@@ -388,12 +392,7 @@ impl Evaluator<'_> {
         let hints = self.store_hints(call)?;
         let rank = block.block.rank().unwrap_or(0);
         let checked = self.boundary_axes(call, rank)?;
-        let literal = matches!(call.nth(1), Value::Const(_));
         let value = match call.nth(1) {
-            Value::Const(constant) if !constant.is_symbol() => match elem {
-                Elem::Num(dtype) => self.scalar_constant(&constant, dtype),
-                _ => return Err(Stop::Unknown),
-            },
             Value::Unknown if !self.emitting() => Tensor::new(Elem::Unknown, Shape::unknown()),
             value => self.materialize(&value, call.place_nth(1))?,
         };
@@ -405,7 +404,7 @@ impl Evaluator<'_> {
             );
             return Err(self.error(Code::StoreShape, call.place_nth(1), message));
         }
-        if !literal && !value.elem.is_unknown() && !elem.is_unknown() && value.elem != elem {
+        if !value.elem.is_unknown() && !elem.is_unknown() && value.elem != elem {
             let diagnostic = Diagnostic::new(
                 Code::BlockPointer,
                 call.place_nth(1),
@@ -443,4 +442,8 @@ fn broadcast_known(a: &Shape, b: &Shape) -> Shape {
     }
     let one = Sym::Int(1);
     Shape::of(x.iter().zip(y).map(|(x, y)| if *x == one { y.clone() } else { x.clone() }))
+}
+
+fn fits(value: i128, dtype: DType) -> bool {
+    dtype.int_range().is_none_or(|(least, greatest)| (least..=greatest).contains(&value))
 }

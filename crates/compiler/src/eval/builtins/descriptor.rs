@@ -226,6 +226,13 @@ impl Evaluator<'_> {
         let descriptor = self.descriptor_arg(call)?;
         let offsets = self.descriptor_offsets(&descriptor, call)?;
         let value = self.descriptor_value(&descriptor, call)?;
+        if let Some(dtype) = descriptor.base.elem.pointee().num()
+            && !reduces(op, dtype)
+        {
+            let message =
+                format!("`{}` is not available for `{dtype}`", call.builtin.display_name());
+            return Err(self.error(Code::AtomicType, call.at, message));
+        }
         let all: Vec<usize> = (0..offsets.len()).collect();
         let addresses = self.block_addresses(
             &descriptor.base,
@@ -366,6 +373,18 @@ impl Evaluator<'_> {
             ir::StoreHints { cache: ir::CacheModifier::Default, evict: ir::Eviction::Normal };
         self.store_at(&addresses.ptr, &value, addresses.mask.as_ref(), hints)?;
         Ok(Value::NONE)
+    }
+}
+
+/// True for the element types that `op` combines through a descriptor.
+fn reduces(op: AtomicOp, dtype: DType) -> bool {
+    use DType::{BFloat16, Float16, Float32, Int32, Int64, UInt32, UInt64};
+    match dtype {
+        UInt32 | Int32 | UInt64 => true,
+        Int64 => op != AtomicOp::Add,
+        Float32 => op == AtomicOp::Add,
+        Float16 | BFloat16 => !matches!(op, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor),
+        _ => false,
     }
 }
 

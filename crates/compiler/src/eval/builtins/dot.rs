@@ -345,6 +345,8 @@ impl Evaluator<'_> {
         let rhs_k_pack = self.flag(call, "rhs_k_pack", true)?;
         let lhs = self.scaled_operand(&lhs, lhs_format, call.place("lhs"))?;
         let rhs = self.scaled_operand(&rhs, rhs_format, call.place("rhs"))?;
+        self.check_packing(call, "lhs_k_pack", lhs_k_pack, lhs_format)?;
+        self.check_packing(call, "rhs_k_pack", rhs_k_pack, rhs_format)?;
         let lhs_scale = self.optional_tensor(call, "lhs_scale")?;
         let rhs_scale = self.optional_tensor(call, "rhs_scale")?;
         let (Some(a), Some(b)) = (lhs.shape.dims(), rhs.shape.dims()) else {
@@ -374,13 +376,59 @@ impl Evaluator<'_> {
         shape.push(n);
         let shape = Shape::of(shape);
         let elem = self.dtype_arg_or(call, "out_dtype", Elem::Num(DType::Float32))?;
+        if elem.num().is_some_and(|dtype| dtype != DType::Float32) {
+            let message = format!("`tl.dot_scaled` gives `fp32`, not `{elem}`");
+            return Err(self.error(Code::DotType, call.place("out_dtype"), message));
+        }
         let acc = match self.optional_tensor(call, "acc")? {
-            Some(acc) => acc,
+            Some(acc) => {
+                self.check_scaled_accumulator(&acc, elem, &shape, call)?;
+                acc
+            }
             None => self.zero_tile(elem, &shape),
         };
         let attrs = ir::DotScaled { lhs: lhs_format, rhs: rhs_format, lhs_k_pack, rhs_k_pack };
         let operands = [Some(&lhs), lhs_scale.as_ref(), Some(&rhs), rhs_scale.as_ref(), Some(&acc)];
         Ok(Value::Tensor(self.op_optional(Opcode::DotScaled, &operands, attrs, elem, shape)))
+    }
+
+    /// The accumulator has the result's shape and type exactly.
+    fn check_scaled_accumulator(
+        &mut self,
+        acc: &Tensor,
+        elem: Elem,
+        shape: &Shape,
+        call: &Call,
+    ) -> Eval<()> {
+        let at = call.place("acc");
+        if relate_shapes(&acc.shape, shape) == Relation::Different {
+            let message = format!(
+                "the accumulator has shape {}, but the product has {}",
+                shape_text(&acc.shape),
+                shape_text(shape)
+            );
+            return Err(self.error(Code::DotShape, at, message));
+        }
+        if acc.elem.num().is_some_and(|dtype| Elem::Num(dtype) != elem) {
+            let message = format!("the accumulator is `{}`, but the product is `{elem}`", acc.elem);
+            return Err(self.error(Code::DotType, at, message));
+        }
+        Ok(())
+    }
+
+    /// Only `e2m1`, two numbers a byte, may be packed along another axis than the inner one.
+    fn check_packing(
+        &mut self,
+        call: &Call,
+        name: &str,
+        k_pack: bool,
+        format: ScaledFormat,
+    ) -> Eval<()> {
+        if k_pack || format == ScaledFormat::E2M1 {
+            return Ok(());
+        }
+        let message = format!("`{name}=False` needs the format 'e2m1', not '{}'", format.name());
+        Err(self.error(Code::BadOption, call.place(name), message))
     }
 
     fn dtype_arg_or(&mut self, call: &Call, name: &str, default: Elem) -> Eval<Elem> {

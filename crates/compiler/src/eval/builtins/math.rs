@@ -146,8 +146,15 @@ impl Evaluator<'_> {
     }
 
     /// True for `propagate_nan=tl.PropagateNan.ALL`.
-    fn propagates_nan(&self, call: &Call) -> bool {
-        matches!(call.given("propagate_nan"), Some(Value::Const(Const::Enum("PropagateNan.ALL"))))
+    fn propagates_nan(&mut self, call: &Call) -> Eval<bool> {
+        match call.given("propagate_nan") {
+            Some(Value::Const(Const::Enum(name))) => Ok(*name == "PropagateNan.ALL"),
+            None | Some(Value::Const(Const::Symbol(_)) | Value::Unknown) => Ok(false),
+            Some(_) => {
+                let message = "`propagate_nan` is a member of `tl.PropagateNan`";
+                Err(self.error(Code::BadOption, call.place("propagate_nan"), message))
+            }
+        }
     }
 
     pub(super) fn extremum(&mut self, call: &Call, max: bool) -> Eval<Value> {
@@ -159,7 +166,7 @@ impl Evaluator<'_> {
             let message = "pointers have no minimum or maximum";
             return Err(self.error(Code::PointerArithmetic, call.at, message));
         }
-        let propagate = self.propagates_nan(call);
+        let propagate = self.propagates_nan(call)?;
         Ok(Value::Tensor(self.extremum_op(&x, &y, max, propagate)))
     }
 
@@ -217,7 +224,7 @@ impl Evaluator<'_> {
             .with_note("for integers use `tl.minimum(tl.maximum(x, low), high)`");
             return Err(self.emit_diagnostic(diagnostic));
         }
-        let propagate = self.propagates_nan(call);
+        let propagate = self.propagates_nan(call)?;
         let raised = self.extremum_op(&x2, &low, true, propagate);
         Ok(Value::Tensor(self.extremum_op(&raised, &high, false, propagate)))
     }
@@ -232,6 +239,19 @@ impl Evaluator<'_> {
         if values.len() < 2 && self.frame().mode == Mode::Jit {
             let message = format!("`{}` needs at least two numbers", call.builtin.name);
             return Err(self.error(Code::MissingArgument, call.at, message));
+        }
+        let special = |value: &Value| match value {
+            Value::Const(Const::Float(value)) => {
+                value.is_nan() || (*value == 0.0 && value.is_sign_negative())
+            }
+            _ => false,
+        };
+        if self.frame().mode == Mode::Jit
+            && values.iter().all(|(value, _)| matches!(value, Value::Const(_)))
+            && let Some((_, at)) = values.iter().find(|(value, _)| special(value))
+        {
+            let message = format!("`{}` takes neither NaN nor -0.0", call.builtin.name);
+            return Err(self.error(Code::BadOperand, *at, message));
         }
         let mut values = values.into_iter();
         let Some((mut best, best_at)) = values.next() else { return Err(Stop::Unknown) };

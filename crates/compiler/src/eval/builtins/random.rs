@@ -113,9 +113,8 @@ impl Evaluator<'_> {
         let at = call.at;
         let offset = self.strict_tensor(call, 1)?;
         let int32 = Elem::Num(DType::UInt32);
-        if offset.elem.num().is_some_and(DType::is_float) {
-            let message =
-                format!("offsets of random numbers must be integers, not `{}`", offset.elem);
+        if offset.elem == Elem::Num(DType::Float64) {
+            let message = "offsets of random numbers are integers, not `fp64`";
             return Err(self.error(Code::RandomSeed, call.place_nth(1), message));
         }
         let low = self.cast(&offset, int32, at)?;
@@ -153,11 +152,29 @@ impl Evaluator<'_> {
         }
         let places: Vec<FileRange> = names.iter().map(|name| call.place(name)).collect();
         let bits = counters[0].elem.bits().unwrap_or(32);
+        for (counter, name) in counters.iter().zip(names) {
+            let known = counter.elem.num();
+            let fits = |dtype: DType| {
+                matches!(bits, 32 | 64)
+                    && dtype.bits() == bits
+                    && (!explicit_key || dtype.is_unsigned())
+            };
+            if let Some(dtype) = known.filter(|dtype| !fits(*dtype)) {
+                let message = format!(
+                    "counters are {} of one width, 32 or 64 bits, but `{name}` is `{dtype}`",
+                    if explicit_key { "unsigned integers" } else { "numbers" }
+                );
+                return Err(self.error(Code::RandomSeed, call.place(name), message));
+            }
+        }
         let dtype = if bits == 64 { DType::UInt64 } else { DType::UInt32 };
         let elem = Elem::Num(dtype);
         let mut widened = Vec::with_capacity(4);
         for counter in &counters {
-            widened.push(self.cast(counter, elem, at)?);
+            widened.push(match counter.elem {
+                Elem::Num(_) => self.bitcast(counter, elem, at)?,
+                _ => self.cast(counter, elem, at)?,
+            });
         }
         let counters = self.broadcast_all(&widened, at, &places)?;
         let (k0, k1) = if explicit_key {

@@ -240,7 +240,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn join_builtin(&mut self, call: &Call) -> Eval<Value> {
-        let (a, b) = (self.tensor_arg(call, 0)?, self.tensor_arg(call, 1)?);
+        let (a, b) = (self.strict_tensor(call, 0)?, self.strict_tensor(call, 1)?);
         let places = (call.place_nth(0), call.place_nth(1));
         Ok(Value::Tensor(self.join_tensors(&a, &b, call.at, places)?))
     }

@@ -466,6 +466,10 @@ impl Evaluator<'_> {
             false => None,
             true => {
                 let mask = self.materialize(&call.value("mask"), call.place("mask"))?;
+                if mask.elem.num().is_some_and(|dtype| dtype != DType::Int1) {
+                    let message = format!("a mask is made of bits, but this is `{}`", mask.elem);
+                    return Err(self.error(Code::MaskType, call.place("mask"), message));
+                }
                 Some(self.expand_to(&mask, &input.shape))
             }
         };

@@ -50,6 +50,9 @@ impl Evaluator<'_> {
             Some(Value::Const(Const::Str(text))) => text.to_string(),
             _ => " ".to_owned(),
         };
+        if call.rest.iter().any(|(value, _)| value.is_unknown()) && self.failed {
+            return Ok(Value::NONE);
+        }
         let parts: Vec<String> = call.rest.iter().map(|(value, _)| print_text(value)).collect();
         let text = parts.join(&separator);
         if self.quiet == 0 {
