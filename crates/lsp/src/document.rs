@@ -97,4 +97,58 @@ mod tests {
         document.apply(&change((1, 5), (0, 0), "c"), Encoding::Utf8);
         assert_eq!(document.text.to_string(), "a\nbc", "an inverted range is empty");
     }
+
+    /// What a client does with its own text, in UTF-16.
+    fn replace(text: &str, from: usize, to: usize, new: &str) -> String {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let part = |units: &[u16]| String::from_utf16(units).unwrap();
+        [&part(&units[..from]), new, &part(&units[to..])].concat()
+    }
+
+    /// The position after `units` UTF-16 code units.
+    fn position(text: &str, units: usize) -> (u32, u32) {
+        let (mut line, mut character, mut seen) = (0, 0, 0);
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            if seen >= units {
+                break;
+            }
+            seen += c.len_utf16();
+            character += c.len_utf16() as u32;
+            let ends = c == '\n' || c == '\r' && chars.peek() != Some(&'\n');
+            if ends {
+                (line, character) = (line + 1, 0);
+            }
+        }
+        (line, character)
+    }
+
+    #[test]
+    fn random_edits_leave_the_text_that_the_client_has() {
+        let pieces = ["", "a", "\n", "\r\n", "\r", "日本", "😀", "\t# x\n", "\u{feff}"];
+        let mut text = String::from("a = 1\r\n日本 = '😀'\n\tb\r");
+        let mut document = Document::new(&text, 1);
+        let mut seed = 7u64;
+        let mut below = |bound: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % bound
+        };
+        for number in 0..3000 {
+            let starts: Vec<usize> = text
+                .char_indices()
+                // Between the two characters of a line end there is no position.
+                .filter(|(at, c)| !(*c == '\n' && text[..*at].ends_with('\r')))
+                .map(|(at, _)| text[..at].encode_utf16().count())
+                .chain([text.encode_utf16().count()])
+                .collect();
+            let from = below(starts.len());
+            let to = (from + below(6)).min(starts.len() - 1);
+            let (from, to) = (starts[from], starts[to]);
+            let piece = if text.len() > 400 { "" } else { pieces[below(pieces.len())] };
+            let edit = change(position(&text, from), position(&text, to), piece);
+            document.apply(&edit, Encoding::Utf16);
+            text = replace(&text, from, to, piece);
+            assert_eq!(document.text.to_string(), text, "after edit {number}, {edit:?}");
+        }
+    }
 }

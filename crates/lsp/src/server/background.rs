@@ -10,6 +10,7 @@ use tower_lsp::ls_types::{MessageType, Uri};
 
 use crate::compile::{Event, KernelKey, Stage, Wish};
 use crate::db::{self, Kernel, Lowered};
+use crate::server::commands;
 use crate::server::diagnostics::{self, Published};
 use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
 use crate::server::state::{ReadError, Snapshot, State};
@@ -168,12 +169,35 @@ pub(crate) async fn tell_events(state: Arc<State>, mut events: UnboundedReceiver
         }
         for key in &changed {
             tell_status(&state, key).await;
+            tokio::spawn(show_progress(state.clone(), key.clone()));
         }
         if !changed.is_empty() {
             refresh_lenses(&state);
             tokio::time::sleep(REFRESH_EVERY).await;
         }
     }
+}
+
+/// A compile that takes this long is shown.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Shows that a kernel is being compiled, once that takes a while.
+async fn show_progress(state: Arc<State>, key: KernelKey) {
+    let Some(compiler) = state.compiler() else { return };
+    let compiling = || {
+        let status = compiler.status(&key)?;
+        matches!(status.stage, Stage::Compiling).then_some(status.wish)
+    };
+    let Some(wish) = compiling() else { return };
+    tokio::time::sleep(PATIENCE).await;
+    // A newer wish has its own.
+    if compiling().as_ref() != Some(&wish) {
+        return;
+    }
+    let Some(token) = commands::create_progress(&state).await else { return };
+    let progress = state.client.progress(token, format!("Compiling {}", key.kernel)).begin().await;
+    compiler.settled(&key).await;
+    progress.finish().await;
 }
 
 async fn tell_status(state: &State, key: &KernelKey) {

@@ -163,13 +163,13 @@ async fn run_with_progress(
 }
 
 /// A progress item of the server's own making, where the client shows such.
-async fn create_progress(state: &State) -> Option<ProgressToken> {
+pub(crate) async fn create_progress(state: &State) -> Option<ProgressToken> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     if !state.session()?.client.progress {
         return None;
     }
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let token = NumberOrString::String(format!("tile/run/{number}"));
+    let token = NumberOrString::String(format!("tile/work/{number}"));
     state.client.create_work_done_progress(token.clone()).await.ok()?;
     Some(token)
 }

@@ -59,3 +59,27 @@ async fn a_client_that_pulls_is_not_pushed_to() {
     assert_eq!(report["items"], Value::Null);
     client.stop().await;
 }
+
+/// Every line end, tabs, a byte order mark, and characters of every width before a name.
+const MIXED: &str = "\u{feff}@triton.jit\r\ndef k(x):\r\n\ttl.store(x, 1)  # né 日本 😀\r\n\t\
+                     y = '日本😀' + undefined  # 😀\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_are_right_in_every_encoding_and_line_end() {
+    for (encoding, column) in [("utf-8", 20), ("utf-16", 14), ("utf-32", 13)] {
+        let capabilities = json!({ "general": { "positionEncodings": [encoding] } });
+        let mut client = Client::start(capabilities).await;
+        client.open(URI, MIXED).await;
+        let found = client.diagnostics(URI, 1).await;
+        let place = format!("3:{column}-3:{} 1 name/undefined", column + 9);
+        assert!(found.contains(&place), "{encoding}: {found}");
+        client.edit(URI, 2, [3, column, 3, column + 9], "x").await;
+        let found = client.diagnostics(URI, 2).await;
+        assert!(!found.contains("name/undefined"), "{encoding}: {found}");
+        let position = json!({ "line": 3, "character": column });
+        let params = json!({ "textDocument": { "uri": URI }, "position": position });
+        let hover = client.request("textDocument/hover", params).await.unwrap();
+        assert_eq!(hover["range"]["start"]["character"], column, "{encoding}: {hover}");
+        client.stop().await;
+    }
+}

@@ -305,3 +305,27 @@ async fn launches_in_other_files_specialize() {
     assert!(found.contains("BLOCK=32") && found.contains("BLOCK=64"), "{found}");
     client.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hovers_are_answered_while_the_workspace_is_checked_and_text_is_typed() {
+    let folder = three();
+    for number in 0..300 {
+        folder
+            .write(&format!("kernel_{number}.py"), &KERNEL.replace("halve", &format!("k{number}")));
+    }
+    let mut client = folder.start(json!({ "textDocument": { "diagnostic": {} } })).await;
+    let uri = folder.uri("kernel.py");
+    client.open(&uri, KERNEL).await;
+    let params = json!({ "previousResultIds": [] });
+    let whole = client.send_request("workspace/diagnostic", params).await;
+    for version in 2..12 {
+        client.edit(&uri, version, [6, 0, 6, 0], "    # more\n").await;
+        let line = 4 + version as u32;
+        let id = client.send_request("textDocument/hover", place(&uri, line, 5)).await;
+        let first = client.take(|message| message["id"] == whole || message["id"] == id).await;
+        assert_eq!(first["id"], id, "the hover does not wait for the workspace");
+    }
+    let report = client.answer(whole).await.expect("a report");
+    assert_eq!(report["items"].as_array().map(Vec::len), Some(1), "{report}");
+    client.stop().await;
+}
