@@ -417,7 +417,7 @@ pub(crate) struct Inferred {
 }
 
 /// What holds for the jit function that is this item of a file. `entry` says that it is a kernel.
-#[salsa::tracked(returns(ref), no_eq, lru = 512)]
+#[salsa::tracked(returns(ref), no_eq, lru = 256)]
 fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred {
     let at = ItemRef { file: file.id(db), index };
     let rules = Workspace::get(db).triton(db);
@@ -461,7 +461,7 @@ pub(crate) struct Lowered {
 }
 
 /// The kernel that is this item of a file, under its specialization of this index.
-#[salsa::tracked(returns(ref), no_eq, lru = 128)]
+#[salsa::tracked(returns(ref), no_eq, lru = 48)]
 pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Lowered {
     let Some(mut result) = lower(db, file, item, index) else { return Lowered::default() };
     let anchors = result.function.as_mut().map(|function| anchor_locations(db, function));
