@@ -61,15 +61,18 @@ fn optimize(_args: &[&str], program: &str) -> String {
     })
 }
 
-/// Optimizes and lowers to GPU IR for the compute capability named by the argument.
+/// Optimizes and lowers to GPU IR for the compute capability named by the argument, with an `a`
+/// after it where the instructions of that very architecture may be used.
 fn lower(args: &[&str], program: &str) -> String {
-    let capability = args.first().and_then(|arg| arg.parse().ok()).unwrap_or(90);
+    let arch = args.first().copied().unwrap_or("90a");
+    let capability = arch.trim_end_matches('a').parse().unwrap_or(90);
+    let has_warp_groups = capability == 90 && arch.ends_with('a');
     with_function(program, |mut func| {
         if let Err((pass, errors)) = passes::optimize(&mut func) {
             return format!("{pass} broke the function: {errors:?}");
         }
         let Ok(checked) = ir::verify(&func) else { return "not well formed".to_owned() };
-        match gpu::lower(checked, GpuTarget { capability }) {
+        match gpu::lower(checked, GpuTarget { capability, has_warp_groups }) {
             Ok(lowered) => lowered.to_string(),
             Err(error) => error.to_string(),
         }

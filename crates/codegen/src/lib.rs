@@ -55,7 +55,9 @@ pub fn compile(
     let mut tile = func.clone();
     passes::optimize(&mut tile).map_err(|(pass, errors)| CodegenError::Invalid { pass, errors })?;
     let tile = verified("front end", &tile)?;
-    let gpu = gpu::lower(tile, GpuTarget { capability: target.arch.capability })?;
+    let Arch { capability, specific } = target.arch;
+    let has_warp_groups = capability == 90 && specific;
+    let gpu = gpu::lower(tile, GpuTarget { capability, has_warp_groups })?;
     let passes_ms = milliseconds(start);
     let mut artifact = compile_gpu(verified("gpu", &gpu)?, target, options)?;
     artifact.timings.passes = passes_ms;

@@ -24,6 +24,7 @@ mod memory;
 mod shape;
 mod shared;
 mod text;
+mod warp_group;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -71,6 +72,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         prelude,
         values: FxHashMap::default(),
         indices: FxHashMap::default(),
+        group_indices: FxHashMap::default(),
         thread: None,
         libdevice_function: None,
         elementary: BTreeSet::new(),
@@ -101,6 +103,8 @@ struct Emitter<'f> {
     values: FxHashMap<Value, Vec<Val>>,
     /// Per layout: the thread's part of the row-major element index.
     indices: FxHashMap<index::IndexKey, Val>,
+    /// The same, where it is equal in all lanes of a warp and known to be.
+    group_indices: FxHashMap<index::IndexKey, Val>,
     /// The thread's number in the CTA.
     thread: Option<Val>,
     libdevice_function: Option<String>,
@@ -150,6 +154,8 @@ impl<'f> Emitter<'f> {
             Opcode::Reduce => self.reduce(inst, data),
             Opcode::ConvertLayout => self.convert(inst, data),
             Opcode::Mma | Opcode::MultiplyAdd => self.product(inst, data),
+            Opcode::WarpGroupMma => self.start_warp_group(inst, data),
+            Opcode::WarpGroupWait => self.wait_warp_group(data),
             Opcode::Scan => self.scan(inst, data),
             Opcode::Sort => self.sort(inst, data),
             Opcode::Gather => self.gather(inst, data),
@@ -219,6 +225,12 @@ impl<'f> Emitter<'f> {
     }
 
     fn barrier(&mut self) {
+        if self.plan.has_warp_groups() {
+            // What was written so far is read by the matrix units themselves.
+            self.text.line(format_args!(
+                "call void asm sideeffect \"fence.proxy.async.shared::cta;\", \"~{{memory}}\"()"
+            ));
+        }
         self.text.declarations.insert("declare void @llvm.nvvm.barrier0()".to_owned());
         self.text.line(format_args!("call void @llvm.nvvm.barrier0()"));
     }

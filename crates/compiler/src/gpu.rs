@@ -82,6 +82,8 @@ pub enum LowerError {
 pub struct GpuTarget {
     /// Compute capability as one number: 80, 90, ...
     pub capability: u32,
+    /// Whether there are matrix instructions of warp groups (`wgmma`), which sm_90a has.
+    pub has_warp_groups: bool,
 }
 
 /// Lowers a verified tile-level function.

@@ -25,29 +25,41 @@ const ROWS: u32 = 16;
 const COLUMNS: u32 = 8;
 
 /// Coordinates of a register: leading axes, then the matrix's two.
-type Place = SmallVec<[u32; 4]>;
+pub(super) type Place = SmallVec<[u32; 4]>;
 
 /// The registers of the accumulator by the constant part of their coordinates.
-struct Sums {
+pub(super) struct Sums {
     registers: FxHashMap<Place, usize>,
-    values: Vec<Val>,
+    pub(super) values: Vec<Val>,
 }
 
 impl Sums {
-    fn register(&self, batch: &[u32], row: u32, column: u32) -> Option<usize> {
+    /// The registers `values` of an accumulator in `layout`.
+    pub(super) fn of(layout: &LinearLayout, values: Vec<Val>) -> Sums {
+        Sums { registers: registers_by_place(layout), values }
+    }
+
+    /// The values as the registers of `layout`, some of which may repeat others.
+    pub(super) fn registers_of(&self, layout: &LinearLayout) -> Vec<Val> {
+        let registers = 0..layout.elements_per_thread();
+        let first = |register| self.registers[&layout.offset_for_register(register)];
+        registers.map(|register| self.values[first(register)]).collect()
+    }
+
+    pub(super) fn register(&self, batch: &[u32], row: u32, column: u32) -> Option<usize> {
         let place: Place = batch.iter().copied().chain([row, column]).collect();
         self.registers.get(&place).copied()
     }
 
     /// The places of the registers, in order.
-    fn places(&self) -> Vec<Place> {
+    pub(super) fn places(&self) -> Vec<Place> {
         let mut places: Vec<Place> = self.registers.keys().cloned().collect();
         places.sort();
         places
     }
 }
 
-fn registers_by_place(layout: &LinearLayout) -> FxHashMap<Place, usize> {
+pub(super) fn registers_by_place(layout: &LinearLayout) -> FxHashMap<Place, usize> {
     let mut registers = FxHashMap::default();
     for register in 0..layout.elements_per_thread() {
         registers.entry(layout.offset_for_register(register)).or_insert(register);
@@ -62,7 +74,7 @@ enum Source {
 }
 
 /// The registers of one operand by the constant part of their coordinates.
-struct Fragments {
+pub(super) struct Fragments {
     registers: FxHashMap<Place, usize>,
     source: Source,
     /// Registers packed, or brought to the type of the sum, by the place of the first.
@@ -90,8 +102,7 @@ impl Emitter<'_> {
             operands.push(self.fragments(data, slot, &needed)?);
         }
         let [lhs, rhs] = operands.as_mut_slice() else { return Err(self.unsupported(data)) };
-        let mut sums =
-            Sums { registers: registers_by_place(layout), values: self.operand(data, 2) };
+        let mut sums = Sums::of(layout, self.operand(data, 2));
         match data.opcode {
             Opcode::Mma => {
                 let instruction = Mma::new(self, data, k_width as u32)?;
@@ -99,18 +110,13 @@ impl Emitter<'_> {
             }
             _ => self.multiply_add_product(data, depth, lhs, rhs, &mut sums)?,
         }
-        let registers = (0..layout.elements_per_thread())
-            .map(|register| {
-                let first = sums.registers[&layout.offset_for_register(register)];
-                sums.values[first]
-            })
-            .collect();
+        let registers = sums.registers_of(layout);
         self.set(data.result(), registers);
         Ok(())
     }
 
     /// The registers of an operand, of which the product needs those of `needed`.
-    fn fragments(
+    pub(super) fn fragments(
         &mut self,
         data: &InstData,
         slot: usize,
@@ -137,7 +143,7 @@ impl Emitter<'_> {
     }
 
     /// `count` neighbors along `axis` from `place` on as one 32-bit word.
-    fn word_at(
+    pub(super) fn word_at(
         &mut self,
         of: &mut Fragments,
         scalar: Scalar,
@@ -375,13 +381,13 @@ impl Mma {
 }
 
 /// Row and column of a place.
-fn matrix_place(place: &[u32]) -> (u32, u32) {
+pub(super) fn matrix_place(place: &[u32]) -> (u32, u32) {
     match place {
         [.., row, column] => (*row, *column),
         _ => (0, 0),
     }
 }
 
-fn foreign_layout() -> CodegenError {
+pub(super) fn foreign_layout() -> CodegenError {
     CodegenError::Unsupported { what: "this product's layout".to_owned() }
 }

@@ -27,6 +27,8 @@ pub(super) const SYMBOL: &str = "shared_memory";
 const SMALL_BYTES: u32 = 2048;
 /// Ranges start at multiples of this.
 const ALIGN: u32 = 128;
+/// Large ranges start at multiples of this where warp groups read them: their swizzles repeat.
+const SWIZZLE_ALIGN: u32 = 1024;
 
 /// One instruction's part of shared memory.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +50,7 @@ pub(super) struct SharedPlan {
     /// Accesses to buffers that must wait because their memory was used for something else.
     waiting: FxHashSet<Inst>,
     bytes: u32,
+    has_warp_groups: bool,
 }
 
 /// Shared memory in use since the last barrier, and the buffer that it is, if it is one.
@@ -56,8 +59,10 @@ type Pending = Vec<(Range<u32>, Option<Value>)>;
 impl SharedPlan {
     /// Plans `func`.
     pub(super) fn new(func: &Function) -> Result<SharedPlan, CodegenError> {
-        let mut plan = SharedPlan::default();
         let insts = func.walk();
+        let is_warp_group = |inst: &Inst| func.insts[*inst].opcode == Opcode::WarpGroupMma;
+        let has_warp_groups = insts.iter().any(is_warp_group);
+        let mut plan = SharedPlan { has_warp_groups, ..SharedPlan::default() };
         let mut large = Vec::new();
         for (at, &inst) in insts.iter().enumerate() {
             let data = &func.insts[inst];
@@ -88,10 +93,11 @@ impl SharedPlan {
     /// Gives each user the lowest range that nothing alive at the same time has, the largest first.
     fn place(&mut self, mut users: Vec<Placement>) {
         users.sort_by_key(|user| std::cmp::Reverse(user.bytes));
-        let base = self.bytes;
+        let align = if self.has_warp_groups { SWIZZLE_ALIGN } else { ALIGN };
+        let base = self.bytes.next_multiple_of(align);
         let mut placed: Vec<(Range<u32>, Range<usize>)> = Vec::new();
         for user in users {
-            let bytes = user.bytes.next_multiple_of(ALIGN);
+            let bytes = user.bytes.next_multiple_of(align);
             let alive: Vec<&Range<u32>> = placed
                 .iter()
                 .filter(|(_, life)| life.start < user.life.end && user.life.start < life.end)
@@ -125,6 +131,11 @@ impl SharedPlan {
     /// Whether all threads must arrive before `inst` accesses buffers.
     pub(super) fn needs_barrier(&self, inst: Inst) -> bool {
         self.waiting.contains(&inst)
+    }
+
+    /// Whether matrix units read shared memory by themselves.
+    pub(super) fn has_warp_groups(&self) -> bool {
+        self.has_warp_groups
     }
 
     /// Dynamic shared memory in all.

@@ -2,13 +2,17 @@
 //!
 //! In: a GPU-level function. Out: the same function with a `barrier` wherever one thread may read
 //! what another wrote to a buffer, or overwrite what another still reads, and none lies between.
-//! Buffers are told apart, their stages are not. An asynchronous copy writes when it is waited for:
-//! what `async_wait` finished is written by the waiting thread. Instructions that use scratch
+//! Buffers are told apart, and within one iteration the stage before or after another one in a ring
+//! is told from that. An asynchronous copy writes when it is waited for: what `async_wait` finished
+//! is written by the waiting thread. Products of warp groups read until they are waited for, which
+//! is before anything else may write to the stage that they read. Instructions that use scratch
 //! memory of their own (conversions, reductions) see to themselves. Cost: two sweeps per loop.
 
 use rustc_hash::FxHashSet;
 
-use crate::ir::{Attrs, Builder, Function, Inst, InstData, Opcode, Region, Type, Value};
+use crate::ir::{
+    Attrs, Builder, Function, Inst, InstData, IntCompare, IntPredicate, Opcode, Region, Type, Value,
+};
 
 /// Inserts the barriers that `func` needs.
 pub fn insert(func: &mut Function) {
@@ -38,11 +42,66 @@ pub fn root(func: &Function, buffer: Value) -> Value {
     }
 }
 
+/// A buffer, or one stage of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    /// The allocation.
+    root: Value,
+    /// The stage's number in this iteration; `None` for any.
+    stage: Option<Value>,
+}
+
+impl Place {
+    fn of(func: &Function, buffer: Value) -> Place {
+        let stage = match func.def(buffer) {
+            Some(data) if data.opcode == Opcode::LocalStage => Some(data.operand(1)),
+            Some(data) if data.opcode == Opcode::LocalPermute => {
+                Place::of(func, data.operand(0)).stage
+            }
+            _ => None,
+        };
+        Place { root: root(func, buffer), stage }
+    }
+
+    /// Whether the two may share memory.
+    fn meets(self, func: &Function, other: Place) -> bool {
+        let apart = match (self.stage, other.stage) {
+            (Some(a), Some(b)) => is_neighbor(func, a, b) || is_neighbor(func, b, a),
+            _ => false,
+        };
+        self.root == other.root && !apart
+    }
+}
+
+/// Whether `stage` is the one before or after `other` in a ring of several: `other` moved by a
+/// constant that is not 0, or the constant at the ring's other end where that leaves the ring.
+fn is_neighbor(func: &Function, stage: Value, other: Value) -> bool {
+    let Some(chosen) = func.def(stage).filter(|data| data.opcode == Opcode::Select) else {
+        return false;
+    };
+    let Some(moved) = func.def(chosen.operand(2)).filter(|data| data.opcode == Opcode::Add) else {
+        return false;
+    };
+    let Some(at_end) = func.def(chosen.operand(0)).filter(|data| data.opcode == Opcode::Cmp) else {
+        return false;
+    };
+    let equal = IntCompare { predicate: IntPredicate::Eq };
+    let constant = |value: Value| func.constant_bits(value);
+    let wraps_elsewhere = constant(chosen.operand(1)) != constant(at_end.operand(1));
+    moved.operand(0) == other
+        && constant(moved.operand(1)).is_some_and(|step| step != 0)
+        && at_end.attrs == equal.into()
+        && at_end.operand(0) == other
+        && constant(at_end.operand(1)).is_some()
+        && constant(chosen.operand(1)).is_some()
+        && wraps_elsewhere
+}
+
 /// What has been done to buffers since the last barrier.
 #[derive(Debug, Clone, Default)]
 struct Pending {
-    read: FxHashSet<Value>,
-    written: FxHashSet<Value>,
+    read: FxHashSet<Place>,
+    written: FxHashSet<Place>,
 }
 
 impl Pending {
@@ -55,6 +114,18 @@ impl Pending {
         self.read.clear();
         self.written.clear();
     }
+
+    /// The same, seen from the next iteration, in which stages have other numbers.
+    fn from_before(self) -> Pending {
+        let any_stage = |places: FxHashSet<Place>| {
+            places.into_iter().map(|place| Place { stage: None, ..place }).collect()
+        };
+        Pending { read: any_stage(self.read), written: any_stage(self.written) }
+    }
+}
+
+fn any_meets(func: &Function, places: &FxHashSet<Place>, place: Place) -> bool {
+    places.iter().any(|other| place.meets(func, *other))
 }
 
 #[derive(Default)]
@@ -62,7 +133,7 @@ struct Analysis {
     /// Instructions that need a barrier before them.
     before: FxHashSet<Inst>,
     /// Buffers that asynchronous copies write.
-    copied: FxHashSet<Value>,
+    copied: FxHashSet<Place>,
 }
 
 impl Analysis {
@@ -76,7 +147,7 @@ impl Analysis {
                         let end = data.regions.iter().fold(pending.clone(), |pending, &inner| {
                             self.region(func, inner, pending)
                         });
-                        pending.merge(end);
+                        pending.merge(end.from_before());
                     }
                 }
                 Opcode::If => {
@@ -97,30 +168,31 @@ impl Analysis {
             Opcode::Barrier => pending.clear(),
             Opcode::AsyncWait => pending.written.extend(&self.copied),
             Opcode::LocalStore => {
-                let buffer = root(func, data.operand(0));
-                self.write(inst, buffer, pending);
-                pending.written.insert(buffer);
+                let place = Place::of(func, data.operand(0));
+                self.write(func, inst, place, pending);
+                pending.written.insert(place);
             }
             Opcode::AsyncCopy => {
-                let buffer = root(func, data.operand(1));
-                self.write(inst, buffer, pending);
-                self.copied.insert(buffer);
+                let place = Place::of(func, data.operand(1));
+                self.write(func, inst, place, pending);
+                self.copied.insert(Place { stage: None, ..place });
             }
-            Opcode::LocalLoad | Opcode::Mma | Opcode::MultiplyAdd => {
+            Opcode::LocalLoad | Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd => {
                 let is_buffer = |value: &Value| matches!(func.ty(*value), Type::Buffer(_));
-                let buffers: Vec<Value> =
-                    data.uses().filter(is_buffer).map(|buffer| root(func, buffer)).collect();
-                if buffers.iter().any(|buffer| pending.written.contains(buffer)) {
+                let places: Vec<Place> =
+                    data.uses().filter(is_buffer).map(|buffer| Place::of(func, buffer)).collect();
+                if places.iter().any(|&place| any_meets(func, &pending.written, place)) {
                     self.wait(inst, pending);
                 }
-                pending.read.extend(buffers);
+                pending.read.extend(places);
             }
             _ => {}
         }
     }
 
-    fn write(&mut self, inst: Inst, buffer: Value, pending: &mut Pending) {
-        if pending.written.contains(&buffer) || pending.read.contains(&buffer) {
+    fn write(&mut self, func: &Function, inst: Inst, place: Place, pending: &mut Pending) {
+        let meets = |places| any_meets(func, places, place);
+        if meets(&pending.written) || meets(&pending.read) {
             self.wait(inst, pending);
         }
     }

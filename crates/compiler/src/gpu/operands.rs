@@ -1,7 +1,7 @@
 //! Operands of matrix products: how each thread gets the elements that it multiplies.
 //!
-//! In: a product of the tile-level function whose operands have been written. Out: `mma` or
-//! `multiply_add`, and for each operand the cheapest of
+//! In: a product of the tile-level function whose operands have been written. Out: `mma`,
+//! `multiply_add` or `warp_group_mma` with a wait, and for each operand the cheapest of
 //!
 //! - a conversion, when the elements are in the right warp already (the result of one product as
 //!   the operand of the next);
@@ -12,18 +12,24 @@
 //!   is what was loaded and can be copied asynchronously; also when the operand is small and comes
 //!   from outside a loop.
 //!
+//! Products of warp groups read their right operand from a buffer in any case, and the left one
+//! unless it is in the right warps or worked on; such buffers are stored as the instruction reads
+//! them.
+//!
 //! Barriers are not written here; see [`barrier`](super::barrier). Cost: linear.
 
 use smallvec::SmallVec;
 
-use super::product::{self, ProductKind};
+use super::product::{self, ProductKind, ProductLayouts};
 use super::rebuild::{Rebuilder, Written, is_cheap};
 use super::{LowerError, propagate};
 use crate::ir::{
-    Attrs, BufferType, Builder, Elem, Inst, InstData, Opcode, Order, Region, Type, Value, ValueDef,
+    Attrs, BufferType, Builder, Elem, Inst, InstData, LayoutId, Opcode, Order, Region, Type, Value,
+    ValueDef, Wait,
 };
 use crate::layout::{
-    Conversion, Dim, LayoutError, LinearLayout, MatrixAccess, SwizzledSharedLayout, plan_conversion,
+    Conversion, Dim, LayoutError, LinearLayout, MatrixAccess, NvmmaSharedLayout,
+    SwizzledSharedLayout, plan_conversion,
 };
 
 /// The 32-bit registers of each thread that an operand may occupy throughout a loop.
@@ -35,6 +41,7 @@ impl Rebuilder<'_> {
         let layouts = product::layouts(self.old, data, self.target)?;
         let opcode = match product::kind(self.old, data, self.target) {
             ProductKind::Mma { .. } => Opcode::Mma,
+            ProductKind::WarpGroup { .. } => return self.warp_group_product(data, &layouts),
             ProductKind::MultiplyAdd => Opcode::MultiplyAdd,
         };
         let lhs = self.product_operand(inst, data.operand(0), &layouts.lhs)?;
@@ -45,6 +52,65 @@ impl Rebuilder<'_> {
         let result = self.builder_at(data.result()).emit_typed(opcode, &[lhs, rhs, acc], attrs, ty);
         self.record(data.result(), result);
         Ok(())
+    }
+
+    fn warp_group_product(
+        &mut self,
+        data: &InstData,
+        layouts: &ProductLayouts,
+    ) -> Result<(), LowerError> {
+        let (lhs, rhs) = (data.operand(0), data.operand(1));
+        let in_registers = self.layouts.home[lhs].is_none()
+            || self.is_worked_on(lhs)
+            || self.stays_in_warp(lhs, &layouts.lhs)?;
+        let lhs = match in_registers {
+            true if self.is_worked_on(lhs) => self.fragment(lhs, &layouts.lhs)?,
+            true => self.get(lhs, &layouts.lhs)?,
+            false => self.matrix_buffer(lhs, &layouts.lhs)?,
+        };
+        let rhs = self.matrix_buffer(rhs, &layouts.rhs)?;
+        let acc = self.get(data.operand(2), &layouts.acc)?;
+        let ty = self.new.ty(acc).clone();
+        let attrs = data.attrs.clone();
+        let mut builder = self.builder_at(data.result());
+        let started = builder.emit_typed(Opcode::WarpGroupMma, &[lhs, rhs, acc], attrs, ty.clone());
+        let wait = Wait { pending: 0 };
+        let result = builder.emit_typed(Opcode::WarpGroupWait, &[started], wait, ty);
+        self.record(data.result(), result);
+        Ok(())
+    }
+
+    /// A shared buffer that holds the value as matrix instructions of warp groups read it.
+    fn matrix_buffer(&mut self, value: Value, reader: &LinearLayout) -> Written {
+        if let Some(&buffer) = self.matrix_buffers.get(&value) {
+            return Ok(buffer);
+        }
+        let buffer = match self.old.def(value) {
+            Some(data) if data.opcode == Opcode::Permute => {
+                let Some(asked) = propagate::to_operand(self.old, data, 0, reader)? else {
+                    return self.stored_as_matrix(value, reader);
+                };
+                let source = self.matrix_buffer(data.operand(0), &asked)?;
+                self.permuted_view(value, data, source)?
+            }
+            _ => self.stored_as_matrix(value, reader)?,
+        };
+        self.matrix_buffers.insert(value, buffer);
+        Ok(buffer)
+    }
+
+    fn stored_as_matrix(&mut self, value: Value, reader: &LinearLayout) -> Written {
+        let tile = match self.layouts.home[value] {
+            Some(_) => self.anywhere(value)?,
+            None => self.get(value, reader)?,
+        };
+        let (elem, id) = self.elem_and_layout(tile)?;
+        let source = &self.new.layouts[id];
+        let transposed = storage_order(source)[0] + 1 != source.rank();
+        let shape = source.shape();
+        let storage = NvmmaSharedLayout::widest_for(&shape, transposed, elem.bits() as usize);
+        let layout = storage.to_linear(&shape)?;
+        self.store_in(value, tile, elem, layout)
     }
 
     fn product_operand(&mut self, inst: Inst, value: Value, layout: &LinearLayout) -> Written {
@@ -149,14 +215,21 @@ impl Rebuilder<'_> {
     }
 
     fn permuted_buffer(&mut self, value: Value, data: &InstData, reader: &LinearLayout) -> Written {
-        let (Attrs::Order(order), Some(asked)) =
-            (&data.attrs, propagate::to_operand(self.old, data, 0, reader)?)
-        else {
+        let Some(asked) = propagate::to_operand(self.old, data, 0, reader)? else {
             return self.stored(value, reader);
         };
         let source = self.buffer(data.operand(0), &asked)?;
-        let Type::Buffer(from) = self.new.ty(source).clone() else {
-            return self.stored(value, reader);
+        self.permuted_view(value, data, source)
+    }
+
+    /// `source`, a buffer that holds what `data` permutes, with its axes permuted.
+    fn permuted_view(&mut self, value: Value, data: &InstData, source: Value) -> Written {
+        let (Attrs::Order(order), Type::Buffer(from)) = (&data.attrs, self.new.ty(source).clone())
+        else {
+            return Err(LowerError::Unsupported {
+                opcode: data.opcode,
+                reason: "its operand is in no buffer".to_owned(),
+            });
         };
         let axes: SmallVec<[usize; 4]> = order.order.iter().map(|&axis| axis as usize).collect();
         let layout = self.new.layouts[from.layout].transpose(&axes)?;
@@ -169,15 +242,26 @@ impl Rebuilder<'_> {
 
     fn stored(&mut self, value: Value, reader: &LinearLayout) -> Written {
         let tile = self.anywhere(value)?;
-        let ty = self.new.ty(tile).clone();
-        let (Some(elem), Some(id)) = (ty.elem(), ty.layout()) else {
-            return Err(LowerError::Unsupported {
-                opcode: Opcode::LocalStore,
-                reason: format!("{ty} has no layout"),
-            });
-        };
+        let (elem, id) = self.elem_and_layout(tile)?;
         let bytes = elem.bits().div_ceil(8) as usize;
         let layout = storage(&self.new.layouts[id], reader, bytes)?;
+        self.store_in(value, tile, elem, layout)
+    }
+
+    fn elem_and_layout(&self, tile: Value) -> Result<(Elem, LayoutId), LowerError> {
+        let ty = self.new.ty(tile);
+        match (ty.elem(), ty.layout()) {
+            (Some(elem), Some(id)) => Ok((elem, id)),
+            _ => Err(LowerError::Unsupported {
+                opcode: Opcode::LocalStore,
+                reason: format!("{ty} has no layout"),
+            }),
+        }
+    }
+
+    /// Stores `tile`, a form of `value`, in a buffer with `layout`.
+    fn store_in(&mut self, value: Value, tile: Value, elem: Elem, layout: LinearLayout) -> Written {
+        let ty = self.new.ty(tile).clone();
         let layout = self.new.intern_layout(layout);
         let buffer = Type::Buffer(BufferType { elem, shape: ty.shape().into(), stages: 1, layout });
         let mut builder = self.builder_at(value);

@@ -15,6 +15,9 @@
 //! async_wait for all
 //! ```
 //!
+//! Where warp groups multiply, copies are started after the first product of the body and before
+//! the wait for it, so that the matrix units work meanwhile.
+//!
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
 //! and from carried values by pure operations alone, and when nothing in the loop writes global
@@ -259,23 +262,37 @@ impl Plan {
         builder.set_loc(data.loc);
         let wait = Wait { pending: self.stages - 2 };
         builder.emit_inst(Opcode::AsyncWait, [], wait, [Type::Token], []);
+        let gone: FxHashSet<Inst> =
+            self.loads.iter().flat_map(|load| [load.load, load.store, load.alloc]).collect();
+        insts.retain(|inst| !gone.contains(inst));
+        insts.push(end);
+        let used = used_values(func, &insts);
+        insts.pop();
+        let mut replaced = FxHashMap::default();
+        let mut read_stages = |func: &mut Function| {
+            for (load, &buffer) in self.loads.iter().zip(buffers) {
+                read_stage(func, self.body, load, buffer, stage, &used, &mut replaced);
+            }
+        };
+        let is_wait = |inst: &Inst| func.insts[*inst].opcode == Opcode::WarpGroupWait;
+        let first_wait = insts.iter().position(is_wait);
+        let rest = insts.split_off(first_wait.unwrap_or(0));
+        if first_wait.is_some() {
+            read_stages(func);
+        }
+        func.regions[self.body].insts.extend(insts);
+        let mut builder = Builder::new(func, self.body);
+        builder.set_loc(data.loc);
         let exists = goes_on(&mut builder, args[0], limit, step);
         let free = neighbor_stage(&mut builder, stage, Direction::Back, self.stages);
         let mut next = self.copy_iteration(func, self.body, &mut values, buffers, free, exists);
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         next.push(builder.emit(Opcode::Add, &[index, step], Attrs::None));
-        let gone: FxHashSet<Inst> =
-            self.loads.iter().flat_map(|load| [load.load, load.store, load.alloc]).collect();
-        insts.retain(|inst| !gone.contains(inst));
-        insts.push(end);
-        let used = used_values(func, &insts);
-        let mut replaced = FxHashMap::default();
-        for (load, &buffer) in self.loads.iter().zip(buffers) {
-            read_stage(func, self.body, load, buffer, stage, &used, &mut replaced);
+        if first_wait.is_none() {
+            read_stages(func);
         }
-        insts.pop();
-        func.regions[self.body].insts.extend(insts);
+        func.regions[self.body].insts.extend(rest);
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         next.push(neighbor_stage(&mut builder, stage, Direction::Forward, self.stages));
@@ -376,6 +393,7 @@ fn writes_global(func: &Function, region: Region) -> bool {
             opcode,
             Opcode::LocalAlloc
                 | Opcode::LocalStore
+                | Opcode::WarpGroupWait
                 | Opcode::Assume
                 | Opcode::DevicePrint
                 | Opcode::DeviceAssert

@@ -1,7 +1,8 @@
 //! Matrix products: which instruction computes them, and the layouts that it asks for.
 //!
 //! In: a product of a verified tile-level function. Out: `mma.sync` where the target's matrix units
-//! take the element types and the shape fills an instruction, else multiply-adds; and the layouts
+//! take the element types and the shape fills an instruction, `wgmma` where the target has it and
+//! four warps have 64 rows, else multiply-adds; and the layouts
 //! of the accumulator and of what each thread needs of the operands. The accumulator keeps its
 //! layout through loops and element-wise work. Cost: linear in the function per product, to see
 //! which products feed each other.
@@ -19,6 +20,11 @@ pub enum ProductKind {
     /// `mma.sync`, 16×8 results from `8 * k_width` products each.
     Mma {
         /// Neighbors along K in one 32-bit register.
+        k_width: usize,
+    },
+    /// `wgmma`, 64 rows of the result per group of four warps.
+    WarpGroup {
+        /// Neighbors along K in one 32-bit register of the left operand, where that is in registers.
         k_width: usize,
     },
     /// One multiply-add per result element and step along K.
@@ -54,7 +60,11 @@ pub fn kind(func: &Function, data: &InstData, target: GpuTarget) -> ProductKind 
         (Scalar::F32, Scalar::F32) => precision == DotPrecision::Tf32,
         (left, right) => is_fp8(left) && is_fp8(right) && target.capability >= 89,
     };
-    if has_units && fits_units(func, data, target) {
+    let warp_groups = has_units && fits_warp_groups(func, data, target);
+    let sums_f32 = func.ty(data.result()).number() == Some(Scalar::F32);
+    if warp_groups && sums_f32 && matches!(left, Scalar::F16 | Scalar::BF16) {
+        ProductKind::WarpGroup { k_width: k_width(left) }
+    } else if has_units && fits_units(func, data, target) {
         ProductKind::Mma { k_width: k_width(left) }
     } else {
         ProductKind::MultiplyAdd
@@ -68,6 +78,17 @@ pub(super) fn fits_units(func: &Function, data: &InstData, target: GpuTarget) ->
     let n = func.ty(data.result()).shape().last().copied().unwrap_or(1);
     let steps = *k as usize / (8 * k_width(scalar));
     target.capability >= 80 && *m >= 16 && n >= 8 && steps >= 1
+}
+
+/// Whether the target has matrix instructions of warp groups, and the product's shape gives each
+/// group an instruction whose operands fill the rows of a swizzle.
+fn fits_warp_groups(func: &Function, data: &InstData, target: GpuTarget) -> bool {
+    const ROWS: u32 = 64;
+    const LEAST: u32 = 16;
+    let (lhs, result) = (func.ty(data.operand(0)), func.ty(data.result()));
+    let ([_, k], [m, n]) = (lhs.shape(), result.shape()) else { return false };
+    let groups = func.options.num_warps.is_multiple_of(4);
+    target.has_warp_groups && groups && *m >= ROWS && *n >= LEAST && *k >= LEAST
 }
 
 /// The layouts of the product `data`.
@@ -84,6 +105,12 @@ pub fn layouts(
     let (acc, operand): (_, [LinearLayout; 2]) = match kind(func, data, target) {
         ProductKind::Mma { k_width } => {
             let acc = mma(func, data, &shape)?.to_linear(&shape)?;
+            let [lhs, rhs] = [0, 1].map(|operand| acc.mma_operand(operand, k_width, depth));
+            (acc, [lhs?, rhs?])
+        }
+        ProductKind::WarpGroup { k_width } => {
+            let acc = MmaLayout::v3_for([shape[0], shape[1]], func.options.num_warps as usize)?;
+            let acc = acc.to_linear(&shape)?;
             let [lhs, rhs] = [0, 1].map(|operand| acc.mma_operand(operand, k_width, depth));
             (acc, [lhs?, rhs?])
         }

@@ -47,6 +47,7 @@ pub fn rebuild(
         owners,
         written: FxHashMap::default(),
         buffers: FxHashMap::default(),
+        matrix_buffers: FxHashMap::default(),
     };
     for (param, &arg) in func.params.iter().zip(&func.regions[func.body].args) {
         let value = rebuilder.new.add_param(param.clone(), func.ty(arg).clone());
@@ -70,6 +71,8 @@ pub(super) struct Rebuilder<'f> {
     written: FxHashMap<Value, SmallVec<[Value; 2]>>,
     /// Shared buffers that hold old values.
     pub(super) buffers: FxHashMap<Value, Value>,
+    /// Shared buffers that hold old values as matrix instructions of warp groups read them.
+    pub(super) matrix_buffers: FxHashMap<Value, Value>,
 }
 
 pub(super) type Written = Result<Value, LowerError>;

@@ -376,6 +376,12 @@ ops! {
     /// what each thread needs of the operands: each is a tile that holds just that, or a buffer
     /// from which it is read as the product proceeds.
     Mma = mma(lhs, rhs, acc) : Dot => Explicit, Read, 0;
+    /// Starts `lhs @ rhs + acc` by groups of four warps (`wgmma`), which read `rhs`, and `lhs` where
+    /// it is a buffer, from shared memory by themselves. The result must be waited for.
+    WarpGroupMma = warp_group_mma(lhs, rhs, acc) : Dot => Explicit, Read, 0;
+    /// Waits until at most `pending` products of warp groups are unfinished; the value is one that
+    /// is finished then.
+    WarpGroupWait = warp_group_wait(value) : Wait => Same, Write, 0;
     /// As `mma`, by one multiply-add per result element and step along K.
     MultiplyAdd = multiply_add(lhs, rhs, acc) : Dot => Explicit, Read, 0;
 }

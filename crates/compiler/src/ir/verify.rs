@@ -468,7 +468,9 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
             let shapes = operands.iter().all(|ty| ty.shape() == shape);
             ensure(shapes, || "all operands have the result's shape".to_owned())
         }
-        (Opcode::Dot | Opcode::Mma | Opcode::MultiplyAdd, _) => check_dot(operands, result),
+        (Opcode::Dot | Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd, _) => {
+            check_dot(operands, result)
+        }
         (Opcode::LocalStage, _) => check_stage(operands, result),
         (Opcode::LocalLoad, _) => {
             same_elem()?;

@@ -104,6 +104,14 @@ impl NvmmaSharedLayout {
         Self { swizzle_bytes, transposed, element_bits }
     }
 
+    /// The storage that `layout` is, if it is one of these, swizzled, of a matrix of `shape`.
+    pub fn of(layout: &LinearLayout, shape: &[usize], element_bits: usize) -> Option<Self> {
+        let candidates = [false, true].into_iter().flat_map(|transposed| {
+            [128, 64, 32].map(|swizzle_bytes| Self { swizzle_bytes, transposed, element_bits })
+        });
+        candidates.into_iter().find(|storage| storage.to_linear(shape).is_ok_and(|l| l == *layout))
+    }
+
     /// The distance in bytes from a block to the next one along the rows: the *stride byte offset*
     /// of a `wgmma` descriptor whose operand has k along the contiguous axis.
     pub fn row_block_stride(&self) -> usize {

@@ -351,6 +351,8 @@ impl<'f> Compiler<'f> {
             | Opcode::AsyncCommit
             | Opcode::AsyncWait
             | Opcode::Mma
+            | Opcode::WarpGroupMma
+            | Opcode::WarpGroupWait
             | Opcode::MultiplyAdd => {
                 return self.unsupported(data, format!("the GPU operation `{}`", data.opcode));
             }
