@@ -73,7 +73,7 @@ impl Emitter<'_> {
         let step = 8 * k_width as u32;
         for corner in sums.places() {
             let (row, column) = matrix_place(&corner);
-            if row % ROWS == 0 && column as usize % columns == 0 {
+            if row % ROWS == 0 && (column as usize).is_multiple_of(columns) {
                 let at = (row, column, columns as u32);
                 self.instructions(scalar, at, (depth, step), &mut left, &right, &mut sums)?;
             }

@@ -116,7 +116,7 @@ impl Pending {
     }
 
     /// The same, seen from the next iteration, in which stages have other numbers.
-    fn from_before(self) -> Pending {
+    fn into_next_iteration(self) -> Pending {
         let any_stage = |places: FxHashSet<Place>| {
             places.into_iter().map(|place| Place { stage: None, ..place }).collect()
         };
@@ -147,7 +147,7 @@ impl Analysis {
                         let end = data.regions.iter().fold(pending.clone(), |pending, &inner| {
                             self.region(func, inner, pending)
                         });
-                        pending.merge(end.from_before());
+                        pending.merge(end.into_next_iteration());
                     }
                 }
                 Opcode::If => {

@@ -1,0 +1,328 @@
+"""Products in every storage order of their operands, for warp groups and single warps."""
+
+import triton
+import triton.language as tl
+
+
+# tile: m, n, k = 64, 64, 64
+# tile: a, b = randn(m, k, dtype=fp16, seed=1), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, n, 1, M=m, N=n, K=64, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 64, 64
+# tile: a, b = randn(m, k, dtype=bf16, seed=2), randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, 1, k, M=m, N=n, K=64, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 64, 64
+# tile: a, b = randn(k, m, dtype=fp16, seed=3).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, n, 1, M=m, N=n, K=64, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 64, 64
+# tile: a, b = randn(k, m, dtype=bf16, seed=4).T, randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, 1, k, M=m, N=n, K=64, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 64
+# tile: a, b = randn(m, k, dtype=fp16, seed=5), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 64
+# tile: a, b = randn(m, k, dtype=bf16, seed=6), randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 64
+# tile: a, b = randn(k, m, dtype=fp16, seed=7).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 64
+# tile: a, b = randn(k, m, dtype=bf16, seed=8).T, randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 32, 16
+# tile: a, b = randn(m, k, dtype=fp16, seed=9), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, n, 1, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 32, 16
+# tile: a, b = randn(m, k, dtype=bf16, seed=10), randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, 1, k, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 32, 16
+# tile: a, b = randn(k, m, dtype=fp16, seed=11).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, n, 1, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 32, 16
+# tile: a, b = randn(k, m, dtype=bf16, seed=12).T, randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, 1, k, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 128, 128
+# tile: a, b = randn(m, k, dtype=fp16, seed=13), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, n, 1, M=m, N=n, K=128, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 128, 128
+# tile: a, b = randn(m, k, dtype=bf16, seed=14), randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, 1, k, M=m, N=n, K=128, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 128, 128
+# tile: a, b = randn(k, m, dtype=fp16, seed=15).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, n, 1, M=m, N=n, K=128, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 128, 128
+# tile: a, b = randn(k, m, dtype=bf16, seed=16).T, randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, 1, k, M=m, N=n, K=128, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 16, 32
+# tile: a, b = randn(m, k, dtype=fp16, seed=17), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 16, 32
+# tile: a, b = randn(m, k, dtype=bf16, seed=18), randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, 1, k, M=m, N=n, K=32, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 16, 32
+# tile: a, b = randn(k, m, dtype=fp16, seed=19).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 16, 32
+# tile: a, b = randn(k, m, dtype=bf16, seed=20).T, randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, 1, k, M=m, N=n, K=32, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 16, 16, 16
+# tile: a, b = randn(m, k, dtype=fp16, seed=21), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, n, 1, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 16, 16, 16
+# tile: a, b = randn(m, k, dtype=bf16, seed=22), randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, k, 1, 1, k, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 16, 16, 16
+# tile: a, b = randn(k, m, dtype=fp16, seed=23).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, n, 1, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 16, 16, 16
+# tile: a, b = randn(k, m, dtype=bf16, seed=24).T, randn(n, k, dtype=bf16, seed=99).T
+# tile: c = empty(m, n)
+# tile: product_kernel[(1,)](a, b, c, 1, m, 1, k, M=m, N=n, K=16, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, stride_am, stride_ak, stride_bk, stride_bn,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+):
+    """c = a b for one tile of each, with any strides."""
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    k = tl.arange(0, K)
+    a = tl.load(a_ptr + m[:, None] * stride_am + k[None, :] * stride_ak)
+    b = tl.load(b_ptr + k[:, None] * stride_bk + n[None, :] * stride_bn)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+
+
+# tile: m, n, k = 64, 64, 200
+# tile: a, b = randn(m, k, dtype=fp16, seed=25), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 64, 200
+# tile: a, b = randn(m, k, dtype=fp16, seed=26), randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, 1, k, M=m, N=n, K=32, num_warps=4, num_stages=4)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 64, 200
+# tile: a, b = randn(k, m, dtype=fp16, seed=27).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 64, 64, 200
+# tile: a, b = randn(k, m, dtype=fp16, seed=28).T, randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=32, num_warps=4, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 128, 264
+# tile: a, b = randn(m, k, dtype=fp16, seed=29), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=4)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 128, 264
+# tile: a, b = randn(m, k, dtype=fp16, seed=30), randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=2)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 128, 264
+# tile: a, b = randn(k, m, dtype=fp16, seed=31).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 128, 264
+# tile: a, b = randn(k, m, dtype=fp16, seed=32).T, randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=4)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 256, 64, 512
+# tile: a, b = randn(m, k, dtype=fp16, seed=33), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=2)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 256, 64, 512
+# tile: a, b = randn(m, k, dtype=fp16, seed=34), randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 256, 64, 512
+# tile: a, b = randn(k, m, dtype=fp16, seed=35).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=4)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 256, 64, 512
+# tile: a, b = randn(k, m, dtype=fp16, seed=36).T, randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=2)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 320
+# tile: a, b = randn(m, k, dtype=fp16, seed=37), randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 320
+# tile: a, b = randn(m, k, dtype=fp16, seed=38), randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, k, 1, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=4)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 320
+# tile: a, b = randn(k, m, dtype=fp16, seed=39).T, randn(k, n, dtype=fp16, seed=99)
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=2)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+
+# tile: m, n, k = 128, 256, 320
+# tile: a, b = randn(k, m, dtype=fp16, seed=40).T, randn(n, k, dtype=fp16, seed=99).T
+# tile: c = empty(m, n)
+# tile: loop_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=2e-2)
+@triton.jit
+def loop_kernel(
+    a_ptr, b_ptr, c_ptr, depth, stride_am, stride_ak, stride_bk, stride_bn,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+):
+    """The same with a loop along the inner axis, which is pipelined."""
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    k = tl.arange(0, K)
+    acc = tl.zeros((M, N), dtype=tl.float32)
+    for start in range(0, depth, K):
+        inside = start + k < depth
+        a = tl.load(
+            a_ptr + m[:, None] * stride_am + (start + k)[None, :] * stride_ak,
+            mask=inside[None, :], other=0.0,
+        )
+        b = tl.load(
+            b_ptr + (start + k)[:, None] * stride_bk + n[None, :] * stride_bn,
+            mask=inside[:, None], other=0.0,
+        )
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+# tile: m, n, d = 64, 256, 64
+# tile: q, k, v = randn(m, d, dtype=bf16), randn(n, d, dtype=bf16, seed=1), randn(n, d, dtype=bf16, seed=2)
+# tile: o = empty(m, d)
+# tile: chain_kernel[(1,)](q, k, v, o, n, M=m, N=64, D=d, num_warps=4, num_stages=3)
+# tile: s = q.to(fp32) @ k.to(fp32).T
+# tile: p = (s * s).to(bf16).to(fp32)
+# tile: assert allclose(o, p @ v.to(fp32), rtol=2e-2, atol=30.0)
+
+# tile: m, n, d = 128, 256, 64
+# tile: q, k, v = randn(m, d, dtype=bf16), randn(n, d, dtype=bf16, seed=1), randn(n, d, dtype=bf16, seed=2)
+# tile: o = empty(m, d)
+# tile: chain_kernel[(1,)](q, k, v, o, n, M=m, N=64, D=d, num_warps=8, num_stages=2)
+# tile: s = q.to(fp32) @ k.to(fp32).T
+# tile: p = (s * s).to(bf16).to(fp32)
+# tile: assert allclose(o, p @ v.to(fp32), rtol=2e-2, atol=30.0)
+
+# tile: m, n, d = 64, 128, 128
+# tile: q, k, v = randn(m, d, dtype=bf16), randn(n, d, dtype=bf16, seed=1), randn(n, d, dtype=bf16, seed=2)
+# tile: o = empty(m, d)
+# tile: chain_kernel[(1,)](q, k, v, o, n, M=m, N=32, D=d, num_warps=8, num_stages=3)
+# tile: s = q.to(fp32) @ k.to(fp32).T
+# tile: p = (s * s).to(bf16).to(fp32)
+# tile: assert allclose(o, p @ v.to(fp32), rtol=2e-2, atol=30.0)
+
+# tile: m, n, d = 128, 256, 128
+# tile: q, k, v = randn(m, d, dtype=bf16), randn(n, d, dtype=bf16, seed=1), randn(n, d, dtype=bf16, seed=2)
+# tile: o = empty(m, d)
+# tile: chain_kernel[(1,)](q, k, v, o, n, M=m, N=64, D=d, num_warps=4, num_stages=2)
+# tile: s = q.to(fp32) @ k.to(fp32).T
+# tile: p = (s * s).to(bf16).to(fp32)
+# tile: assert allclose(o, p @ v.to(fp32), rtol=2e-2, atol=30.0)
+@triton.jit
+def chain_kernel(q_ptr, k_ptr, v_ptr, o_ptr, n_keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """Sums of (q kᵀ)² v: the result of one product is an operand of the next."""
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+    acc = tl.zeros((M, D), dtype=tl.float32)
+    for start in range(0, n_keys, N):
+        k = tl.load(k_ptr + (start + n)[:, None] * D + d[None, :])
+        v = tl.load(v_ptr + (start + n)[:, None] * D + d[None, :])
+        s = tl.dot(q, k.T)
+        p = (s * s).to(q.dtype)
+        acc = tl.dot(p, v, acc)
+    tl.store(o_ptr + m[:, None] * D + d[None, :], acc)
