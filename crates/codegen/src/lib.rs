@@ -14,6 +14,7 @@ mod machine;
 pub mod occupancy;
 pub mod ptxas;
 mod sass;
+mod streams;
 mod target;
 
 use std::path::PathBuf;
@@ -87,12 +88,14 @@ pub fn compile_gpu(
         timings: Timings { llvm: milliseconds(start), ..Timings::default() },
         ..Artifact::default()
     };
-    assemble(&mut artifact, options)?;
+    let streams = func.options.max_registers.is_none() && streams::found(&func);
+    assemble(&mut artifact, options, streams)?;
     Ok(artifact)
 }
 
-/// Fills in machine code, resources and SASS, as far as tools are at hand.
-fn assemble(artifact: &mut Artifact, options: &Options) -> Result<(), CodegenError> {
+/// Fills in machine code, resources and SASS, as far as tools are at hand. Kernels that stream are
+/// assembled with room for their loads, if that needs no spills.
+fn assemble(artifact: &mut Artifact, options: &Options, streams: bool) -> Result<(), CodegenError> {
     let Manifest { arch, num_warps, shared_bytes, .. } = &artifact.manifest;
     let limit = SmLimits::of(arch).map_or(u32::MAX, |limits| limits.shared_bytes_per_block);
     if *shared_bytes > limit {
@@ -101,7 +104,17 @@ fn assemble(artifact: &mut Artifact, options: &Options) -> Result<(), CodegenErr
     }
     let Some(tool) = options.ptxas.as_deref() else { return Ok(()) };
     let start = Instant::now();
-    let assembled = ptxas::assemble(tool, &artifact.ptx, arch)?;
+    let mut assembled = ptxas::assemble(tool, &artifact.ptx, arch)?;
+    if streams {
+        let warps = SmLimits::of(arch).map_or(0, |limits| limits.warps);
+        let registers = assembled.report.registers;
+        if let Some(ptx) = streams::with_room(&artifact.ptx, num_warps * 32, warps, registers) {
+            let other = ptxas::assemble(tool, &ptx, arch)?;
+            if other.report.spill_store_bytes <= assembled.report.spill_store_bytes {
+                (artifact.ptx, assembled) = (ptx, other);
+            }
+        }
+    }
     artifact.resources = assembled.report.resources(tool, arch, *num_warps, *shared_bytes);
     artifact.timings.ptxas = milliseconds(start);
     if let (true, Some(tool)) = (options.keep.sass, options.nvdisasm.as_deref()) {
