@@ -1,8 +1,12 @@
-//! How fast the CPU executor is: a row-wise softmax and a tiled matrix product.
+//! How fast the CPU executor is: a row-wise softmax, a tiled matrix product, and flash attention as
+//! the front end lowers the example.
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
+use tile_compiler::eval::lower_kernel;
 use tile_compiler::ir::{self, Scalar};
+use tile_compiler::project::{MemorySources, item, jit_functions};
+use tile_compiler::specialization::{Flags, TritonVersion, discover};
 use tile_runner::cpu::{Arg, Buffers, Kernel, Options};
 
 fn main() {
@@ -137,4 +141,40 @@ fn matmul(bencher: Bencher) {
     let args = [a, b, c].map(|id| Arg::Pointer(buffers.address(id)));
     let bencher = bencher.counter(ItemsCount::new(2 * EXTENT.pow(3)));
     run(bencher, &kernel(MATMUL), &mut buffers, &args, [8, 8, 1]);
+}
+
+/// A kernel of an example file, as its first scenario specializes it.
+fn example(text: &str, name: &str) -> Kernel {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("example.py", text);
+    let mut functions = jit_functions(&sources, file).into_iter();
+    let at = functions
+        .find(|&at| item(&sources, at).is_some_and(|item| &*item.name == name))
+        .expect("invariant: the example has the kernel");
+    let specs = discover(&sources, at, &Flags::default());
+    let lowered = lower_kernel(&sources, file, name, &specs[0], TritonVersion::default());
+    let func = lowered.function.expect("invariant: the example lowers");
+    Kernel::compile(&func).expect("invariant: the example runs on the CPU")
+}
+
+/// Items are multiplications and additions of the two products.
+#[divan::bench]
+fn attention(bencher: Bencher) {
+    const HEADS: usize = 4;
+    const TOKENS: usize = 512;
+    const DIMS: usize = 32;
+    const BLOCK_M: usize = 32;
+    let half = 0x3800u16.to_le_bytes().repeat(HEADS * TOKENS * DIMS);
+    let mut buffers = Buffers::new();
+    let mut args: Vec<Arg> = ["q", "k", "v", "out"]
+        .map(|name| buffers.add(name, Scalar::F16, &half))
+        .map(|id| Arg::Pointer(buffers.address(id)))
+        .into();
+    let lse = buffers.add("lse", Scalar::F32, &vec![0; HEADS * TOKENS * 4]);
+    args.push(Arg::Pointer(buffers.address(lse)));
+    args.push(Arg::Float(0.125));
+    args.extend([TOKENS * DIMS, DIMS, TOKENS].map(|extent| Arg::Int(extent as i128)));
+    let kernel = example(include_str!("../../../examples/attention.py"), "attention_forward");
+    let bencher = bencher.counter(ItemsCount::new(4 * HEADS * TOKENS * TOKENS * DIMS));
+    run(bencher, &kernel, &mut buffers, &args, [(TOKENS / BLOCK_M) as u32, HEADS as u32, 1]);
 }
