@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use thiserror::Error;
 use tile_compiler::ir::{
-    Attrs, DotPrecision, Elem, Function, Inst, InstData, Level, Loc, Opcode, Region, Scalar, Value,
-    ValueDef, verify,
+    Attrs, DotPrecision, Elem, Function, Inst, InstData, Level, Loc, Opcode, Region, Scalar,
+    ScaledFormat, Value, ValueDef, verify,
 };
 
 use super::access::{Atomic, Load, Store};
@@ -566,13 +566,13 @@ impl<'f> Compiler<'f> {
                     (compiler.slot(value), compiler.scalar(value), compiler.numel(value))
                 })
             };
-            if attrs.lhs == tile_compiler::ir::ScaledFormat::E2M1 {
+            if attrs.lhs == ScaledFormat::E2M1 {
                 k *= 2;
             }
-            lhs_operand.scaled =
-                Some(Scaled { format: attrs.lhs, scale: scale(self, 1), k_pack: attrs.lhs_k_pack });
-            rhs_operand.scaled =
-                Some(Scaled { format: attrs.rhs, scale: scale(self, 3), k_pack: attrs.rhs_k_pack });
+            let half = [attrs.lhs, attrs.rhs].contains(&ScaledFormat::Fp16);
+            let scaled = |format, scale, k_pack| Some(Scaled { format, half, scale, k_pack });
+            lhs_operand.scaled = scaled(attrs.lhs, scale(self, 1), attrs.lhs_k_pack);
+            rhs_operand.scaled = scaled(attrs.rhs, scale(self, 3), attrs.rhs_k_pack);
         }
         let dot = Dot {
             lhs: lhs_operand,

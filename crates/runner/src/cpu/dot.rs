@@ -50,6 +50,8 @@ pub(super) struct Operand {
 #[derive(Debug, Clone)]
 pub(super) struct Scaled {
     pub format: ScaledFormat,
+    /// Scaled values are rounded to f16, as they are when one of the factors is f16; else to bf16.
+    pub half: bool,
     /// Power-of-two scales (`2^(byte - 127)`), or their own float format.
     pub scale: Option<(Slot, Scalar, usize)>,
     /// Rows and columns of the values as stored; two 4-bit values share a byte along K if
@@ -264,7 +266,8 @@ fn pack_i32(frame: &Frame, operand: &Operand, target: Target<'_, i32>) {
     target.fill(frame.get::<i8>(operand.slot, count), i32::from);
 }
 
-/// The values of a block-scaled factor, each multiplied by its group's scale.
+/// The values of a block-scaled factor, each multiplied by its group's scale and rounded to what the
+/// GPU stage multiplies.
 fn widen_scaled(frame: &Frame, operand: &Operand, scaled: &Scaled, matrix: Matrix) -> Vec<f32> {
     let count = matrix.numel();
     let mut values = match scaled.format {
@@ -282,7 +285,19 @@ fn widen_scaled(frame: &Frame, operand: &Operand, scaled: &Scaled, matrix: Matri
             frame.get::<F16>(operand.slot, count).iter().map(|value| value.widen()).collect()
         }
     };
-    let Some((slot, scalar, scales)) = scaled.scale else { return values };
+    scale_groups(frame, scaled, matrix, &mut values);
+    for value in &mut values {
+        *value = match scaled.half {
+            true => F16::narrow(*value).widen(),
+            false => BF16::narrow(*value).widen(),
+        };
+    }
+    values
+}
+
+/// Multiplies each group of values along K by its scale.
+fn scale_groups(frame: &Frame, scaled: &Scaled, matrix: Matrix, values: &mut [f32]) {
+    let Some((slot, scalar, scales)) = scaled.scale else { return };
     // Scales are stored with the group along K last, for both factors.
     let (k, other) =
         if matrix.k_last { (matrix.cols, matrix.rows) } else { (matrix.rows, matrix.cols) };
@@ -295,7 +310,6 @@ fn widen_scaled(frame: &Frame, operand: &Operand, scaled: &Scaled, matrix: Matri
         let index = (batch * other + across) * groups + along_k / group;
         *value *= scale(frame, slot, scalar, scales, index);
     }
-    values
 }
 
 fn scale(frame: &Frame, slot: Slot, scalar: Scalar, count: usize, index: usize) -> f32 {

@@ -1,10 +1,11 @@
 //! Random well-typed tile IR.
 
 use tile_compiler::ir::{
-    self, Atomic, AtomicOp, Attrs, Axis, Bins, Builder, CacheModifier, Dot, DotPrecision, Elem,
-    Eviction, Facts, FloatCompare, FloatPredicate, Function, IntCompare, IntPredicate, Level,
-    LoadHints, Longs, Loop, MemoryOrder, MemoryScope, NanRule, Opcode, Order, Pack, Param, Range,
-    Reshape, Round, Rounding, Scalar, Scan, Sort, StoreHints, Type, Value,
+    self, Atomic, AtomicOp, Attrs, Axis, Bins, Builder, CacheModifier, Dot, DotPrecision,
+    DotScaled, Elem, Eviction, Facts, FloatCompare, FloatPredicate, Function, IntCompare,
+    IntPredicate, Level, LoadHints, Longs, Loop, MemoryOrder, MemoryScope, NanRule, Opcode, Order,
+    Pack, Param, Range, Reshape, Round, Rounding, Scalar, ScaledFormat, Scan, Sort, StoreHints,
+    Type, Value,
 };
 
 /// Elements of each input buffer, and of each place that a value is stored to.
@@ -345,6 +346,7 @@ impl Generator<'_> {
             20 => self.scan(),
             21 => self.map_elements(),
             22 => self.order(),
+            23 if self.random.once_in(3) => self.dot_scaled(),
             23 => self.dot(),
             24 => self.atomic(),
             25 | 26 => self.store(),
@@ -568,6 +570,40 @@ impl Generator<'_> {
         let ty = Type::of(to, shape);
         let result = self.builder.emit_typed(Opcode::Dot, &[lhs, rhs, acc], attrs, ty);
         self.keep(result);
+    }
+
+    /// A product of 4 by 32 by 4 whose operands have scales, or not.
+    fn dot_scaled(&mut self) {
+        let formats = [
+            (ScaledFormat::E2M1, Scalar::I8),
+            (ScaledFormat::E4M3, Scalar::F8E4NV),
+            (ScaledFormat::E5M2, Scalar::F8E5),
+            (ScaledFormat::Bf16, Scalar::BF16),
+            (ScaledFormat::Fp16, Scalar::F16),
+        ];
+        let mut operand = |shape: [u32; 2], along_k: usize| {
+            let (format, scalar) = self.random.pick(&formats);
+            let k_pack = self.random.once_in(2);
+            let mut shape = shape;
+            if format == ScaledFormat::E2M1 {
+                shape[if k_pack { along_k } else { 1 - along_k }] /= 2;
+            }
+            let value = self.of(scalar, &shape);
+            let scale = match self.random.below(3) {
+                0 => None,
+                1 => Some(self.of(Scalar::F8E4NV, &[4, 2])),
+                _ => Some(self.of(Scalar::I8, &[4, 1])),
+            };
+            (value, scale, format, k_pack)
+        };
+        let (lhs, lhs_scale, lhs_format, lhs_k_pack) = operand([4, 32], 1);
+        let (rhs, rhs_scale, rhs_format, rhs_k_pack) = operand([32, 4], 0);
+        let ty = Type::of(Scalar::F32, &[4, 4]);
+        let acc = self.value(&ty);
+        let attrs = DotScaled { lhs: lhs_format, rhs: rhs_format, lhs_k_pack, rhs_k_pack };
+        let operands = [Some(lhs), lhs_scale, Some(rhs), rhs_scale, Some(acc)];
+        let inst = self.builder.emit_inst(Opcode::DotScaled, operands, attrs, [ty], []);
+        self.keep_results(inst);
     }
 
     /// Fills a region by `fill`, which gives its terminator's operands.
