@@ -169,6 +169,33 @@ local steps = {
     end,
   },
   {
+    "kernels of files that are not open are found, and who launches one",
+    function()
+      local names = vim.tbl_map(
+        function(symbol) return symbol.name end,
+        request("workspace/symbol", { query = "kernel" })
+      )
+      assert(#names > 1 and vim.tbl_contains(names, kernel()), vim.inspect(names))
+      local _, line = kernel()
+      local _, column = lines()[line + 1]:find("def ")
+      local place = { textDocument = document(), position = { line = line, character = column } }
+      local item = request("textDocument/prepareCallHierarchy", place)[1]
+      local callers = request("callHierarchy/incomingCalls", { item = item })
+      assert(callers[1].from.detail == "scenario", vim.inspect(callers))
+    end,
+  },
+  {
+    "every stage is written to a file, and every configuration is measured",
+    function()
+      for _, stage in ipairs({ "ast", "tile", "gpu", "llvm", "ptx" }) do
+        local path = execute("tile.viewIr", { stage = stage }).path
+        assert(#vim.fn.readfile(path) > 3, stage)
+      end
+      local rows = execute("tile.measureConfigurations")
+      assert(#rows > 0 and rows[1].resources.registers > 0, vim.inspect(rows))
+    end,
+  },
+  {
     "the server ends when it is told to",
     function()
       vim.lsp.stop_client(client_id)
