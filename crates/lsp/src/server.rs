@@ -318,8 +318,10 @@ impl LanguageServer for Server {
         &self,
         params: WorkspaceSymbolParams,
     ) -> Result<Option<WorkspaceSymbolResponse>> {
-        let found =
-            self.read(move |state, snapshot| workspace::symbols(state, snapshot, &params.query));
+        let found = blocking(&self.state, move |state| {
+            let paths = state.kernel_files()?;
+            Ok(state.read(|snapshot| workspace::symbols(snapshot, &paths, &params.query))?)
+        });
         Ok(Some(WorkspaceSymbolResponse::Flat(found.await?)))
     }
 

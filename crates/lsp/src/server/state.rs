@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use ropey::Rope;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +35,9 @@ use crate::server::settings::{self, Settings};
 /// Beyond this many changes in one message, the text is parsed anew once instead of once a change.
 const MAX_INCREMENTAL_CHANGES: usize = 8;
 
+/// The workspace is looked through again after this long, should nobody tell of changes.
+const WORKSPACE_IS_NEWS: Duration = Duration::from_secs(20);
+
 /// A request that edits overtake is started again this often.
 const MAX_ATTEMPTS: usize = 8;
 
@@ -54,6 +58,8 @@ pub(crate) struct State {
     runs: Mutex<Runs>,
     told: Mutex<FxHashSet<String>>,
     tokens: Mutex<KeptTokens>,
+    /// Files of the workspace that may have to do with kernels, and since when that is known.
+    kernel_files: Mutex<Option<(Instant, Vec<PathBuf>)>>,
     /// Wakes the loop that publishes diagnostics.
     pub(crate) changed: tokio::sync::Notify,
 }
@@ -187,6 +193,7 @@ impl State {
             runs: Mutex::default(),
             told: Mutex::default(),
             tokens: Mutex::default(),
+            kernel_files: Mutex::default(),
             changed: tokio::sync::Notify::new(),
         }
     }
@@ -215,6 +222,7 @@ impl State {
         let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
         folders.retain(|folder| !removed.contains(folder));
         lock(&self.host).launches_unknown = true;
+        *lock(&self.kernel_files) = None;
         for added in event.added.iter().filter_map(path) {
             if !folders.contains(&added) {
                 folders.push(added);
@@ -231,6 +239,30 @@ impl State {
         files.sort();
         files.dedup();
         files
+    }
+
+    /// Files of the workspace that may have to do with kernels, and those that are open. Clients
+    /// ask every few seconds, so the workspace is not read each time.
+    pub(crate) fn kernel_files(&self) -> Result<Vec<PathBuf>, ReadError> {
+        let known = lock(&self.kernel_files).clone();
+        let known = known.filter(|(since, _)| since.elapsed() < WORKSPACE_IS_NEWS);
+        let mut files = match known {
+            Some((_, files)) => files,
+            None => {
+                let paths = self.workspace_files();
+                let files = self.read(|snapshot| {
+                    let db = &snapshot.db;
+                    let found = workspace::with_kernels(db, &paths).into_iter();
+                    found.map(|file| file.path(db).to_path_buf()).collect::<Vec<_>>()
+                })?;
+                *lock(&self.kernel_files) = Some((Instant::now(), files.clone()));
+                files
+            }
+        };
+        files.extend(lock(&self.host).open.values().map(|open| open.path.clone()));
+        files.sort();
+        files.dedup();
+        Ok(files)
     }
 
     /// The client said `shutdown`.
@@ -546,6 +578,7 @@ impl State {
         }
         host.launches_unknown = true;
         drop(host);
+        *lock(&self.kernel_files) = None;
         self.mark_all_dirty();
     }
 }

@@ -168,6 +168,23 @@ async fn hints_show_shapes_and_constexprs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hints_say_nothing_of_what_an_error_left_unknown() {
+    let text = "@triton.jit\ndef k(x):\n    a = tl.zeros((4, 8), tl.float32)\n    \
+                b = a + tl.zeros((4, 16), tl.float32)\n    c = b + 1\n    tl.store(x, c)\n";
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, text).await;
+    assert!(client.diagnostics(URI, 1).await.contains("shape/"));
+    let end = json!({ "line": 9, "character": 0 });
+    let range = json!({ "start": { "line": 0, "character": 0 }, "end": end });
+    let params = json!({ "textDocument": { "uri": URI }, "range": range });
+    let hints = client.request("textDocument/inlayHint", params).await.unwrap();
+    let labels = hints.as_array().unwrap().iter().map(|hint| hint["label"].as_str().unwrap());
+    let vague: Vec<&str> = labels.filter(|label| label.contains('?')).collect();
+    assert!(vague.is_empty(), "{vague:?}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn fixes_and_run_actions_are_offered() {
     let (mut client, mut params) = at("double(x)", "doubel$0(x)").await;
     let here = params["position"].clone();

@@ -220,6 +220,11 @@ async fn the_whole_workspace_is_checked_when_asked_for() {
         broken.py full
     "#]]
     .assert_eq(&third);
+    std::fs::remove_file(folder.path().join("broken.py")).unwrap();
+    let changes = json!({ "changes": [{ "uri": folder.uri("broken.py"), "type": 3 }] });
+    client.notify("workspace/didChangeWatchedFiles", changes).await;
+    let (gone, _) = check(&folder, &mut client, &ids).await;
+    assert_eq!(gone, "broken.py full\n", "nothing is said of a file that is gone");
     let settings = json!({ "settings": { "tile": { "diagnostics": { "workspace": false } } } });
     folder.write("broken.py", BROKEN);
     client.notify("workspace/didChangeConfiguration", settings).await;

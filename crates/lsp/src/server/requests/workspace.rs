@@ -1,5 +1,6 @@
 //! Answers about the whole workspace: symbols, the hierarchy of calls, diagnostics of every file.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -24,8 +25,12 @@ const REPORT_EVERY: usize = 50;
 
 /// `workspace/symbol`.
 #[allow(deprecated, reason = "the protocol's type still has the member")]
-pub(crate) fn symbols(state: &State, snapshot: &Snapshot, query: &str) -> Vec<SymbolInformation> {
-    let files = workspace::with_kernels(&snapshot.db, &state.workspace_files());
+pub(crate) fn symbols(
+    snapshot: &Snapshot,
+    paths: &[PathBuf],
+    query: &str,
+) -> Vec<SymbolInformation> {
+    let files: Vec<SourceFile> = paths.iter().map(|path| snapshot.db.file(path)).collect();
     let found = workspace::symbols(&snapshot.db, &files, query).into_iter();
     found
         .filter_map(|found| {
@@ -142,8 +147,8 @@ pub(crate) async fn diagnose(
         if !state.configuration().settings.workspace_diagnostics {
             return Ok(state.read(|snapshot| snapshot.open_files().collect::<Vec<_>>())?);
         }
-        let paths = state.workspace_files();
-        Ok(state.read(|snapshot| workspace::with_kernels(&snapshot.db, &paths))?)
+        let paths = state.kernel_files()?;
+        Ok(state.read(|snapshot| paths.iter().map(|path| snapshot.db.file(path)).collect())?)
     });
     let files = files.await?;
     let token = params.work_done_progress_params.work_done_token;
@@ -163,6 +168,11 @@ pub(crate) async fn diagnose(
         progress.report(state, done * REPORT_EVERY, count).await;
     }
     progress.end(state).await;
+    let is_gone = |uri: &&Uri| !items.iter().any(|item| address(item) == *uri);
+    let gone: Vec<Uri> = known.iter().map(|(uri, _)| uri).filter(is_gone).cloned().collect();
+    items.extend(
+        gone.into_iter().map(|uri| full(uri, None, FullDocumentDiagnosticReport::default())),
+    );
     Ok(WorkspaceDiagnosticReport { items })
 }
 
@@ -192,11 +202,27 @@ fn report(
         return None;
     }
     let report = FullDocumentDiagnosticReport { result_id: Some(result_id), items };
-    Some(WorkspaceDocumentDiagnosticReport::Full(WorkspaceFullDocumentDiagnosticReport {
+    Some(full(uri, version, report))
+}
+
+fn full(
+    uri: Uri,
+    version: Option<i64>,
+    full_document_diagnostic_report: FullDocumentDiagnosticReport,
+) -> WorkspaceDocumentDiagnosticReport {
+    WorkspaceDocumentDiagnosticReport::Full(WorkspaceFullDocumentDiagnosticReport {
         uri,
         version,
-        full_document_diagnostic_report: report,
-    }))
+        full_document_diagnostic_report,
+    })
+}
+
+/// The document that a report is about.
+fn address(report: &WorkspaceDocumentDiagnosticReport) -> &Uri {
+    match report {
+        WorkspaceDocumentDiagnosticReport::Full(report) => &report.uri,
+        WorkspaceDocumentDiagnosticReport::Unchanged(report) => &report.uri,
+    }
 }
 
 /// Progress that the client asked to be told of.
