@@ -9,6 +9,7 @@ pub mod axis;
 mod bounds;
 pub mod elements;
 mod identity;
+mod masks;
 mod race;
 mod report;
 pub mod solve;
@@ -34,8 +35,8 @@ impl AtLaunch {
     }
 }
 
-/// What is provably wrong with `func`, the tile IR of a kernel under `spec`, and in which of the
-/// launches that the source shows.
+/// What is provably wrong with `func`, the tile IR of a kernel under `spec`: its masks whatever the
+/// arguments are, and its accesses in the launches that the source shows.
 pub fn check(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found: Vec<(Diagnostic, AtLaunch)> = Vec::new();
     for launch in &spec.launches {
@@ -50,6 +51,7 @@ pub fn check(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunc
             }
         }
     }
+    found.extend(masks::check(func).into_iter().map(|finding| (finding, AtLaunch::default())));
     let label = spec.to_string();
     for (finding, _) in &mut found {
         finding.specialization = Some(label.clone());

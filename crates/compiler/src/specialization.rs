@@ -146,7 +146,9 @@ impl Specialization {
         });
         let family = code.name().split('/').next().unwrap_or_default();
         let by_shape = matches!(family, "shape" | "constexpr") && code != Code::StaticAssert;
-        self.origin != Origin::Guess && !guessed_value && (by_shape || code == Code::MaskShape)
+        // Which lanes a mask lets through depends on types as little.
+        let by_mask = matches!(code, Code::MaskShape | Code::UndefinedLanes | Code::MaskAxis);
+        self.origin != Origin::Guess && !guessed_value && (by_shape || by_mask)
     }
 }
 

@@ -139,6 +139,12 @@ codes! {
         include_str!("explain/mask-type.md");
     OtherWithoutMask = "mask/other-without-mask", Error, "`other` without `mask`",
         include_str!("explain/mask-other-without-mask.md");
+    UndefinedLanes = "mask/undefined", Warning, "undefined lanes of a masked load that matter",
+        include_str!("explain/mask-undefined.md");
+    MaskAxis = "mask/axis", Warning, "a mask along another axis than the addresses",
+        include_str!("explain/mask-axis.md");
+    MaskAlwaysTrue = "mask/always-true", Hint, "a mask that is always true",
+        include_str!("explain/mask-always-true.md");
     OutOfBounds = "bounds/out-of-bounds", Error, "an access outside of its buffer",
         include_str!("explain/bounds-out-of-bounds.md");
     IndexOverflow = "bounds/overflow", Error, "an offset that overflows its integer type",
