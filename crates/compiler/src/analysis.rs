@@ -9,11 +9,14 @@ pub mod axis;
 mod bounds;
 pub mod elements;
 mod identity;
+mod launches;
 mod masks;
 mod race;
 mod report;
 pub mod solve;
 pub mod terms;
+
+pub use launches::check_launches;
 
 /// Which launch a finding belongs to, and how it says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

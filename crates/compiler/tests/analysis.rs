@@ -15,6 +15,9 @@ use tile_compiler::project::{self, MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::{Flags, Origin, discover};
 
+#[path = "analysis/mutations.rs"]
+mod mutations;
+
 const IMPORTS: &str = "import torch\nimport triton\nimport triton.language as tl\n";
 
 /// Every finding in a file, as `tile check` reports them.
@@ -24,6 +27,7 @@ fn findings(sources: &MemorySources, file: FileId, text: &str) -> Vec<Diagnostic
     for kernel in rules.infer_file(sources, file).kernels {
         found.extend(kernel.diagnostics);
     }
+    found.extend(analysis::check_launches(sources, file));
     for at in project::kernels(sources, file) {
         let Some(item) = project::item(sources, at) else { continue };
         for spec in discover(sources, at, &Flags::default()) {

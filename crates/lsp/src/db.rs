@@ -522,7 +522,7 @@ fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 /// This takes a while, so it is not waited for; see [`diagnostics`].
 #[salsa::tracked(returns(ref))]
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut found = analysis::check_launches(&Analysis(db), file.id(db));
     for kernel in kernels(db, file) {
         for (index, labelled) in kernel.specializations.iter().enumerate() {
             if labelled.spec.origin == Origin::Guess {

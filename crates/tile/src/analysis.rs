@@ -83,6 +83,7 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
     for kernel in options.rules.infer_file(workspace, file).kernels {
         diagnostics.extend(kernel.diagnostics);
     }
+    diagnostics.extend(analysis::check_launches(workspace, file));
     let mut kernels = Vec::new();
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
@@ -90,7 +91,10 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
         let mut seen: Vec<Specialization> = Vec::new();
         for spec in discover(workspace, at, &options.flags) {
             // Warps and stages, which configurations vary, do not matter to what is found.
-            if spec.origin == Origin::Guess || seen.iter().any(|known| known.args == spec.args) {
+            let same = |known: &Specialization| {
+                known.args == spec.args && known.launches == spec.launches
+            };
+            if spec.origin == Origin::Guess || seen.iter().any(same) {
                 continue;
             }
             let (used, lowered) = lowering.lower(&spec);

@@ -1,9 +1,9 @@
 //! Whether two stored elements are the same value, by what they are computed from.
 //!
 //! Each element gets a fingerprint: numbers that are known by their value, reads of memory by their
-//! address, operations by the fingerprints of their operands, reductions by all that they combine.
-//! Equal fingerprints are equal values, as long as nothing in between wrote what is read; different
-//! ones come from different memory or different numbers.
+//! address, operations by the fingerprints of their operands, reductions and loops by the first and
+//! the last of what they combine. Values with different fingerprints come from different memory or
+//! different numbers; equal fingerprints are taken for equal values.
 
 use std::hash::{Hash, Hasher};
 
@@ -210,7 +210,7 @@ impl<'e, 'f> Origins<'e, 'f> {
         Some(hash(("operation", data.opcode as u32, attrs_key(inst, data), parts)))
     }
 
-    /// A reduction or scan: everything along the axis.
+    /// A reduction or scan: the ends of what is along the axis.
     fn across(&mut self, inst: Inst, data: &InstData, axis: usize, at: &Position) -> Option<u64> {
         let mut parts = Vec::new();
         for input in data.uses() {
@@ -221,8 +221,8 @@ impl<'e, 'f> Origins<'e, 'f> {
             } else {
                 inner.insert(axis, 0);
             }
-            for position in 0..extent {
-                inner[axis] = i128::from(position);
+            for position in ends(i128::from(extent)) {
+                inner[axis] = position;
                 parts.push(self.print(input, &inner)?);
             }
         }
@@ -238,9 +238,9 @@ impl<'e, 'f> Origins<'e, 'f> {
         let extent = *self.func.ty(lhs).shape().last()?;
         let mut parts = vec![self.print(acc, at)?];
         let (mut left, mut right) = (at.clone(), at.clone());
-        for k in 0..extent {
-            left[rank - 1] = i128::from(k);
-            right[rank - 2] = i128::from(k);
+        for k in ends(i128::from(extent)) {
+            left[rank - 1] = k;
+            right[rank - 2] = k;
             parts.push(self.print(lhs, &left)?);
             parts.push(self.print(rhs, &right)?);
         }
@@ -257,7 +257,7 @@ impl<'e, 'f> Origins<'e, 'f> {
         self.elements.induction(inst);
         let var = self.elements.variable(Variable::Trip(inst));
         let around = var.and_then(|var| self.point.get(&var).copied());
-        for trip in 0..trips {
+        for trip in ends(trips) {
             if let Some(var) = var {
                 self.point.insert(var, trip);
             }
@@ -270,6 +270,12 @@ impl<'e, 'f> Origins<'e, 'f> {
         }
         Some(hash(("loop", inst.as_u32(), parts)))
     }
+}
+
+/// The first and the last of so many. What is combined from there differs when these differ.
+fn ends(count: i128) -> impl Iterator<Item = i128> {
+    let last = (count > 1).then_some(count - 1);
+    (count > 0).then_some(0).into_iter().chain(last)
 }
 
 fn index(at: &Position) -> Index {

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::elements::{Elements, Index};
 use super::report;
-use super::solve::{Outcome, search};
+use super::solve::{Outcome, search, search_within};
 use super::terms::{Cond, Interval, Linear, Terms};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
@@ -20,7 +20,10 @@ use crate::passes::eliminate_common_subexpressions;
 use crate::source::{FileRange, TextRange};
 
 /// Boxes that may be looked at for one question.
-const FUEL: u32 = 300;
+const FUEL: u32 = 600;
+
+/// The greatest number that arguments, memory and loops are given in the search for an example.
+const SMALL: i128 = 2048;
 
 /// Values followed into each other.
 const MAX_DEPTH: u32 = 150;
@@ -161,8 +164,20 @@ impl Flow<'_, '_> {
                 conds.push(mask_cond);
             }
             conds.push(undefined);
-            matches!(search(&self.elements.terms, &conds, &mut { FUEL }), Outcome::Found(_))
+            self.holds_somewhere(&conds)
         })
+    }
+
+    /// True when conditions hold together at some point. Small launches are enough to look at: a
+    /// mask that is wrong is wrong for them, and they keep what is not linear within reach.
+    fn holds_somewhere(&self, conds: &[Cond]) -> bool {
+        let terms = &self.elements.terms;
+        let small = terms.var_ranges().iter().map(|range| match range.hi > SMALL {
+            true => Interval::new(range.lo.max(i128::from(range.lo < 0)), SMALL),
+            false => *range,
+        });
+        let small: Vec<Interval> = small.collect();
+        matches!(search_within(terms, small, conds, &mut { FUEL }), Outcome::Found(_))
     }
 
     fn lanes(&mut self, value: Value) -> Index {
@@ -225,6 +240,7 @@ impl Flow<'_, '_> {
                 self.either([start, later].into_iter().flatten())
             }
             Opcode::Reduce | Opcode::Scan => self.across(data, index),
+            Opcode::Histogram => self.histogram(data),
             Opcode::Dot => self.dot(data, index),
             Opcode::And if is_truth(func, value) => {
                 let (a, b) = (data.operand(0), data.operand(1));
@@ -327,6 +343,15 @@ impl Flow<'_, '_> {
         self.elements.terms.and(covered, any)
     }
 
+    fn histogram(&mut self, data: &InstData) -> Cond {
+        let value = data.operand(0);
+        let shape = self.func.ty(value).shape().to_vec();
+        let inner: Index = shape.iter().map(|extent| self.anywhere(*extent)).collect();
+        let counted = data.operand_opt(1).map(|mask| self.elements.truth(mask, &inner));
+        let undefined = self.undefined(value, &inner);
+        self.elements.terms.and(counted.unwrap_or(Terms::TRUE), undefined)
+    }
+
     fn dot(&mut self, data: &InstData, index: &Index) -> Cond {
         let (lhs, rhs, acc) = (data.operand(0), data.operand(1), data.operand(2));
         let (Some(&extent), rank) = (self.func.ty(lhs).shape().last(), index.len()) else {
@@ -402,7 +427,7 @@ fn combining(func: &Function, load: Inst) -> Option<Inst> {
         if !data.uses().any(|value| tainted.contains(&value)) {
             continue;
         }
-        if matches!(data.opcode, Opcode::Reduce | Opcode::Scan | Opcode::Dot) {
+        if matches!(data.opcode, Opcode::Reduce | Opcode::Scan | Opcode::Dot | Opcode::Histogram) {
             return Some(inst);
         }
         tainted.extend(&data.results);

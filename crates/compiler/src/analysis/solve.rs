@@ -29,7 +29,17 @@ const COMBINATIONS: usize = 6;
 /// Searches for a point at which all of `conds` hold. `fuel` is the number of boxes that may be
 /// looked at; what is used is taken off it.
 pub fn search(terms: &Terms, conds: &[Cond], fuel: &mut u32) -> Outcome {
-    let mut boxes = vec![(terms.var_ranges().to_vec(), conds.to_vec())];
+    search_within(terms, terms.var_ranges().to_vec(), conds, fuel)
+}
+
+/// As [`search`], for variables within `ranges`.
+pub fn search_within(
+    terms: &Terms,
+    ranges: Vec<Interval>,
+    conds: &[Cond],
+    fuel: &mut u32,
+) -> Outcome {
+    let mut boxes = vec![(ranges, conds.to_vec())];
     let mut undecided = false;
     while let Some((ranges, conds)) = boxes.pop() {
         if *fuel == 0 {

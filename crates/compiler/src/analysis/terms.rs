@@ -591,6 +591,9 @@ fn simplify(
             (Some(factor), _) => b.scaled(factor),
             _ => None,
         },
+        Operation::Div | Operation::Rem if of_a.lo >= 0 && of_a.hi < of_b.lo => {
+            Some(if op == Operation::Div { Linear::default() } else { a.clone() })
+        }
         Operation::Div | Operation::Rem => {
             let divisor = of_b.constant().filter(|divisor| *divisor > 0)?;
             let quotient = quotient(a, divisor, of_a, &range)?;

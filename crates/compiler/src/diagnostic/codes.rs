@@ -145,6 +145,22 @@ codes! {
         include_str!("explain/mask-axis.md");
     MaskAlwaysTrue = "mask/always-true", Hint, "a mask that is always true",
         include_str!("explain/mask-always-true.md");
+    UnknownArgument = "launch/unknown-argument", Error, "a launch with a keyword that the kernel does not have",
+        include_str!("explain/launch-unknown-argument.md");
+    MissingLaunchArgument = "launch/missing-argument", Error, "a launch that lacks an argument",
+        include_str!("explain/launch-missing-argument.md");
+    SurplusArgument = "launch/extra-argument", Error, "a launch with too many arguments",
+        include_str!("explain/launch-extra-argument.md");
+    RepeatedArgument = "launch/repeated-argument", Error, "a launch that gives a parameter twice",
+        include_str!("explain/launch-repeated-argument.md");
+    TunedArgument = "launch/tuned-argument", Error, "a launch that gives what autotuning sets",
+        include_str!("explain/launch-tuned-argument.md");
+    TuningName = "launch/tuning-name", Error, "a decorator that names a parameter which does not exist",
+        include_str!("explain/launch-tuning-name.md");
+    WarpCount = "launch/num-warps", Error, "a number of warps that is no power of two",
+        include_str!("explain/launch-num-warps.md");
+    GridShape = "launch/grid", Error, "a grid that is no tuple of one to three extents",
+        include_str!("explain/launch-grid.md");
     OutOfBounds = "bounds/out-of-bounds", Error, "an access outside of its buffer",
         include_str!("explain/bounds-out-of-bounds.md");
     IndexOverflow = "bounds/overflow", Error, "an offset that overflows its integer type",

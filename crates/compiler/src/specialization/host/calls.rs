@@ -103,6 +103,16 @@ impl Host<'_> {
             if matches!(name, "cdiv" | "next_power_of_2") {
                 return triton_call(name, args);
             }
+            if let Some(value) = tensor::scenario_function(name, args) {
+                return value;
+            }
+            if let Some((Value::Tensor(tensor), rest)) = args.positional().split_first() {
+                let rest: Vec<_> = rest.iter().map(|value| (None, Value::clone(value))).collect();
+                let rest: Vec<_> = rest.into_iter().chain(args.keywords()).collect();
+                if let Some(value) = tensor::scenario_reduction(tensor, name, &Args(&rest)) {
+                    return value;
+                }
+            }
         }
         match (name, args.positional().as_slice()) {
             ("filter", [function, items]) => self.filter(function, items),
@@ -174,6 +184,12 @@ impl Host<'_> {
             _ => {
                 if name.ends_with('_') {
                     self.note_write(frame, object);
+                }
+                if let Value::Tensor(tensor) = receiver
+                    && frame.scenario
+                    && let Some(value) = tensor::scenario_reduction(tensor, name, args)
+                {
+                    return value;
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 match name.strip_prefix("new_") {

@@ -108,12 +108,108 @@ pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
     match b {
         None => Tensor { strides: None, ..a.clone() }.copied(),
         Some(b) => Tensor {
-            dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
-            shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
+            dtype: promoted(a.dtype.as_ref(), b.dtype.as_ref()),
+            shape: broadcast(a.shape.as_deref(), b.shape.as_deref()),
             ..Tensor::default()
         }
         .copied(),
     }
+}
+
+/// The dtype of a float and an integer is the float's; of others only when they are the same.
+fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let (a, b) = (a?, b?);
+    match (is_float(a), is_float(b)) {
+        (true, false) => Some(a.clone()),
+        (false, true) => Some(b.clone()),
+        _ => (a == b).then(|| a.clone()),
+    }
+}
+
+fn is_float(dtype: &str) -> bool {
+    dtype.starts_with("fp") || dtype.starts_with("bf")
+}
+
+/// The shape that two shapes broadcast to, where that is known.
+fn broadcast(a: Option<&[Value]>, b: Option<&[Value]>) -> Option<Vec<Value>> {
+    let (a, b) = (a?, b?);
+    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    let mut shape = long.to_vec();
+    let skipped = long.len() - short.len();
+    for (size, other) in shape[skipped..].iter_mut().zip(short) {
+        match (&*size, other) {
+            (Value::Int(Some(1)), other) => *size = other.clone(),
+            (_, Value::Int(Some(1))) => {}
+            (size, other) if *size == *other => {}
+            _ => return None,
+        }
+    }
+    Some(shape)
+}
+
+/// A function of scenarios on tensors, other than constructors; `None` for other functions.
+pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
+    let positional = args.positional();
+    let tensors: Vec<&Tensor> = positional
+        .iter()
+        .filter_map(|value| match value {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        })
+        .collect();
+    match (name, tensors.as_slice()) {
+        (
+            "abs" | "acos" | "asin" | "atan" | "cos" | "cumprod" | "cumsum" | "erf" | "exp"
+            | "exp2" | "log" | "log2" | "log_softmax" | "rsqrt" | "sigmoid" | "sin" | "softmax"
+            | "sqrt" | "tanh" | "clamp",
+            [tensor],
+        ) => {
+            let kept = name == "abs" || name == "cumsum" || name == "clamp";
+            let dtype = tensor.dtype.as_ref().map(|dtype| match is_float(dtype) || kept {
+                true => dtype.clone(),
+                false => Arc::from("fp32"),
+            });
+            let result = Tensor { dtype, strides: None, ..Tensor::clone(tensor) };
+            Some(Value::Tensor(result.copied()))
+        }
+        ("cos" | "exp" | "log" | "log2" | "rsqrt" | "sin" | "sqrt", []) => Some(Value::Float(None)),
+        ("where", [first, rest @ ..]) => {
+            let shape = rest.iter().try_fold(first.shape.clone()?, |shape, tensor| {
+                broadcast(Some(&shape), tensor.shape.as_deref())
+            });
+            let dtype = match positional.get(1..3)? {
+                [Value::Tensor(a), Value::Tensor(b)] => promoted(a.dtype.as_ref(), b.dtype.as_ref()),
+                [Value::Tensor(a), Value::Float(_) | Value::Int(_)]
+                | [Value::Float(_) | Value::Int(_), Value::Tensor(a)] => a.dtype.clone(),
+                _ => None,
+            };
+            Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
+        }
+        ("minimum" | "maximum", [a, b]) => Some(Value::Tensor(elementwise(a, Some(b)))),
+        _ => None,
+    }
+}
+
+/// A scenario's reduction of a tensor along a dimension, or of all of it.
+pub(super) fn scenario_reduction(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Value> {
+    if !matches!(name, "sum" | "mean" | "max" | "min" | "prod") {
+        return None;
+    }
+    let keeps = matches!(args.keyword("keepdim"), Some(Value::Bool(Some(true))));
+    let shape = match (args.get(0, "dim"), &tensor.shape) {
+        (Some(Value::Int(Some(dim))), Some(shape)) => {
+            let mut shape = shape.clone();
+            let at = position(shape.len(), *dim)?;
+            match keeps {
+                true => shape[at] = Value::Int(Some(1)),
+                false => drop(shape.remove(at)),
+            }
+            Some(shape)
+        }
+        _ => None,
+    };
+    let dtype = tensor.dtype.clone().filter(|dtype| is_float(dtype));
+    Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
 }
 
 /// Positional and keyword arguments of a call.
@@ -130,6 +226,11 @@ impl<'a> Args<'a> {
     pub(super) fn keyword(&self, name: &str) -> Option<&'a Value> {
         let found = self.0.iter().find(|(known, _)| known.as_deref() == Some(name));
         found.map(|(_, value)| value)
+    }
+
+    /// The keyword arguments.
+    pub(super) fn keywords(&self) -> Vec<(Option<Name>, Value)> {
+        self.0.iter().filter(|(name, _)| name.is_some()).cloned().collect()
     }
 
     /// The positional arguments.
