@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use tile_compiler::analysis;
-use tile_compiler::diagnostic::{Diagnostic, Lints, Severity, settle};
+use tile_compiler::diagnostic::{Code, Diagnostic, Lints, Severity, settle};
 use tile_compiler::eval::Rules;
 use tile_compiler::project::{self, MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
@@ -144,7 +144,7 @@ fn explanations_hold() {
     let mut problems = String::new();
     let families =
         ["bounds", "race", "mask/undefined", "mask/axis", "mask/always", "launch", "perf"];
-    for code in tile_compiler::diagnostic::Code::ALL {
+    for code in Code::ALL {
         let info = code.info();
         if !families.iter().any(|family| info.name.starts_with(family)) {
             continue;
@@ -160,5 +160,29 @@ fn explanations_hold() {
             }
         }
     }
+    assert!(problems.is_empty(), "{problems}");
+}
+
+/// Working kernels are left alone.
+#[test]
+fn examples_are_right() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut problems = String::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(dir).expect("examples exist").filter_map(Result::ok) {
+        let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
+        let mut sources = MemorySources::new(Vec::new());
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let file = sources.add(&name, &text);
+        count += 1;
+        for found in findings(&sources, file, &text) {
+            // What other examples define is not at hand here.
+            let is_import = found.code == Code::NotUnderstood;
+            if found.severity >= Severity::Warning && !is_import {
+                let _ = writeln!(problems, "{name}: {}: {}", found.code, found.message);
+            }
+        }
+    }
+    assert!(count > 20, "too few examples: {count}");
     assert!(problems.is_empty(), "{problems}");
 }

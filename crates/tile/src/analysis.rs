@@ -91,9 +91,8 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
         let mut seen: Vec<Specialization> = Vec::new();
         for spec in discover(workspace, at, &options.flags) {
             // Warps and stages, which configurations vary, do not matter to what is found.
-            let same = |known: &Specialization| {
-                known.args == spec.args && known.launches == spec.launches
-            };
+            let same =
+                |known: &Specialization| known.args == spec.args && known.launches == spec.launches;
             if spec.origin == Origin::Guess || seen.iter().any(same) {
                 continue;
             }

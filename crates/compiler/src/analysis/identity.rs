@@ -156,9 +156,18 @@ impl<'e, 'f> Origins<'e, 'f> {
                 None => self.elementwise(inst, data, at),
             },
             (Opcode::If, _) => {
-                let chosen = self.truth(data.operand(0), &Position::new())?;
-                let region = data.regions[usize::from(!chosen)];
-                self.print(func.terminator(region)?.operand_opt(result)?, at)
+                let branch = |origins: &mut Self, index: usize| {
+                    let end = func.terminator(data.regions[index])?;
+                    origins.print(end.operand_opt(result)?, at)
+                };
+                match self.truth(data.operand(0), &Position::new()) {
+                    Some(chosen) => branch(self, usize::from(!chosen)),
+                    None => {
+                        let condition = self.print(data.operand(0), &Position::new())?;
+                        let (a, b) = (branch(self, 0)?, branch(self, 1)?);
+                        Some(hash(("either", condition, a, b)))
+                    }
+                }
             }
             (Opcode::For, _) => self.looped(inst, data, result, at),
             (Opcode::Reduce | Opcode::Scan, attrs) => {

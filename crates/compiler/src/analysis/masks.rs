@@ -20,7 +20,10 @@ use crate::passes::eliminate_common_subexpressions;
 use crate::source::{FileRange, TextRange};
 
 /// Boxes that may be looked at for one question.
-const FUEL: u32 = 600;
+const FUEL: u32 = 200;
+
+/// Boxes that may be looked at for one kernel.
+const KERNEL_FUEL: u32 = 3_000;
 
 /// The greatest number that arguments, memory and loops are given in the search for an example.
 const SMALL: i128 = 2048;
@@ -106,12 +109,19 @@ fn undefined_lanes(func: &Function) -> Vec<Diagnostic> {
     let reached = reached(func, &mut elements);
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut reported = FxHashSet::default();
+    let mut fuel = KERNEL_FUEL;
     for load in loads {
         if reported.contains(&func.insts[load].loc) {
             continue;
         }
-        let mut flow =
-            Flow { func, elements: &mut elements, load, memo: FxHashMap::default(), depth: 0 };
+        let mut flow = Flow {
+            func,
+            elements: &mut elements,
+            load,
+            memo: FxHashMap::default(),
+            depth: 0,
+            fuel: &mut fuel,
+        };
         let seen = reached.iter().find(|reached| flow.is_seen(reached));
         if let Some(sink) = seen {
             reported.insert(func.insts[load].loc);
@@ -128,6 +138,7 @@ struct Flow<'e, 'f> {
     load: Inst,
     memo: FxHashMap<(Value, Index), Cond>,
     depth: u32,
+    fuel: &'e mut u32,
 }
 
 impl Flow<'_, '_> {
@@ -170,14 +181,18 @@ impl Flow<'_, '_> {
 
     /// True when conditions hold together at some point. Small launches are enough to look at: a
     /// mask that is wrong is wrong for them, and they keep what is not linear within reach.
-    fn holds_somewhere(&self, conds: &[Cond]) -> bool {
+    fn holds_somewhere(&mut self, conds: &[Cond]) -> bool {
         let terms = &self.elements.terms;
         let small = terms.var_ranges().iter().map(|range| match range.hi > SMALL {
             true => Interval::new(range.lo.max(i128::from(range.lo < 0)), SMALL),
             false => *range,
         });
         let small: Vec<Interval> = small.collect();
-        matches!(search_within(terms, small, conds, &mut { FUEL }), Outcome::Found(_))
+        let mut share = FUEL.min(*self.fuel);
+        let before = share;
+        let found = search_within(terms, small, conds, &mut share);
+        *self.fuel -= before - share;
+        matches!(found, Outcome::Found(_))
     }
 
     fn lanes(&mut self, value: Value) -> Index {
@@ -509,6 +524,7 @@ fn always_true(func: &Function) -> Vec<Diagnostic> {
     let mut elements = Elements::of_any_launch(func);
     let reached = reached(func, &mut elements);
     let mut found: Vec<Diagnostic> = Vec::new();
+    let mut fuel = KERNEL_FUEL;
     for reached in reached {
         let data = &func.insts[reached.inst];
         let Some(mask) = mask_of(data).filter(|mask| func.constant_bits(*mask).is_none()) else {
@@ -519,7 +535,11 @@ fn always_true(func: &Function) -> Vec<Diagnostic> {
         let mut conds = reached.path;
         let not = elements.terms.not(mask);
         conds.push(not);
-        if search(&elements.terms, &conds, &mut { FUEL }) == Outcome::Never {
+        let mut share = FUEL.min(fuel);
+        let before = share;
+        let outcome = search(&elements.terms, &conds, &mut share);
+        fuel -= before - share;
+        if outcome == Outcome::Never {
             let message = "this mask is true in every lane, whatever the arguments are";
             let finding = report::finding(func, data.loc, Code::MaskAlwaysTrue, message);
             if !found.contains(&finding) {

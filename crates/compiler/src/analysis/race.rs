@@ -25,16 +25,18 @@ const MAX_PAIRS: usize = 32;
 /// Findings about the stores of `func` under `launch`.
 pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Diagnostic> {
     let Some(grid) = launch.grid else { return Vec::new() };
-    if grid.iter().all(|extent| *extent == 1) || is_synchronized(func) {
+    if grid.iter().all(|extent| *extent == 1) {
         return Vec::new();
     }
     let mut elements = Elements::of_launch(func, launch);
     let programs = [0, 1, 2].map(|axis| elements.program(axis));
     let accesses = elements.accesses();
+    let waits = synchronization(func);
     let stores: Vec<&Access> = accesses
         .iter()
         .filter(|access| func.insts[access.inst].opcode == Opcode::Store)
         .filter(|access| is_known(&elements.terms, &access.offset))
+        .filter(|access| is_before(func, access, waits))
         .collect();
     let mut found = Vec::new();
     let mut reported = FxHashSet::default();
@@ -53,14 +55,29 @@ pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Diagnostic> {
     found
 }
 
-/// True when programs wait for each other, so that plain stores may be in order.
-fn is_synchronized(func: &Function) -> bool {
-    func.walk().iter().any(|inst| {
+/// The first operation by which programs may wait for each other: what comes after it may be in
+/// order.
+fn synchronization(func: &Function) -> Option<usize> {
+    func.walk().iter().position(|inst| {
         let data = &func.insts[*inst];
         let exchange = matches!(&data.attrs, crate::ir::Attrs::Atomic(atomic)
             if atomic.op == crate::ir::AtomicOp::Exchange);
         data.opcode == Opcode::AtomicCas || exchange || data.opcode == Opcode::InlineAsm
     })
+}
+
+/// True when a store comes before all synchronization, in every trip of the loops around it.
+fn is_before(func: &Function, store: &Access, synchronization: Option<usize>) -> bool {
+    let Some(first) = synchronization else { return true };
+    let order = func.walk();
+    let position = |inst| order.iter().position(|other| *other == inst).unwrap_or(usize::MAX);
+    let outermost = store.loops.first().copied();
+    let end = outermost.map_or(position(store.inst), |outer| {
+        let inside: usize =
+            func.insts[outer].regions.iter().map(|region| func.walk_from(*region).len()).sum();
+        position(outer) + inside
+    });
+    end < first
 }
 
 /// Pairs of stores that may be to one buffer, each with itself first.

@@ -16,6 +16,16 @@ impl Host<'_> {
         if let Expr::Subscript { value, index } = code.body().exprs[callee] {
             return self.launch(frame, value, index, args);
         }
+        // A scenario's functions are its own, whatever the module calls by their names.
+        if let Expr::Name(name) = &code.body().exprs[callee]
+            && frame.scenario
+            && !frame.variables.contains_key(name)
+        {
+            let (values, _) = self.arguments(frame, args);
+            if let Some(value) = self.scenario_call(name, &Args(&values)) {
+                return value;
+            }
+        }
         let method = match &code.body().exprs[callee] {
             Expr::Attribute { value, attr } => Some((*value, attr.clone())),
             _ => None,
@@ -49,7 +59,7 @@ impl Host<'_> {
             (Value::Named(Resolution::Function(at)), ..) if complete => {
                 self.call_function(at, &values)
             }
-            (Value::Global(name), ..) => self.global_call(frame, &name, &args),
+            (Value::Global(name), ..) => self.global_call(&name, &args),
             (callee @ Value::Callable(_), ..) => {
                 let args: Vec<_> = values.iter().map(|(_, value)| value.clone()).collect();
                 self.call_value(&callee, &args)
@@ -94,26 +104,29 @@ impl Host<'_> {
         }
     }
 
-    /// A call of something that no item binds.
-    fn global_call(&mut self, frame: &Frame, name: &str, args: &Args<'_>) -> Value {
-        if frame.scenario {
-            if let Some(tensor) = tensor::scenario_constructor(name, args) {
-                return self.allocate(tensor, name);
-            }
-            if matches!(name, "cdiv" | "next_power_of_2") {
-                return triton_call(name, args);
-            }
-            if let Some(value) = tensor::scenario_function(name, args) {
-                return value;
-            }
-            if let Some((Value::Tensor(tensor), rest)) = args.positional().split_first() {
-                let rest: Vec<_> = rest.iter().map(|value| (None, Value::clone(value))).collect();
-                let rest: Vec<_> = rest.into_iter().chain(args.keywords()).collect();
-                if let Some(value) = tensor::scenario_reduction(tensor, name, &Args(&rest)) {
-                    return value;
-                }
+    /// A call of one of a scenario's own functions.
+    fn scenario_call(&mut self, name: &str, args: &Args<'_>) -> Option<Value> {
+        if let Some(tensor) = tensor::scenario_constructor(name, args) {
+            return Some(self.allocate(tensor, name));
+        }
+        if matches!(name, "cdiv" | "next_power_of_2") {
+            return Some(triton_call(name, args));
+        }
+        if let Some(value) = tensor::scenario_function(name, args) {
+            return Some(value);
+        }
+        if let Some((Value::Tensor(tensor), rest)) = args.positional().split_first() {
+            let rest: Vec<_> = rest.iter().map(|value| (None, Value::clone(value))).collect();
+            let rest: Vec<_> = rest.into_iter().chain(args.keywords()).collect();
+            if let Some(value) = tensor::scenario_reduction(tensor, name, &Args(&rest)) {
+                return Some(value);
             }
         }
+        None
+    }
+
+    /// A call of something that no item binds.
+    fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
         match (name, args.positional().as_slice()) {
             ("filter", [function, items]) => self.filter(function, items),
             ("map", [function, items]) => match items.elements() {

@@ -172,13 +172,19 @@ pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
             let result = Tensor { dtype, strides: None, ..Tensor::clone(tensor) };
             Some(Value::Tensor(result.copied()))
         }
-        ("cos" | "exp" | "log" | "log2" | "rsqrt" | "sin" | "sqrt", []) => Some(Value::Float(None)),
+        ("cos" | "exp" | "log" | "log2" | "rsqrt" | "sin" | "sqrt", [])
+            if matches!(positional.as_slice(), [Value::Int(_) | Value::Float(_)]) =>
+        {
+            Some(Value::Float(None))
+        }
         ("where", [first, rest @ ..]) => {
             let shape = rest.iter().try_fold(first.shape.clone()?, |shape, tensor| {
                 broadcast(Some(&shape), tensor.shape.as_deref())
             });
             let dtype = match positional.get(1..3)? {
-                [Value::Tensor(a), Value::Tensor(b)] => promoted(a.dtype.as_ref(), b.dtype.as_ref()),
+                [Value::Tensor(a), Value::Tensor(b)] => {
+                    promoted(a.dtype.as_ref(), b.dtype.as_ref())
+                }
                 [Value::Tensor(a), Value::Float(_) | Value::Int(_)]
                 | [Value::Float(_) | Value::Int(_), Value::Tensor(a)] => a.dtype.clone(),
                 _ => None,
