@@ -440,8 +440,35 @@ impl Worker {
     }
 }
 
+/// Ends what a process has started, such as an assembler that hangs: nobody would wait for it any
+/// more. Where the system does not tell what that is, nothing happens.
+fn end_children(process: u32) {
+    #[cfg(unix)]
+    for child in children(process) {
+        end_children(child);
+        let child = i32::try_from(child).ok().and_then(rustix::process::Pid::from_raw);
+        // Fails when it has ended by itself.
+        let _ =
+            child.map(|child| rustix::process::kill_process(child, rustix::process::Signal::KILL));
+    }
+    #[cfg(not(unix))]
+    let _ = process;
+}
+
+/// The processes that a process has started, as Linux tells them.
+#[cfg(unix)]
+fn children(process: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    let lists = threads.into_iter().flatten().flatten();
+    let lists =
+        lists.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let ids = |list: String| list.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+    lists.flat_map(|list| -> Vec<u32> { ids(list) }).collect()
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
+        end_children(self.child.id());
         // Both fail only when the child is already gone.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -543,6 +570,33 @@ mod tests {
             .compile(&request(), &Cancel::default())
             .unwrap_err();
         assert_eq!(error.to_string(), "the worker process died (signal 6):\nLLVM ERROR: oh");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_worker_started_ends_with_it() {
+        let worker = Worker::start(&WorkerCommand {
+            program: "/bin/sh".into(),
+            args: vec!["-c".to_owned(), "sleep 60 & wait".to_owned()],
+        })
+        .unwrap();
+        let started = Instant::now();
+        let sleeping = loop {
+            if let [child] = children(worker.child.id())[..] {
+                break child;
+            }
+            assert!(started.elapsed() < Duration::from_secs(10), "the shell starts its child");
+        };
+        drop(worker);
+        // What was ended may still wait to be collected.
+        let runs = || {
+            let state = std::fs::read_to_string(format!("/proc/{sleeping}/stat"));
+            state.is_ok_and(|state| !state.contains(") Z "))
+        };
+        while runs() {
+            assert!(started.elapsed() < Duration::from_secs(10), "it ends with the worker");
+            std::thread::yield_now();
+        }
     }
 
     #[test]
