@@ -72,8 +72,12 @@ fn changes() -> Vec<Change> {
             *func = ir::parse(&func.to_string()).unwrap_or_else(|error| panic!("{error}"));
         }),
         ("scaled", scaled::expand),
-        ("precision for sm_80", |func| precision::expand(func, GpuTarget { capability: 80, has_warp_groups: false })),
-        ("precision for sm_90", |func| precision::expand(func, GpuTarget { capability: 90, has_warp_groups: true })),
+        ("precision for sm_80", |func| {
+            precision::expand(func, GpuTarget { capability: 80, has_warp_groups: false })
+        }),
+        ("precision for sm_90", |func| {
+            precision::expand(func, GpuTarget { capability: 90, has_warp_groups: true })
+        }),
         ("the pipeline", |func| {
             passes::optimize(func).unwrap_or_else(|(pass, errors)| panic!("{pass}: {errors:?}"));
         }),

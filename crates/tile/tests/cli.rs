@@ -329,3 +329,49 @@ fn what_a_kernel_prints_does_not_disturb_the_protocol() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(done.json().len(), 1);
 }
+
+#[test]
+fn kernels_are_lowered_for_the_architecture_that_is_asked_for() {
+    let kernel = "import triton
+import triton.language as tl
+from triton.language.target_info import cuda_capability_geq
+
+
+@triton.jit
+def which_kernel(out_ptr):
+    if cuda_capability_geq(9, 0):
+        tl.store(out_ptr, 0x90)
+    else:
+        tl.store(out_ptr, 0x80)
+";
+    let folder = Folder::new(&[("which.py", kernel)]);
+    for (arch, stored) in [("sm_80", "bits=0x80"), ("sm_90a", "bits=0x90")] {
+        let done =
+            folder.run(&format!("emit which.py --stage tile --type out_ptr=*i32 --arch {arch}"));
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        assert!(done.stdout.contains(stored), "{arch}: {}", done.stdout);
+    }
+}
+
+#[test]
+fn scenarios_pass_functions_of_other_files() {
+    let helper = "import triton\n\n\n@triton.jit\ndef twice(x):\n    return 2 * x\n";
+    let kernel = "import triton
+import triton.language as tl
+from helper import twice
+
+
+@triton.jit
+def map_kernel(x_ptr, out_ptr, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, FUNCTION(tl.load(x_ptr + offsets)))
+
+
+# tile: x, out = randn(64), empty(64)
+# tile: map_kernel[1](x, out, FUNCTION=twice, BLOCK=64)
+# tile: assert allclose(out, 2 * x)
+";
+    let folder = Folder::new(&[("map.py", kernel), ("helper.py", helper)]);
+    let done = folder.run("run map.py --device cpu --sanitize");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+}
