@@ -326,3 +326,88 @@ def chain_kernel(q_ptr, k_ptr, v_ptr, o_ptr, n_keys, M: tl.constexpr, N: tl.cons
         p = (s * s).to(q.dtype)
         acc = tl.dot(p, v, acc)
     tl.store(o_ptr + m[:, None] * D + d[None, :], acc)
+
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randint(-8, 8, m, k, dtype=int8, seed=0), randint(-8, 8, n, k, dtype=int8, seed=77)
+# tile: c = empty(m, n, dtype=int32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randint(-8, 8, m, k, dtype=int8, seed=1), randint(-8, 8, n, k, dtype=int8, seed=77)
+# tile: c = empty(m, n, dtype=int32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randint(-8, 8, m, k, dtype=int8, seed=2), randint(-8, 8, n, k, dtype=int8, seed=77)
+# tile: c = empty(m, n, dtype=int32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=128, num_warps=8, num_stages=4)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randn(m, k, dtype=fp8e5, seed=3), randn(n, k, dtype=fp8e5, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randn(m, k, dtype=fp8e5, seed=4), randn(n, k, dtype=fp8e5, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randn(m, k, dtype=fp8e5, seed=5), randn(n, k, dtype=fp8e5, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=128, num_warps=8, num_stages=4)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randn(m, k, dtype=fp8e4nv, seed=6), randn(n, k, dtype=fp8e4nv, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randn(m, k, dtype=fp8e4nv, seed=7), randn(n, k, dtype=fp8e4nv, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randn(m, k, dtype=fp8e4nv, seed=8), randn(n, k, dtype=fp8e4nv, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=128, num_warps=8, num_stages=4)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randn(m, k, dtype=fp32, seed=9), randn(n, k, dtype=fp32, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randn(m, k, dtype=fp32, seed=10), randn(n, k, dtype=fp32, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randn(m, k, dtype=fp32, seed=11), randn(n, k, dtype=fp32, seed=77)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: transposed_kernel[(1,)](a, b, c, k, M=m, N=n, K=32, num_warps=8, num_stages=4)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32).T, rtol=1e-2, atol=0.3)
+@triton.jit
+def transposed_kernel(a_ptr, b_ptr, c_ptr, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """c = a bᵀ, with the inner axis last in memory in both: the order that units take of any type."""
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    k = tl.arange(0, K)
+    acc = tl.zeros((M, N), dtype=c_ptr.dtype.element_ty)
+    for start in range(0, depth, K):
+        a = tl.load(a_ptr + m[:, None] * depth + (start + k)[None, :])
+        b = tl.load(b_ptr + n[:, None] * depth + (start + k)[None, :])
+        acc = tl.dot(a, b.T, acc, out_dtype=c_ptr.dtype.element_ty)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)

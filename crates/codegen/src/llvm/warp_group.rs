@@ -1,7 +1,7 @@
 //! Matrix products of warp groups (`wgmma`), which read their operands from shared memory.
 //!
-//! A product is one group of asynchronous instructions, each 64 rows by up to 256 columns by 16
-//! along K. An operand in a buffer is named by a descriptor: where it starts, how its blocks of
+//! A product is one group of asynchronous instructions, each 64 rows by up to 256 columns by 32
+//! bytes along K. An operand in a buffer is named by a descriptor: where it starts, how its blocks of
 //! eight rows follow each other, and its swizzle (PTX manual, "Matrix Descriptor Format"). The
 //! buffer's layout is that of [`NvmmaSharedLayout`]; instructions within it differ in where they
 //! start alone.
@@ -59,7 +59,9 @@ impl Emitter<'_> {
         let instruction = MmaLayout::v3_for([shape[0], shape[1]], self.warps())?;
         let MmaVersion::V3 { columns } = instruction.version else { return Err(foreign_layout()) };
         let (lhs, rhs) = (data.operand(0), data.operand(1));
-        let Some(scalar) = self.ty(lhs).number() else { return Err(self.unsupported(data)) };
+        let number = |value: Value| self.ty(value).number().ok_or_else(foreign_layout);
+        let factors = [number(lhs)?, number(rhs)?];
+        let scalar = factors[0];
         let k_width = 32 / scalar.bits() as usize;
         let depth = self.ty(lhs).shape()[1];
         let left = layout.mma_operand(0, k_width, depth as usize)?;
@@ -75,7 +77,7 @@ impl Emitter<'_> {
             let (row, column) = matrix_place(&corner);
             if row % ROWS == 0 && (column as usize).is_multiple_of(columns) {
                 let at = (row, column, columns as u32);
-                self.instructions(scalar, at, (depth, step), &mut left, &right, &mut sums)?;
+                self.instructions(factors, at, (depth, step), &mut left, &right, &mut sums)?;
             }
         }
         self.text.line(format_args!(
@@ -157,7 +159,7 @@ impl Emitter<'_> {
     /// The instructions along K for one block of the result.
     fn instructions(
         &mut self,
-        scalar: Scalar,
+        factors: [Scalar; 2],
         (row, column, columns): (u32, u32, u32),
         (depth, step): (u32, u32),
         left: &mut Side,
@@ -175,15 +177,23 @@ impl Emitter<'_> {
             let names: Vec<String> = (from..from + count).map(|at| format!("${at}")).collect();
             format!("{{{}}}", names.join(", "))
         };
-        let format = if scalar == Scalar::BF16 { "bf16" } else { "f16" };
-        let across = |matrix: &Matrix| u32::from(matrix.k_is_row);
+        let [format, right_format] = factors.map(factor_format);
+        let sum = Sum::of(factors[0]);
+        // Only 16-bit operands can have their rows along K, and only they say so.
+        let is_free = factors[0].bits() == 16;
+        let across = |matrix: &Matrix| match is_free {
+            true => format!(", {}", u32::from(matrix.k_is_row)),
+            false => String::new(),
+        };
+        let signs = if sum.ty == Ty::Float { ", 1, 1" } else { "" };
         let mut asm = "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;".to_owned();
-        let mut constraints = vec!["=f".to_owned(); count];
+        let mut constraints = vec![sum.result.to_owned(); count];
         let mut args = Vec::new();
         for k in (0..depth).step_by(step as usize) {
             let _ = write!(
                 asm,
-                " wgmma.mma_async.sync.aligned.m64n{columns}k{step}.f32.{format}.{format} {}, ",
+                " wgmma.mma_async.sync.aligned.m64n{columns}k{step}.{}.{format}.{right_format} {}, ",
+                sum.format,
                 names(0, count)
             );
             let at = count + args.len();
@@ -192,7 +202,7 @@ impl Emitter<'_> {
                     let half = k + step / 2;
                     for (row, k) in [(row, k), (row + 8, k), (row, half), (row + 8, half)] {
                         let place = [row, k].into_iter().collect();
-                        let word = self.word_at(fragments, scalar, place, 1, step / 8)?;
+                        let word = self.word_at(fragments, factors[0], place, 1, step / 8)?;
                         args.push(format!("i32 {word}"));
                         constraints.push("r".to_owned());
                     }
@@ -204,17 +214,17 @@ impl Emitter<'_> {
                     args.push(format!("i64 {descriptor}"));
                     constraints.push("l".to_owned());
                     let _ = write!(asm, "${at}, ${}", at + 1);
-                    format!("{}, ", across(matrix))
+                    across(matrix)
                 }
             };
             let descriptor = self.descriptor(right, [k, column])?;
             args.push(format!("i64 {descriptor}"));
             constraints.push("l".to_owned());
-            let _ = write!(asm, ", p, 1, 1, {modes}{};", across(right));
+            let _ = write!(asm, ", p{signs}{modes}{};", across(right));
         }
         asm.push_str(" }");
         let before: Vec<Val> = registers.iter().map(|&at| sums.values[at]).collect();
-        let after = self.pass_through(&asm, constraints, args, &before);
+        let after = self.pass_through(&asm, sum.ty, constraints, args, &before);
         for (at, value) in registers.into_iter().zip(after) {
             sums.values[at] = value;
         }
@@ -226,6 +236,7 @@ impl Emitter<'_> {
     fn pass_through(
         &mut self,
         asm: &str,
+        of: Ty,
         mut constraints: Vec<String>,
         mut args: Vec<String>,
         values: &[Val],
@@ -233,8 +244,8 @@ impl Emitter<'_> {
         let count = values.len();
         constraints.extend((0..count).map(|at| at.to_string()));
         constraints.push("~{memory}".to_owned());
-        args.extend(values.iter().map(|value| format!("float {value}")));
-        let ty = format!("{{ {} }}", vec!["float"; count].join(", "));
+        args.extend(values.iter().map(|value| format!("{of} {value}")));
+        let ty = format!("{{ {} }}", vec![of.to_string(); count].join(", "));
         let result = self.text.op(format_args!(
             "call {ty} asm sideeffect \"{asm}\", \"{}\"({}) convergent nounwind",
             constraints.join(","),
@@ -257,11 +268,13 @@ impl Emitter<'_> {
                 unique.push(register);
             }
         }
+        let ty = self.register_ty(data.result())?;
+        let result = if ty == Ty::Float { "=f" } else { "=r" };
         let mut asm = format!("wgmma.wait_group.sync.aligned {};", wait.pending);
         let mut passed = Vec::with_capacity(unique.len());
         for part in unique.chunks(MAX_PASSED) {
-            let constraints = vec!["=f".to_owned(); part.len()];
-            passed.extend(self.pass_through(&asm, constraints, Vec::new(), part));
+            let constraints = vec![result.to_owned(); part.len()];
+            passed.extend(self.pass_through(&asm, ty, constraints, Vec::new(), part));
             asm.clear();
         }
         let place = |register: &Val| unique.iter().position(|known| known == register);
@@ -269,6 +282,36 @@ impl Emitter<'_> {
         let results: Option<Vec<Val>> = results.collect();
         self.set(data.result(), results.ok_or_else(foreign_layout)?);
         Ok(())
+    }
+}
+
+/// What products are summed in.
+struct Sum {
+    ty: Ty,
+    /// Its name in instructions.
+    format: &'static str,
+    /// The constraint of a result.
+    result: &'static str,
+}
+
+impl Sum {
+    fn of(factor: Scalar) -> Sum {
+        match factor {
+            Scalar::I8 => Sum { ty: Ty::Int(32), format: "s32", result: "=r" },
+            _ => Sum { ty: Ty::Float, format: "f32", result: "=f" },
+        }
+    }
+}
+
+/// How instructions name an operand's type.
+fn factor_format(factor: Scalar) -> &'static str {
+    match factor {
+        Scalar::F16 => "f16",
+        Scalar::BF16 => "bf16",
+        Scalar::F32 => "tf32",
+        Scalar::I8 => "s8",
+        Scalar::F8E5 => "e5m2",
+        _ => "e4m3",
     }
 }
 

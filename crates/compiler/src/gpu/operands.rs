@@ -66,9 +66,9 @@ impl Rebuilder<'_> {
         let lhs = match in_registers {
             true if self.is_worked_on(lhs) => self.fragment(lhs, &layouts.lhs)?,
             true => self.get(lhs, &layouts.lhs)?,
-            false => self.matrix_buffer(lhs, &layouts.lhs)?,
+            false => self.matrix_buffer(lhs, 1, &layouts.lhs)?,
         };
-        let rhs = self.matrix_buffer(rhs, &layouts.rhs)?;
+        let rhs = self.matrix_buffer(rhs, 0, &layouts.rhs)?;
         let acc = self.get(data.operand(2), &layouts.acc)?;
         let ty = self.new.ty(acc).clone();
         let attrs = data.attrs.clone();
@@ -80,33 +80,44 @@ impl Rebuilder<'_> {
         Ok(())
     }
 
-    /// A shared buffer that holds the value as matrix instructions of warp groups read it.
-    fn matrix_buffer(&mut self, value: Value, reader: &LinearLayout) -> Written {
-        if let Some(&buffer) = self.matrix_buffers.get(&value) {
+    /// A shared buffer that holds the value as matrix instructions of warp groups read it. They
+    /// take 16-bit elements that are contiguous along either axis, others along K alone.
+    fn matrix_buffer(&mut self, value: Value, k_axis: usize, reader: &LinearLayout) -> Written {
+        const EITHER_BITS: u32 = 16;
+        let is_free = self.old.ty(value).elem().is_some_and(|elem| elem.bits() == EITHER_BITS);
+        let contiguous = (!is_free).then_some(k_axis);
+        let key = (value, contiguous);
+        if let Some(&buffer) = self.matrix_buffers.get(&key) {
             return Ok(buffer);
         }
         let buffer = match self.old.def(value) {
             Some(data) if data.opcode == Opcode::Permute => {
                 let Some(asked) = propagate::to_operand(self.old, data, 0, reader)? else {
-                    return self.stored_as_matrix(value, reader);
+                    return self.stored_as_matrix(value, contiguous, reader);
                 };
-                let source = self.matrix_buffer(data.operand(0), &asked)?;
+                let source = self.matrix_buffer(data.operand(0), 1 - k_axis, &asked)?;
                 self.permuted_view(value, data, source)?
             }
-            _ => self.stored_as_matrix(value, reader)?,
+            _ => self.stored_as_matrix(value, contiguous, reader)?,
         };
-        self.matrix_buffers.insert(value, buffer);
+        self.matrix_buffers.insert(key, buffer);
         Ok(buffer)
     }
 
-    fn stored_as_matrix(&mut self, value: Value, reader: &LinearLayout) -> Written {
+    fn stored_as_matrix(
+        &mut self,
+        value: Value,
+        contiguous: Option<usize>,
+        reader: &LinearLayout,
+    ) -> Written {
         let tile = match self.layouts.home[value] {
             Some(_) => self.anywhere(value)?,
             None => self.get(value, reader)?,
         };
         let (elem, id) = self.elem_and_layout(tile)?;
         let source = &self.new.layouts[id];
-        let transposed = storage_order(source)[0] + 1 != source.rank();
+        let contiguous = contiguous.unwrap_or_else(|| storage_order(source)[0]);
+        let transposed = contiguous + 1 != source.rank();
         let shape = source.shape();
         let storage = NvmmaSharedLayout::widest_for(&shape, transposed, elem.bits() as usize);
         let layout = storage.to_linear(&shape)?;

@@ -60,9 +60,7 @@ pub fn kind(func: &Function, data: &InstData, target: GpuTarget) -> ProductKind 
         (Scalar::F32, Scalar::F32) => precision == DotPrecision::Tf32,
         (left, right) => is_fp8(left) && is_fp8(right) && target.capability >= 89,
     };
-    let warp_groups = has_units && fits_warp_groups(func, data, target);
-    let sums_f32 = func.ty(data.result()).number() == Some(Scalar::F32);
-    if warp_groups && sums_f32 && matches!(left, Scalar::F16 | Scalar::BF16) {
+    if has_units && fits_warp_groups(func, data, target) {
         ProductKind::WarpGroup { k_width: k_width(left) }
     } else if has_units && fits_units(func, data, target) {
         ProductKind::Mma { k_width: k_width(left) }
@@ -80,15 +78,32 @@ pub(super) fn fits_units(func: &Function, data: &InstData, target: GpuTarget) ->
     target.capability >= 80 && *m >= 16 && n >= 8 && steps >= 1
 }
 
-/// Whether the target has matrix instructions of warp groups, and the product's shape gives each
-/// group an instruction whose operands fill the rows of a swizzle.
+/// Whether the target has matrix instructions of warp groups for the element types, and the
+/// product's shape gives each group an instruction whose operands fill the rows of a swizzle.
 fn fits_warp_groups(func: &Function, data: &InstData, target: GpuTarget) -> bool {
     const ROWS: u32 = 64;
-    const LEAST: u32 = 16;
+    const LEAST_COLUMNS: u32 = 16;
+    const LEAST_BYTES: u32 = 32;
     let (lhs, result) = (func.ty(data.operand(0)), func.ty(data.result()));
     let ([_, k], [m, n]) = (lhs.shape(), result.shape()) else { return false };
+    let (Some(factor), Some(sum)) = (lhs.number(), result.number()) else { return false };
     let groups = func.options.num_warps.is_multiple_of(4);
-    target.has_warp_groups && groups && *m >= ROWS && *n >= LEAST && *k >= LEAST
+    let k_bytes = *k * factor.bits() / 8;
+    let fits = *m >= ROWS && *n >= LEAST_COLUMNS && k_bytes >= LEAST_BYTES;
+    let imprecise = match &data.attrs {
+        Attrs::Dot(dot) => dot.max_imprecise,
+        _ => 0,
+    };
+    // Only 16-bit operands may be contiguous along another axis than K.
+    let along_k = || func.def(data.operand(1)).is_some_and(|data| data.opcode == Opcode::Permute);
+    let has_types = match (factor, sum) {
+        (Scalar::F16 | Scalar::BF16, Scalar::F32) => true,
+        (Scalar::F32, Scalar::F32) | (Scalar::I8, Scalar::I32) => along_k(),
+        // The units sum these in less than single precision.
+        (factor, Scalar::F32) => factor.is_fp8() && imprecise >= *k && along_k(),
+        _ => false,
+    };
+    target.has_warp_groups && groups && fits && has_types
 }
 
 /// The layouts of the product `data`.

@@ -71,8 +71,9 @@ pub(super) struct Rebuilder<'f> {
     written: FxHashMap<Value, SmallVec<[Value; 2]>>,
     /// Shared buffers that hold old values.
     pub(super) buffers: FxHashMap<Value, Value>,
-    /// Shared buffers that hold old values as matrix instructions of warp groups read them.
-    pub(super) matrix_buffers: FxHashMap<Value, Value>,
+    /// Shared buffers that hold old values as matrix instructions of warp groups read them, and
+    /// the axis along which these must be contiguous.
+    pub(super) matrix_buffers: FxHashMap<(Value, Option<usize>), Value>,
 }
 
 pub(super) type Written = Result<Value, LowerError>;
