@@ -145,7 +145,9 @@ def site_of(error, known):
         node = getattr(inner, "node", None)
         if type(inner).__name__ == "CompileTimeAssertionFailure" and node is not None:
             text = ast.unparse(node)
+            head = inner.src.split("(")[0].split()[-1]
             named = [s for s in known if s.kind == "static_assert" and s.text == text]
+            named.sort(key=lambda s: s.name.partition("#")[0].split(".")[-1] != head)
             if named:
                 return named[0].name
     frames, trace = [], errors[-1].__traceback__

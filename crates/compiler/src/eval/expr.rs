@@ -141,6 +141,9 @@ impl Evaluator<'_> {
                     Value::Unknown
                 }
             },
+            Value::Tuple(tuple) if op == UnaryOp::Not && self.is_3_9() => {
+                Value::bool(tuple.items.is_empty())
+            }
             Value::Tuple(_) if self.frame().mode == Mode::Jit => {
                 let message = format!("`{}` is not defined for tuples in kernels", unary_text(op));
                 self.error(Code::BadOperand, at, message);

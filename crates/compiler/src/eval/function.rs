@@ -344,7 +344,21 @@ impl Evaluator<'_> {
         let frame = self.frames.pop();
         let made =
             receiver.and_then(|name| frame.and_then(|frame| frame.locals.get(&name).cloned()));
-        made.map_or(Value::Unknown, |local| local.value)
+        let made = made.map_or(Value::Unknown, |local| local.value);
+        if let Value::Object(object) = &made
+            && let Some((missing, ..)) = class
+                .class
+                .fields
+                .iter()
+                .find(|(name, ..)| !object.fields.iter().any(|(field, _)| field == name))
+            && !self.failed
+        {
+            let message =
+                format!("the constructor of `{}` does not assign `{missing}`", class.class.name);
+            self.error(Code::NoAttribute, at, message);
+            return Value::Unknown;
+        }
+        made
     }
 }
 

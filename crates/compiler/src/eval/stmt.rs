@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::value::{Const, Tuple, Value};
+use super::value::{Const, Object, Tuple, Value};
 use super::{Evaluator, Local, Mode, OriginKind, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, Expr, ExprId, Name, Stmt, StmtId};
@@ -411,6 +411,9 @@ impl Evaluator<'_> {
         let Expr::Name(name) = &source.body.exprs[*object] else { return };
         let Some(local) = self.frame().locals.get(name).cloned() else { return };
         if let Value::Object(object) = &local.value {
+            if !self.check_field(object, attr, &value, at) {
+                return;
+            }
             let mut object = (**object).clone();
             match object.fields.iter_mut().find(|(field, _)| field == attr) {
                 Some(field) => field.1 = value,
@@ -420,6 +423,29 @@ impl Evaluator<'_> {
         } else if !local.value.is_unknown() {
             self.unsupported("assignment to an attribute", "use a variable", at);
         }
+    }
+
+    /// Only declared fields are assigned, and tensors where tensors are declared.
+    fn check_field(&mut self, object: &Object, attr: &Name, value: &Value, at: FileRange) -> bool {
+        let class = &object.class.class;
+        let Some((_, annotation, _)) = class.fields.iter().find(|(field, ..)| field == attr) else {
+            let message = format!("`{}` declares no field `{attr}`", class.name);
+            self.error(Code::NoAttribute, at, message);
+            return false;
+        };
+        let tensor = annotation.is_some_and(|id| {
+            matches!(&class.body.exprs[id], Expr::Attribute { attr, .. } if &**attr == "tensor")
+        });
+        let constant = matches!(value, Value::Const(constant) if !constant.is_symbol());
+        if tensor && constant {
+            let message = format!(
+                "the field `{attr}` of `{}` is a tensor, but this is a compile-time value",
+                class.name
+            );
+            self.error(Code::NotATensor, at, message);
+            return false;
+        }
+        true
     }
 
     fn return_stmt(&mut self, source: Source<'_>, value: Option<ExprId>, at: FileRange) {
@@ -443,7 +469,14 @@ impl Evaluator<'_> {
             return value;
         }
         match &value {
-            Value::Const(Const::None | Const::DType(_) | Const::Str(_) | Const::Symbol(_)) => value,
+            Value::Const(Const::DType(elem)) => {
+                let message = format!(
+                    "functions return numbers and tensors before Triton 3.9, but `{elem}` is a type"
+                );
+                self.error(Code::NotATensor, at, message);
+                Value::Unknown
+            }
+            Value::Const(Const::None | Const::Symbol(_)) => value,
             Value::Const(_) => self.materialize(&value, at).map_or(Value::Unknown, Value::Tensor),
             Value::Tuple(tuple) => {
                 let items = tuple.items.iter().map(|item| self.decay(item.clone(), at)).collect();

@@ -187,19 +187,12 @@ impl Evaluator<'_> {
                 _ => Tensor::new(elem, Shape::scalar()),
             },
             Value::Tensor(tensor) => {
-                if tensor.is_block()
-                    && tensor.shape.numel().and_then(|n| n.int()).is_none_or(|n| n > 1)
-                {
+                if tensor.is_block() {
                     let message = "the value of `tl.full` must be a scalar";
                     return Err(self.error(Code::ShapeExtent, at, message));
                 }
                 let tensor = tensor.clone();
-                let scalar = if tensor.is_block() {
-                    self.reshape_to(&tensor, Shape::scalar(), false)
-                } else {
-                    tensor
-                };
-                self.cast(&scalar, elem, at)?
+                self.cast(&tensor, elem, at)?
             }
             other => {
                 let message = format!(

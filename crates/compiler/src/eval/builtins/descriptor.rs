@@ -18,6 +18,13 @@ use crate::ir::{self, AtomicOp};
 impl Evaluator<'_> {
     pub(super) fn make_descriptor(&mut self, call: &Call) -> Eval<Value> {
         let base = self.pointer_arg(call)?;
+        if base.is_block() {
+            let message = format!(
+                "the base must be one pointer, but it has shape {}",
+                shape_text(&base.shape)
+            );
+            return Err(self.error(Code::Descriptor, call.place_nth(0), message));
+        }
         let block_value = call.value("block_shape");
         let Some(extents) = extents_of(&block_value) else {
             if block_value.is_unknown() {

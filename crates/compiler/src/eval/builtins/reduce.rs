@@ -515,6 +515,17 @@ impl Evaluator<'_> {
         let scalars: Option<Vec<Tensor>> =
             results.iter().map(|value| value.as_tensor().cloned()).collect();
         let scalars = scalars.ok_or(Stop::Unknown)?;
+        let groups = scalars.chunks(pack.max(1) as usize);
+        let differ = |group: &[Tensor]| {
+            group.iter().any(|scalar| {
+                let known = !scalar.elem.is_unknown() && !group[0].elem.is_unknown();
+                known && scalar.elem != group[0].elem
+            })
+        };
+        if groups.into_iter().any(differ) {
+            let message = "the results for the packed elements have different types";
+            return Err(self.error(Code::CombineFunction, at, message));
+        }
         let outputs: Vec<Tensor> = scalars
             .iter()
             .step_by(pack.max(1) as usize)

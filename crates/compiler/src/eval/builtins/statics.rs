@@ -131,6 +131,10 @@ impl Evaluator<'_> {
     pub(super) fn block_type(&mut self, call: &Call) -> Eval<Value> {
         let elem = self.dtype_arg(call, "element_ty")?;
         let shape = self.shape_arg(&call.value("shape"), call.place("shape"))?;
+        if shape.is_scalar() {
+            let message = "the type of a tile has at least one axis";
+            return Err(self.error(Code::BadDType, call.place("shape"), message));
+        }
         Ok(Value::Const(Const::BlockType(elem, shape)))
     }
 
