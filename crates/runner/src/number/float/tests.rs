@@ -145,6 +145,29 @@ fn doubles_are_rounded_once() {
     assert_eq!(BF16::from_int((1 << 40) + (1 << 32) + 1).to_f64(), 2f64.powi(40) + 2f64.powi(33));
 }
 
+/// Between each value of a 16-bit format and the next: the middle goes to the even one, and the
+/// doubles beside it to the nearer one.
+fn check_middles<T: Float>(from_bits: fn(u16) -> T, to_bits: fn(T) -> u16, largest: u16) {
+    for bits in 0..largest {
+        let [low, high] = [bits, bits + 1].map(|bits| from_bits(bits).to_f64());
+        let middle = (low + high) / 2.0;
+        let even = bits + (bits & 1);
+        assert_eq!(to_bits(T::from_f64(middle)), even, "{middle:e}");
+        assert_eq!(to_bits(T::from_f64(-middle)), even | 0x8000, "-{middle:e}");
+        assert_eq!(to_bits(T::from_f64(middle.next_up())), bits + 1, "above {middle:e}");
+        assert_eq!(to_bits(T::from_f64(middle.next_down())), bits, "below {middle:e}");
+        assert_eq!(to_bits(T::toward_zero(high.next_down())), bits, "below {high:e} toward zero");
+    }
+}
+
+#[test]
+fn doubles_between_halves_go_to_the_nearer_one() {
+    check_middles(F16, |value| value.0, 0x7bff);
+    check_middles(BF16, |value| value.0, 0x7f7f);
+    assert_eq!(F16::from_f64(65520.0).to_f64(), f64::INFINITY);
+    assert_eq!(F16::from_f64(65520f64.next_down()).to_f64(), 65504.0);
+}
+
 #[test]
 fn products_and_sums_fuse_exactly() {
     // Where two roundings differ from one: the product's low bits decide.
