@@ -279,6 +279,12 @@ impl Evaluator<'_> {
                 Some(dtype) => Value::str(dtype.name()),
                 None => self.fresh_const(),
             },
+            "int_signedness" => match num {
+                Some(dtype) if dtype.is_signed() => Value::Const(Const::Enum("SIGNEDNESS.SIGNED")),
+                Some(dtype) if dtype.is_int() => Value::Const(Const::Enum("SIGNEDNESS.UNSIGNED")),
+                Some(_) => Value::Unknown,
+                None => self.fresh_const(),
+            },
             "is_floating" => self.predicate(class(DType::is_float)),
             "is_standard_floating" => self.predicate(class(DType::is_standard_float)),
             "is_int" => self.predicate(class(DType::is_int)),

@@ -175,6 +175,13 @@ impl Evaluator<'_> {
                 results.fold(first, |joined, next| self.join(&joined, &next))
             }
             Value::Class(class) => self.construct(class, arguments, at),
+            Value::Const(Const::DType(elem)) if self.exact && self.frame().mode == Mode::Jit => {
+                let message = format!("the type `{elem}` cannot be called");
+                let diagnostic = Diagnostic::new(Code::NotCallable, at, message)
+                    .with_note("write `tl.full((), value, dtype)`, or `value.to(dtype)`");
+                self.emit_diagnostic(diagnostic);
+                Value::Unknown
+            }
             Value::Const(Const::DType(_)) => Value::Unknown,
             Value::Const(Const::Symbol(_)) | Value::Unknown => Value::Unknown,
             Value::Tensor(tensor) if tensor.elem.is_unknown() => Value::Unknown,

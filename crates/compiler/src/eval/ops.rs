@@ -353,14 +353,27 @@ impl Evaluator<'_> {
     fn convert_side(&mut self, side: Side, dtype: DType, at: FileRange) -> Eval<Tensor> {
         match &side.literal {
             Some(literal) if !literal.is_symbol() => {
-                if dtype.is_fp8() && !self.is_3_9() && literal.truth() == Some(true) {
-                    let message = format!("Triton 3.6 has no constants of type `{dtype}` but zero");
-                    return Err(self.error(Code::BadOperand, at, message));
-                }
+                self.check_small_constant(literal, dtype, at)?;
                 Ok(self.scalar_constant(literal, dtype))
             }
             _ => self.cast(&side.tensor, Elem::Num(dtype), at),
         }
+    }
+
+    /// Triton 3.6 makes no constants of 8-bit floats but zero.
+    pub(super) fn check_small_constant(
+        &mut self,
+        literal: &Const,
+        dtype: DType,
+        at: FileRange,
+    ) -> Eval<()> {
+        if self.is_3_9() || !dtype.is_fp8() || literal.truth() == Some(false) {
+            return Ok(());
+        }
+        let message = format!("Triton 3.6 has no constants of type `{dtype}` but zero");
+        let diagnostic = Diagnostic::new(Code::BadOperand, at, message)
+            .with_note("cast the other operand with `.to(tl.float32)` first");
+        Err(self.emit_diagnostic(diagnostic))
     }
 
     fn pointer_arithmetic(

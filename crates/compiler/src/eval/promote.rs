@@ -87,7 +87,8 @@ fn promote_equals(
         return Ok(if divided { Float32 } else { common });
     }
     if a.is_float() || b.is_float() {
-        return Err(PromotionError::Incompatible);
+        let divided = divides && version == TritonVersion::V3_9;
+        return if divided { Ok(Float32) } else { Err(PromotionError::Incompatible) };
     }
     if divides && a.is_signed() != b.is_signed() {
         return Err(PromotionError::Signedness);

@@ -183,7 +183,10 @@ impl Evaluator<'_> {
         let scalar = match value {
             Value::Const(Const::Symbol(_)) | Value::Unknown => Tensor::new(elem, Shape::scalar()),
             Value::Const(constant) => match elem {
-                Elem::Num(dtype) => self.fill_constant(constant, dtype, at)?,
+                Elem::Num(dtype) => {
+                    self.check_small_constant(constant, dtype, at)?;
+                    self.fill_constant(constant, dtype, at)?
+                }
                 _ => Tensor::new(elem, Shape::scalar()),
             },
             Value::Tensor(tensor) => {

@@ -267,6 +267,10 @@ impl Evaluator<'_> {
             Elem::Num(DType::Int8) => Elem::Num(DType::Int32),
             Elem::Num(DType::Float32 | DType::BFloat16) => Elem::Num(DType::Float32),
             Elem::Num(DType::Float64) => Elem::Num(DType::Float64),
+            Elem::Num(_) if out.num().is_some_and(DType::is_int) => {
+                let message = format!("`tl.dot` of floats does not accumulate in `{out}`");
+                return Err(self.error(Code::DotType, call.place("out_dtype"), message));
+            }
             Elem::Num(_) => out,
             _ => match acc {
                 Some(acc) if !acc.elem.is_unknown() => acc.elem,

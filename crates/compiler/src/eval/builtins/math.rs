@@ -65,6 +65,9 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn fdiv(&mut self, call: &Call) -> Eval<Value> {
+        if !self.is_3_9() {
+            self.check_fdiv_types(call)?;
+        }
         let (mut x, mut y) = self.pair(call)?;
         if let Some(dtype) = x.elem.num() {
             if dtype.is_int() {
@@ -83,6 +86,27 @@ impl Evaluator<'_> {
             }
         }
         Ok(Value::Tensor(self.op(Opcode::FDiv, &[&x, &y], Attrs::None, x.elem, x.shape.clone())))
+    }
+
+    /// Triton 3.6 promotes nothing here, and literals are `fp32`.
+    fn check_fdiv_types(&mut self, call: &Call) -> Eval<()> {
+        let (x, y) = (self.tensor_arg(call, 0)?, self.tensor_arg(call, 1)?);
+        let (Some(a), Some(b)) = (x.elem.num(), y.elem.num()) else { return Ok(()) };
+        if a == b && a.is_float() {
+            return Ok(());
+        }
+        let diagnostic = if a.is_int() || b.is_int() {
+            let integer = if a.is_int() { a } else { b };
+            let message = format!("`tl.fdiv` needs floats, but an operand is `{integer}`");
+            Diagnostic::new(Code::FloatRequired, call.at, message)
+                .with_note("`/` converts integers to `fp32`")
+        } else {
+            let message =
+                format!("`tl.fdiv` needs operands of one type, but these are `{a}` and `{b}`");
+            Diagnostic::new(Code::BadOperand, call.at, message)
+                .with_note("cast one of them; literals are `fp32` before Triton 3.9")
+        };
+        Err(self.emit_diagnostic(diagnostic))
     }
 
     pub(super) fn abs(&mut self, call: &Call) -> Eval<Value> {
@@ -129,10 +153,11 @@ impl Evaluator<'_> {
         let (z, y) = self.promote_pair(&z_value, &y_value, weak, call.at, (place(2), place(1)))?;
         let (x, y) = self.broadcast(&x, &y, call.at, (place(0), place(1)))?;
         let (x, z) = self.broadcast(&x, &z, call.at, (place(0), place(2)))?;
-        if x.elem.num().is_some_and(DType::is_int) {
-            let product = self.op(Opcode::Mul, &[&x, &y], Attrs::None, x.elem, x.shape.clone());
-            let sum = self.op(Opcode::Add, &[&product, &z], Attrs::None, x.elem, x.shape.clone());
-            return Ok(Value::Tensor(sum));
+        if let Some(dtype) = x.elem.num().filter(|dtype| dtype.is_int()) {
+            let message = format!("`tl.fma` needs floats, but the operands are `{dtype}`");
+            let diagnostic = Diagnostic::new(Code::FloatRequired, call.at, message)
+                .with_note("write `x * y + z`");
+            return Err(self.emit_diagnostic(diagnostic));
         }
         Ok(Value::Tensor(self.op(Opcode::Fma, &[&x, &y, &z], Attrs::None, x.elem, x.shape.clone())))
     }

@@ -190,7 +190,8 @@ impl Evaluator<'_> {
                     let own = super::super::cast::literal_dtype(&constant);
                     // Converting the literal at once gives the same value as converting at run
                     // time, except for integers that would wrap.
-                    if own.is_some() && dtype.is_float() {
+                    let integer_for_fp8 = dtype.is_fp8() && own.is_some_and(DType::is_int);
+                    if own.is_some() && dtype.is_float() && !integer_for_fp8 {
                         return Ok(Some(self.scalar_constant(&constant, dtype)));
                     }
                     self.materialize(&literal, at).map(Some)

@@ -460,6 +460,10 @@ impl Evaluator<'_> {
             let message = format!("`tl.histogram` counts integers, not `{}`", input.elem);
             return Err(self.error(Code::HistogramInput, call.at, message));
         }
+        if self.is_3_9() && input.elem.num().is_some_and(|dtype| dtype.bits() != 32) {
+            let message = format!("`tl.histogram` counts 32-bit integers, not `{}`", input.elem);
+            return Err(self.error(Code::HistogramInput, call.at, message));
+        }
         let bins = self.shape_arg(&call.value("num_bins"), call.place("num_bins"))?;
         self.check_extents(&bins, call.place("num_bins"))?;
         let mask = match call.has("mask") {

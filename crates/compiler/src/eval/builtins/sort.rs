@@ -1,11 +1,13 @@
 //! Sorting.
 
 use super::super::call::Call;
+use super::super::dtype::{DType, Elem};
 use super::super::symbolic::Sym;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::diagnostic::Code;
-use crate::ir::{self, Opcode};
+use crate::ir::{self, Attrs, Opcode};
+use crate::source::FileRange;
 
 impl Evaluator<'_> {
     /// Only the last axis can be sorted.
@@ -28,16 +30,39 @@ impl Evaluator<'_> {
         }
     }
 
-    fn sorted(&mut self, input: &Tensor, descending: bool) -> Tensor {
-        let attrs = ir::Sort { descending };
-        self.op(Opcode::Sort, &[input], attrs, input.elem, input.shape.clone())
+    /// The operation compares integers as signed ones; unsigned ones are in order once their
+    /// highest bit is flipped, and bits once they are numbers.
+    fn sorted(&mut self, input: &Tensor, descending: bool, at: FileRange) -> Eval<Tensor> {
+        let sort = |this: &mut Self, input: &Tensor| {
+            let attrs = ir::Sort { descending };
+            this.op(Opcode::Sort, &[input], attrs, input.elem, input.shape.clone())
+        };
+        match input.elem.num() {
+            Some(DType::Int1) => {
+                let numbers = self.cast(input, Elem::Num(DType::Int8), at)?;
+                let sorted = sort(self, &numbers);
+                self.cast(&sorted, input.elem, at)
+            }
+            Some(dtype) if dtype.is_unsigned() => {
+                let flipped = self.flip_highest_bit(input, dtype);
+                let sorted = sort(self, &flipped);
+                Ok(self.flip_highest_bit(&sorted, dtype))
+            }
+            _ => Ok(sort(self, input)),
+        }
+    }
+
+    fn flip_highest_bit(&mut self, input: &Tensor, dtype: DType) -> Tensor {
+        let bit = self.int_constant(1 << (dtype.bits() - 1), dtype);
+        let bits = self.expand_to(&bit, &input.shape);
+        self.op(Opcode::Xor, &[input, &bits], Attrs::None, input.elem, input.shape.clone())
     }
 
     pub(super) fn sort(&mut self, call: &Call) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
         self.check_last_axis(&input, call)?;
         let descending = self.flag(call, "descending", false)?;
-        Ok(Value::Tensor(self.sorted(&input, descending)))
+        Ok(Value::Tensor(self.sorted(&input, descending, call.at)?))
     }
 
     pub(super) fn topk(&mut self, call: &Call) -> Eval<Value> {
@@ -71,8 +96,22 @@ impl Evaluator<'_> {
         let mut shape = dims.to_vec();
         shape[last] = k;
         let shape = Shape::of(shape);
-        let sorted = self.sorted(&input, descending);
+        let sorted = self.sorted(&input, descending, call.at)?;
         let indices = self.axis_indices(&shape, last);
-        Ok(Value::Tensor(self.gather_along(&sorted, &indices, last)))
+        let top = self.gather_along(&sorted, &indices, last);
+        let wide = input.elem.num().filter(|_| shape != input.shape);
+        Ok(Value::Tensor(match wide.and_then(widened) {
+            Some(dtype) => self.cast(&top, Elem::Num(dtype), call.at)?,
+            None => top,
+        }))
+    }
+}
+
+/// The type in which maxima of a small one are taken, as Triton's `topk` does.
+fn widened(dtype: DType) -> Option<DType> {
+    match dtype {
+        _ if dtype.bits() >= 32 => None,
+        _ if dtype.is_float() => Some(DType::Float32),
+        _ => Some(DType::Int32),
     }
 }
