@@ -4,7 +4,9 @@
 use rustc_hash::FxHashSet;
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId, Launch, Literal, Module, Name, ParamKind};
+use crate::hir::{
+    Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
+};
 use crate::project::{
     Decorator, Kernel, Resolution, Scope, Sources, kernel, launch_scope, resolve_expr,
 };
@@ -107,6 +109,10 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     found
 }
 
+fn imports(item: &Item) -> bool {
+    matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
+}
+
 /// One launch of one kernel.
 struct Site<'a> {
     sources: &'a dyn Sources,
@@ -124,7 +130,7 @@ impl Site<'_> {
         let wrapped = self.kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_)));
         let params = &self.kernel.function.params;
         let open = params.iter().any(|p| matches!(p.kind, ParamKind::VarArgs | ParamKind::KwArgs));
-        if wrapped || open {
+        if wrapped || open || !self.is_direct() {
             return found;
         }
         let args = &self.launch.args;
@@ -140,6 +146,25 @@ impl Site<'_> {
             found.extend(self.missing(tuning));
         }
         found
+    }
+
+    /// True when the launch is of the function itself. Where a call made what is launched from it,
+    /// as in `tuned = autotune(...)(kernel)`, the call may give arguments.
+    fn is_direct(&self) -> bool {
+        let (Expr::Name(name) | Expr::Attribute { attr: name, .. }) =
+            &self.launch.body.exprs[self.launch.kernel]
+        else {
+            return false;
+        };
+        let Some(home) = self.sources.module(self.kernel.at.file) else { return false };
+        let own = &self.kernel.item.name;
+        let renamed = |item: &Item| matches!(&item.kind, ItemKind::ImportFrom { member, .. } if member == own);
+        let mut bound =
+            self.module.items_named(name).map(|index| &self.module.items[index as usize]);
+        let defined = |item: &Item| matches!(item.kind, ItemKind::Function(_));
+        bound.all(|item| if name == own { defined(item) || imports(item) } else { renamed(item) })
+            && home.items_named(own).all(|index| defined(&home.items[index as usize]))
+            && (name == own || self.module.items_named(name).next().is_some())
     }
 
     fn finding(&self, code: Code, range: TextRange, message: String) -> Diagnostic {
