@@ -41,6 +41,23 @@ impl AtLaunch {
 /// What is provably wrong with `func`, the tile IR of a kernel under `spec`: its masks whatever the
 /// arguments are, and its accesses in the launches that the source shows.
 pub fn check(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunch)> {
+    let mut found = check_accesses(func, spec);
+    found.extend(check_masks(func, spec).into_iter().map(|mask| (mask, AtLaunch::default())));
+    found
+}
+
+/// The part of [`check`] about masks, which takes no launch.
+pub fn check_masks(func: &Function, spec: &Specialization) -> Vec<Diagnostic> {
+    let mut found = masks::check(func);
+    let label = spec.to_string();
+    for finding in &mut found {
+        finding.specialization = Some(label.clone());
+    }
+    found
+}
+
+/// The part of [`check`] about accesses in known launches.
+pub fn check_accesses(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found: Vec<(Diagnostic, AtLaunch)> = Vec::new();
     for launch in &spec.launches {
         let here = bounds::check(func, launch).into_iter().chain(race::check(func, launch));
@@ -54,7 +71,6 @@ pub fn check(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunc
             }
         }
     }
-    found.extend(masks::check(func).into_iter().map(|finding| (finding, AtLaunch::default())));
     let label = spec.to_string();
     for (finding, _) in &mut found {
         finding.specialization = Some(label.clone());
@@ -62,8 +78,13 @@ pub fn check(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunc
     found
 }
 
-/// As [`check`], with the launches in their places.
-pub fn check_in(sources: &dyn Sources, func: &Function, spec: &Specialization) -> Vec<Diagnostic> {
-    let found = check(func, spec).into_iter();
-    found.map(|(finding, launch)| launch.attach(finding, sources)).collect()
+/// As [`check`], with the launches in their places. `masks` says whether masks are looked at.
+pub fn check_in(
+    sources: &dyn Sources,
+    func: &Function,
+    spec: &Specialization,
+    masks: bool,
+) -> Vec<Diagnostic> {
+    let found = if masks { check(func, spec) } else { check_accesses(func, spec) };
+    found.into_iter().map(|(finding, launch)| launch.attach(finding, sources)).collect()
 }

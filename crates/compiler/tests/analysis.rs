@@ -35,7 +35,8 @@ fn findings(sources: &MemorySources, file: FileId, text: &str) -> Vec<Diagnostic
                 continue;
             }
             let lowered = rules.lower_kernel(sources, file, &item.name, &spec);
-            let analyzed = lowered.function.map(|func| analysis::check_in(sources, &func, &spec));
+            let analyzed =
+                lowered.function.map(|func| analysis::check_in(sources, &func, &spec, true));
             let all = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
             found.extend(all.filter(|finding| spec.proves(finding.code)));
         }
