@@ -211,6 +211,10 @@ impl Evaluator<'_> {
     /// A number of type `dtype`; a fraction cannot fill integers.
     fn fill_constant(&mut self, constant: &Const, dtype: DType, at: FileRange) -> Eval<Tensor> {
         match constant {
+            Const::Int(value) if *value < 0 && dtype.is_unsigned() => {
+                let message = format!("{value} cannot fill a tile of `{dtype}`");
+                Err(self.error(Code::IntegerRange, at, message))
+            }
             Const::Int(_) | Const::Bool(_) => Ok(self.scalar_constant(constant, dtype)),
             Const::Float(value) => {
                 if dtype.is_int() && *value != 0.0 {

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::super::attribute::extents_of;
 use super::super::call::Call;
+use super::super::dtype::DType;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::builtins::Rule;
@@ -71,6 +72,12 @@ impl Evaluator<'_> {
 
     pub(super) fn assume(&mut self, call: &Call) -> Eval<Value> {
         match call.nth(0) {
+            Value::Tensor(tensor)
+                if tensor.elem.num().is_some_and(|dtype| dtype != DType::Int1) =>
+            {
+                let message = format!("`tl.assume` needs bits, but this is `{}`", tensor.elem);
+                return Err(self.error(Code::BadCondition, call.place_nth(0), message));
+            }
             Value::Tensor(tensor) => {
                 let condition = self.truth_bit(&tensor, call.place_nth(0))?;
                 if condition.is_scalar() {
@@ -145,10 +152,8 @@ impl Evaluator<'_> {
         let (dtype, attrs) = match call.builtin.name {
             "num_warps" => return Ok(Value::int(i128::from(self.options.num_warps))),
             "num_threads" => return Ok(Value::int(i128::from(self.options.num_warps) * 32)),
-            "globaltimer" => {
-                (super::super::dtype::DType::Int64, asm("mov.u64 $0, %globaltimer;", "=l"))
-            }
-            "smid" => (super::super::dtype::DType::Int32, asm("mov.u32 $0, %smid;", "=r")),
+            "globaltimer" => (DType::Int64, asm("mov.u64 $0, %globaltimer;", "=l")),
+            "smid" => (DType::Int32, asm("mov.u32 $0, %smid;", "=r")),
             name => {
                 let text = match name {
                     "gdc_wait" => "griddepcontrol.wait;",

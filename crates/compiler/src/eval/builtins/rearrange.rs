@@ -17,7 +17,7 @@ use crate::source::FileRange;
 
 impl Evaluator<'_> {
     pub(super) fn broadcast_builtin(&mut self, call: &Call) -> Eval<Value> {
-        let (a, b) = (self.tensor_arg(call, 0)?, self.tensor_arg(call, 1)?);
+        let (a, b) = (self.strict_tensor(call, 0)?, self.strict_tensor(call, 1)?);
         let places = (call.place_nth(0), call.place_nth(1));
         let (a, b) = self.broadcast(&a, &b, call.at, places)?;
         Ok(Value::tuple(vec![Value::Tensor(a), Value::Tensor(b)]))
@@ -298,7 +298,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn interleave(&mut self, call: &Call) -> Eval<Value> {
-        let (a, b) = (self.tensor_arg(call, 0)?, self.tensor_arg(call, 1)?);
+        let (a, b) = (self.strict_tensor(call, 0)?, self.strict_tensor(call, 1)?);
         let places = (call.place_nth(0), call.place_nth(1));
         let joined = self.join_tensors(&a, &b, call.at, places)?;
         let Some(dims) = joined.shape.dims() else { return Ok(Value::Tensor(joined)) };
