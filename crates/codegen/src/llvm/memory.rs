@@ -451,10 +451,14 @@ impl Emitter<'_> {
         elements
     }
 
-    /// Atomics, of as many neighbors as one instruction takes; a scalar's result reaches all threads
-    /// through shared memory.
+    /// Atomics, of as many neighbors as one instruction takes. Of a scalar one thread does it for
+    /// all: its result reaches the others through shared memory, and what it releases is what all
+    /// of them accessed before, so it waits for them.
     pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let ptr = data.operand(0);
+        if self.layout(ptr).is_none() && releases(data) {
+            self.barrier();
+        }
         let elem = self.elem_of(data.operand(1))?;
         let ptrs = self.operand(data, 0);
         let operands: Vec<Vec<Val>> = data
@@ -640,4 +644,14 @@ fn modifiers(cache: CacheModifier, evict: Eviction) -> &'static str {
         (CacheModifier::Default | CacheModifier::Cv, Eviction::Last) => ".L1::evict_last",
         (CacheModifier::Default | CacheModifier::Cv, Eviction::Normal) => "",
     }
+}
+
+/// Whether an atomic orders what came before it.
+fn releases(data: &InstData) -> bool {
+    let order = match &data.attrs {
+        Attrs::Atomic(atomic) => atomic.order,
+        Attrs::AtomicCas(cas) => cas.order,
+        _ => return false,
+    };
+    matches!(order, MemoryOrder::Release | MemoryOrder::AcqRel)
 }
