@@ -156,6 +156,35 @@ fn run_examples(sh: &Shell, tile: &Path) -> Result<Counts> {
     Ok(counts)
 }
 
+/// The environment variable that names a checkout of Triton, whose tutorials are checked too.
+const TRITON_CHECKOUT: &str = "TILE_TRITON_CHECKOUT";
+
+/// Checks all files of a folder that holds kernels, and prints the summary and the first errors.
+fn has_no_errors(
+    sh: &Shell,
+    tile: &Path,
+    name: &str,
+    folder: &Path,
+    flags: &[&str],
+) -> Result<bool> {
+    let output = cmd!(sh, "{tile} check {flags...} --format json {folder}")
+        .quiet()
+        .ignore_status()
+        .read()?;
+    let last = output.lines().last().unwrap_or_default();
+    let last: serde_json::Value = serde_json::from_str(last).context("tile check gave no JSON")?;
+    let summary = &last["summary"];
+    println!("{name}: {summary}");
+    if summary["kernels"].as_u64().unwrap_or(0) == 0 {
+        bail!("{} has no kernels; did it change?", folder.display());
+    }
+    let errors = output.lines().filter(|line| line.contains(r#""severity":"error""#));
+    for line in errors.take(20) {
+        println!("{line}");
+    }
+    Ok(summary["errors"] == 0)
+}
+
 /// Fetches each corpus once and checks all its files.
 fn corpora(sh: &Shell, tile: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
@@ -172,26 +201,13 @@ fn corpora(sh: &Shell, tile: &Path) -> Result<Counts> {
         for file in *foreign {
             sh.remove_path(folder.join(file))?;
         }
-        let output = cmd!(sh, "{tile} check --triton 3.6 --format json {folder}")
-            .quiet()
-            .ignore_status()
-            .read()?;
-        let last = output.lines().last().unwrap_or_default();
-        let last: serde_json::Value =
-            serde_json::from_str(last).context("tile check gave no JSON")?;
-        let summary = &last["summary"];
-        println!("{wheel}: {summary}");
-        if summary["kernels"].as_u64().unwrap_or(0) == 0 {
-            bail!("{wheel} has no kernels; did the wheel change?");
-        }
-        let clean = summary["errors"] == 0;
-        if !clean {
-            for line in
-                output.lines().filter(|line| line.contains(r#""severity":"error""#)).take(20)
-            {
-                println!("{line}");
-            }
-        }
+        let clean = has_no_errors(sh, tile, wheel, &folder, &["--triton", "3.6"])?;
+        counts.failed += usize::from(!clean);
+        counts.passed += usize::from(clean);
+    }
+    if let Some(checkout) = std::env::var_os(TRITON_CHECKOUT) {
+        let folder = Path::new(&checkout).join("python/tutorials");
+        let clean = has_no_errors(sh, tile, "Triton's tutorials", &folder, &[])?;
         counts.failed += usize::from(!clean);
         counts.passed += usize::from(clean);
     }

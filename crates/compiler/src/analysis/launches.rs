@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
 };
@@ -41,6 +41,12 @@ const OPTIONS: &[&str] = &[
     "allowed_dot_input_precisions",
     "max_num_imprecise_acc_default",
     "instrumentation_mode",
+    "clc",
+    "enable_reflect_ftz",
+    "fpsan_homomorphic_casts",
+    "llvm_fn_attrs",
+    "min_shared_mem",
+    "sched4reg",
     "allow_fp8e4nv",
     "allow_fp8e4b15",
     "minRegAutoWS",
@@ -58,6 +64,7 @@ const OPTIONS: &[&str] = &[
     "device_type",
     // AMD
     "waves_per_eu",
+    "wgp_cu_mode",
     "matrix_instr_nonkdim",
     "kpack",
     "instruction_sched_variant",
@@ -217,7 +224,9 @@ impl Site<'_> {
                     let edit = TextEdit { at, text: known.to_owned() };
                     found.with_fix(format!("did you mean `{known}`?"), vec![edit])
                 }
-                _ => found,
+                Some(_) => found,
+                // It may be an option of a back end or a version that is not known here.
+                None => Diagnostic { severity: Severity::Warning, ..found },
             }
         };
         unknown.map(finding).collect()
