@@ -1,7 +1,7 @@
 //! What of the findings is shown: `# tile: allow` comments, levels that the user set, and the
 //! order.
 
-use super::{Diagnostic, Severity};
+use super::{Code, Diagnostic, Severity};
 use crate::hir::Module;
 use crate::source::{FileId, LineIndex};
 
@@ -42,6 +42,10 @@ pub fn settle(
         match lints.level(diagnostic.code.name()) {
             Some(None) => return false,
             Some(Some(level)) => diagnostic.severity = level,
+            // What the compiler does not know yet is no mistake of the kernel's author.
+            None if diagnostic.code == Code::NotUnderstood => {
+                diagnostic.severity = Severity::Warning;
+            }
             None => {}
         }
         diagnostic.primary.file != file || !module.is_allowed(lines, text, diagnostic)
