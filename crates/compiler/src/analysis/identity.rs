@@ -71,25 +71,23 @@ impl<'e, 'f> Origins<'e, 'f> {
         self.print(value, &Position::from_slice(&lane))
     }
 
+    /// A value for every variable: what the program fixes, and the least where it fixes nothing.
+    fn whole_point(&self) -> Vec<i128> {
+        let ranges = self.elements.terms.var_ranges().iter().enumerate();
+        ranges
+            .map(|(var, range)| self.point.get(&Var(var as u32)).copied().unwrap_or(range.lo))
+            .collect()
+    }
+
     /// The value of a term in this program.
     fn value(&mut self, term: &Linear) -> Option<i128> {
-        let ranges = self.elements.terms.var_ranges().to_vec();
-        let point: Vec<i128> = ranges
-            .iter()
-            .enumerate()
-            .map(|(var, range)| self.point.get(&Var(var as u32)).copied().unwrap_or(range.lo))
-            .collect();
+        let point = self.whole_point();
         Domain::at(&self.elements.terms, &point).value(term)
     }
 
     fn truth(&mut self, value: Value, at: &Position) -> Option<bool> {
         let Element::Bool(cond) = self.elements.element(value, &index(at)) else { return None };
-        let ranges = self.elements.terms.var_ranges().to_vec();
-        let point: Vec<i128> = ranges
-            .iter()
-            .enumerate()
-            .map(|(var, range)| self.point.get(&Var(var as u32)).copied().unwrap_or(range.lo))
-            .collect();
+        let point = self.whole_point();
         Domain::at(&self.elements.terms, &point).truth(cond)
     }
 
