@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use tile_compiler::ir::{Attrs, Function, Opcode};
-use tile_compiler::specialization::{ArgSpec, ConstArg, Specialization};
+use tile_compiler::specialization::{ArgSpec, Specialization};
 
 use crate::cpu::{Arg, Buffers, Kernel, Options};
 use crate::scenario::{
@@ -130,7 +130,7 @@ fn choose_one(
     notes: &mut Vec<String>,
 ) -> Result<Slot, LaunchFailure> {
     let value = match spec {
-        ArgSpec::Constexpr(value) => return Ok(Slot::Known(const_value(value))),
+        ArgSpec::Constexpr(value) => return Ok(Slot::Known(Value::from(value))),
         ArgSpec::Runtime { signature, divisible_by_16 } => {
             if let Some(pointee) = signature.strip_prefix('*') {
                 let pointee = pointee.strip_prefix('k').unwrap_or(pointee);
@@ -164,19 +164,6 @@ fn choose_one(
     };
     notes.push(format!("{} = {shown}", param.name));
     Ok(Slot::Known(value))
-}
-
-fn const_value(value: &ConstArg) -> Value {
-    match value {
-        ConstArg::None => Value::None,
-        ConstArg::Bool(value) => Value::Bool(*value),
-        ConstArg::Int(value) => Value::Int(*value),
-        ConstArg::Float(bits) => Value::Float(f64::from_bits(*bits)),
-        ConstArg::Str(text) => Value::Str(text.clone()),
-        ConstArg::DType(name) => DType::from_name(name).map_or(Value::None, Value::DType),
-        ConstArg::Function(name) => Value::Function(name.clone()),
-        ConstArg::Tuple(items) => Value::Tuple(items.iter().map(const_value).collect()),
-    }
 }
 
 fn contents(dtype: DType, count: usize) -> Array {

@@ -9,9 +9,7 @@ use tile_codegen::Target;
 use tile_compiler::hir::{Expr, Module, Scenario, pretty};
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef};
-use tile_compiler::specialization::{
-    ArgSpec, ConstArg, Specialization, discover, parse_value, tuning,
-};
+use tile_compiler::specialization::{ArgSpec, Specialization, discover, parse_value, tuning};
 use tile_runner::launch::{CompiledKernel, KernelCompiler, Session, SessionOptions};
 use tile_runner::report::{BenchResult, RunResult};
 use tile_runner::scenario::{
@@ -135,7 +133,7 @@ fn run_scenario(
     };
     for (name, text) in &request.spec.values {
         let value = parse_value(text).map_err(usage)?;
-        options.arguments.push((name.clone(), host_value(&value)));
+        options.arguments.push((name.clone(), Value::from(&value)));
     }
     let mut device = device::open(request.device)?;
     let own = device.arch();
@@ -247,7 +245,7 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
     let tuning = tuning(&opened.workspace, &kernel);
     let found = discover(&opened.workspace, at, &opened.options.flags).into_iter().next();
     let known = |name: &str| match found.as_ref()?.args.get(name)? {
-        ArgSpec::Constexpr(value) => Some(host_value(value)),
+        ArgSpec::Constexpr(value) => Some(Value::from(value)),
         _ => None,
     };
     let function = &kernel.function;
@@ -257,7 +255,7 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
         let constexpr = annotation.ends_with("constexpr") || annotation.contains("constexpr[");
         let default = param.default.and_then(|id| parse_value(&text(id)).ok());
         let default = if constexpr { known(&param.name) } else { None }
-            .or_else(|| default.map(|value| host_value(&value)));
+            .or_else(|| default.map(|value| Value::from(&value)));
         let never = tuning.do_not_specialize.contains(&param.name);
         KernelParam {
             name: param.name.clone(),
@@ -289,22 +287,6 @@ fn annotated_type(annotation: &str) -> Option<Arc<str>> {
 }
 
 /// A compile-time argument as scenarios hold it.
-fn host_value(value: &ConstArg) -> Value {
-    match value {
-        ConstArg::None => Value::None,
-        ConstArg::Bool(value) => Value::Bool(*value),
-        ConstArg::Int(value) => Value::Int(*value),
-        ConstArg::Float(bits) => Value::Float(f64::from_bits(*bits)),
-        ConstArg::Str(text) => Value::Str(text.clone()),
-        ConstArg::DType(name) => match DType::ALL.iter().find(|dtype| dtype.name() == &**name) {
-            Some(dtype) => Value::DType(*dtype),
-            None => Value::Str(name.clone()),
-        },
-        ConstArg::Function(name) => Value::Function(name.clone()),
-        ConstArg::Tuple(items) => Value::Tuple(items.iter().map(host_value).collect()),
-    }
-}
-
 fn scenario_failure(opened: &Opened, error: &ScenarioError) -> Failure {
     match &error.launch {
         Some(failure) => launch_failure(failure.clone()),

@@ -1,5 +1,7 @@
 //! Evaluation of statements and expressions.
 
+mod launch;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -361,154 +363,6 @@ impl<'a> Evaluator<'a> {
         self.variables.insert(name.to_owned(), value);
     }
 
-    /// True when `id` was a launch, which is then done.
-    fn launch_statement(&mut self, code: &Code, id: ExprId) -> Eval<bool> {
-        let Expr::Call { callee, args } = &code.body.exprs[id] else { return Ok(false) };
-        let Expr::Subscript { value, index } = &code.body.exprs[*callee] else { return Ok(false) };
-        let Expr::Name(kernel) = &code.body.exprs[*value] else {
-            return Err(fault!("a launch is written `kernel[grid](arguments)`"));
-        };
-        let launch = self.bind_launch(code, kernel, *index, args)?;
-        let launcher =
-            self.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
-        launcher.launch(&mut self.store, &launch).map_err(launch_fault)?;
-        self.launches.push(launch);
-        Ok(true)
-    }
-
-    /// Where a tensor's first element lies on the device.
-    pub fn address(&mut self, tensor: &Tensor) -> Eval<Value> {
-        let launcher = self
-            .launcher
-            .as_mut()
-            .ok_or_else(|| fault!("a tensor has an address only in a scenario that runs"))?;
-        let base = launcher.address(&self.store, tensor.storage).map_err(launch_fault)?;
-        let offset = tensor.layout.offset * tensor.dtype.bytes();
-        Ok(Value::Int(i128::from(base) + offset as i128))
-    }
-
-    fn bind_launch(
-        &mut self,
-        code: &Code,
-        kernel: &Name,
-        grid: ExprId,
-        args: &[Arg],
-    ) -> Eval<BoundLaunch> {
-        let launcher =
-            self.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
-        let info = launcher.kernel(kernel).map_err(launch_fault)?;
-        let mut options = info.options.clone();
-        let mut given: Vec<Option<Value>> = vec![None; info.params.len()];
-        let mut next = 0;
-        for arg in args {
-            let at = code.map.exprs[arg.value];
-            match &arg.kind {
-                ArgKind::Positional => {
-                    if next >= given.len() {
-                        let count = given.len();
-                        return Err(fault!("`{kernel}` takes {count} arguments").at(at));
-                    }
-                    given[next] = Some(self.argument(code, arg.value)?);
-                    next += 1;
-                }
-                ArgKind::Keyword(name) => {
-                    let param = info.params.iter().position(|param| param.name == *name);
-                    let value = self.argument(code, arg.value)?;
-                    match param {
-                        Some(index) if given[index].is_some() => {
-                            return Err(fault!("`{name}` is given twice").at(at));
-                        }
-                        Some(index) => given[index] = Some(value),
-                        None => set_option(&mut options, name, &value).map_err(|f| f.at(at))?,
-                    }
-                }
-                ArgKind::Star => {
-                    let Value::Tuple(values) = self.expr(code, arg.value)? else {
-                        return Err(fault!("`*` takes a tuple").at(at));
-                    };
-                    for value in values {
-                        let slot = given.get_mut(next);
-                        *slot.ok_or_else(|| fault!("too many arguments").at(at))? = Some(value);
-                        next += 1;
-                    }
-                }
-                ArgKind::DoubleStar => {
-                    return Err(fault!("`**` arguments are not supported in scenarios").at(at));
-                }
-            }
-        }
-        self.options.num_warps.inspect(|&count| options.num_warps = count);
-        self.options.num_stages.inspect(|&count| options.num_stages = count);
-        let args = self.bind_arguments(kernel, info, given)?;
-        let grid = match self.options.grid {
-            Some(grid) => grid,
-            None => self.grid(code, grid, &args)?,
-        };
-        Ok(BoundLaunch { kernel: kernel.clone(), args, grid, options })
-    }
-
-    fn bind_arguments(
-        &mut self,
-        kernel: &Name,
-        info: KernelInfo,
-        given: Vec<Option<Value>>,
-    ) -> Eval<Vec<BoundArg>> {
-        let mut bound = Vec::new();
-        for (param, value_given) in info.params.into_iter().zip(given) {
-            let replaced = self.options.arguments.iter().find(|(name, _)| **name == *param.name);
-            let value = replaced.map(|(_, value)| value.clone());
-            let value = value.or(value_given).or_else(|| param.default.clone());
-            let Some(value) = value else {
-                return Err(fault!("`{kernel}` needs an argument for `{}`", param.name));
-            };
-            bound.push(BoundArg { param, value });
-        }
-        Ok(bound)
-    }
-
-    /// An argument: a computed tensor becomes a storage, and the name that it has refers to it.
-    fn argument(&mut self, code: &Code, id: ExprId) -> Eval<Value> {
-        let value = self.expr(code, id)?;
-        let Value::Array(array) = value else { return Ok(value) };
-        let tensor = self.store.store(&array);
-        let value = Value::Tensor(tensor);
-        if let Expr::Name(name) = &code.body.exprs[id] {
-            self.bind(name, value.clone());
-        }
-        Ok(value)
-    }
-
-    /// The value of an expression given as text, as an argument of a launch.
-    fn argument_text(&mut self, text: &str) -> Eval<Value> {
-        let lowered = tile_compiler::hir::lower_expression(text);
-        let (body, map, id) = lowered.ok_or_else(|| fault!("`{text}` is not an expression"))?;
-        let code = Code { body: Arc::new(body), map: Arc::new(map) };
-        self.argument(&code, id)
-    }
-
-    /// The grid: a tuple of up to three extents, one extent, or a function of the arguments.
-    fn grid(&mut self, code: &Code, id: ExprId, args: &[BoundArg]) -> Eval<[u32; 3]> {
-        let at = code.map.exprs[id];
-        let value = match &code.body.exprs[id] {
-            Expr::Lambda { params, body } => {
-                let meta = args.iter().map(|arg| (arg.param.name.to_string(), arg.value.clone()));
-                let meta = Value::Meta(Arc::new(meta.collect()));
-                let outer = params
-                    .first()
-                    .map(|name| (name.to_string(), self.variables.insert(name.to_string(), meta)));
-                let value = self.expr(code, *body);
-                match outer {
-                    Some((name, Some(value))) => self.variables.insert(name, value),
-                    Some((name, None)) => self.variables.remove(&name),
-                    None => None,
-                };
-                value?
-            }
-            _ => self.expr(code, id)?,
-        };
-        parse_grid(&value).map_err(|fault| fault.at(at))
-    }
-
     pub fn expr(&mut self, code: &Code, id: ExprId) -> Eval<Value> {
         let at = code.map.exprs[id];
         self.expr_inner(code, id).map_err(|fault| fault.at(at))
@@ -866,55 +720,6 @@ impl<'a> Evaluator<'a> {
         }
         Ok(Value::Tuple((0..count).map(|at| Value::Int(start + at * step)).collect()))
     }
-}
-
-fn launch_fault(failure: LaunchFailure) -> Fault {
-    let message = failure.message().to_owned();
-    Fault { at: None, message, launch: Some(failure) }
-}
-
-fn set_option(options: &mut LaunchOptions, name: &str, value: &Value) -> Eval<()> {
-    let number = match value {
-        Value::Int(value) => u32::try_from(*value).ok(),
-        _ => None,
-    };
-    match (name, number, value) {
-        ("num_warps", Some(count), _) if count.is_power_of_two() => options.num_warps = count,
-        ("num_stages", Some(count), _) => options.num_stages = count,
-        ("num_ctas", Some(count), _) => options.num_ctas = count,
-        ("maxnreg", Some(count), _) => options.max_registers = Some(count),
-        ("enable_fp_fusion", _, Value::Bool(value)) => options.fp_fusion = *value,
-        ("num_warps", ..) => return Err(fault!("num_warps must be a power of 2")),
-        ("num_stages" | "num_ctas" | "maxnreg", ..) => {
-            return Err(fault!("`{name}` takes a positive integer"));
-        }
-        _ => return Err(fault!("the kernel has no parameter `{name}`, nor is it a launch option")),
-    }
-    Ok(())
-}
-
-/// The extents of a grid.
-fn parse_grid(value: &Value) -> Eval<[u32; 3]> {
-    let extents = match value {
-        Value::Tuple(items) if (1..=3).contains(&items.len()) => items.clone(),
-        Value::Int(_) => vec![value.clone()],
-        Value::Tuple(items) => {
-            return Err(fault!("a grid has one to three extents, not {}", items.len()));
-        }
-        other => return Err(fault!("a grid is a tuple of integers, not {}", other.kind())),
-    };
-    let mut grid = [1; 3];
-    for (at, extent) in extents.iter().enumerate() {
-        let limit = if at == 0 { i128::from(i32::MAX) } else { 65_535 };
-        grid[at] = match extent {
-            Value::Int(extent) if (0..=limit).contains(extent) => *extent as u32,
-            Value::Int(extent) => {
-                return Err(fault!("the grid's extent {extent} is outside 0 to {limit}"));
-            }
-            other => return Err(fault!("a grid's extents are integers, not {}", other.kind())),
-        };
-    }
-    Ok(grid)
 }
 
 fn literal_value(literal: &Literal) -> Eval<Value> {

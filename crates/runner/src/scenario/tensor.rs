@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use tile_compiler::specialization::ConstArg;
 
 use super::dtype::DType;
 use crate::number;
@@ -352,6 +353,24 @@ pub enum Value {
     Comparison(Comparison),
     /// Values by name: the parameter of a grid's lambda.
     Meta(Arc<Vec<(String, Value)>>),
+}
+
+/// The host's value of a constexpr. An element type that no tensor can have stays its name.
+impl From<&ConstArg> for Value {
+    fn from(value: &ConstArg) -> Value {
+        match value {
+            ConstArg::None => Value::None,
+            ConstArg::Bool(value) => Value::Bool(*value),
+            ConstArg::Int(value) => Value::Int(*value),
+            ConstArg::Float(bits) => Value::Float(f64::from_bits(*bits)),
+            ConstArg::Str(text) => Value::Str(text.clone()),
+            ConstArg::DType(name) => {
+                DType::from_name(name).map_or_else(|| Value::Str(name.clone()), Value::DType)
+            }
+            ConstArg::Function(name) => Value::Function(name.clone()),
+            ConstArg::Tuple(items) => Value::Tuple(items.iter().map(Value::from).collect()),
+        }
+    }
 }
 
 /// How far two arrays are apart.
