@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use tile_compiler::artifact::{Artifact, Keep, Manifest, ManifestParam, Timings};
 use tile_compiler::gpu::{self, GpuTarget};
-use tile_compiler::ir::{Function, Verified, verify};
+use tile_compiler::ir::{Function, Inst, Opcode, Verified, verify};
 use tile_compiler::passes;
 
 pub use error::CodegenError;
@@ -88,14 +88,67 @@ pub fn compile_gpu(
         timings: Timings { llvm: milliseconds(start), ..Timings::default() },
         ..Artifact::default()
     };
-    let streams = func.options.max_registers.is_none() && streams::found(&func);
-    assemble(&mut artifact, options, streams)?;
+    let wish = match func.options.max_registers {
+        Some(_) => Wish::Nothing,
+        None => Wish::of(&func),
+    };
+    assemble(&mut artifact, options, wish)?;
     Ok(artifact)
 }
 
-/// Fills in machine code, resources and SASS, as far as tools are at hand. Kernels that stream are
-/// assembled with room for their loads, if that needs no spills.
-fn assemble(artifact: &mut Artifact, options: &Options, streams: bool) -> Result<(), CodegenError> {
+/// What the assembler is asked for beyond what it does by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Nothing,
+    /// Room for loads, see [`streams`].
+    Loads,
+    /// One CTA more on each multiprocessor: where one waits for a product, another multiplies. The
+    /// assembler takes registers freely up to the next limit that it knows of.
+    Block,
+}
+
+impl Wish {
+    fn of(func: &Function) -> Wish {
+        let is_product = |&inst: &Inst| func.insts[inst].opcode == Opcode::WarpGroupMma;
+        if streams::found(func) {
+            Wish::Loads
+        } else if func.walk().iter().any(is_product) {
+            Wish::Block
+        } else {
+            Wish::Nothing
+        }
+    }
+
+    /// The CTAs to ask for, given a report on the kernel as it was assembled without.
+    fn blocks(self, limits: &SmLimits, manifest: &Manifest, registers: u32) -> Option<u32> {
+        /// Warps that keep the matrix units busy: with so many there, more gain nothing.
+        const ENOUGH_WARPS: u32 = 16;
+        // More than this over the limit, registers would be spilled.
+        let can_lose = |limit: u32| registers <= limit + limit / 4;
+        let Manifest { num_warps, shared_bytes, .. } = manifest;
+        match self {
+            Wish::Nothing => None,
+            Wish::Loads => streams::blocks_with_room(num_warps * 32, limits.warps, registers),
+            Wish::Block => {
+                let (blocks, limit) =
+                    limits.one_more_block(*num_warps, registers, *shared_bytes)?;
+                let waits = (blocks - 1) * num_warps < ENOUGH_WARPS;
+                (waits && can_lose(limit)).then_some(blocks)
+            }
+        }
+    }
+}
+
+/// The PTX of a kernel of which `blocks` CTAs of `threads` are to fit a multiprocessor.
+fn with_blocks(ptx: &str, threads: u32, blocks: u32) -> Option<String> {
+    let size = format!(".reqntid {threads}, 1, 1");
+    // On the same line: the map of lines stays true.
+    ptx.contains(&size).then(|| ptx.replacen(&size, &format!("{size} .minnctapersm {blocks}"), 1))
+}
+
+/// Fills in machine code, resources and SASS, as far as tools are at hand. What is wished for is
+/// done if it needs no more spills.
+fn assemble(artifact: &mut Artifact, options: &Options, wish: Wish) -> Result<(), CodegenError> {
     let Manifest { arch, num_warps, shared_bytes, .. } = &artifact.manifest;
     let limit = SmLimits::of(arch).map_or(u32::MAX, |limits| limits.shared_bytes_per_block);
     if *shared_bytes > limit {
@@ -105,14 +158,16 @@ fn assemble(artifact: &mut Artifact, options: &Options, streams: bool) -> Result
     let Some(tool) = options.ptxas.as_deref() else { return Ok(()) };
     let start = Instant::now();
     let mut assembled = ptxas::assemble(tool, &artifact.ptx, arch)?;
-    if streams {
-        let warps = SmLimits::of(arch).map_or(0, |limits| limits.warps);
-        let registers = assembled.report.registers;
-        if let Some(ptx) = streams::with_room(&artifact.ptx, num_warps * 32, warps, registers) {
-            let other = ptxas::assemble(tool, &ptx, arch)?;
-            if other.report.spill_store_bytes <= assembled.report.spill_store_bytes {
-                (artifact.ptx, assembled) = (ptx, other);
-            }
+    let registers = assembled.report.registers;
+    let blocks = SmLimits::of(arch)
+        .and_then(|limits| wish.blocks(limits, &artifact.manifest, registers))
+        .and_then(|blocks| with_blocks(&artifact.ptx, num_warps * 32, blocks));
+    if let Some(ptx) = blocks {
+        // It is refused where single instructions need more registers.
+        if let Ok(other) = ptxas::assemble(tool, &ptx, arch)
+            && other.report.spill_store_bytes <= assembled.report.spill_store_bytes
+        {
+            (artifact.ptx, assembled) = (ptx, other);
         }
     }
     artifact.resources = assembled.report.resources(tool, arch, *num_warps, *shared_bytes);
@@ -147,4 +202,25 @@ fn manifest(func: &Function, target: Target, shared_bytes: u32) -> Manifest {
 
 fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_asked_for_on_the_line_of_the_size() {
+        let ptx = ".entry k()\n.reqntid 256, 1, 1\n{\n}";
+        let asked = with_blocks(ptx, 256, 5).expect("the size is there");
+        assert_eq!(asked, ".entry k()\n.reqntid 256, 1, 1 .minnctapersm 5\n{\n}");
+    }
+
+    #[test]
+    fn products_ask_for_a_block_that_few_registers_keep_out() {
+        let limits = SmLimits::of("sm_90a").expect("it is listed");
+        let manifest = Manifest { num_warps: 8, shared_bytes: 98_304, ..Manifest::default() };
+        assert_eq!(Wish::Block.blocks(limits, &manifest, 142), Some(2));
+        assert_eq!(Wish::Block.blocks(limits, &manifest, 200), None);
+        assert_eq!(Wish::Nothing.blocks(limits, &manifest, 142), None);
+    }
 }

@@ -76,6 +76,12 @@ impl SmLimits {
     /// Resident warps over the limit (0 to 1), and what bounds it, for a kernel whose CTAs have
     /// `num_warps` warps of threads with `registers` each and `shared_bytes` of shared memory.
     pub fn occupancy(&self, num_warps: u32, registers: u32, shared_bytes: u32) -> (f64, Limit) {
+        let (blocks, limit) = self.resident_blocks(num_warps, registers, shared_bytes);
+        (f64::from(blocks * num_warps.max(1)) / f64::from(self.warps), limit)
+    }
+
+    /// Resident CTAs, and what bounds them.
+    fn resident_blocks(&self, num_warps: u32, registers: u32, shared_bytes: u32) -> (u32, Limit) {
         let num_warps = num_warps.max(1);
         let per_warp = (registers.max(1) * 32).next_multiple_of(REGISTER_UNIT);
         let warps = REGISTERS / SUB_PARTITIONS / per_warp * SUB_PARTITIONS;
@@ -88,9 +94,22 @@ impl SmLimits {
             (warps / num_warps, Limit::Registers),
             (by_shared, Limit::Shared),
         ];
-        let (blocks, limit) =
-            bounds.into_iter().min_by_key(|(blocks, _)| *blocks).unwrap_or((0, Limit::Warps));
-        (f64::from(blocks * num_warps) / f64::from(self.warps), limit)
+        bounds.into_iter().min_by_key(|(blocks, _)| *blocks).unwrap_or((0, Limit::Warps))
+    }
+
+    /// One CTA more than are resident, if registers alone are in its way, and how many of them a
+    /// thread may have for it.
+    pub fn one_more_block(
+        &self,
+        num_warps: u32,
+        registers: u32,
+        shared_bytes: u32,
+    ) -> Option<(u32, u32)> {
+        let (resident, limit) = self.resident_blocks(num_warps, registers, shared_bytes);
+        let blocks = resident + 1;
+        let per_warp = REGISTERS / (blocks * num_warps.max(1)) / REGISTER_UNIT * REGISTER_UNIT;
+        let (found, _) = self.resident_blocks(num_warps, per_warp / 32, shared_bytes);
+        (limit == Limit::Registers && found == blocks).then_some((blocks, per_warp / 32))
     }
 }
 
@@ -110,6 +129,15 @@ mod tests {
         check("sm_90a", 8, 255, 0, (0.125, Limit::Registers));
         check("sm_90a", 8, 32, 147_456, (0.125, Limit::Shared));
         check("sm_80", 8, 64, 0, (0.5, Limit::Registers));
+    }
+
+    #[test]
+    fn registers_alone_are_in_the_way_of_one_more_block() {
+        let limits = SmLimits::of("sm_90a").unwrap();
+        assert_eq!(limits.one_more_block(8, 142, 98_304), Some((2, 128)));
+        assert_eq!(limits.one_more_block(8, 142, 147_456), None, "shared memory is, too");
+        assert_eq!(limits.one_more_block(8, 128, 98_304), None, "two fit as it is");
+        assert_eq!(limits.one_more_block(4, 225, 50_176), Some((3, 168)));
     }
 
     #[test]

@@ -67,28 +67,23 @@ fn bytes_per_thread(func: &Function, ty: &Type) -> usize {
     }
 }
 
-/// The PTX with room for loads: at least 5/8 of `warps`, those that fit a multiprocessor, are to
-/// stay. `None` if the kernel needs more `registers` than that leaves, or has the room already.
-pub(crate) fn with_room(ptx: &str, threads: u32, warps: u32, registers: u32) -> Option<String> {
-    let ctas = warps * 32 * 5 / 8 / threads;
-    if ctas == 0 || registers > REGISTERS / (ctas * threads) / UNIT * UNIT {
-        return None;
-    }
-    let size = format!(".reqntid {threads}, 1, 1");
-    // On the same line: the map of lines stays true.
-    ptx.contains(&size).then(|| ptx.replacen(&size, &format!("{size} .minnctapersm {ctas}"), 1))
+/// How many CTAs of `threads` are to fit a multiprocessor that has room for `warps`, so that each
+/// has room for its loads: 5/8 of the warps are to stay. `None` if the kernel needs more `registers`
+/// than that leaves, or has the room already.
+pub(crate) fn blocks_with_room(threads: u32, warps: u32, registers: u32) -> Option<u32> {
+    let blocks = warps * 32 * 5 / 8 / threads;
+    let fits = blocks > 0 && registers <= REGISTERS / (blocks * threads) / UNIT * UNIT;
+    fits.then_some(blocks)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::with_room;
+    use super::blocks_with_room;
 
     #[test]
     fn room_is_made_where_registers_allow_it() {
-        let ptx = ".entry k()\n.reqntid 256, 1, 1\n{\n}";
-        let roomy = with_room(ptx, 256, 64, 32).expect("48 registers are enough");
-        assert_eq!(roomy, ".entry k()\n.reqntid 256, 1, 1 .minnctapersm 5\n{\n}");
-        assert_eq!(with_room(ptx, 256, 64, 56), None);
-        assert_eq!(with_room(ptx, 1024, 32, 32), None, "no CTA would be left");
+        assert_eq!(blocks_with_room(256, 64, 32), Some(5), "48 registers are enough");
+        assert_eq!(blocks_with_room(256, 64, 56), None);
+        assert_eq!(blocks_with_room(1024, 32, 32), None, "no CTA would be left");
     }
 }

@@ -13,11 +13,13 @@
 //! | [`operands`] | brings operands to matrix products, as part of `rebuild` |
 //! | common subexpressions, dead code | as at tile level |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
+//! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
 
 pub mod assign;
 pub mod barrier;
 pub mod coalesce;
+pub mod in_flight;
 mod operands;
 pub mod pipeline;
 pub mod precision;

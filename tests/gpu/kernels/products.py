@@ -411,3 +411,182 @@ def transposed_kernel(a_ptr, b_ptr, c_ptr, depth, M: tl.constexpr, N: tl.constex
         b = tl.load(b_ptr + n[:, None] * depth + (start + k)[None, :])
         acc = tl.dot(a, b.T, acc, out_dtype=c_ptr.dtype.element_ty)
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randint(-8, 8, m, k, dtype=int8, seed=0), randint(-8, 8, k, n, dtype=int8, seed=77)
+# tile: c = empty(m, n, dtype=int32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randint(-8, 8, m, k, dtype=int8, seed=1), randint(-8, 8, k, n, dtype=int8, seed=78)
+# tile: c = empty(m, n, dtype=int32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randint(-8, 8, m, k, dtype=int8, seed=2), randint(-8, 8, k, n, dtype=int8, seed=79)
+# tile: c = empty(m, n, dtype=int32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=128, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 64, 128, 256
+# tile: a, b = randint(-8, 8, k, m, dtype=int8, seed=3).T, randint(-8, 8, k, n, dtype=int8, seed=80)
+# tile: c = empty(m, n, dtype=int32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=64, num_warps=4, num_stages=1)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 128, 64, 256
+# tile: a, b = randint(-8, 8, k, m, dtype=int8, seed=4).T, randint(-8, 8, n, k, dtype=int8, seed=81).T
+# tile: c = empty(m, n, dtype=int32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.0)
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randn(m, k, dtype=fp8e5, seed=5), randn(k, n, dtype=fp8e5, seed=82)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randn(m, k, dtype=fp8e5, seed=6), randn(k, n, dtype=fp8e5, seed=83)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randn(m, k, dtype=fp8e5, seed=7), randn(k, n, dtype=fp8e5, seed=84)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=128, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 64, 128, 256
+# tile: a, b = randn(k, m, dtype=fp8e5, seed=8).T, randn(k, n, dtype=fp8e5, seed=85)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=64, num_warps=4, num_stages=1)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 64, 256
+# tile: a, b = randn(k, m, dtype=fp8e5, seed=9).T, randn(n, k, dtype=fp8e5, seed=86).T
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randn(m, k, dtype=fp8e4nv, seed=10), randn(k, n, dtype=fp8e4nv, seed=87)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randn(m, k, dtype=fp8e4nv, seed=11), randn(k, n, dtype=fp8e4nv, seed=88)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randn(m, k, dtype=fp8e4nv, seed=12), randn(k, n, dtype=fp8e4nv, seed=89)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=128, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 64, 128, 256
+# tile: a, b = randn(k, m, dtype=fp8e4nv, seed=13).T, randn(k, n, dtype=fp8e4nv, seed=90)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=64, num_warps=4, num_stages=1)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 64, 256
+# tile: a, b = randn(k, m, dtype=fp8e4nv, seed=14).T, randn(n, k, dtype=fp8e4nv, seed=91).T
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randn(m, k, dtype=fp32, seed=15), randn(k, n, dtype=fp32, seed=92)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 128, 512
+# tile: a, b = randn(m, k, dtype=fp32, seed=16), randn(k, n, dtype=fp32, seed=93)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 256, 512
+# tile: a, b = randn(m, k, dtype=fp32, seed=17), randn(k, n, dtype=fp32, seed=94)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, k, 1, n, 1, M=m, N=n, K=32, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 64, 128, 256
+# tile: a, b = randn(k, m, dtype=fp32, seed=18).T, randn(k, n, dtype=fp32, seed=95)
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, n, 1, M=m, N=n, K=64, num_warps=4, num_stages=1)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+
+# tile: m, n, k = 128, 64, 256
+# tile: a, b = randn(k, m, dtype=fp32, seed=19).T, randn(n, k, dtype=fp32, seed=96).T
+# tile: c = empty(m, n, dtype=fp32)
+# tile: any_order_kernel[(1,)](a, b, c, k, 1, m, 1, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c.to(fp32), a.to(fp32) @ b.to(fp32), rtol=1e-2, atol=0.3)
+@triton.jit
+def any_order_kernel(
+    a_ptr, b_ptr, c_ptr, depth, stride_am, stride_ak, stride_bk, stride_bn,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+):
+    """c = a b of types that units take along the inner axis alone, in any storage order."""
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    k = tl.arange(0, K)
+    acc = tl.zeros((M, N), dtype=c_ptr.dtype.element_ty)
+    for start in range(0, depth, K):
+        a = tl.load(a_ptr + m[:, None] * stride_am + (start + k)[None, :] * stride_ak)
+        b = tl.load(b_ptr + (start + k)[:, None] * stride_bk + n[None, :] * stride_bn)
+        acc = tl.dot(a, b, acc, out_dtype=c_ptr.dtype.element_ty)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+# tile: m, n, k = 64, 64, 256
+# tile: a, b = randn(m, k, dtype=fp16, seed=200), randn(k, n, dtype=fp16, seed=210)
+# tile: d, e = randn(m, k, dtype=fp16, seed=220), randn(k, n, dtype=fp16, seed=230)
+# tile: c, f = empty(m, n), empty(m, n)
+# tile: sums_kernel[(1,)](a, b, d, e, c, f, k, M=m, N=n, K=32, num_warps=4, num_stages=2)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32) + d.to(fp32) @ e.to(fp32), rtol=1e-2, atol=4e-2)
+# tile: assert allclose(f, a.to(fp32) @ e.to(fp32), rtol=1e-2, atol=4e-2)
+
+# tile: m, n, k = 128, 64, 256
+# tile: a, b = randn(m, k, dtype=fp16, seed=201), randn(k, n, dtype=fp16, seed=211)
+# tile: d, e = randn(m, k, dtype=fp16, seed=221), randn(k, n, dtype=fp16, seed=231)
+# tile: c, f = empty(m, n), empty(m, n)
+# tile: sums_kernel[(1,)](a, b, d, e, c, f, k, M=m, N=n, K=64, num_warps=8, num_stages=3)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32) + d.to(fp32) @ e.to(fp32), rtol=1e-2, atol=4e-2)
+# tile: assert allclose(f, a.to(fp32) @ e.to(fp32), rtol=1e-2, atol=4e-2)
+
+# tile: m, n, k = 128, 128, 192
+# tile: a, b = randn(m, k, dtype=fp16, seed=202), randn(k, n, dtype=fp16, seed=212)
+# tile: d, e = randn(m, k, dtype=fp16, seed=222), randn(k, n, dtype=fp16, seed=232)
+# tile: c, f = empty(m, n), empty(m, n)
+# tile: sums_kernel[(1,)](a, b, d, e, c, f, k, M=m, N=n, K=32, num_warps=4, num_stages=4)
+# tile: assert allclose(c, a.to(fp32) @ b.to(fp32) + d.to(fp32) @ e.to(fp32), rtol=1e-2, atol=4e-2)
+# tile: assert allclose(f, a.to(fp32) @ e.to(fp32), rtol=1e-2, atol=4e-2)
+@triton.jit
+def sums_kernel(a_ptr, b_ptr, d_ptr, e_ptr, c_ptr, f_ptr, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """c = a b + d e and f = a e: products that add to one sum, and one beside them."""
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    k = tl.arange(0, K)
+    acc = tl.zeros((M, N), dtype=tl.float32)
+    other = tl.zeros((M, N), dtype=tl.float32)
+    for start in range(0, depth, K):
+        left = m[:, None] * depth + (start + k)[None, :]
+        right = (start + k)[:, None] * N + n[None, :]
+        a = tl.load(a_ptr + left)
+        e = tl.load(e_ptr + right)
+        acc = tl.dot(a, tl.load(b_ptr + right), acc)
+        other = tl.dot(a, e, other)
+        acc = tl.dot(tl.load(d_ptr + left), e, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+    tl.store(f_ptr + m[:, None] * N + n[None, :], other)

@@ -14,6 +14,7 @@ use std::ops::Range;
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::gpu::barrier::root;
+use tile_compiler::gpu::in_flight::{Reading, left_pending};
 use tile_compiler::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
 use tile_compiler::layout::{Conversion, LayoutError, plan_conversion};
 
@@ -53,8 +54,32 @@ pub(super) struct SharedPlan {
     has_warp_groups: bool,
 }
 
-/// Shared memory in use since the last barrier, and the buffer that it is, if it is one.
-type Pending = Vec<(Range<u32>, Option<Value>)>;
+/// A range of shared memory, and the buffer that it is, if it is one.
+type Part = (Range<u32>, Option<Value>);
+
+/// Shared memory in use.
+#[derive(Debug, Clone, Default)]
+struct Pending {
+    /// Since the last barrier.
+    parts: Vec<Part>,
+    /// What products in flight read, whatever barriers there are.
+    in_flight: Reading<Part>,
+}
+
+impl Pending {
+    fn add(&mut self, parts: impl IntoIterator<Item = Part>) {
+        for part in parts {
+            if !self.parts.contains(&part) {
+                self.parts.push(part);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Pending) {
+        self.add(other.parts);
+        self.in_flight.merge(other.in_flight);
+    }
+}
 
 impl SharedPlan {
     /// Plans `func`.
@@ -86,7 +111,7 @@ impl SharedPlan {
         }
         extend_lives(func, &insts, &mut large);
         plan.place(large);
-        plan.region(func, func.body, Vec::new());
+        plan.region(func, func.body, Pending::default());
         Ok(plan)
     }
 
@@ -158,21 +183,20 @@ impl SharedPlan {
         for &inst in &func.regions[region].insts {
             let data = &func.insts[inst];
             match data.opcode {
-                Opcode::Barrier => pending.clear(),
+                Opcode::Barrier => pending.parts.clear(),
                 Opcode::For | Opcode::While => {
                     for _ in 0..2 {
                         let mut end = pending.clone();
                         for &inner in &data.regions {
                             end = self.region(func, inner, end);
                         }
-                        merge(&mut pending, end);
+                        pending.merge(end);
                     }
                 }
                 Opcode::If => {
-                    let mut joined = Vec::new();
+                    let mut joined = Pending::default();
                     for &inner in &data.regions {
-                        let end = self.region(func, inner, pending.clone());
-                        merge(&mut joined, end);
+                        joined.merge(self.region(func, inner, pending.clone()));
                     }
                     pending = joined;
                 }
@@ -180,8 +204,8 @@ impl SharedPlan {
                     if let Some(scratch) = &mut self.scratch[inst] {
                         let range = scratch.offset..scratch.offset + scratch.bytes;
                         scratch.barrier_before |=
-                            pending.iter().any(|(other, _)| overlap(other, &range));
-                        pending = vec![(range, None)];
+                            pending.parts.iter().any(|(other, _)| overlap(other, &range));
+                        pending.parts = vec![(range, None)];
                     }
                     self.access_buffers(func, inst, data, &mut pending);
                 }
@@ -202,6 +226,10 @@ impl SharedPlan {
         if matches!(data.opcode, Opcode::LocalStage | Opcode::LocalPermute) {
             return;
         }
+        if let Some(left) = left_pending(func, inst) {
+            let finished = pending.in_flight.finish(left);
+            pending.add(finished);
+        }
         let accessed: Vec<(Range<u32>, Value)> = data
             .uses()
             .filter(|&value| is_buffer(func, value))
@@ -209,14 +237,18 @@ impl SharedPlan {
             .filter_map(|buffer| Some((self.buffers.get(&buffer)?.clone(), buffer)))
             .collect();
         let clash = accessed.iter().any(|(range, buffer)| {
-            pending.iter().any(|(other, of)| *of != Some(*buffer) && overlap(other, range))
+            pending.parts.iter().any(|(other, of)| *of != Some(*buffer) && overlap(other, range))
         });
         if clash {
             self.waiting.insert(inst);
-            pending.clear();
+            pending.parts.clear();
         }
-        let entries = accessed.into_iter().map(|(range, buffer)| (range, Some(buffer)));
-        merge(pending, entries.collect());
+        let parts = accessed.into_iter().map(|(range, buffer)| (range, Some(buffer)));
+        if data.opcode == Opcode::WarpGroupMma {
+            pending.in_flight.start(parts.collect());
+        } else {
+            pending.add(parts);
+        }
     }
 }
 
@@ -281,14 +313,6 @@ fn buffer_bytes(buffer: &Type) -> u32 {
 
 fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
-}
-
-fn merge(into: &mut Pending, more: Pending) {
-    for range in more {
-        if !into.contains(&range) {
-            into.push(range);
-        }
-    }
 }
 
 /// Bytes of an element in shared memory.

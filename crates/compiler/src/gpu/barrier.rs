@@ -4,12 +4,14 @@
 //! what another wrote to a buffer, or overwrite what another still reads, and none lies between.
 //! Buffers are told apart, and within one iteration the stage before or after another one in a ring
 //! is told from that. An asynchronous copy writes when it is waited for: what `async_wait` finished
-//! is written by the waiting thread. Products of warp groups read until they are waited for, which
-//! is before anything else may write to the stage that they read. Instructions that use scratch
+//! is written by the waiting thread. Products of warp groups read until they are waited for; what
+//! they read is written again after that only, which [`pipeline`](super::pipeline) sees to.
+//! Instructions that use scratch
 //! memory of their own (conversions, reductions) see to themselves. Cost: two sweeps per loop.
 
 use rustc_hash::FxHashSet;
 
+use super::in_flight::{Reading, left_pending};
 use crate::ir::{
     Attrs, Builder, Function, Inst, InstData, IntCompare, IntPredicate, Opcode, Region, Type, Value,
 };
@@ -102,10 +104,13 @@ fn is_neighbor(func: &Function, stage: Value, other: Value) -> bool {
 struct Pending {
     read: FxHashSet<Place>,
     written: FxHashSet<Place>,
+    /// What products in flight read, whatever barriers there are.
+    in_flight: Reading<Place>,
 }
 
 impl Pending {
     fn merge(&mut self, other: Pending) {
+        self.in_flight.merge(other.in_flight);
         self.read.extend(other.read);
         self.written.extend(other.written);
     }
@@ -117,10 +122,12 @@ impl Pending {
 
     /// The same, seen from the next iteration, in which stages have other numbers.
     fn into_next_iteration(self) -> Pending {
-        let any_stage = |places: FxHashSet<Place>| {
-            places.into_iter().map(|place| Place { stage: None, ..place }).collect()
-        };
-        Pending { read: any_stage(self.read), written: any_stage(self.written) }
+        let any_stage = |place: Place| Place { stage: None, ..place };
+        Pending {
+            read: self.read.into_iter().map(any_stage).collect(),
+            written: self.written.into_iter().map(any_stage).collect(),
+            in_flight: self.in_flight.renamed(any_stage),
+        }
     }
 }
 
@@ -184,13 +191,27 @@ impl Analysis {
                 if places.iter().any(|&place| any_meets(func, &pending.written, place)) {
                     self.wait(inst, pending);
                 }
-                pending.read.extend(places);
+                if data.opcode == Opcode::WarpGroupMma {
+                    pending.in_flight.start(places);
+                } else {
+                    pending.read.extend(places);
+                }
+            }
+            Opcode::WarpGroupWait => {
+                if let Some(left) = left_pending(func, inst) {
+                    let finished = pending.in_flight.finish(left);
+                    pending.read.extend(finished);
+                }
             }
             _ => {}
         }
     }
 
     fn write(&mut self, func: &Function, inst: Inst, place: Place, pending: &mut Pending) {
+        debug_assert!(
+            !pending.in_flight.places().any(|other| other.meets(func, place)),
+            "invariant: nothing is written that a product in flight reads"
+        );
         let meets = |places| any_meets(func, places, place);
         if meets(&pending.written) || meets(&pending.read) {
             self.wait(inst, pending);

@@ -14,21 +14,22 @@
 //!
 //! Products of warp groups read their right operand from a buffer in any case, and the left one
 //! unless it is in the right warps or worked on; such buffers are stored as the instruction reads
-//! them.
+//! them. Where that is along the other axis than what was loaded, a second buffer holds what was
+//! loaded: it can be copied asynchronously, and each thread turns small blocks of it.
 //!
 //! Barriers are not written here; see [`barrier`](super::barrier). Cost: linear.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::product::{self, ProductKind, ProductLayouts};
 use super::rebuild::{Rebuilder, Written, is_cheap};
-use super::{LowerError, propagate};
+use super::{LANES, LowerError, propagate};
 use crate::ir::{
     Attrs, BufferType, Builder, Elem, Inst, InstData, LayoutId, Opcode, Order, Region, Type, Value,
     ValueDef, Wait,
 };
 use crate::layout::{
-    Conversion, Dim, LayoutError, LinearLayout, MatrixAccess, NvmmaSharedLayout,
+    BlockedLayout, Conversion, Dim, LayoutError, LinearLayout, MatrixAccess, NvmmaSharedLayout,
     SwizzledSharedLayout, plan_conversion,
 };
 
@@ -110,15 +111,24 @@ impl Rebuilder<'_> {
         contiguous: Option<usize>,
         reader: &LinearLayout,
     ) -> Written {
-        let tile = match self.layouts.home[value] {
+        let mut tile = match self.layouts.home[value] {
             Some(_) => self.anywhere(value)?,
             None => self.get(value, reader)?,
         };
         let (elem, id) = self.elem_and_layout(tile)?;
         let source = &self.new.layouts[id];
-        let contiguous = contiguous.unwrap_or_else(|| storage_order(source)[0]);
-        let transposed = contiguous + 1 != source.rank();
+        let rank = source.rank();
+        let found = storage_order(source)[0];
+        let contiguous = contiguous.unwrap_or(found);
+        let transposed = contiguous + 1 != rank;
         let shape = source.shape();
+        let is_loaded = self.old.def(value).is_some_and(|data| data.opcode == Opcode::Load);
+        if contiguous != found && (is_loaded || self.is_worked_on(value)) {
+            let bytes = elem.bits().div_ceil(8) as usize;
+            let num_warps = self.old.options.num_warps as usize;
+            let turned = turning(&shape, [contiguous, found], bytes, num_warps)?;
+            tile = self.fragment(value, &turned)?;
+        }
         let storage = NvmmaSharedLayout::widest_for(&shape, transposed, elem.bits() as usize);
         let layout = storage.to_linear(&shape)?;
         self.store_in(value, tile, elem, layout)
@@ -301,9 +311,39 @@ impl Rebuilder<'_> {
     }
 }
 
+/// The layout in which threads hold small blocks of a matrix that is read along one of its two
+/// `axes`, the second, and written along the first: both by vectors, the latter of 16 bytes.
+fn turning(
+    shape: &[usize],
+    axes: [usize; 2],
+    bytes: usize,
+    num_warps: usize,
+) -> Result<LinearLayout, LayoutError> {
+    /// Neighbors that are read together.
+    const READ: usize = 4;
+    /// Lanes side by side in the direction of writing: with the two next rows, which the storage
+    /// permutes differently, their vectors lie in different banks.
+    const WRITERS: usize = 4;
+    let [to, from] = axes;
+    let share = (shape[to] * shape[from] / (num_warps * LANES)).max(1);
+    let mut size_per_thread: SmallVec<[usize; 4]> = smallvec![1; shape.len()];
+    size_per_thread[from] = READ.min(share).min(shape[from]);
+    let vector = (VECTOR_BYTES / bytes).max(1);
+    size_per_thread[to] = vector.min(share / size_per_thread[from]).clamp(1, shape[to]);
+    let boxes = |axis: usize| shape[axis] / size_per_thread[axis];
+    let mut threads_per_warp: SmallVec<[usize; 4]> = smallvec![1; shape.len()];
+    threads_per_warp[from] = (LANES / WRITERS.min(boxes(to))).min(boxes(from));
+    threads_per_warp[to] = LANES / threads_per_warp[from];
+    let mut warps_per_cta: SmallVec<[usize; 4]> = smallvec![1; shape.len()];
+    warps_per_cta[from] = (boxes(from) / threads_per_warp[from]).clamp(1, num_warps);
+    warps_per_cta[to] = num_warps / warps_per_cta[from];
+    let order = smallvec![to, from];
+    BlockedLayout { size_per_thread, threads_per_warp, warps_per_cta, order }.to_linear(shape)
+}
+
 /// The layout of a buffer that is written from `source` and read by `reader`: rows along the axis
-/// in which `source` is contiguous, their vectors of 16 bytes or more permuted by the row, with
-/// the permutation that takes the fewest passes over the banks.
+/// in which `source` is contiguous, their vectors of 16 bytes or more permuted by the row or by
+/// groups of rows, with the permutation that takes the fewest passes over the banks.
 fn storage(
     source: &LinearLayout,
     reader: &LinearLayout,
@@ -315,19 +355,22 @@ fn storage(
     let rows = order.get(1).map_or(1, |&axis| shape[axis]);
     let plain = SwizzledSharedLayout::plain(&order).to_linear(&shape)?;
     let mut best = (cost(source, reader, &plain, bytes), plain);
-    for vector_bytes in [VECTOR_BYTES, 2 * VECTOR_BYTES, 4 * VECTOR_BYTES] {
-        let vec = (vector_bytes / bytes).max(1);
-        let per_phase = (LINE_BYTES / (row * bytes)).clamp(1, rows);
-        let phases = [row / vec, LINE_BYTES / vector_bytes, rows / per_phase];
-        let max_phase = phases.into_iter().min().unwrap_or(1);
-        if max_phase < 2 {
-            continue;
-        }
-        let layout = SwizzledSharedLayout { vec, per_phase, max_phase, order: order.clone() };
-        let layout = layout.to_linear(&shape)?;
-        let cost = cost(source, reader, &layout, bytes);
-        if cost < best.0 {
-            best = (cost, layout);
+    let least = (LINE_BYTES / (row * bytes)).clamp(1, rows);
+    for alike in [1, 4, 16] {
+        for vector_bytes in [VECTOR_BYTES, 2 * VECTOR_BYTES, 4 * VECTOR_BYTES] {
+            let vec = (vector_bytes / bytes).max(1);
+            let per_phase = least.max(alike);
+            let phases = [row / vec, LINE_BYTES / vector_bytes, rows / per_phase];
+            let max_phase = phases.into_iter().min().unwrap_or(1);
+            if max_phase < 2 {
+                continue;
+            }
+            let layout = SwizzledSharedLayout { vec, per_phase, max_phase, order: order.clone() };
+            let layout = layout.to_linear(&shape)?;
+            let cost = cost(source, reader, &layout, bytes);
+            if cost < best.0 {
+                best = (cost, layout);
+            }
         }
     }
     Ok(best.1)

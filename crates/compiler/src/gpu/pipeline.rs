@@ -16,17 +16,22 @@
 //! ```
 //!
 //! Where warp groups multiply, copies are started after the first product of the body and before
-//! the wait for it, so that the matrix units work meanwhile.
+//! the wait for it, so that the matrix units work meanwhile. Where products stay in flight, see
+//! [`in_flight`](super::in_flight), they are started after the wait for those of the iteration
+//! before.
 //!
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
 //! and from carried values by pure operations alone, and when nothing in the loop writes global
-//! memory. With one stage more than copies in flight, one barrier per iteration is enough: it
-//! stands after the wait and before the copy, see [`barrier`](super::barrier). Cost: linear per
-//! loop.
+//! memory. What is turned for warp groups after it was loaded is not issued early where the stages
+//! would not fit shared memory. With one stage more than copies in flight, one barrier per
+//! iteration is enough: it stands after the wait and before the copy, see
+//! [`barrier`](super::barrier). Cost: linear per loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::barrier::root;
+use super::in_flight::Carried;
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{
     Attrs, BufferType, Builder, Effects, Function, Inst, InstData, IntCompare, IntPredicate, Loop,
@@ -35,6 +40,9 @@ use crate::ir::{
 
 /// The smallest asynchronous copy of one thread, in bytes.
 const LEAST_COPY_BYTES: u32 = 4;
+
+/// Shared memory of one CTA where warp groups multiply, in bytes: that of sm_90.
+const SHARED_BYTES: u32 = 227 * 1024;
 
 /// Pipelines the loops of `func`.
 pub fn pipeline(func: &mut Function) {
@@ -76,6 +84,8 @@ struct Plan {
     carried: Vec<usize>,
     /// What the body yields.
     yields: Vec<Value>,
+    /// The products of the body, if they stay in flight.
+    in_flight: Option<Carried>,
 }
 
 impl Plan {
@@ -94,9 +104,9 @@ impl Plan {
         }
         let yields = func.terminator(body)?.uses().collect();
         let (loads, slice, carried) = (Vec::new(), Vec::new(), Vec::new());
-        let mut plan = Plan { inst, body, stages, loads, slice, carried, yields };
-        let mut slice = FxHashSet::default();
-        let mut carried = FxHashSet::default();
+        let in_flight = None;
+        let mut plan = Plan { inst, body, stages, loads, slice, carried, yields, in_flight };
+        let mut early = Vec::new();
         for &store in insts {
             let Some(load) = early_load(func, insts, store) else { continue };
             let sources = func.insts[load.load].uses().collect();
@@ -104,6 +114,15 @@ impl Plan {
             let Some(reached) = plan.backward_slice(func, sources).filter(|_| wide) else {
                 continue;
             };
+            early.push((load, reached));
+        }
+        let feeds = |(load, _): &(EarlyLoad, Slice)| feeds_warp_groups(func, body, load);
+        if early.iter().any(feeds) && !fits(func, body, stages, &early) {
+            early.retain(feeds);
+        }
+        let mut slice = FxHashSet::default();
+        let mut carried = FxHashSet::default();
+        for (load, reached) in early {
             slice.extend(reached.insts);
             carried.extend(reached.carried);
             plan.loads.push(load);
@@ -111,6 +130,8 @@ impl Plan {
         plan.slice = insts.iter().copied().filter(|inner| slice.contains(inner)).collect();
         plan.carried = carried.into_iter().collect();
         plan.carried.sort_unstable();
+        let staged = plan.loads.iter().map(|load| func.insts[load.alloc].result()).collect();
+        plan.in_flight = Carried::of(func, body, &staged);
         (!plan.loads.is_empty()).then_some(plan)
     }
 
@@ -155,6 +176,9 @@ impl Plan {
         let mut builder = Builder::new(func, region);
         builder.set_loc(data.loc);
         builder.emit_inst(Opcode::AsyncWait, [], Wait { pending: 0 }, [Type::Token], []);
+        if let Some(in_flight) = &self.in_flight {
+            in_flight.finish(func, region, self.inst);
+        }
     }
 
     /// Allocates the stages of a load's buffer in front of the loop.
@@ -275,9 +299,12 @@ impl Plan {
             }
         };
         let is_wait = |inst: &Inst| func.insts[*inst].opcode == Opcode::WarpGroupWait;
-        let first_wait = insts.iter().position(is_wait);
-        let rest = insts.split_off(first_wait.unwrap_or(0));
-        if first_wait.is_some() {
+        let behind_product = match &self.in_flight {
+            Some(in_flight) => Some(in_flight.move_waits(func, &mut insts)),
+            None => insts.iter().position(is_wait),
+        };
+        let rest = insts.split_off(behind_product.unwrap_or(0));
+        if behind_product.is_some() {
             read_stages(func);
         }
         func.regions[self.body].insts.extend(insts);
@@ -289,7 +316,7 @@ impl Plan {
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         next.push(builder.emit(Opcode::Add, &[index, step], Attrs::None));
-        if first_wait.is_none() {
+        if behind_product.is_none() {
             read_stages(func);
         }
         func.regions[self.body].insts.extend(rest);
@@ -334,6 +361,29 @@ fn read_stage(
         let loaded = builder.emit_typed(Opcode::LocalLoad, &[place], Attrs::None, tile_ty);
         replaced.insert(tile, loaded);
     }
+}
+
+/// Whether the buffers of a loop's body fit shared memory, those of `early` loads with `stages`.
+fn fits(func: &Function, body: Region, stages: u32, early: &[(EarlyLoad, Slice)]) -> bool {
+    let bytes = |alloc: Inst| {
+        let ty = func.ty(func.insts[alloc].result());
+        ty.numel() as u32 * ty.elem().map_or(0, |elem| elem.bits().div_ceil(8))
+    };
+    let is_alloc = |inst: &&Inst| func.insts[**inst].opcode == Opcode::LocalAlloc;
+    let once: u32 = func.regions[body].insts.iter().filter(is_alloc).map(|&inst| bytes(inst)).sum();
+    let more: u32 = early.iter().map(|(load, _)| bytes(load.alloc) * (stages - 1)).sum();
+    once + more <= SHARED_BYTES
+}
+
+/// Whether products of warp groups read the load's buffer; others are turned first, and take the
+/// more room.
+fn feeds_warp_groups(func: &Function, body: Region, load: &EarlyLoad) -> bool {
+    let buffer = func.insts[load.alloc].result();
+    func.walk_from(body).into_iter().any(|inst| {
+        let data = &func.insts[inst];
+        let reads = |value| root(func, value) == buffer;
+        data.opcode == Opcode::WarpGroupMma && data.uses().any(reads)
+    })
 }
 
 /// The load whose tile `store` puts into a buffer of its own, if all three are among `insts` and

@@ -94,13 +94,10 @@ fn fits_warp_groups(func: &Function, data: &InstData, target: GpuTarget) -> bool
         Attrs::Dot(dot) => dot.max_imprecise,
         _ => 0,
     };
-    // Only 16-bit operands may be contiguous along another axis than K.
-    let along_k = || func.def(data.operand(1)).is_some_and(|data| data.opcode == Opcode::Permute);
     let has_types = match (factor, sum) {
-        (Scalar::F16 | Scalar::BF16, Scalar::F32) => true,
-        (Scalar::F32, Scalar::F32) | (Scalar::I8, Scalar::I32) => along_k(),
+        (Scalar::F16 | Scalar::BF16 | Scalar::F32, Scalar::F32) | (Scalar::I8, Scalar::I32) => true,
         // The units sum these in less than single precision.
-        (factor, Scalar::F32) => factor.is_fp8() && imprecise >= *k && along_k(),
+        (factor, Scalar::F32) => factor.is_fp8() && imprecise >= *k,
         _ => false,
     };
     target.has_warp_groups && groups && fits && has_types
