@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 
+pub mod fuzz;
+
 const MARKER: &str = "; ===";
 
 /// One command that filetests may name: arguments and program in, text out.

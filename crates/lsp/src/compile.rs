@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::db::Labelled;
 use crate::db::anchored::Anchors;
 
 /// A compile that was overtaken is left to end by itself when it is this close to its start:
@@ -27,6 +28,10 @@ const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Workers that compile at once.
 const MAX_RUNNING: usize = 2;
+
+/// Specializations of a kernel that may come back, as while their scenario is being edited: what
+/// was measured of this many is kept.
+const MAX_OUTDATED: usize = 16;
 
 /// A kernel of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -189,13 +194,21 @@ impl Compiler {
         self.settled.notify_waiters();
     }
 
-    /// Forgets the kernels of a file that `keep` does not want.
-    pub(crate) fn retain(&self, file: FileId, keep: impl Fn(&str) -> bool) {
+    /// Forgets the kernels of a file that are not among `kernels`, and in the long run what was
+    /// measured of specializations that they do not have any more.
+    pub(crate) fn retain(&self, file: FileId, kernels: &[(Name, Arc<[Labelled]>)]) {
         let mut table = self.table();
-        let gone = |key: &KernelKey| key.file == file && !keep(&key.kernel);
+        let known = |key: &KernelKey| kernels.iter().find(|(name, _)| *name == key.kernel);
+        let gone = |key: &KernelKey| key.file == file && known(key).is_none();
         table.kernels.retain(|key, _| !gone(key));
         table.measured.retain(|key, _| !gone(key));
         table.queue.retain(|key| !gone(key));
+        for (key, measured) in &mut table.measured {
+            let Some((_, labelled)) = known(key).filter(|_| key.file == file) else { continue };
+            if measured.len() > labelled.len() + MAX_OUTDATED {
+                measured.retain(|label, _| labelled.iter().any(|known| known.label == *label));
+            }
+        }
     }
 
     /// What is known of a kernel.

@@ -154,11 +154,15 @@ impl Db for Database {
     }
 
     fn file(&self, path: &Path) -> SourceFile {
+        if let Some(file) = self.files.known(path) {
+            return file;
+        }
+        // Whoever asks for another file meanwhile need not wait for the disk.
+        let text = self.files.system.read(path).map(SourceText::new);
         let mut table = self.files.table();
         if let Some(file) = table.by_path.get(path) {
             return *file;
         }
-        let text = self.files.system.read(path).map(SourceText::new);
         self.add(&mut table, path, text, Durability::MEDIUM)
     }
 }

@@ -54,7 +54,7 @@ use ordered::{ApplyInOrder, Ordered};
 use requests::{editing, navigation, workspace};
 use session::Session;
 pub use settings::{ProjectRules, SETTINGS, Setting, project_rules};
-use state::{ReadError, Snapshot, State};
+use state::{ReadError, Request, Snapshot, State};
 
 /// Stack of every thread that analyses: deep nesting in a source must not end the server.
 const STACK_BYTES: usize = 64 << 20;
@@ -150,7 +150,17 @@ impl From<ReadError> for Error {
         match error {
             ReadError::Overtaken => Error::new(ErrorCode::ContentModified),
             ReadError::Panicked(text) => internal(&text),
+            ReadError::Withdrawn => Error::request_cancelled(),
         }
+    }
+}
+
+/// Withdraws a request when whoever waits for it is gone.
+struct WithdrawOnDrop(Request);
+
+impl Drop for WithdrawOnDrop {
+    fn drop(&mut self) {
+        self.0.withdraw();
     }
 }
 
@@ -166,7 +176,11 @@ impl Server {
         &self,
         answer: impl Fn(&State, &Snapshot) -> T + Send + 'static,
     ) -> Result<T> {
-        let read = move |state: &State| Ok(state.read(|snapshot| answer(state, snapshot))?);
+        // A request that the client cancels is dropped here, and the work on it with it.
+        let waiting = WithdrawOnDrop(Request::default());
+        let request = waiting.0.clone();
+        let read =
+            move |state: &State| Ok(state.read_for(&request, |snapshot| answer(state, snapshot))?);
         blocking(&self.state, read).await
     }
 
@@ -357,7 +371,8 @@ impl LanguageServer for Server {
         &self,
         params: WorkspaceDiagnosticParams,
     ) -> Result<WorkspaceDiagnosticReportResult> {
-        let report = workspace::diagnose(&self.state, params).await?;
+        let waiting = WithdrawOnDrop(Request::default());
+        let report = workspace::diagnose(&self.state, &waiting.0, params).await?;
         Ok(WorkspaceDiagnosticReportResult::Report(report))
     }
 

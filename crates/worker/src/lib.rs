@@ -10,6 +10,7 @@ pub mod cache;
 pub mod pool;
 pub mod protocol;
 pub mod ptxas;
+mod scratch;
 
 pub use cache::Cache;
 pub use pool::{Cancel, Pool, WorkerCommand, WorkerError};

@@ -3,7 +3,8 @@
 //! A [`Pool`] keeps idle workers for reuse. A call takes one, or starts one, and holds it until
 //! the answer, the deadline or a [`Cancel`]. A worker that was killed while idle is replaced
 //! silently; one that dies while it compiles is replaced and the task tried once more, since it
-//! may have been killed from outside. A worker that passes its deadline is killed.
+//! may have been killed from outside. A worker that passes its deadline is killed. What a worker
+//! left among the temporary files is removed, however it ended.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,6 +23,7 @@ use crate::protocol::{
     AssembleRequest, Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Response,
     RunRequest, Task,
 };
+use crate::scratch::{self, Scratch};
 
 /// Longest that a compilation may take; the assembler has a shorter deadline of its own.
 pub const COMPILE_DEADLINE: Duration = Duration::from_secs(150);
@@ -221,11 +223,13 @@ impl Pool {
         Ok(devices)
     }
 
-    /// Starts a worker for the next call, unless one is idle.
+    /// Starts a worker for the next call, unless one is idle, and removes what workers of
+    /// processes that were killed have left.
     ///
     /// # Errors
     /// When it cannot be started.
     pub fn warm_up(&self) -> Result<(), WorkerError> {
+        scratch::sweep();
         let worker = match self.take_idle() {
             Some(worker) => worker,
             None => Worker::start(&self.command)?,
@@ -321,7 +325,12 @@ struct Worker {
     sender: Sender<Event>,
     stderr: Arc<Mutex<VecDeque<String>>>,
     stderr_reader: Option<JoinHandle<()>>,
+    // Removed after the process was ended, as fields are dropped after `drop` ran.
+    _scratch: Scratch,
 }
+
+/// Where programs look for the folder of temporary files, by system.
+const TEMPORARY: &[&str] = if cfg!(windows) { &["TMP", "TEMP"] } else { &["TMPDIR"] };
 
 /// How many lines of a worker's standard error are kept.
 const STDERR_LINES: usize = 20;
@@ -346,8 +355,13 @@ const NICENESS: i32 = 5;
 
 impl Worker {
     fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
+        let scratch = Scratch::new().map_err(|error| {
+            let folder = std::env::temp_dir();
+            WorkerError::Start(format!("no folder in {}: {error}", folder.display()))
+        })?;
         let mut child = Command::new(&command.program)
             .args(&command.args)
+            .envs(TEMPORARY.iter().map(|name| (name, scratch.path())))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -367,7 +381,7 @@ impl Worker {
             std::thread::spawn(move || keep_tail(pipe, &kept))
         });
         let stdin = child.stdin.take();
-        Ok(Worker { child, stdin, events, sender, stderr, stderr_reader })
+        Ok(Worker { child, stdin, events, sender, stderr, stderr_reader, _scratch: scratch })
     }
 
     fn call(
@@ -597,6 +611,18 @@ mod tests {
             assert!(started.elapsed() < Duration::from_secs(10), "it ends with the worker");
             std::thread::yield_now();
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_killed_worker_left_among_the_temporary_files_is_removed() {
+        let pool =
+            pool("touch \"$TMPDIR/kernel.ptx\"; echo \"$TMPDIR\" >&2; read -r line; kill -9 $$");
+        let error = pool.compile(&request(), &Cancel::default()).unwrap_err();
+        let WorkerError::Crashed { stderr, .. } = error else { panic!("{error}") };
+        let folder = PathBuf::from(stderr);
+        assert!(folder.starts_with(std::env::temp_dir()), "{}", folder.display());
+        assert!(!folder.exists(), "{}", folder.display());
     }
 
     #[test]

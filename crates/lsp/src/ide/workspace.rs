@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use rustc_hash::FxHashMap;
-use tile_compiler::hir::ItemKind;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tile_compiler::hir::{ItemKind, Name};
 use tile_compiler::project;
 use tile_compiler::source::{FileId, FileRange, TextRange};
 
@@ -30,34 +30,37 @@ pub(crate) fn mentioning(db: &dyn Db, paths: &[PathBuf], word: &str) -> Vec<Sour
     paths.iter().filter(|path| mentions(path)).map(|path| db.file(path)).collect()
 }
 
-/// For each of `open`, the files among `paths` that name one of its jit functions: those may
-/// launch its kernels.
+/// The names of the jit functions of a file.
+pub(crate) fn jit_names(db: &dyn Db, file: SourceFile) -> FxHashSet<Name> {
+    let module = db::module(db, file);
+    let jit = db::parts::jit_items(db, file).iter();
+    jit.map(|(index, _)| module.items[*index as usize].name.clone()).collect()
+}
+
+/// For each of the `open` files, with the names of its jit functions, the files among `paths` that
+/// may launch its kernels: those that name one of them, and whatever else is open, since that may
+/// name one any moment.
 pub(crate) fn importers(
     db: &dyn Db,
     paths: &[PathBuf],
-    open: &[SourceFile],
+    open: &FxHashMap<SourceFile, FxHashSet<Name>>,
 ) -> FxHashMap<FileId, Vec<FileId>> {
-    let named: Vec<(SourceFile, Vec<String>)> = open
-        .iter()
-        .map(|file| {
-            let module = db::module(db, *file);
-            let jit = db::parts::jit_items(db, *file).iter();
-            let names = jit.map(|(index, _)| module.items[*index as usize].name.to_string());
-            (*file, names.collect())
-        })
-        .collect();
     let mut found: FxHashMap<FileId, Vec<FileId>> = FxHashMap::default();
     for path in paths {
         db.unwind_if_revision_cancelled();
-        let known = db.files().known(path).map(|file| file.text(db).clone());
+        let known = db.files().known(path);
+        let is_open = known.is_some_and(|file| open.contains_key(&file));
         let text = match known {
-            Some(text) => text.map(|text| text.text().to_string()),
+            _ if is_open => None,
+            Some(file) => file.text(db).as_ref().map(|text| text.text().to_string()),
             None => db.files().system().read(path),
         };
-        let Some(text) = text else { continue };
-        for (file, names) in &named {
+        let names_one = |names: &FxHashSet<Name>| {
+            text.as_ref().is_some_and(|text| names.iter().any(|name| text.contains(&**name)))
+        };
+        for (file, names) in open {
             let is_other = &**file.path(db) != path.as_path();
-            if is_other && names.iter().any(|name| text.contains(name.as_str())) {
+            if is_other && (is_open || names_one(names)) {
                 found.entry(file.id(db)).or_default().push(db.file(path).id(db));
             }
         }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tile_compiler::diagnostic::Severity;
+use tile_compiler::hir::Name;
+use tile_compiler::source::FileId;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tower_lsp::ls_types::{MessageType, Uri};
 
 use crate::compile::{Event, KernelKey, Stage, Wish};
-use crate::db::{self, Kernel, Lowered};
+use crate::db::{self, Kernel, Labelled, Lowered};
 use crate::server::commands;
 use crate::server::diagnostics::{self, Published};
 use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
@@ -98,9 +100,9 @@ async fn want_compiles(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) {
         let task = tokio::task::spawn_blocking(move || {
             // An edit that overtakes this asks again.
             let wishes = reader.read_once(|snapshot| wishes(&reader, snapshot, &uri));
-            let Ok(Some((file, wishes))) = wishes else { return };
+            let Ok(Some(Wishes { file, kernels, wishes })) = wishes else { return };
             let Some(compiler) = reader.compiler() else { return };
-            compiler.retain(file, |kernel| wishes.iter().any(|(key, _)| &*key.kernel == kernel));
+            compiler.retain(file, &kernels);
             for (key, wish) in wishes {
                 compiler.want(&key, wish);
             }
@@ -110,17 +112,26 @@ async fn want_compiles(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) {
     }
 }
 
-type Wishes = (tile_compiler::source::FileId, Vec<(KernelKey, Wish)>);
+/// What the kernels of a file are.
+struct Wishes {
+    file: FileId,
+    kernels: Vec<(Name, Arc<[Labelled]>)>,
+    wishes: Vec<(KernelKey, Wish)>,
+}
 
 fn wishes(state: &State, snapshot: &Snapshot, uri: &Uri) -> Option<Wishes> {
-    let file = snapshot.document(uri)?.file;
-    let kernels = db::kernels(&snapshot.db, file);
-    let wishes = kernels.iter().map(|kernel| {
-        let active = kernel.active(&snapshot.db);
-        let key = KernelKey { file: file.id(&snapshot.db), kernel: kernel.name.clone() };
-        (key, wish(state, snapshot, kernel, active))
-    });
-    Some((file.id(&snapshot.db), wishes.collect()))
+    let open = snapshot.document(uri)?;
+    let found = db::kernels(&snapshot.db, open.file);
+    let wish_of = |kernel: &Kernel| {
+        let key = KernelKey { file: open.id, kernel: kernel.name.clone() };
+        (key, wish(state, snapshot, kernel, kernel.active(&snapshot.db)))
+    };
+    let labelled = |kernel: &Kernel| (kernel.name.clone(), kernel.specializations.clone());
+    Some(Wishes {
+        file: open.id,
+        kernels: found.iter().map(labelled).collect(),
+        wishes: found.iter().map(wish_of).collect(),
+    })
 }
 
 /// What a kernel is under its specialization of this index.

@@ -32,6 +32,9 @@ use crate::ide::workspace::{self, MAX_FILES};
 use crate::server::session::Session;
 use crate::server::settings::{self, Settings};
 
+#[cfg(test)]
+mod tests;
+
 /// Beyond this many changes in one message, the text is parsed anew once instead of once a change.
 const MAX_INCREMENTAL_CHANGES: usize = 8;
 
@@ -40,6 +43,9 @@ const WORKSPACE_IS_NEWS: Duration = Duration::from_secs(20);
 
 /// A request that edits overtake is started again this often.
 const MAX_ATTEMPTS: usize = 8;
+
+/// A pause in typing after which work that edits overtook is taken up again.
+const TYPING_PAUSE: Duration = Duration::from_millis(50);
 
 /// Shared by everything that serves one client.
 #[derive(Debug)]
@@ -72,8 +78,11 @@ struct Host {
     open: FxHashMap<Uri, Open>,
     documents: Arc<Documents>,
     dirty: Vec<Uri>,
-    /// It is not known which other files launch the kernels of what is open now.
-    launches_unknown: bool,
+    /// For each open file, the names by which other files were searched for launches of its
+    /// kernels; `None` when all of them must be searched again.
+    searched: Option<FxHashMap<SourceFile, FxHashSet<Name>>>,
+    /// How often `searched` was given up: a search that began before that counts for nothing.
+    search: u64,
 }
 
 /// Where settings come from; later ones override earlier ones.
@@ -163,6 +172,38 @@ pub(crate) enum ReadError {
     Overtaken,
     /// The code panicked; what it said.
     Panicked(String),
+    /// Nobody waits for the answer any more.
+    Withdrawn,
+}
+
+/// A request that is being answered, as those see it who do the work. Clones are the same request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Request(Arc<RequestState>);
+
+#[derive(Debug, Default)]
+struct RequestState {
+    withdrawn: AtomicBool,
+    /// Ends the queries that are under way for it.
+    token: Mutex<Option<salsa::CancellationToken>>,
+}
+
+impl Request {
+    /// Withdraws the request: work on it ends soon.
+    pub(crate) fn withdraw(&self) {
+        self.0.withdrawn.store(true, Ordering::SeqCst);
+        if let Some(token) = &*lock(&self.0.token) {
+            token.cancel();
+        }
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.0.withdrawn.load(Ordering::SeqCst)
+    }
+
+    /// Queries of `db` are for this request from now on.
+    fn watch(&self, db: &Database) {
+        *lock(&self.0.token) = Some(salsa::Database::cancellation_token(db));
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -177,7 +218,8 @@ impl State {
             open: FxHashMap::default(),
             documents: Arc::default(),
             dirty: Vec::new(),
-            launches_unknown: false,
+            searched: None,
+            search: 0,
         };
         State {
             client,
@@ -221,7 +263,7 @@ impl State {
         let removed: Vec<PathBuf> = event.removed.iter().filter_map(path).collect();
         let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
         folders.retain(|folder| !removed.contains(folder));
-        lock(&self.host).launches_unknown = true;
+        lock(&self.host).search_again();
         *lock(&self.kernel_files) = None;
         for added in event.added.iter().filter_map(path) {
             if !folders.contains(&added) {
@@ -249,12 +291,14 @@ impl State {
         let mut files = match known {
             Some((_, files)) => files,
             None => {
-                let paths = self.workspace_files();
-                let files = self.read(|snapshot| {
-                    let db = &snapshot.db;
-                    let found = workspace::with_kernels(db, &paths).into_iter();
-                    found.map(|file| file.path(db).to_path_buf()).collect::<Vec<_>>()
-                })?;
+                let mut files = Vec::new();
+                // One by one: an edit that overtakes one leaves the others alone.
+                for path in self.workspace_files() {
+                    let path = std::slice::from_ref(&path);
+                    let found = self
+                        .read(|snapshot| !workspace::with_kernels(&snapshot.db, path).is_empty())?;
+                    files.extend(path.iter().filter(|_| found).cloned());
+                }
                 *lock(&self.kernel_files) = Some((Instant::now(), files.clone()));
                 files
             }
@@ -292,8 +336,22 @@ impl State {
     /// Runs `answer` on a snapshot, again on a newer one when an edit overtakes it. A panic in it
     /// is logged and ends here.
     pub(crate) fn read<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
+        self.read_for(&Request::default(), answer)
+    }
+
+    /// As [`State::read`], for as long as the request is not withdrawn.
+    pub(crate) fn read_for<T>(
+        &self,
+        request: &Request,
+        answer: impl Fn(&Snapshot) -> T,
+    ) -> Result<T, ReadError> {
         for _ in 0..MAX_ATTEMPTS {
-            match self.read_once(&answer) {
+            let snapshot = self.snapshot();
+            request.watch(&snapshot.db);
+            if request.is_withdrawn() {
+                return Err(ReadError::Withdrawn);
+            }
+            match attempt(&snapshot, &answer) {
                 Err(ReadError::Overtaken) => {}
                 ended => return ended,
             }
@@ -301,15 +359,24 @@ impl State {
         Err(ReadError::Overtaken)
     }
 
+    /// As [`State::read_for`], for what may take longer than typing pauses: however many edits
+    /// overtake it, it is started again after them. What queries found meanwhile is kept.
+    pub(crate) fn read_between_edits<T>(
+        &self,
+        request: &Request,
+        answer: impl Fn(&Snapshot) -> T,
+    ) -> Result<T, ReadError> {
+        loop {
+            match self.read_for(request, &answer) {
+                Err(ReadError::Overtaken) => std::thread::sleep(TYPING_PAUSE),
+                ended => return ended,
+            }
+        }
+    }
+
     /// As [`State::read`], but gives up when an edit overtakes it.
     pub(crate) fn read_once<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
-        let snapshot = self.snapshot();
-        let attempt = || salsa::Cancelled::catch(AssertUnwindSafe(|| answer(&snapshot)));
-        match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(_)) => Err(ReadError::Overtaken),
-            Err(payload) => Err(ReadError::Panicked(panic_text(&*payload))),
-        }
+        attempt(&self.snapshot(), answer)
     }
 
     /// Records what is known of a document's specializations; true when it is news. What was
@@ -493,16 +560,28 @@ impl State {
     /// Looks in the workspace for launches of kernels of open documents, where that is not known
     /// yet. An edit ends it.
     pub(crate) fn find_launches(&self) -> Result<(), ReadError> {
-        if !lock(&self.host).launches_unknown {
+        let host = lock(&self.host);
+        let (searched, search) = (host.searched.clone(), host.search);
+        drop(host);
+        let names = self.read_once(|snapshot| {
+            let open = snapshot.open_files();
+            let named = open.map(|file| (file, workspace::jit_names(&snapshot.db, file)));
+            named.collect::<FxHashMap<_, _>>()
+        })?;
+        let is_known = |(file, names): (&SourceFile, &FxHashSet<Name>)| {
+            let searched = searched.as_ref().and_then(|searched| searched.get(file));
+            searched.is_some_and(|searched| names.is_subset(searched))
+        };
+        if searched.is_some() && names.iter().all(is_known) {
             return Ok(());
         }
         let paths = self.workspace_files();
-        let importers = self.read_once(|snapshot| {
-            let open: Vec<SourceFile> = snapshot.open_files().collect();
-            workspace::importers(&snapshot.db, &paths, &open)
-        })?;
+        let importers =
+            self.read_once(|snapshot| workspace::importers(&snapshot.db, &paths, &names))?;
         let mut host = lock(&self.host);
-        host.launches_unknown = false;
+        if host.search == search {
+            host.searched = Some(names);
+        }
         let news = host.db.set_importers(importers);
         drop(host);
         if news {
@@ -529,7 +608,7 @@ impl State {
         open.parse_anew();
         let mut host = lock(&self.host);
         host.set(item.uri, open);
-        host.launches_unknown = true;
+        host.search_again();
         drop(host);
         self.changed.notify_one();
     }
@@ -561,6 +640,7 @@ impl State {
         runs.fastest.retain(|(of, _), _| of != uri);
         drop(runs);
         host.db.reload(&open.path);
+        host.search_again();
         host.dirty.push(uri.clone());
         drop(host);
         self.changed.notify_one();
@@ -576,10 +656,20 @@ impl State {
                 host.db.reload(&path);
             }
         }
-        host.launches_unknown = true;
+        host.search_again();
         drop(host);
         *lock(&self.kernel_files) = None;
         self.mark_all_dirty();
+    }
+}
+
+/// Asks a snapshot once.
+fn attempt<T>(snapshot: &Snapshot, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
+    let attempt = || salsa::Cancelled::catch(AssertUnwindSafe(|| answer(snapshot)));
+    match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(_)) => Err(ReadError::Overtaken),
+        Err(payload) => Err(ReadError::Panicked(panic_text(&*payload))),
     }
 }
 
@@ -610,6 +700,12 @@ impl Configuration {
 }
 
 impl Host {
+    /// Has every file searched for launches again.
+    fn search_again(&mut self) {
+        self.searched = None;
+        self.search += 1;
+    }
+
     fn set(&mut self, uri: Uri, open: Open) {
         let rope = match open.problem {
             Some(_) => Rope::new(),

@@ -15,7 +15,7 @@ use tower_lsp::ClientSocket;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 
 /// A message beyond this size is a mistake; the session ends rather than take the memory.
-const MAX_MESSAGE_BYTES: usize = 256 << 20;
+const MAX_MESSAGE_BYTES: u64 = 256 << 20;
 
 /// Serves until the client says `exit` or hangs up.
 pub(crate) async fn serve<I, O, S>(input: I, output: O, mut service: S, socket: ClientSocket)
@@ -37,17 +37,28 @@ where
     });
     let writer = tokio::spawn(write(output, queue));
     let mut input = BufReader::with_capacity(1 << 16, input);
-    while let Some(body) = read(&mut input).await {
+    while let Some(length) = read_header(&mut input).await {
+        if length > MAX_MESSAGE_BYTES {
+            tracing::error!(length, "a message is too large");
+            let text = format!("{length} bytes are over the limit of {MAX_MESSAGE_BYTES}");
+            send(&outgoing, &Response::from_error(Id::Null, invalid(text)));
+            break;
+        }
+        let mut body = vec![0; length as usize];
+        if input.read_exact(&mut body).await.is_err() {
+            break;
+        }
         match parse(&body) {
             Ok(Incoming::Response(response)) => {
                 // Fails when nobody waits for it any more.
                 let _ = from_client.send(response).await;
             }
             Ok(Incoming::Request(request)) => {
-                let (ends, begins) = (request.method() == "exit", request.method() == "initialize");
+                let ends = request.method() == "exit";
+                // What follows may rely on what was agreed, and must not overtake the end.
+                let in_order = matches!(request.method(), "initialize" | "shutdown");
                 let handled = answer(service.call(request), outgoing.clone());
-                if begins {
-                    // What follows may rely on what was agreed.
+                if in_order {
                     handled.await;
                 } else {
                     tasks.spawn(handled);
@@ -97,13 +108,17 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut queue: UnboundedReceiver
     }
 }
 
-/// The body of the next message; `None` at the end of the input.
-async fn read(input: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Vec<u8>> {
+/// Longest line of a header, in bytes.
+const MAX_HEADER_BYTES: u64 = 1 << 16;
+
+/// The length of the next message in bytes, headers without one skipped; `None` at the end of the
+/// input.
+async fn read_header(input: &mut (impl AsyncBufReadExt + Unpin)) -> Option<u64> {
     let mut length = None;
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = input.take(MAX_MESSAGE_BYTES as u64).read_until(b'\n', &mut line).await;
+        let read = input.take(MAX_HEADER_BYTES).read_until(b'\n', &mut line).await;
         if !matches!(read, Ok(1..)) {
             return None;
         }
@@ -112,19 +127,10 @@ async fn read(input: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Vec<u8>> {
         if let Some((name, value)) = header.split_once(':')
             && name.eq_ignore_ascii_case("content-length")
         {
-            length = value.trim().parse::<usize>().ok();
+            length = value.trim().parse::<u64>().ok();
         }
-        match length {
-            Some(length) if header.is_empty() => {
-                if length > MAX_MESSAGE_BYTES {
-                    tracing::error!(length, "a message is too large");
-                    return None;
-                }
-                let mut body = vec![0; length];
-                input.read_exact(&mut body).await.ok()?;
-                return Some(body);
-            }
-            _ => {}
+        if header.is_empty() && length.is_some() {
+            return length;
         }
     }
 }
@@ -139,14 +145,14 @@ fn parse(body: &[u8]) -> Result<Incoming, Error> {
         tracing::warn!(%error, "a message is not JSON");
         Error::parse_error()
     })?;
-    let invalid = |error: serde_json::Error| Error {
-        code: ErrorCode::InvalidRequest,
-        message: format!("not a message of JSON-RPC 2.0: {error}").into(),
-        data: None,
-    };
-    if value.get("method").is_some() {
-        Request::deserialize(value).map(Incoming::Request).map_err(invalid)
+    let incoming = if value.get("method").is_some() {
+        Request::deserialize(value).map(Incoming::Request)
     } else {
-        Response::deserialize(value).map(Incoming::Response).map_err(invalid)
-    }
+        Response::deserialize(value).map(Incoming::Response)
+    };
+    incoming.map_err(|error| invalid(format!("not a message of JSON-RPC 2.0: {error}")))
+}
+
+fn invalid(message: String) -> Error {
+    Error { code: ErrorCode::InvalidRequest, message: message.into(), data: None }
 }

@@ -187,6 +187,14 @@ impl Client {
         out
     }
 
+    /// Hangs up without a word and waits for the server to end; whether it was told to shut down.
+    pub async fn hang_up(self) -> bool {
+        let Client { read, write, server, .. } = self;
+        drop((read, write));
+        let ended = tokio::time::timeout(PATIENCE, server).await;
+        ended.expect("the server ends in time").expect("the server does not panic")
+    }
+
     /// Says goodbye properly and waits for the server to end.
     pub async fn stop(mut self) {
         self.request("shutdown", Value::Null).await.expect("shutdown succeeds");

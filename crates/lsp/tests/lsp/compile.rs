@@ -12,7 +12,7 @@ use tile_worker::{Cache, WorkerCommand};
 use crate::client::{Client, example};
 
 /// The program that works, if it was built.
-fn tile() -> Option<PathBuf> {
+pub fn tile() -> Option<PathBuf> {
     let named = std::env::var_os("TILE").map(PathBuf::from);
     let beside = || {
         let exe = std::env::current_exe().ok()?;

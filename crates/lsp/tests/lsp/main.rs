@@ -1,5 +1,6 @@
 //! The server over its real loop: messages in, messages out.
 
+mod abuse;
 mod client;
 mod compile;
 mod features;

@@ -1,12 +1,15 @@
 //! Several files and folders: symbols, calls, references and diagnostics across them, and files
 //! that come, change and go.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use tile_lsp::Options;
+use tile_lsp::{FileSystem, Options};
 
 use crate::client::{Client, diagnostic_line, range_text};
 
@@ -305,7 +308,7 @@ async fn launches_in_other_files_specialize() {
         if found.contains("BLOCK=32") {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(found.contains("BLOCK=32") && found.contains("BLOCK=64"), "{found}");
     client.stop().await;
@@ -332,5 +335,45 @@ async fn hovers_are_answered_while_the_workspace_is_checked_and_text_is_typed() 
     }
     let report = client.answer(whole).await.expect("a report");
     assert_eq!(report["items"].as_array().map(Vec::len), Some(1), "{report}");
+    client.stop().await;
+}
+
+/// Files on a disk that takes its time.
+#[derive(Debug)]
+struct Slow(BTreeMap<PathBuf, String>);
+
+impl FileSystem for Slow {
+    fn read(&self, path: &Path) -> Option<String> {
+        std::thread::sleep(Duration::from_millis(2));
+        self.0.get(path).cloned()
+    }
+
+    fn walk(&self, folder: &Path, limit: usize) -> Vec<PathBuf> {
+        self.0.keys().filter(|path| path.starts_with(folder)).take(limit).cloned().collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_of_the_workspace_ends_however_much_is_typed() {
+    let numbered = (0..150).map(|number| {
+        let text = if number % 10 == 0 { BROKEN } else { "import os\n" };
+        (PathBuf::from(format!("/slow/file_{number}.py")), text.to_owned())
+    });
+    let files = Arc::new(Slow(numbered.collect()));
+    let mut client = Client::connect(Options { worker: None, files, ..Options::default() });
+    let folders = json!([{ "uri": "file:///slow", "name": "slow" }]);
+    client.initialize(json!({ "capabilities": {}, "workspaceFolders": folders })).await;
+    let uri = "file:///slow/typed.py";
+    client.open(uri, KERNEL).await;
+    let check =
+        client.send_request("workspace/diagnostic", json!({ "previousResultIds": [] })).await;
+    for version in 2..200 {
+        client.edit(uri, version, [0, 0, 0, 0], "#\n").await;
+        tokio::time::sleep(Duration::from_millis(4)).await;
+    }
+    let report = client.answer(check).await.unwrap();
+    let found = report["items"].as_array().unwrap().iter();
+    let broken = found.filter(|item| item["uri"].as_str().unwrap().contains("/slow/file_"));
+    assert_eq!(broken.count(), 15, "{report}");
     client.stop().await;
 }

@@ -17,7 +17,7 @@ use tower_lsp::ls_types::{
 use crate::db::{Db, SourceFile};
 use crate::ide::{structure, workspace};
 use crate::server::requests::navigation::place;
-use crate::server::state::{Snapshot, State};
+use crate::server::state::{Request, Snapshot, State};
 use crate::server::{blocking, diagnostics};
 
 /// Files between two reports of progress.
@@ -141,6 +141,7 @@ pub(crate) fn links(snapshot: &Snapshot, uri: &Uri) -> Vec<DocumentLink> {
 /// and not the whole.
 pub(crate) async fn diagnose(
     state: &Arc<State>,
+    request: &Request,
     params: WorkspaceDiagnosticParams,
 ) -> Result<WorkspaceDiagnosticReport> {
     let files = blocking(state, |state| {
@@ -159,9 +160,11 @@ pub(crate) async fn diagnose(
     let mut items = Vec::new();
     let count = files.len();
     for (done, chunk) in files.chunks(REPORT_EVERY).enumerate() {
-        let (chunk, known) = (chunk.to_vec(), known.clone());
+        let (chunk, known, request) = (chunk.to_vec(), known.clone(), request.clone());
         let reports = blocking(state, move |state| {
-            let report = |file| Ok(state.read(|snapshot| report(snapshot, file, &known))?);
+            let report = |file| {
+                Ok(state.read_between_edits(&request, |snapshot| report(snapshot, file, &known))?)
+            };
             chunk.iter().map(|file| report(*file)).collect::<Result<Vec<_>>>()
         });
         items.extend(reports.await?.into_iter().flatten());
