@@ -2,13 +2,16 @@
 
 The rules are those of crates/compiler/tests/language.rs: a Python block is a kernel's body, or a
 module when it has a `def`. The words of its fence say for which version of Triton it holds and
-what its arguments are compiled for; comments state what is found on their line.
+what its arguments are compiled for; comments state what is found on their line. A matrix states
+one line per cell (matrix.py).
 """
 
 import ast
 import pathlib
 import re
 from dataclasses import dataclass, field
+
+import matrix as mx
 
 CHAPTERS = pathlib.Path(__file__).resolve().parent.parent / "language"
 VERSIONS = ("3.6", "3.9")
@@ -28,7 +31,7 @@ KINDS = ("error: ", "launch error: ", "warning: ", "reveals: ", "prints: ")
 
 @dataclass
 class Fixture:
-    """One Python block of a chapter."""
+    """One Python block of a chapter, or a matrix for one version of Triton."""
 
     chapter: str
     #: Line of the fence, from 1.
@@ -39,6 +42,8 @@ class Fixture:
     arguments: dict = field(default_factory=dict)
     #: The block shows a rule that is not Triton's, or not visible to its front end.
     ours: bool = False
+    #: The text of the block, when `text` is made from it.
+    table: str = ""
 
     def __post_init__(self):
         self.versions = [word for word in self.info.split() if word in VERSIONS] or list(VERSIONS)
@@ -53,10 +58,31 @@ class Fixture:
     def is_module(self):
         return "def " in self.text
 
+    @property
+    def is_matrix(self):
+        return bool(self.table)
+
+    def alone(self, line):
+        """The module of a matrix with one line of the kernel's body; it keeps its place."""
+        rows = self.module()[0].splitlines()
+        first = next(at for at, row in enumerate(rows) if row.startswith("def kernel("))
+        kept = (row if at <= first or at + 1 == line else "" for at, row in enumerate(rows))
+        return "\n".join(kept) + "\n"
+
+    def accepted(self, refused):
+        """The module of a matrix without the lines `refused`, which reveals its results."""
+        rows = self.module()[0].splitlines()
+        for line in refused:
+            rows[line - 1] = ""
+        for at, row in enumerate(rows):
+            if row.startswith("    z = ") and "  # reveals: " in row:
+                rows[at] = row.replace("  # ", f"; reveal({at + 1}, z)  # ", 1)
+        return "\n".join(rows) + "\n"
+
     def key(self):
         """A hash of the fence and the text (64-bit FNV-1a), as the Rust test computes it."""
         value = 0xCBF29CE484222325
-        for byte in f"{self.info}\n{self.text}".encode():
+        for byte in f"{self.info}\n{self.table or self.text}".encode():
             value = (value ^ byte) * 0x100000001B3 % (1 << 64)
         return f"{value:016x}"
 
@@ -78,16 +104,20 @@ class Fixture:
         return PRELUDE + HEADER + body + "    tl.store(y_ptr, 0.0)\n", PRELUDE.count("\n") + 2
 
 
-def fixtures():
-    """Every Python block of every chapter."""
+def fixtures(version):
+    """Every Python block and every matrix of every chapter, as they hold for `version`."""
     for path in sorted(CHAPTERS.glob("*.md")):
-        open_at, info, lines = None, "", []
+        open_at, kind, info, lines = None, "", "", []
         for at, line in enumerate(path.read_text().splitlines(), 1):
-            if open_at is None and line.startswith("```python"):
-                open_at, info, lines = at, line[len("```python"):].strip(), []
+            if open_at is None and line.startswith(("```python", "```matrix")):
+                open_at, kind, info, lines = at, line[3:9], line[9:].strip(), []
             elif open_at is not None and line.startswith("```"):
                 text = "".join(f"{line}\n" for line in lines)
-                yield Fixture(path.name, open_at, info, text)
+                if kind == "matrix":
+                    made = mx.block(info, text, version)
+                    yield Fixture(path.name, open_at, info, made, table=text)
+                else:
+                    yield Fixture(path.name, open_at, info, text)
                 open_at = None
             elif open_at is not None:
                 lines.append(line)

@@ -161,43 +161,50 @@ def site_of(error, known):
     return "-"
 
 
-def outcome(source, arguments):
-    """What Triton makes of `source`: compiled in a child, since some kernels abort it."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        printed = io.StringIO()
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        result = {"line": 0}
-        try:
-            with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                compile_kernel(source, arguments)
-            result = {"types": REVEALED, "prints": printed.getvalue().splitlines()}
-        except BaseException as error:
-            result["error"] = f"{type(error).__name__}: {error}"
-            root = list(chain(error))[-1]
-            result["cause"] = f"{type(root).__name__}: {root}".strip().splitlines()[-1][:160]
-            node, src = getattr(error, "node", None), getattr(error, "src", None)
-            # Some errors of calls come with the text of what is called.
-            known = src is not None and src.splitlines()[0] in source.splitlines()
-            if node is not None and known and hasattr(node, "lineno"):
-                result["line"] = place_of(source, src, node)
-            result["site"] = site_of(error, SITES)
-        os.write(write, json.dumps(result).encode())
-        os._exit(0)
-    os.close(write)
-    data = b""
-    while chunk := os.read(read, 65536):
-        data += chunk
-    os.close(read)
-    _, status = os.waitpid(child, 0)
-    if not data:
-        return {"error": f"aborted with status {status}", "cause": "abort", "site": "-", "line": 0}
-    return json.loads(data)
+def attempt(source, arguments):
+    """What Triton makes of `source`."""
+    REVEALED.clear()
+    printed = io.StringIO()
+    result = {"line": 0}
+    try:
+        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile_kernel(source, arguments)
+        return {"types": REVEALED, "prints": printed.getvalue().splitlines()}
+    except BaseException as error:
+        result["error"] = f"{type(error).__name__}: {error}"
+        root = list(chain(error))[-1]
+        result["cause"] = f"{type(root).__name__}: {root}".strip().splitlines()[-1][:160]
+        node, src = getattr(error, "node", None), getattr(error, "src", None)
+        # Some errors of calls come with the text of what is called.
+        known = src is not None and src.splitlines()[0] in source.splitlines()
+        if node is not None and known and hasattr(node, "lineno"):
+            result["line"] = place_of(source, src, node)
+        result["site"] = site_of(error, SITES)
+    return result
+
+
+def outcomes(sources, arguments):
+    """What Triton makes of each of `sources`: compiled in a child, since some kernels abort it."""
+    found = []
+    while len(found) < len(sources):
+        read, write = os.pipe()
+        if os.fork() == 0:
+            os.close(read)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            for source in sources[len(found):]:
+                os.write(write, (json.dumps(attempt(source, arguments)) + "\n").encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            found += [json.loads(line) for line in pipe]
+        _, status = os.wait()
+        if len(found) < len(sources):
+            cause = f"aborted with status {status}"
+            found.append({"error": cause, "cause": "abort", "site": "-", "line": 0})
+    return found
 
 
 def place_of(source, src, node):
@@ -221,16 +228,23 @@ def check(fixture, show):
     refused = [(line, what) for line, kind, what in stated if kind.endswith("error")]
     types = [(line, what) for line, kind, what in stated if kind == "reveals"]
     prints = [what for _, kind, what in stated if kind == "prints"]
-    tree = ast.parse(source)
     error_lines = sorted({line + offset for line, _ in refused})
     problems, shown = [], []
 
     def place(line):
+        if fixture.is_matrix:
+            return f"{fixture.chapter}:{fixture.line}: {fixture.text.splitlines()[line - 1]}"
         return f"{fixture.chapter}:{fixture.line + line}"
 
-    good = fx.without(source, error_lines)
-    good = fx.with_reveals(good, [line + offset for line, _ in types])
-    found = outcome(good, fixture.arguments)
+    if fixture.is_matrix:
+        good = fixture.accepted(error_lines)
+        bad = [fixture.alone(line) for line in error_lines]
+    else:
+        good = fx.without(source, error_lines)
+        good = fx.with_reveals(good, [line + offset for line, _ in types])
+        bad = [fx.without(source, [other for other in error_lines if other != line])
+               for line in error_lines]
+    found, *rejected = outcomes([good, *bad], fixture.arguments)
     if error_lines and "def kernel(" not in good:
         pass
     elif "error" in found:
@@ -239,24 +253,26 @@ def check(fixture, show):
     else:
         for line, what in types:
             have = found["types"].get(str(line + offset), "nothing")
+            if fixture.is_matrix:
+                have = re.sub(r"^tile<.* x (.*)>$", r"\1", have)
             if not re.fullmatch(fx.expected_type(what, fixture.arguments), have):
                 problems.append(f"{place(line)}: Triton reveals {have}, not {what}")
         if found["prints"] != prints:
             problems.append(f"{place(0)}: Triton prints {found['prints']}, not {prints}")
     rows = fixture.text.splitlines()
-    for line in error_lines:
+    for line, found in zip(error_lines, rejected):
         code = next(what for at, what in refused if at + offset == line)
-        bad = fx.without(source, [other for other in error_lines if other != line])
-        found = outcome(bad, fixture.arguments)
         if "error" not in found:
             problems.append(f"{place(line - offset)}: Triton accepts ({code})")
+            continue
+        if fixture.is_matrix:
             continue
         statement = rows[line - offset - 1].partition("  # ")[0].strip()
         shown.append((fixture.chapter, statement, code, found["site"]))
         if show:
             print(f"{place(line - offset)}: {code}: {found['cause']} [{found['site']}]")
         at = found["line"]
-        if at and not (at == line or encloses(tree, line, at)):
+        if at and not (at == line or encloses(ast.parse(source), line, at)):
             problems.append(f"{place(line - offset)}: Triton rejects line {at - offset}: {found['cause']}")
     return problems, shown
 
@@ -271,7 +287,7 @@ def update(path, header, rows, keep):
 def main():
     chosen = [word for word in sys.argv[1:] if not word.startswith("-")]
     show = "--show" in sys.argv
-    everything = list(fx.fixtures())
+    everything = list(fx.fixtures(VERSION))
     keys = {fixture.key() for fixture in everything}
     recorded = RECORD.read_text().splitlines() if RECORD.exists() else []
     recorded = {tuple(row.split("\t")) for row in recorded}

@@ -125,6 +125,8 @@ struct Frame {
     scope: Arc<[Name]>,
     locals: Locals,
     lost: FxHashMap<Name, Lost>,
+    /// Names that were annotated `tl.constexpr` and not assigned yet.
+    declared: FxHashSet<Name>,
     /// Values returned so far, with where.
     returns: Vec<(Value, FileRange)>,
     /// How many run-time loops are around.

@@ -9,6 +9,8 @@
 //! alone, `NAME=VALUE` for an argument of the specialization. Each block is evaluated twice: as
 //! the editor does, with nothing known of the arguments, and compiled for the specialization.
 //!
+//! A fence that says `matrix` holds a table of result types instead: [`matrix`] tells how it is read.
+//!
 //! `tests/triton/verify.py` compares every block with Triton itself and records it in
 //! `verified.tsv`; a block that is not there is refused, unless its fence says `ours`: a rule that
 //! is not Triton's. A fence that says `open` is only inferred: it shows what is said, and what is
@@ -27,10 +29,14 @@ use tile_compiler::project::{MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
 
+#[path = "language/matrix.rs"]
+mod matrix;
+
 struct Block {
     line: usize,
     info: String,
     text: String,
+    is_matrix: bool,
 }
 
 impl Block {
@@ -49,8 +55,30 @@ impl Block {
         if chosen.is_empty() { both.map(|(_, version)| version).to_vec() } else { chosen }
     }
 
+    /// The Python that the block states.
+    fn python(&self, version: TritonVersion) -> String {
+        match self.is_matrix {
+            true => matrix::expand(&self.info, &self.text, version),
+            false => self.text.clone(),
+        }
+    }
+
+    /// Where a line of the Python is, for messages.
+    fn place(&self, python: &str, line: usize) -> String {
+        match (self.is_matrix, line.checked_sub(1).and_then(|at| python.lines().nth(at))) {
+            (true, Some(text)) => {
+                let cell = text.split("  # ").next().unwrap_or_default();
+                format!("{} `{}`", self.line, cell.trim())
+            }
+            _ => (self.line + line).to_string(),
+        }
+    }
+
     /// What the kernel is compiled for.
     fn arguments(&self) -> BTreeMap<&str, &str> {
+        if self.is_matrix {
+            return ARGUMENTS.iter().copied().collect();
+        }
         let given = self.words().filter_map(|word| word.split_once('='));
         ARGUMENTS.iter().copied().chain(given).collect()
     }
@@ -74,9 +102,14 @@ fn blocks(chapter: &str) -> Vec<Block> {
     let mut open: Option<Block> = None;
     for (at, line) in chapter.lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
-            (None, Some(info)) if info.starts_with("python") => {
-                let info = info.trim_start_matches("python").trim().to_owned();
-                open = Some(Block { line: at + 1, info, text: String::new() });
+            (None, Some(info)) if info.starts_with("python") || info.starts_with("matrix") => {
+                let (kind, info) = info.split_at("python".len());
+                open = Some(Block {
+                    line: at + 1,
+                    info: info.trim().to_owned(),
+                    text: String::new(),
+                    is_matrix: kind == "matrix",
+                });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => {
@@ -130,8 +163,8 @@ struct Given {
 }
 
 impl Given {
-    fn new(block: &Block) -> Given {
-        let (text, offset) = module(&block.text);
+    fn new(python: &str) -> Given {
+        let (text, offset) = module(python);
         let mut sources = MemorySources::new(Vec::new());
         let file = sources.add("block.py", &text);
         Given { sources, file, lines: LineIndex::new(&text), offset }
@@ -226,21 +259,31 @@ fn compiled(given: &Given, block: &Block, version: TritonVersion) -> Vec<(usize,
     found
 }
 
+/// A revealed type without the shape of the tile.
+fn without_shape(what: &str) -> String {
+    match what.strip_prefix("reveals: tile<").and_then(|ty| ty.strip_suffix('>')) {
+        Some(ty) => format!("reveals: {}", ty.rsplit(" x ").next().unwrap_or(ty)),
+        None => what.to_owned(),
+    }
+}
+
 fn check(chapter: &Path, problems: &mut String) -> usize {
     let text = std::fs::read_to_string(chapter).expect("the chapter is readable");
     let name = chapter.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut count = 0;
     for block in blocks(&text) {
-        let stated = expected(&block.text);
-        let lines_of = |kind: &str| -> Vec<usize> {
-            stated.iter().filter(|(_, what)| what.starts_with(kind)).map(|at| at.0).collect()
-        };
-        let given = Given::new(&block);
         for version in block.versions() {
+            let python = block.python(version);
+            let stated = expected(&python);
+            let lines_of = |kind: &str| -> Vec<usize> {
+                stated.iter().filter(|(_, what)| what.starts_with(kind)).map(|at| at.0).collect()
+            };
+            let given = Given::new(&python);
             count += 1;
             let mut report = |how: &str, wanted: &[(usize, String)], found: &[(usize, String)]| {
-                let place =
-                    |line: &usize| format!("{name}:{} ({version}, {how})", block.line + line);
+                let place = |line: &usize| {
+                    format!("{name}:{} ({version}, {how})", block.place(&python, *line))
+                };
                 for (line, what) in wanted.iter().filter(|item| !found.contains(item)) {
                     let _ = writeln!(problems, "{}: missing {what}", place(line));
                 }
@@ -252,7 +295,11 @@ fn check(chapter: &Path, problems: &mut String) -> usize {
                 !what.1.starts_with("launch error") && !what.1.starts_with("prints")
             };
             let wanted: Vec<_> = stated.iter().filter(at_edit).cloned().collect();
-            report("inferred", &wanted, &inferred(&given, version, &lines_of("reveals")));
+            let mut found = inferred(&given, version, &lines_of("reveals"));
+            if block.is_matrix {
+                found.iter_mut().for_each(|(_, what)| *what = without_shape(what));
+            }
+            report("inferred", &wanted, &found);
             let wanted: Vec<_> = stated
                 .iter()
                 .filter(|(_, what)| !what.starts_with("reveals"))
@@ -283,6 +330,40 @@ fn chapters_hold() {
     let count: usize = chapters().iter().map(|chapter| check(chapter, &mut problems)).sum();
     assert!(count > 20, "too few blocks: {count}");
     assert!(problems.is_empty(), "{problems}");
+}
+
+/// The cases of Triton's own tests of compile errors, each in a block of its own. Prints how many
+/// ran, past the capture of the test runner.
+#[test]
+fn compile_errors_have_the_right_family_and_line() {
+    let chapter =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/language/compile_errors.md");
+    let text = std::fs::read_to_string(&chapter).expect("the chapter is readable");
+    let refused =
+        |block: &Block| expected(&block.text).iter().any(|(_, what)| what.contains("error: "));
+    let (refused, accepted): (Vec<_>, Vec<_>) = blocks(&text).into_iter().partition(refused);
+    let mut problems = String::new();
+    let runs = check(&chapter, &mut problems);
+    let summary = format!(
+        "compile errors: {} refused and {} accepted kernels, {runs} runs with both versions of Triton",
+        refused.len(),
+        accepted.len()
+    );
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), format!("{summary}\n").as_bytes());
+    assert!(refused.len() + accepted.len() >= 32, "cases are missing: {summary}");
+    assert!(problems.is_empty(), "{problems}");
+}
+
+#[test]
+fn the_index_lists_every_chapter() {
+    let chapters = chapters();
+    let names = chapters.iter().filter_map(|chapter| chapter.file_name()?.to_str());
+    let index = chapters.iter().find(|chapter| chapter.ends_with("README.md"));
+    let index = std::fs::read_to_string(index.expect("there is an index")).expect("readable");
+    let missing: Vec<&str> = names
+        .filter(|name| *name != "README.md" && !index.contains(&format!("({name})")))
+        .collect();
+    assert!(missing.is_empty(), "tests/language/README.md does not list {missing:?}");
 }
 
 /// Each block and version is in the record that the comparison with Triton writes.

@@ -13,7 +13,7 @@ use super::value::{
 use super::{Evaluator, Mode, Stop};
 use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
-use crate::hir::Name;
+use crate::hir::{Class, Name};
 use crate::project::{self, Resolution, Scope};
 use crate::source::{FileRange, TextRange};
 
@@ -32,7 +32,7 @@ impl Evaluator<'_> {
                 None if &**attr == "type" || &**attr == "values" => Value::Unknown,
                 None => self.no_attribute(object, attr, at),
             },
-            Value::Object(fields) => self.object_attribute(fields, attr, object),
+            Value::Object(fields) => self.object_attribute(fields, attr, object, at),
             Value::Descriptor(desc) => match &**attr {
                 "shape" => tuple_of(&desc.shape),
                 "strides" => tuple_of(&desc.strides),
@@ -323,11 +323,22 @@ impl Evaluator<'_> {
         Value::Bound(Arc::new((result, Value::Builtin(builtins::answer()))))
     }
 
-    fn object_attribute(&mut self, object: &Object, attr: &Name, receiver: &Value) -> Value {
+    fn object_attribute(
+        &mut self,
+        object: &Object,
+        attr: &Name,
+        receiver: &Value,
+        at: FileRange,
+    ) -> Value {
         if let Some((_, value)) = object.fields.iter().find(|(name, _)| name == attr) {
             return value.clone();
         }
-        let Some(method) = object.class.class.methods.iter().find(|m| m.name == *attr) else {
+        let class = &object.class.class;
+        let Some(method) = class.methods.iter().find(|m| m.name == *attr) else {
+            // A base class may have it.
+            if class.bases.is_empty() && &**attr != "type" {
+                return self.no_attribute(receiver, attr, at);
+            }
             return Value::Unknown;
         };
         let kind = self.method_kind(object.class.file, method);
@@ -403,6 +414,11 @@ impl Evaluator<'_> {
                 }
                 _ => self.fresh_const(),
             },
+            Value::Object(object) if !may_have_elements(&object.class.class) => {
+                let message = format!("`{}` has no elements", object.class.class.name);
+                self.error(Code::TensorIndex, index_at, message);
+                Value::Unknown
+            }
             _ => Value::Unknown,
         }
     }
@@ -550,4 +566,9 @@ pub(super) fn extents_of(value: &Value) -> Option<SmallVec<[Sym; 3]>> {
         Value::Const(constant) => Some(SmallVec::from_iter([constant.to_sym()?])),
         _ => None,
     }
+}
+
+/// True for an aggregate that may define what its brackets mean.
+fn may_have_elements(class: &Class) -> bool {
+    !class.bases.is_empty() || class.methods.iter().any(|method| &*method.name == "__getitem__")
 }

@@ -141,6 +141,11 @@ impl Evaluator<'_> {
             let message = format!("cannot convert `{from}` to `{to}`; go through `fp32`");
             return Err(self.error(Code::BadCast, at, message));
         }
+        if to == DType::Float8E4B15 && !matches!(from, DType::Float16 | DType::Float32) {
+            let message =
+                format!("`{to}` is converted to from `fp16` and `fp32` only, not `{from}`");
+            return Err(self.error(Code::BadCast, at, message));
+        }
         if from.is_float() && to.is_float() {
             return Ok(self.cast_float(tensor, from, to, rounding));
         }

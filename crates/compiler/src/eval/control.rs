@@ -386,13 +386,18 @@ impl Evaluator<'_> {
     ) -> Flow {
         let before = self.frame().locals.clone();
         let then_open = self.begin_region([]);
-        let then_value = self.run_to_return(source, body, rest);
+        let mut then_value = self.run_to_return(source, body, rest);
         self.end_region(&then_open);
         self.frame_mut().locals = before;
         let else_open = self.begin_region([]);
-        let else_value = self.run_to_return(source, orelse, rest);
-        self.end_region(&else_open);
+        let mut else_value = self.run_to_return(source, orelse, rest);
         let at = FileRange { file: source.file, range: self.frame().call.range };
+        let settled = self.settle(&else_value.0, &then_value.0, else_value.1);
+        self.end_region(&else_open);
+        self.reenter_region(&then_open);
+        then_value.0 = self.settle(&then_value.0, &else_value.0, then_value.1);
+        self.end_region(&then_open);
+        else_value.0 = settled;
         if relate(&then_value.0, &else_value.0) == Relation::Different {
             self.return_mismatch(&then_value, &else_value, at);
         }

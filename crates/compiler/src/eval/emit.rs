@@ -181,6 +181,13 @@ impl Evaluator<'_> {
         Some(OpenRegion { region, outer, args })
     }
 
+    /// Continues a region that was ended but has no terminator yet.
+    pub(super) fn reenter_region(&mut self, open: &Option<OpenRegion>) {
+        if let (Some(emitter), Some(open)) = (self.emitter.as_mut(), open) {
+            emitter.region = open.region;
+        }
+    }
+
     /// Goes back to the region around `open`.
     pub(super) fn end_region(&mut self, open: &Option<OpenRegion>) {
         if let (Some(emitter), Some(open)) = (self.emitter.as_mut(), open) {

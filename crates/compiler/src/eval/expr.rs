@@ -360,6 +360,15 @@ impl Evaluator<'_> {
                 FStringPart::Text(part) => text.push_str(part),
                 FStringPart::Hole(id) => match self.expr(source, *id) {
                     Value::Const(Const::Symbol(_)) | Value::Unknown => known = false,
+                    // A type is no constexpr unless it is bound as one.
+                    Value::Const(Const::DType(_))
+                        if matches!(source.body.exprs[*id], Expr::Attribute { .. })
+                            && self.frame().mode == Mode::Jit =>
+                    {
+                        let message = "a type in an f-string has to be a `tl.constexpr` variable";
+                        self.error(Code::NotConstexpr, source.at(*id), message);
+                        return Value::Unknown;
+                    }
                     Value::Const(value) => text.push_str(&const_text(&value)),
                     Value::Tuple(_) => known = false,
                     value => {
@@ -394,12 +403,13 @@ impl Evaluator<'_> {
                 return Value::Unknown;
             }
         };
-        let Expr::Name(name) = &source.body.exprs[target] else {
+        let names = target_names(source, target);
+        if self.frame().mode == Mode::Jit && !self.is_3_9() && names.len() != 1 {
             return self.unsupported("a comprehension over several targets", "use a loop", at);
-        };
+        }
         let mut results = Vec::new();
         for item in &items.items {
-            self.bind(name, item.clone(), source.map.exprs[target]);
+            self.bind_target(source, target, item.clone());
             // Triton 3.6 ignores the conditions.
             let mut keep = true;
             if self.is_3_9() || self.frame().mode == Mode::Python {
@@ -420,7 +430,7 @@ impl Evaluator<'_> {
         }
         let lost = Lost { at: source.map.exprs[target], place: "a comprehension" };
         if self.is_3_9() {
-            self.frame_mut().lose(name.clone(), lost);
+            names.into_iter().for_each(|name| self.frame_mut().lose(name, lost));
         }
         Value::Tuple(Arc::new(Tuple { items: results, named: None }))
     }
@@ -470,6 +480,17 @@ pub(super) fn construct(node: &str) -> String {
         other => other,
     };
     known.to_owned()
+}
+
+/// The names that a target binds.
+fn target_names(source: Source<'_>, target: ExprId) -> Vec<Name> {
+    match &source.body.exprs[target] {
+        Expr::Name(name) => vec![name.clone()],
+        Expr::Tuple(items) | Expr::List(items) => {
+            items.iter().flat_map(|&item| target_names(source, item)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What to write instead of a construct.

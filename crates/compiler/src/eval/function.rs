@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::call::Argument;
+use super::constant::compare_consts;
 use super::join::{Relation, relate};
 use super::names::suggest;
-use super::value::{ClassRef, Const, FunctionRef, Object, Tensor, Value};
+use super::value::{ClassRef, Const, FunctionRef, Object, Tensor, Tuple, Value};
 use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Function, Name, Param, ParamKind};
+use crate::hir::{CompareOp, Function, Name, Param, ParamKind};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -103,7 +104,12 @@ impl Evaluator<'_> {
         let mut values = returns.into_iter();
         let Some(first) = values.next() else { return Value::NONE };
         let mut result = first.0.clone();
-        for next in values {
+        for mut next in values {
+            if self.exact && self.speculative == 0 {
+                let settled = self.settle(&result, &next.0, at);
+                next.0 = self.settle(&next.0, &result, at);
+                result = settled;
+            }
             let different = relate(&result, &next.0) == Relation::Different;
             if different && self.exact && self.speculative == 0 {
                 self.return_mismatch(&first, &next, at);
@@ -112,6 +118,31 @@ impl Evaluator<'_> {
             result = if different { Value::Unknown } else { self.join(&result, &next.0) };
         }
         if ended { result } else { self.falls_off(result) }
+    }
+
+    /// A returned value beside another one of the same function: where they differ, Triton 3.9
+    /// makes tensors of numbers, as 3.6 always does.
+    pub(super) fn settle(&mut self, value: &Value, other: &Value, at: FileRange) -> Value {
+        if !self.is_3_9() {
+            return value.clone();
+        }
+        match (value, other) {
+            (Value::Const(x), Value::Const(y))
+                if compare_consts(CompareOp::Eq, x, y) != Some(false) =>
+            {
+                value.clone()
+            }
+            (
+                Value::Const(Const::Int(_) | Const::Bool(_) | Const::Float(_)),
+                Value::Const(_) | Value::Tensor(_),
+            ) => self.materialize(value, at).map_or(Value::Unknown, Value::Tensor),
+            (Value::Tuple(x), Value::Tuple(y)) if x.items.len() == y.items.len() => {
+                let pairs = x.items.iter().zip(&y.items);
+                let items = pairs.map(|(x, y)| self.settle(x, y, at)).collect();
+                Value::Tuple(Arc::new(Tuple { items, named: x.named.clone() }))
+            }
+            _ => value.clone(),
+        }
     }
 
     /// A function that may also end without `return`.

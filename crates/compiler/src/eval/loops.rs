@@ -145,6 +145,9 @@ impl Evaluator<'_> {
             }
         }
         let [start, end, step] = bounds;
+        if known && step == 0 {
+            self.error(Code::LoopBound, at, "the step of `tl.static_range` is zero");
+        }
         let count = if known && step != 0 { iterations(start, end, step) } else { 0 };
         let returns = super::stmt::contains_return(source, body);
         let limit = match (self.exact, returns) {
@@ -513,6 +516,10 @@ impl Evaluator<'_> {
                 }
                 match tensor.elem {
                     Elem::Num(DType::Int1) => Ok(tensor.clone()),
+                    _ if self.is_3_9() => {
+                        let tensor = tensor.clone();
+                        self.truth_bit(&tensor, at)
+                    }
                     _ => {
                         let tensor = tensor.clone();
                         let diagnostic = Diagnostic::new(

@@ -7,7 +7,7 @@ use super::value::{ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Role, 
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
 use crate::builtins::{self, LANGUAGE, PYTHON, PYTHON_MATH, TORCH, TRITON};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Expr, ExprId, ItemKind, Name};
+use crate::hir::{Class, Expr, ExprId, ItemKind, Name};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -100,12 +100,19 @@ impl Evaluator<'_> {
             Value::Const(Const::Symbol(_)) => return value,
             Value::Const(_) | Value::Tuple(_) if !global.constexpr => Code::GlobalNotConstexpr,
             Value::Function(function) if function.kind.role == Role::Host => Code::HostFunction,
+            Value::Class(class) if is_plain(&class.class) => Code::GlobalNotConstexpr,
+            Value::Unknown if global.item.is_some_and(|item| self.is_dictionary(item)) => {
+                Code::GlobalNotConstexpr
+            }
             _ => return value,
         };
         let message = match code {
             Code::HostFunction => format!(
                 "`{name}` is a Python function; kernels can call only functions decorated with `@triton.jit` or `@triton.constexpr_function`"
             ),
+            _ if matches!(value, Value::Class(_)) => {
+                format!("`{name}` is a Python class; kernels can use named tuples and aggregates")
+            }
             _ => {
                 format!("kernels can read the global `{name}` only if it is a `tl.constexpr` value")
             }
@@ -323,6 +330,12 @@ impl Evaluator<'_> {
         Some(Global { value, item: Some(at), constexpr })
     }
 
+    /// True for a name that a module binds to a dictionary.
+    fn is_dictionary(&self, at: ItemRef) -> bool {
+        let constant = project::constant(self.project, at);
+        constant.is_some_and(|it| matches!(it.body.exprs[it.value], Expr::Dict(_)))
+    }
+
     /// Evaluates a module-level expression, quietly.
     fn module_value(&mut self, source: Source<'_>, scope: &Arc<[Name]>, expr: ExprId) -> Value {
         let frame = Frame::new(Mode::Python, source.file, None, scope.clone(), Locals::default());
@@ -334,6 +347,11 @@ impl Evaluator<'_> {
             value => value,
         }
     }
+}
+
+/// True for a class that is nothing to the language: neither a named tuple nor an aggregate.
+fn is_plain(class: &Class) -> bool {
+    class.bases.is_empty() && class.decorators.is_empty()
 }
 
 /// A module-level name.
@@ -469,6 +487,7 @@ impl Frame {
             function,
             scope,
             locals,
+            declared: rustc_hash::FxHashSet::default(),
             lost: rustc_hash::FxHashMap::default(),
             returns: Vec::new(),
             loops: 0,

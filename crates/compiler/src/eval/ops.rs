@@ -636,6 +636,22 @@ impl Evaluator<'_> {
         self.broadcast(&x, &y, at, places)
     }
 
+    /// Promotes and broadcasts two operands as `/` does; literals yield.
+    pub(super) fn promote_quotient(
+        &mut self,
+        left: &Value,
+        right: &Value,
+        at: FileRange,
+        places: Places,
+    ) -> Eval<(Tensor, Tensor)> {
+        let (lhs, rhs) = (self.side(left, places.0)?, self.side(right, places.1)?);
+        if lhs.tensor.elem.is_ptr() || rhs.tensor.elem.is_ptr() {
+            return self.pointer_pair(lhs, rhs, at, places);
+        }
+        let (x, y) = self.promote_sides(lhs, rhs, true, at, places)?;
+        self.broadcast(&x, &y, at, places)
+    }
+
     /// Makes the literal of an operand a tensor of its own type.
     fn strengthen(&mut self, side: Side) -> Side {
         match (&side.literal, side.tensor.elem) {

@@ -251,6 +251,18 @@ impl Evaluator<'_> {
                 format!("{} targets, but the tuple has {} elements", targets.len(), items.len());
             self.error(Code::BadUnpack, at, message);
         }
+        let starred = |&id: &ExprId| matches!(source.body.exprs[id], Expr::Starred(_));
+        if items.len() > targets.len()
+            && self.is_3_9()
+            && self.frame().mode == Mode::Jit
+            && !targets.iter().any(starred)
+        {
+            let message =
+                format!("{} targets, but the tuple has {} elements", targets.len(), items.len());
+            let diagnostic = Diagnostic::new(Code::BadUnpack, at, message)
+                .with_note("Triton 3.6 ignores the elements beyond the targets");
+            self.emit_diagnostic(diagnostic);
+        }
         for (index, &target) in targets.iter().enumerate() {
             let part = items.get(index).cloned().unwrap_or(Value::Unknown);
             self.assign(source, target, part);
@@ -259,9 +271,10 @@ impl Evaluator<'_> {
 
     /// `name = value`: literals become tensors in kernel code.
     pub(super) fn assign_name(&mut self, name: &Name, value: Value, at: TextRange) {
+        let declared = self.frame_mut().declared.remove(name);
         let value = match self.frame().mode {
-            Mode::Jit => self.sanitize(name, value, at),
-            Mode::Python => value,
+            Mode::Jit if !declared => self.sanitize(name, value, at),
+            _ => value,
         };
         if let Value::Tensor(tensor) = &value {
             self.name_value(tensor.ir, name);
@@ -347,7 +360,7 @@ impl Evaluator<'_> {
     ) {
         let constexpr = self.is_constexpr_annotation(source, annotation);
         let Some(value) = value else {
-            self.declared(source, target);
+            self.declared(source, target, constexpr);
             return;
         };
         if !constexpr || self.frame().mode == Mode::Python {
@@ -374,10 +387,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `x: annotation` without a value, which before Triton 3.9 binds `None`.
-    fn declared(&mut self, source: Source<'_>, target: ExprId) {
+    /// `x: annotation` without a value, which before Triton 3.9 binds `None`; since then the
+    /// assignment that follows heeds the annotation.
+    fn declared(&mut self, source: Source<'_>, target: ExprId, constexpr: bool) {
         let Expr::Name(name) = &source.body.exprs[target] else { return };
         if self.is_3_9() {
+            if constexpr {
+                self.frame_mut().declared.insert(name.clone());
+            }
             return;
         }
         let value = if self.exact { Value::NONE } else { Value::Unknown };
@@ -410,7 +427,12 @@ impl Evaluator<'_> {
         let Expr::Attribute { value: object, attr } = &source.body.exprs[target] else { return };
         let Expr::Name(name) = &source.body.exprs[*object] else { return };
         let Some(local) = self.frame().locals.get(name).cloned() else { return };
-        if let Value::Object(object) = &local.value {
+        let constructs = |frame: &super::Frame| {
+            frame.function.as_ref().is_some_and(|called| &*called.function.name == "__init__")
+        };
+        if let Value::Object(object) = &local.value
+            && constructs(self.frame())
+        {
             if !self.check_field(object, attr, &value, at) {
                 return;
             }

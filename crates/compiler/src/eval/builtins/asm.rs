@@ -25,6 +25,10 @@ impl Evaluator<'_> {
                     _ => Elem::Unknown,
                 })
                 .collect(),
+            Value::Const(Const::Str(_) | Const::Int(_) | Const::Float(_)) => {
+                let message = "the type of a result is a type, such as `tl.int32`";
+                return Err(self.error(Code::BadDType, call.place("dtype"), message));
+            }
             _ => vec![Elem::Unknown],
         };
         let several = matches!(call.value("dtype"), Value::Tuple(_));
@@ -34,6 +38,15 @@ impl Evaluator<'_> {
         }
         let pack = match call.value("pack") {
             Value::Const(Const::Int(pack)) => u32::try_from(pack).unwrap_or(1),
+            value @ Value::Tensor(_) => {
+                let what = "`pack` of inline assembly";
+                return Err(self.not_constexpr(
+                    Code::NotConstexpr,
+                    what,
+                    &value,
+                    call.place("pack"),
+                ));
+            }
             _ => 1,
         };
         let pure = self.flag(call, "is_pure", true)?;

@@ -5,8 +5,9 @@ use super::super::dtype::{DType, Elem};
 use super::super::value::{Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::Rule;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, AtomicOp, Attrs, MemoryOrder, MemoryScope, Opcode};
+use crate::source::FileRange;
 
 impl Evaluator<'_> {
     fn ordering(&mut self, call: &Call) -> Eval<(MemoryOrder, MemoryScope)> {
@@ -108,7 +109,7 @@ impl Evaluator<'_> {
         mask: Option<&Tensor>,
         atomic: ir::Atomic,
     ) -> Eval<Tensor> {
-        let at = crate::source::FileRange::default();
+        let at = FileRange::default();
         let elem = ptr.elem.pointee();
         let (signed, unsigned) = match elem {
             Elem::Num(DType::Float32) => (DType::Int32, DType::UInt32),
@@ -150,6 +151,26 @@ impl Evaluator<'_> {
         self.bitcast(&old, elem, at)
     }
 
+    /// A value that is compared or stored as it is: nothing converts it, so only the sign of an
+    /// integer may differ from the type in memory.
+    fn exchanged(&mut self, value: Tensor, elem: Elem, at: FileRange) -> Eval<Tensor> {
+        let differs = match (value.elem, elem) {
+            (Elem::Num(from), Elem::Num(to)) if from.is_int() && to.is_int() => {
+                from.bits() != to.bits()
+            }
+            (Elem::Num(from), Elem::Num(to)) => from != to,
+            _ => false,
+        };
+        if differs {
+            let message =
+                format!("`tl.atomic_cas` needs a value of type `{elem}`, not `{}`", value.elem);
+            let diagnostic = Diagnostic::new(Code::AtomicType, at, message)
+                .with_note("convert it with `.to(...)`");
+            return Err(self.emit_diagnostic(diagnostic));
+        }
+        self.cast(&value, elem, at)
+    }
+
     pub(super) fn atomic_cas(&mut self, call: &Call) -> Eval<Value> {
         let (order, scope) = self.ordering(call)?;
         let ptr = self.pointer_arg(call)?;
@@ -162,14 +183,19 @@ impl Evaluator<'_> {
         }
         let shape = ptr.shape.clone();
         let mut operands = Vec::new();
+        let mut given = elem;
         for index in [1, 2] {
             let value = self.materialize(&call.nth(index), call.place_nth(index))?;
-            let value = self.cast(&value, elem, call.place_nth(index))?;
+            given = value.elem;
+            let value = self.exchanged(value, elem, call.place_nth(index))?;
             operands.push(self.expand_to(&value, &shape));
         }
         let attrs = ir::AtomicCas { order, scope };
         let inputs = [&ptr, &operands[0], &operands[1]];
-        Ok(Value::Tensor(self.op(Opcode::AtomicCas, &inputs, attrs, elem, shape)))
+        let old = self.op(Opcode::AtomicCas, &inputs, attrs, elem, shape);
+        // What was there has the type of the value, which may differ in sign.
+        let result = if given.is_unknown() { old } else { self.cast(&old, given, call.at)? };
+        Ok(Value::Tensor(result))
     }
 
     /// Atomic loads and stores of Triton 3.9, as read-modify-writes with the same effect.

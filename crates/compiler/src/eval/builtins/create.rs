@@ -209,9 +209,13 @@ impl Evaluator<'_> {
     }
 
     /// A number of type `dtype`; a fraction cannot fill integers.
+    /// Triton keeps the number in 64 bits of the type's sign before it narrows it; for bits it
+    /// asks whether the number is zero.
     fn fill_constant(&mut self, constant: &Const, dtype: DType, at: FileRange) -> Eval<Tensor> {
+        let truth = constant.truth().map(Const::Bool);
+        let constant = truth.as_ref().filter(|_| dtype == DType::Int1).unwrap_or(constant);
         match constant {
-            Const::Int(value) if *value < 0 && dtype.is_unsigned() => {
+            Const::Int(value) if dtype.is_int() && !fits_64_bits(*value, dtype) => {
                 let message = format!("{value} cannot fill a tile of `{dtype}`");
                 Err(self.error(Code::IntegerRange, at, message))
             }
@@ -296,5 +300,13 @@ impl Evaluator<'_> {
         let (elem, shape) = (x.elem.or(y.elem), x.shape.clone());
         let result = self.op(Opcode::Select, &[&condition, &x, &y], Attrs::None, elem, shape);
         Ok(Value::Tensor(result))
+    }
+}
+
+/// True when a 64-bit integer with the sign of `dtype` holds the value.
+fn fits_64_bits(value: i128, dtype: DType) -> bool {
+    match dtype.is_signed() {
+        true => i64::try_from(value).is_ok(),
+        false => u64::try_from(value).is_ok(),
     }
 }

@@ -19,12 +19,9 @@ impl Evaluator<'_> {
             args.push(self.tensor_arg(call, index)?);
         }
         let places: Vec<FileRange> = (0..args.len()).map(|index| call.place_nth(index)).collect();
-        let mut args = self.broadcast_all(&args, call.at, &places)?;
+        let args = self.broadcast_all(&args, call.at, &places)?;
         if args.iter().any(|arg| arg.elem.num().is_none()) {
             return Ok(Value::Tensor(self.unknown_extern(function, &args)));
-        }
-        if overload(function, &args).is_none() {
-            args = self.promote_all(&args, call)?;
         }
         let Some((result, symbol)) = overload(function, &args) else {
             return Err(self.no_overload(function, &args, call));
@@ -37,26 +34,6 @@ impl Evaluator<'_> {
             return Ok(Value::Tensor(self.cast(&value, Elem::BOOL, call.at)?));
         }
         Ok(Value::Tensor(value))
-    }
-
-    /// Brings arguments that have no overload to one type.
-    fn promote_all(&mut self, args: &[Tensor], call: &Call) -> Eval<Vec<Tensor>> {
-        let mut common = Value::Tensor(args[0].clone());
-        for arg in &args[1..] {
-            let at = call.at;
-            let next = Value::Tensor(arg.clone());
-            let promoted =
-                self.quietly(|this| this.promote_pair(&common, &next, false, at, (at, at)));
-            if let Ok((tensor, _)) = promoted {
-                common = Value::Tensor(tensor);
-            }
-        }
-        let Value::Tensor(common) = common else { return Err(Stop::Unknown) };
-        let mut out = Vec::with_capacity(args.len());
-        for arg in args {
-            out.push(self.cast(arg, common.elem, call.at)?);
-        }
-        Ok(out)
     }
 
     /// The result for arguments of unknown type, as far as all overloads agree.

@@ -148,10 +148,12 @@ impl Evaluator<'_> {
                 Some(!self.quietly(|this| this.attribute(&object, &name, at)).is_unknown())
             }
             Value::Module(super::super::value::ModuleRef::Known(path)) => {
-                super::super::names::known_member(path, &name).map(|value| match value {
-                    Value::Builtin(builtin) => builtin.exists_in(self.version),
-                    _ => true,
-                })
+                super::super::names::known_member(path, &name)
+                    .map(|value| match value {
+                        Value::Builtin(builtin) => builtin.exists_in(self.version),
+                        _ => true,
+                    })
+                    .or((&**path == LANGUAGE).then_some(false))
             }
             _ => None,
         };

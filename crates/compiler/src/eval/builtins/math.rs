@@ -68,22 +68,19 @@ impl Evaluator<'_> {
         if !self.is_3_9() {
             self.check_fdiv_types(call)?;
         }
-        let (mut x, mut y) = self.pair(call)?;
-        if let Some(dtype) = x.elem.num() {
-            if dtype.is_int() {
-                let diagnostic = Diagnostic::new(
-                    Code::FloatRequired,
-                    call.at,
-                    format!("`tl.fdiv` needs floats, but the operands are `{dtype}`"),
-                )
-                .with_note("`/` converts integers to `fp32`");
-                return Err(self.emit_diagnostic(diagnostic));
-            }
-            if self.is_3_9() && dtype.bits() < 32 {
-                let float = Elem::Num(DType::Float32);
-                x = self.cast(&x, float, call.at)?;
-                y = self.cast(&y, float, call.at)?;
-            }
+        let places = (call.place_nth(0), call.place_nth(1));
+        let (x, y) = match self.is_3_9() {
+            true => self.promote_quotient(&call.nth(0), &call.nth(1), call.at, places)?,
+            false => self.pair(call)?,
+        };
+        if let Some(dtype) = x.elem.num().filter(|dtype| dtype.is_int()) {
+            let diagnostic = Diagnostic::new(
+                Code::FloatRequired,
+                call.at,
+                format!("`tl.fdiv` needs floats, but the operands are `{dtype}`"),
+            )
+            .with_note("`/` converts integers to `fp32`");
+            return Err(self.emit_diagnostic(diagnostic));
         }
         Ok(Value::Tensor(self.op(Opcode::FDiv, &[&x, &y], Attrs::None, x.elem, x.shape.clone())))
     }

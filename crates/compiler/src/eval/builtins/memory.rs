@@ -235,16 +235,16 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn load_hints(&mut self, call: &Call) -> Eval<ir::LoadHints> {
-        let cache = self.option(
-            call,
-            "cache_modifier",
-            &[
-                ("", CacheModifier::Default),
-                (".ca", CacheModifier::Ca),
-                (".cg", CacheModifier::Cg),
-                (".cv", CacheModifier::Cv),
-            ],
-        )?;
+        // The last came with Triton 3.9.
+        let modifiers = [
+            ("", CacheModifier::Default),
+            (".ca", CacheModifier::Ca),
+            (".cg", CacheModifier::Cg),
+            (".cv", CacheModifier::Cv),
+            (".cs", CacheModifier::Cs),
+        ];
+        let known = if self.is_3_9() { 5 } else { 4 };
+        let cache = self.option(call, "cache_modifier", &modifiers[..known])?;
         let evict = self.eviction(call)?;
         let volatile = self.flag(call, "volatile", false).or_else(unless_reported(false))?;
         Ok(ir::LoadHints { cache: cache.unwrap_or(CacheModifier::Default), evict, volatile })
