@@ -77,6 +77,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         libdevice_function: None,
         elementary: BTreeSet::new(),
         clustered: FxHashSet::default(),
+        unfenced: true,
         strings: Vec::new(),
     };
     for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
@@ -112,6 +113,9 @@ struct Emitter<'f> {
     elementary: BTreeSet<Elementary>,
     /// Loads that were read together with an earlier one.
     clustered: FxHashSet<Inst>,
+    /// Whether buffers may have been written since the last barrier that showed it to the matrix
+    /// units.
+    unfenced: bool,
     /// Definitions of string constants.
     strings: Vec<String>,
 }
@@ -120,11 +124,16 @@ type Emitted = Result<(), CodegenError>;
 
 impl<'f> Emitter<'f> {
     fn region(&mut self, region: Region) -> Emitted {
+        // What was written before depends on the way that was taken.
+        self.unfenced = true;
         for &inst in &self.func.regions[region].insts {
-            if !self.func.insts[inst].opcode.is_terminator() {
+            let opcode = self.func.insts[inst].opcode;
+            if !opcode.is_terminator() {
                 self.inst(inst)?;
             }
+            self.unfenced |= matches!(opcode, Opcode::LocalStore | Opcode::AsyncWait);
         }
+        self.unfenced = true;
         Ok(())
     }
 
@@ -225,7 +234,7 @@ impl<'f> Emitter<'f> {
     }
 
     fn barrier(&mut self) {
-        if self.plan.has_warp_groups() {
+        if self.plan.has_warp_groups() && std::mem::take(&mut self.unfenced) {
             // What was written so far is read by the matrix units themselves.
             self.text.line(format_args!(
                 "call void asm sideeffect \"fence.proxy.async.shared::cta;\", \"~{{memory}}\"()"

@@ -69,8 +69,10 @@ fn initialize() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
         LlvmTarget::initialize_nvptx(&InitializationConfig::default());
-        // Pointers to shared memory take one register instead of two.
-        let args = ["tile", "-nvptx-short-ptr"]
+        // Pointers to shared memory take one register instead of two. What vector-combine does
+        // changes no kernel for the better, and its time grows with the square of a block's size:
+        // minutes for products that are spelled out.
+        let args = ["tile", "-nvptx-short-ptr", "-disable-vector-combine"]
             .map(|arg| CString::new(arg).expect("invariant: literals have no NUL byte"));
         let pointers = args.each_ref().map(|arg| arg.as_ptr());
         // SAFETY: the array holds as many NUL-terminated strings as the count says, and LLVM
