@@ -48,6 +48,8 @@ pub const TRITON: &str = "triton";
 pub const PYTHON: &str = "builtins";
 /// PyTorch, of which constants of modules are made: types and their limits.
 pub const TORCH: &str = "torch";
+/// The module that says what PyTorch was built for.
+pub const TORCH_VERSION: &str = "torch.version";
 /// Python's `math` module.
 pub const PYTHON_MATH: &str = "math";
 
@@ -72,6 +74,9 @@ pub struct Builtin {
     pub since: TritonVersion,
     /// The last version that has it.
     pub until: TritonVersion,
+    /// The first version in which `triton.language` itself has it, and not only the module inside
+    /// of it that defines it.
+    pub exported: TritonVersion,
     /// How it is evaluated.
     pub rule: Rule,
     /// What it does, its shape and type rule, in Markdown.
@@ -237,6 +242,7 @@ impl Builtin {
             in_math: false,
             since: TritonVersion::V3_6,
             until: TritonVersion::V3_9,
+            exported: TritonVersion::V3_6,
             rule,
             doc,
         }
@@ -274,6 +280,11 @@ impl Builtin {
 
     const fn since_3_9(mut self) -> Builtin {
         self.since = TritonVersion::V3_9;
+        self
+    }
+
+    const fn exported_since_3_9(mut self) -> Builtin {
+        self.exported = TritonVersion::V3_9;
         self
     }
 

@@ -100,8 +100,21 @@ pub struct Item {
     pub range: TextRange,
     /// Names of enclosing host functions or classes, outermost first.
     pub scope: Vec<Name>,
+    /// When the statement runs.
+    pub occasion: Occasion,
     /// What it is bound to.
     pub kind: ItemKind,
+}
+
+/// When a statement of a module or host function runs, as its blocks show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// Whenever what is around it runs.
+    Always,
+    /// In one branch of several: under `if`, in the body of `try`.
+    Branch,
+    /// Where something failed: under `except`.
+    Fallback,
 }
 
 /// What a module-level name is bound to.

@@ -2,8 +2,9 @@
 //! the files answers through [`Sources`].
 //!
 //! Nothing is executed. A name is followed through imports, re-exports, aliases and star imports
-//! to the item that binds it; where a binding depends on run time (`try`/`except` imports, `if`
-//! at module level) the last one that can be followed counts.
+//! to the item that binds it. Where a binding depends on run time (`try`/`except` imports, `if` at
+//! module level), one that leads to Triton counts before what stands in for it, the body of `try`
+//! before `except`, and of several branches the last one that can be followed.
 
 use std::sync::Arc;
 
@@ -25,7 +26,9 @@ pub use kernels::{
     launched_files, launching_item,
 };
 pub use memory::MemorySources;
-pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
+pub use resolve::{
+    resolve, resolve_expr, resolve_item, resolve_member, resolve_member_under, resolve_under,
+};
 
 /// The files that analysis may look at.
 pub trait Sources {

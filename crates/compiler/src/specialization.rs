@@ -25,6 +25,7 @@ mod usage;
 pub(crate) use alternatives::alternatives;
 pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use flags::{Flags, parse_type, parse_value};
+pub(crate) use host::named_dtype;
 pub use known::{KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Config, Tuning, tuning};

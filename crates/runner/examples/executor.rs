@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let repeat: usize = args.next().map_or(Ok(1), |text| text.parse())?;
     let text = std::fs::read_to_string(&file)?;
     let folder = Path::new(&file).parent().unwrap_or(Path::new("")).to_owned();
-    let mut compiler = front_end::front_end(&text);
+    let mut compiler = front_end::front_end(Path::new(&file), &text);
     let module = compiler.sources.module(compiler.file).ok_or("the file has no module")?;
     let lines = LineIndex::new(&text);
     let options = ScenarioOptions { folder, ..ScenarioOptions::default() };

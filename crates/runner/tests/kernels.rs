@@ -4,9 +4,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use tile_compiler::eval::infer_file;
 use tile_compiler::project::Sources;
 use tile_compiler::source::LineIndex;
-use tile_compiler::specialization::ArgSpec;
+use tile_compiler::specialization::{ArgSpec, TritonVersion};
 use tile_runner::cpu::CpuDevice;
 use tile_runner::launch::{KernelCompiler, LaunchRecord, Session, SessionOptions, count_flops};
 use tile_runner::report::RunResult;
@@ -35,7 +36,7 @@ fn count(front_end: &mut FrontEnd, record: &LaunchRecord, outcome: &Outcome) -> 
 /// Runs every scenario of a file; what is wrong, one line each.
 fn check(path: &Path) -> String {
     let text = std::fs::read_to_string(path).expect("the file is there");
-    let mut compiler = front_end(&text);
+    let mut compiler = front_end(path, &text);
     let module = compiler.sources.module(compiler.file).expect("the file was added");
     let lines = LineIndex::new(&text);
     let mut wrong = String::new();
@@ -54,7 +55,7 @@ fn check(path: &Path) -> String {
                 }
                 for record in session.records() {
                     let executed = record.report.flops;
-                    let counted = count(&mut front_end(&text), record, &outcome);
+                    let counted = count(&mut front_end(path, &text), record, &outcome);
                     if executed != counted {
                         let _ = writeln!(
                             wrong,
@@ -95,4 +96,25 @@ fn rows() {
 #[test]
 fn matrices() {
     check_file("matrices.tile");
+}
+
+/// Kernels that import helpers through modules which stand in for what may not be installed.
+#[test]
+fn generated() {
+    check_file("generated/kernels.py");
+}
+
+/// Inference finds nothing wrong in generated kernels and their helpers.
+#[test]
+fn generated_kernels_are_inferred() {
+    for name in ["generated/kernels.py", "generated/helpers.py"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels").join(name);
+        let text = std::fs::read_to_string(&path).expect("the file is there");
+        let compiler = front_end(&path, &text);
+        let found = infer_file(&compiler.sources, compiler.file, TritonVersion::default());
+        for kernel in &found.kernels {
+            let messages: Vec<_> = kernel.diagnostics.iter().map(|found| &found.message).collect();
+            assert!(messages.is_empty(), "{name}, {}: {messages:?}", kernel.name);
+        }
+    }
 }

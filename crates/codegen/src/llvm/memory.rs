@@ -536,17 +536,24 @@ impl Emitter<'_> {
         predicate: Option<Val>,
     ) -> Result<Vec<Val>, CodegenError> {
         let bits = memory_bits(elem);
-        let (name, order, scope) = match &data.attrs {
-            Attrs::Atomic(atomic) => {
-                let name = self.atomic_name(data, atomic.op, elem, words)?;
-                (name, atomic.order, atomic.scope)
-            }
-            Attrs::AtomicCas(cas) => (format!("cas.b{bits}"), cas.order, cas.scope),
+        let (op, order, scope) = match &data.attrs {
+            Attrs::Atomic(atomic) => (Some(atomic.op), atomic.order, atomic.scope),
+            Attrs::AtomicCas(cas) => (None, cas.order, cas.scope),
             _ => return Err(self.unsupported(data)),
         };
-        if bits < 16 {
-            return Err(self.unsupported(data));
-        }
+        let (order, scope) = (order_name(order), scope_name(scope));
+        // Loads and stores are instructions of their own, for bytes as well.
+        let (reads, writes) = (op != Some(AtomicOp::Store), op != Some(AtomicOp::Load));
+        let instruction = match op {
+            Some(AtomicOp::Load) => format!("ld.{order}.{scope}.global.b{bits}"),
+            Some(AtomicOp::Store) => format!("st.{order}.{scope}.global.b{bits}"),
+            _ if bits < 16 => return Err(self.unsupported(data)),
+            Some(op) => {
+                let name = self.atomic_name(data, op, elem, words)?;
+                format!("atom.global.{order}.{scope}.{name}")
+            }
+            None => format!("atom.global.{order}.{scope}.cas.b{bits}"),
+        };
         let (letter, word, count) = (words.letter(), words.ty(), words.count);
         let list = |first: usize| {
             let places: Vec<String> = (first..first + count).map(|at| format!("${at}")).collect();
@@ -555,14 +562,15 @@ impl Emitter<'_> {
         let mut constraints = vec![format!("={letter}"); count];
         let mut text = vec![format!("ptr addrspace(1) {ptr}")];
         let mut asm: String =
-            (0..count).map(|at| format!("mov.b{} ${at}, 0; ", words.bits)).collect();
+            (0..count).map(|at| format!("mov.b{} ${at}, 0; ", words.bits.max(16))).collect();
         constraints.push("l".to_owned());
         let mut places = String::new();
-        for arg in args {
+        for arg in args.iter().filter(|_| writes) {
             let _ = write!(places, ", {}", list(constraints.len()));
             for value in arg {
                 constraints.push(letter.to_owned());
-                text.push(format!("{word} {value}"));
+                let value = self.text.cast("zext", word, *value, words.register());
+                text.push(format!("{} {value}", words.register()));
             }
         }
         if let Some(predicate) = predicate {
@@ -570,18 +578,8 @@ impl Emitter<'_> {
             constraints.push("b".to_owned());
             text.push(format!("i1 {predicate}"));
         }
-        let order = match order {
-            MemoryOrder::Relaxed => "relaxed",
-            MemoryOrder::Acquire => "acquire",
-            MemoryOrder::Release => "release",
-            MemoryOrder::AcqRel => "acq_rel",
-        };
-        let scope = match scope {
-            MemoryScope::Cta => "cta",
-            MemoryScope::Gpu => "gpu",
-            MemoryScope::Sys => "sys",
-        };
-        let _ = write!(asm, "atom.global.{order}.{scope}.{name} {}, [${count}]{places};", list(0));
+        let result_place = if reads { format!("{}, ", list(0)) } else { String::new() };
+        let _ = write!(asm, "{instruction} {result_place}[${count}]{places};");
         let result = words.result();
         let old = self.text.op(format_args!(
             "call {result} asm sideeffect \"{asm}\", \"{}\"({})",
@@ -611,6 +609,7 @@ impl Emitter<'_> {
             AtomicOp::UMax => format!("max.u{bits}"),
             AtomicOp::UMin => format!("min.u{bits}"),
             AtomicOp::Exchange => format!("exch.b{bits}"),
+            AtomicOp::Load | AtomicOp::Store => return Err(self.unsupported(data)),
             AtomicOp::FAdd => match elem.scalar() {
                 Some(Scalar::F32) => format!("add{vector}.f32"),
                 Some(Scalar::F64) => "add.f64".to_owned(),
@@ -643,6 +642,23 @@ fn modifiers(cache: CacheModifier, evict: Eviction) -> &'static str {
         (CacheModifier::Default | CacheModifier::Cv, Eviction::First) => ".L1::evict_first",
         (CacheModifier::Default | CacheModifier::Cv, Eviction::Last) => ".L1::evict_last",
         (CacheModifier::Default | CacheModifier::Cv, Eviction::Normal) => "",
+    }
+}
+
+fn order_name(order: MemoryOrder) -> &'static str {
+    match order {
+        MemoryOrder::Relaxed => "relaxed",
+        MemoryOrder::Acquire => "acquire",
+        MemoryOrder::Release => "release",
+        MemoryOrder::AcqRel => "acq_rel",
+    }
+}
+
+fn scope_name(scope: MemoryScope) -> &'static str {
+    match scope {
+        MemoryScope::Cta => "cta",
+        MemoryScope::Gpu => "gpu",
+        MemoryScope::Sys => "sys",
     }
 }
 

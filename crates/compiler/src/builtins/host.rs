@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Builtin] = &[
         "len",
         "obj",
         Rule::PythonLen,
-        "Length of a tuple or string, or the first extent of a tile, at compile time.",
+        "Length of a tuple or string, at compile time: `len(x.shape)` is the rank of a tile.",
     ),
     Builtin::new(
         PYTHON,

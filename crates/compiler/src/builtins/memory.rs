@@ -44,11 +44,11 @@ pub(super) const ROWS: &[Builtin] = &[
     Builtin::tl("atomic_cas", "pointer, cmp, val, sem: constexpr = None, scope: constexpr = None", Rule::AtomicCas,
         "Atomically writes `val` where the memory equals `cmp`; gives the old value. Takes 16, 32 and 64 bits.").method(),
     Builtin::tl("atomic_load", "pointer, mask=None, sem: constexpr = None, scope: constexpr = None", Rule::AtomicLoad,
-        "Reads atomically.").since_3_9(),
+        "Reads atomically. `sem` is 'acquire', the default, or 'relaxed'.").method().since_3_9(),
     Builtin::tl("atomic_store", "pointer, val, mask=None, sem: constexpr = None, scope: constexpr = None", Rule::AtomicStore,
-        "Writes atomically.").since_3_9(),
-    Builtin::tl("atomic_poll", "pointer, cmp, sem: constexpr = None, scope: constexpr = None", Rule::AtomicPoll,
-        "Waits until the memory equals `cmp`.").since_3_9(),
+        "Writes atomically. `sem` is 'release', the default, or 'relaxed'.").method().since_3_9(),
+    Builtin::tl("atomic_poll", "pointer, expected_value, sem: constexpr = None, scope: constexpr = None, timeout_ns=None", Rule::AtomicPoll,
+        "Loads again and again, until each element has equaled `expected_value` once; gives a bit each. Takes integers of 16, 32 and 64 bits.").method().since_3_9(),
 ];
 
 /// Methods of tensor descriptors.

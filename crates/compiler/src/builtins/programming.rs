@@ -43,7 +43,14 @@ pub(super) const ROWS: &[Builtin] = &[
         "to_tensor",
         "x",
         Rule::ToTensor,
-        "Turns a compile-time number into a scalar at run time: `int32` (or wider if needed), `fp32`, `int1`.",
+        "Turns a compile-time number into a scalar at run time: `int32` (or wider if needed), `fp32`, `int1`. Before Triton 3.9 only `tl.core` has it.",
+    )
+    .exported_since_3_9(),
+    Builtin::tl(
+        "_unwrap_if_constexpr",
+        "o",
+        Rule::Answer,
+        "The value inside of a constexpr: the argument itself, as kernels see it.",
     ),
     Builtin::tl(
         "static_range",

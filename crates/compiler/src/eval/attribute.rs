@@ -101,7 +101,7 @@ impl Evaluator<'_> {
     fn module_member(&mut self, module: &ModuleRef, attr: &Name, at: FileRange) -> Value {
         match module {
             ModuleRef::Known(path) => match known_member(path, attr) {
-                Some(Value::Builtin(builtin)) if !builtin.exists_in(self.version) => {
+                Some(Value::Builtin(builtin)) if !self.is_exported(path, builtin) => {
                     self.missing_in_version(builtin, at);
                     Value::Unknown
                 }
@@ -110,23 +110,21 @@ impl Evaluator<'_> {
             },
             ModuleRef::File(file) => {
                 let resolution = Resolution::File(*file);
-                let member = project::resolve_member(self.project, &resolution, attr);
+                let member =
+                    project::resolve_member_under(self.project, self.version, &resolution, attr);
                 self.resolved(&member).map_or(Value::Unknown, |global| global.value)
             }
         }
     }
 
+    /// Whether the module at `path` has the builtin in the version that is compiled for.
+    pub(super) fn is_exported(&self, path: &str, builtin: &builtins::Builtin) -> bool {
+        builtin.exists_in(self.version)
+            && (path != builtins::LANGUAGE || builtin.exported <= self.version)
+    }
+
     fn unknown_member(&mut self, path: &str, attr: &Name, at: FileRange) -> Value {
-        // Private and experimental members come and go; modules that the table does not list
-        // completely are not judged.
-        let lists = matches!(
-            builtins::canonical_module(path),
-            builtins::LANGUAGE | builtins::MATH | builtins::LIBDEVICE
-        );
-        if !lists || attr.starts_with('_') || path != builtins::canonical_module(path) {
-            return Value::Unknown;
-        }
-        if self.frame().mode == Mode::Python {
+        if !is_listed(path, attr) || self.frame().mode == Mode::Python {
             return Value::Unknown;
         }
         let start = at.range.end.saturating_sub(attr.len() as u32);
@@ -505,6 +503,13 @@ impl Evaluator<'_> {
         }
         Ok(result)
     }
+}
+
+/// Whether the table of builtins says everything of a name in the module at `path`: private and
+/// experimental members come and go, and some modules are not listed completely.
+pub(super) fn is_listed(path: &str, name: &str) -> bool {
+    let lists = matches!(path, builtins::LANGUAGE | builtins::MATH | builtins::LIBDEVICE);
+    lists && !name.starts_with('_')
 }
 
 fn bound(object: &Value, builtin: &'static builtins::Builtin) -> Value {

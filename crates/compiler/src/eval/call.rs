@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::function::is_builder;
 use super::names::suggest;
 use super::value::{Const, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Mode, Source, Stop};
@@ -157,6 +158,7 @@ impl Evaluator<'_> {
             Value::Function(function) => match function.kind.role {
                 Role::Jit => self.call_function(function, arguments, at),
                 Role::Constexpr => self.call_constexpr(function, arguments, at),
+                Role::Builtin => self.call_python_builtin(function, arguments, at),
                 Role::Host if self.frame().mode == Mode::Python => {
                     self.call_constexpr(function, arguments, at)
                 }
@@ -296,7 +298,7 @@ impl Evaluator<'_> {
         at: FileRange,
     ) -> Eval<()> {
         // Older code passes these to every builtin; Triton strips them.
-        if matches!(&**name, "_builder" | "_semantic" | "_generator") {
+        if is_builder(name) {
             return Ok(());
         }
         // Triton reads only the positional arguments of Python's own `range`.
@@ -361,8 +363,8 @@ impl Evaluator<'_> {
     /// The error that a builtin does not exist in the Triton version compiled for.
     pub(super) fn missing_in_version(&mut self, builtin: &'static Builtin, at: FileRange) -> Stop {
         let name = builtin.display_name();
-        let message = if builtin.since > self.version {
-            format!("`{name}` exists only since Triton {}", builtin.since)
+        let message = if builtin.since.max(builtin.exported) > self.version {
+            format!("`{name}` exists only since Triton {}", builtin.since.max(builtin.exported))
         } else {
             format!("`{name}` was removed after Triton {}", builtin.until)
         };

@@ -76,6 +76,23 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Calls a builtin that is written in Python.
+    pub(super) fn call_python_builtin(
+        &mut self,
+        function: &FunctionRef,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        if self.frames.len() >= MAX_DEPTH {
+            return Value::Unknown;
+        }
+        let Some(locals) = self.bind_parameters(function, arguments, at, Mode::Python) else {
+            return Value::Unknown;
+        };
+        let function = function.clone();
+        self.quietly(|this| this.inline(&function, locals, at, Mode::Python))
+    }
+
     /// Evaluates a body with the given locals; gives what it returns.
     fn inline(
         &mut self,
@@ -240,6 +257,8 @@ impl Evaluator<'_> {
                 (_, ParamKind::VarArgs) => Value::tuple(std::mem::take(&mut extra)),
                 (_, ParamKind::KwArgs) => Value::Unknown,
                 (Some(value), _) => value,
+                // Triton passes what its builtins build with.
+                (None, _) if is_builder(&param.name) => Value::NONE,
                 (None, _) => match param.default {
                     Some(default) => self.default_value(function, default),
                     None => {
@@ -409,4 +428,9 @@ fn definition(function: &FunctionRef) -> FileRange {
         })
         .unwrap_or_default();
     FileRange { file: function.file, range }
+}
+
+/// The keywords by which builtins get what builds the kernel; kernels do not pass them.
+pub(super) fn is_builder(keyword: &str) -> bool {
+    matches!(keyword, "_builder" | "_semantic" | "_generator")
 }

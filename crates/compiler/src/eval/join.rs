@@ -206,7 +206,10 @@ impl Evaluator<'_> {
                 Value::Tensor(Tensor::anything(Shape::scalar(), tensor.origin))
             }
             _ if relate(a, b) == Relation::Same => a.clone(),
-            _ => Value::Unknown,
+            _ => match (callables(a), callables(b)) {
+                (Some(a), Some(b)) => Value::Either(a.iter().chain(b).cloned().collect()),
+                _ => Value::Unknown,
+            },
         }
     }
 
@@ -260,5 +263,14 @@ impl Evaluator<'_> {
             .enumerate()
             .map(|(at, tensor)| Tensor { ir: handles.get(at).copied(), ..tensor.clone() })
             .collect()
+    }
+}
+
+/// The functions that a value may be.
+fn callables(value: &Value) -> Option<&[Value]> {
+    match value {
+        Value::Function(_) | Value::Builtin(_) => Some(std::slice::from_ref(value)),
+        Value::Either(functions) => Some(functions),
+        _ => None,
     }
 }

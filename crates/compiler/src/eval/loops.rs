@@ -40,7 +40,18 @@ impl Evaluator<'_> {
         rest: &Rest<'_>,
     ) -> Outcome {
         let iterable = self.expr(source, iter);
+        let called = matches!(source.body.exprs[iter], Expr::Call { .. });
         match iterable {
+            Value::Range(_) if !called && self.frame().mode == Mode::Jit => {
+                let note = "call it in the head of the loop";
+                self.unsupported(
+                    "a loop over a variable that holds a range",
+                    note,
+                    source.at(iter),
+                );
+                self.uncertain_loop(source, target, Value::Unknown, body);
+                Outcome::Next
+            }
             Value::Range(range) if range.unrolled => {
                 self.unrolled(source, target, &range, source.at(iter), body, rest)
             }
@@ -572,7 +583,7 @@ impl Evaluator<'_> {
     pub(super) fn range_value(
         &mut self,
         args: [Option<Value>; 3],
-        unrolled: bool,
+        (python, unrolled): (bool, bool),
         options: ir::Loop,
     ) -> Value {
         let [first, second, step] = args;
@@ -583,7 +594,7 @@ impl Evaluator<'_> {
             _ => return Value::Unknown,
         };
         let step = given(step).unwrap_or_else(|| Value::int(1));
-        Value::Range(Arc::new(RangeValue { start, end, step, unrolled, options }))
+        Value::Range(Arc::new(RangeValue { python, start, end, step, unrolled, options }))
     }
 
     /// `a < b` of two scalars of one integer type.

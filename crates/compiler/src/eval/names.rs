@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
-use crate::builtins::{self, LANGUAGE, PYTHON, PYTHON_MATH, TORCH, TRITON};
+use crate::builtins::{self, LANGUAGE, PYTHON, PYTHON_MATH, TORCH, TORCH_VERSION, TRITON};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Class, Expr, ExprId, ItemKind, Name};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
+use crate::specialization::named_dtype;
 
 /// Python builtins that exist but that kernels may not use.
 const FORBIDDEN_PYTHON: &[&str] = &[
@@ -215,7 +216,8 @@ impl Evaluator<'_> {
         if let Some(global) = self.globals.get(&key) {
             return global.clone();
         }
-        let resolution = project::resolve(self.project, Scope { file, path: scope }, name);
+        let scoped = Scope { file, path: scope };
+        let resolution = project::resolve_under(self.project, self.version, scoped, name);
         let global = self.resolved(&resolution);
         self.globals.insert(key, global.clone());
         global
@@ -293,11 +295,14 @@ impl Evaluator<'_> {
             .collect()
     }
 
-    /// The values that the name of `at` may have.
+    /// The values that the name of `at` may have. Host functions that stand in for jit functions
+    /// are none.
     fn alternatives(&mut self, at: ItemRef) -> Value {
         let mut values = Vec::new();
+        let has_jit = self.jit_alternative(at).is_some();
         for other in self.bound_alike(at) {
             values.push(match project::resolve_item(self.project, other) {
+                Resolution::Function(_) if has_jit => continue,
                 Resolution::Jit(function) => {
                     let found = function_ref(self.project, function, Role::Jit);
                     found.map_or(Value::Unknown, Value::Function)
@@ -309,7 +314,10 @@ impl Evaluator<'_> {
                 _ => Value::Unknown,
             });
         }
-        Value::Either(values.into())
+        match values.as_slice() {
+            [one] => one.clone(),
+            _ => Value::Either(values.into()),
+        }
     }
 
     fn function_global(&mut self, at: ItemRef, role: Role) -> Option<Global> {
@@ -379,6 +387,9 @@ fn external(path: &[Name]) -> Value {
         [_, name] if is_math => known_member(PYTHON_MATH, name).unwrap_or(Value::Unknown),
         [module] if &**module == TORCH => Value::Module(ModuleRef::Known(Arc::from(TORCH))),
         [module, name] if &**module == TORCH => known_member(TORCH, name).unwrap_or(Value::Unknown),
+        [module, version, name] if &**module == TORCH && &**version == "version" => {
+            known_member(TORCH_VERSION, name).unwrap_or(Value::Unknown)
+        }
         _ => Value::Unknown,
     }
 }
@@ -393,7 +404,11 @@ pub(super) fn function_ref(
     let function = project::function(sources, at)?;
     let decorators = project::decorators(sources, at);
     let foreign = decorators.iter().any(|decorator| matches!(decorator, Decorator::Other(_)));
-    let role = if role == Role::Host && foreign { Role::Unknown } else { role };
+    let role = match role {
+        Role::Host if decorators.contains(&Decorator::Builtin) => Role::Builtin,
+        Role::Host if foreign => Role::Unknown,
+        role => role,
+    };
     let noinline = decorators.iter().any(|decorator| match decorator {
         Decorator::Jit(id) => is_noinline(&function.body, *id),
         _ => false,
@@ -418,10 +433,8 @@ fn is_noinline(body: &crate::hir::Body, decorator: ExprId) -> bool {
 
 /// A member of a module that the table of builtins knows.
 pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
-    if module == TORCH
-        && let Some(dtype) = DType::from_member(name)
-    {
-        return Some(Value::Const(Const::DType(Elem::Num(dtype))));
+    if let Some(value) = torch_member(module, name) {
+        return Some(value);
     }
     if builtins::canonical_module(module) == LANGUAGE {
         if let Some(dtype) = DType::from_member(name) {
@@ -454,6 +467,20 @@ pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
     }
     let path = builtins::submodules(module).iter().find(|(sub, _)| *sub == name)?.1;
     Some(Value::Module(ModuleRef::Known(Arc::from(path))))
+}
+
+/// What PyTorch has for constants of modules: types, and the name of what it was built for.
+fn torch_member(module: &str, name: &str) -> Option<Value> {
+    match (module, name) {
+        (TORCH, "version") => Some(Value::Module(ModuleRef::Known(Arc::from(TORCH_VERSION)))),
+        // Kernels are compiled for CUDA.
+        (TORCH_VERSION, "hip") => Some(Value::NONE),
+        (TORCH, name) => {
+            let dtype = DType::from_signature(named_dtype(name)?)?;
+            Some(Value::Const(Const::DType(Elem::Num(dtype))))
+        }
+        _ => None,
+    }
 }
 
 /// The candidate most like `name`, if one is close enough.

@@ -313,6 +313,11 @@ impl Evaluator<'_> {
                     tuple.items.iter().map(|item| self.sanitize(name, item.clone(), at)).collect();
                 Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
             }
+            Value::Range(ref range) if range.python => {
+                let message = "a `range` cannot be assigned; call it in the head of the loop";
+                self.error(Code::NotATensor, place, message);
+                Value::Unknown
+            }
             Value::Function(ref function) => {
                 let message = format!(
                     "`{}` cannot be assigned; annotate the target with `tl.constexpr`",

@@ -144,6 +144,8 @@ pub enum Role {
     Jit,
     /// `@triton.constexpr_function`.
     Constexpr,
+    /// A builtin written in Python: runs at compile time, on tensors too.
+    Builtin,
     /// Neither: host code.
     Host,
     /// Decorated in a way that is not understood.
@@ -210,6 +212,8 @@ pub struct Object {
 /// What a `for` iterates.
 #[derive(Debug, Clone)]
 pub struct RangeValue {
+    /// It is Python's own `range`, which cannot be assigned.
+    pub python: bool,
     /// First index.
     pub start: Value,
     /// One past the last index.

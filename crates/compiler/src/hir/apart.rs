@@ -39,6 +39,7 @@ fn same_head(old: &Item, new: &Item) -> bool {
     let moved = Moved::between(old.range, new.range);
     let named = old.name == new.name
         && old.scope == new.scope
+        && old.occasion == new.occasion
         && moved.range(old.name_range) == new.name_range;
     named
         && match (&old.kind, &new.kind) {

@@ -408,6 +408,10 @@ keyword_enum! {
         UMin = "umin",
         /// Exchange.
         Exchange = "xchg",
+        /// Gives what is there and writes nothing; the value operand is not read.
+        Load = "load",
+        /// Writes the value; what it gives is not specified.
+        Store = "store",
     }
     /// Memory ordering of atomics.
     MemoryOrder {

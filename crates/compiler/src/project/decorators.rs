@@ -18,6 +18,9 @@ pub enum Decorator {
     Aggregate,
     /// `@triton.must_use_result`.
     MustUseResult,
+    /// `@triton.language.core.builtin`, or a function of the project that marks what it is given
+    /// the same way: the function runs while kernels are compiled, and may be given tensors.
+    Builtin,
     /// Anything else.
     Other(ExprId),
 }
@@ -51,8 +54,10 @@ pub fn is_jit(sources: &dyn Sources, at: ItemRef) -> bool {
 }
 
 fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) -> Decorator {
-    let Resolution::Triton(path) = resolve_expr(sources, scope, body, callee(body, id)) else {
-        return Decorator::Other(id);
+    let path = match resolve_expr(sources, scope, body, callee(body, id)) {
+        Resolution::Triton(path) => path,
+        Resolution::Function(at) if marks_builtins(sources, at) => return Decorator::Builtin,
+        _ => return Decorator::Other(id),
     };
     match &*path {
         "jit" => Decorator::Jit(id),
@@ -60,6 +65,7 @@ fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) ->
         "heuristics" => Decorator::Heuristics(id),
         "constexpr_function" | "language.constexpr" => Decorator::ConstexprFunction,
         "aggregate" => Decorator::Aggregate,
+        "language.builtin" => Decorator::Builtin,
         "must_use_result" | "language.must_use_result" => Decorator::MustUseResult,
         _ => Decorator::Other(id),
     }
@@ -88,6 +94,17 @@ pub(super) fn effect(sources: &dyn Sources, resolution: &Resolution) -> Option<E
         Resolution::Function(at) if returns_jit(sources, *at) => Some(Effect::Jit),
         _ => None,
     }
+}
+
+/// True when the function `at` sets the attribute by which Triton knows its builtins.
+fn marks_builtins(sources: &dyn Sources, at: ItemRef) -> bool {
+    let Some(function) = function(sources, at) else { return false };
+    let body = &function.body;
+    let is_mark = |target: &ExprId| matches!(&body.exprs[*target], Expr::Attribute { attr, .. } if &**attr == "__triton_builtin__");
+    body.stmts.values().any(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => targets.iter().any(is_mark),
+        _ => false,
+    })
 }
 
 /// True when a `return` of the function `at` calls `triton.jit`.

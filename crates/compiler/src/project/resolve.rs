@@ -1,8 +1,9 @@
 //! Following a name to what it means.
 
 use super::{ItemRef, Resolution, Scope, Sources, decorators, item, paths, triton};
-use crate::hir::{Arg, Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name};
+use crate::hir::{Arg, Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Occasion};
 use crate::source::FileId;
+use crate::specialization::TritonVersion;
 
 /// Imports and aliases are followed this far, which also ends cycles.
 const MAX_STEPS: u32 = 24;
@@ -12,7 +13,18 @@ const MAX_WORK: u32 = 1000;
 
 /// What `name` means at `scope`.
 pub fn resolve(sources: &dyn Sources, scope: Scope<'_>, name: &str) -> Resolution {
-    Resolver { sources, steps: 0, work: 0 }.name(scope, name, None)
+    Resolver::new(sources).name(scope, name, None)
+}
+
+/// As [`resolve`], where this version of Triton is installed: imports of what it does not have
+/// fail.
+pub fn resolve_under(
+    sources: &dyn Sources,
+    version: TritonVersion,
+    scope: Scope<'_>,
+    name: &str,
+) -> Resolution {
+    Resolver { version: Some(version), ..Resolver::new(sources) }.name(scope, name, None)
 }
 
 /// What the expression `id` of `body` means at `scope`, when it is a name or dotted path; other
@@ -24,35 +36,53 @@ pub fn resolve_expr(
     body: &Body,
     id: ExprId,
 ) -> Resolution {
-    Resolver { sources, steps: 0, work: 0 }.expr(scope, body, id, None)
+    Resolver::new(sources).expr(scope, body, id, None)
 }
 
 /// What the binding `at` means.
 pub fn resolve_item(sources: &dyn Sources, at: ItemRef) -> Resolution {
-    Resolver { sources, steps: 0, work: 0 }.item(at)
+    Resolver::new(sources).item(at)
 }
 
 /// What `base.name` means.
 pub fn resolve_member(sources: &dyn Sources, base: &Resolution, name: &str) -> Resolution {
-    Resolver { sources, steps: 0, work: 0 }.member(base, name)
+    Resolver::new(sources).member(base, name)
 }
 
-/// How much a binding tells, when several bind one name.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+/// As [`resolve_member`], where this version of Triton is installed.
+pub fn resolve_member_under(
+    sources: &dyn Sources,
+    version: TritonVersion,
+    base: &Resolution,
+    name: &str,
+) -> Resolution {
+    Resolver { version: Some(version), ..Resolver::new(sources) }.member(base, name)
+}
+
+/// How much a binding tells, when several bind one name. What stands in for Triton where it, or
+/// what is sought in it, is missing tells less than Triton itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     Unknown,
     External,
     Placeholder,
     Followed,
+    Triton,
 }
 
 struct Resolver<'a> {
     sources: &'a dyn Sources,
+    /// The installed version, where one is settled.
+    version: Option<TritonVersion>,
     steps: u32,
     work: u32,
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    fn new(sources: &'a dyn Sources) -> Resolver<'a> {
+        Resolver { sources, version: None, steps: 0, work: 0 }
+    }
+
     /// Runs `follow` one step deeper, or gives up.
     fn step(&mut self, follow: impl FnOnce(&mut Self) -> Resolution) -> Resolution {
         if self.steps >= MAX_STEPS || self.work >= MAX_WORK {
@@ -83,7 +113,9 @@ impl Resolver<'_> {
         self.starred(scope.file, &module, name).unwrap_or_else(|| self.implied(scope.file, name))
     }
 
-    /// The best binding of `name` directly in the scope `path`.
+    /// The best binding of `name` directly in the scope `path`: the last one that always runs, or
+    /// one of those in branches after it. Of several branches that tell the same, the last one
+    /// counts, and one that runs where something failed only when there is no other.
     fn binding(
         &mut self,
         file: FileId,
@@ -92,22 +124,24 @@ impl Resolver<'_> {
         name: &str,
         before: Option<u32>,
     ) -> Option<Resolution> {
-        let mut best: Option<(Weight, Resolution)> = None;
+        let mut best: Option<((Weight, bool), Resolution)> = None;
         for index in module.items_named(name).rev() {
             if before.is_some_and(|before| index >= before) {
                 continue;
             }
-            if module.items[index as usize].scope != path {
+            let item = &module.items[index as usize];
+            if item.scope != path {
                 continue;
             }
             let at = ItemRef { file, index };
             let found = self.step(|resolver| resolver.item(at));
             let weight = self.weight(&found);
-            if weight == Weight::Followed {
-                return Some(found);
+            let rank = (weight, item.occasion != Occasion::Fallback);
+            if best.as_ref().is_none_or(|(known, _)| *known < rank) {
+                best = Some((rank, found));
             }
-            if best.as_ref().is_none_or(|(known, _)| *known < weight) {
-                best = Some((weight, found));
+            if item.occasion == Occasion::Always && weight >= Weight::Followed {
+                break;
             }
         }
         best.map(|(_, found)| found)
@@ -118,6 +152,12 @@ impl Resolver<'_> {
             Resolution::Unknown | Resolution::Undefined => Weight::Unknown,
             Resolution::External(_) => Weight::External,
             Resolution::Constant(at) if self.is_none(*at) => Weight::Placeholder,
+            Resolution::TritonModule(_) => Weight::Triton,
+            Resolution::Triton(path) => match triton::has(path, self.version) {
+                Some(true) => Weight::Triton,
+                Some(false) => Weight::Unknown,
+                None => Weight::Followed,
+            },
             _ => Weight::Followed,
         }
     }

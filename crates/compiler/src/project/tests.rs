@@ -72,9 +72,59 @@ except ImportError:
 ";
     let kernel = "import triton\n@triton.jit\ndef kernel(x): pass\n";
     let files = [("k.py", kernel), ("a.py", text)];
-    assert_eq!(meaning(&files, "rsqrt"), "triton language.math.rsqrt");
+    assert_eq!(meaning(&files, "rsqrt"), "triton language.extra.libdevice.rsqrt");
     assert_eq!(meaning(&files, "dev"), "triton module \"language.extra.libdevice\"");
     assert_eq!(meaning(&files, "kernel"), "jit k.py::kernel");
+}
+
+#[test]
+fn what_stands_in_for_triton_counts_only_without_it() {
+    let compat = "\
+try:
+    import triton
+except ImportError:
+    triton = None
+if triton is not None:
+    import triton.language as tl
+    try:
+        from triton.language.extra import libdevice
+        libdevice = tl.extra.libdevice
+        math = tl.math
+    except ImportError:
+        if hasattr(tl.extra, 'intel'):
+            libdevice = tl.extra.intel.libdevice
+        else:
+            libdevice = tl.math
+            math = tl
+    try:
+        from triton.language.standard import _log2
+    except ImportError:
+        def _log2(x):
+            raise NotImplementedError
+else:
+    def _missing(*args):
+        raise RuntimeError
+    libdevice = None
+    math = None
+    _log2 = _missing
+    class triton:
+        @staticmethod
+        def jit(*args):
+            return _missing
+    class tl:
+        tensor = object
+";
+    let user = "import math as pymath\nfrom .compat import _log2, libdevice, math, tl, triton\n\
+                exp = math.exp\n@triton.jit\ndef f(x): return x\n";
+    let files = [("p/compat.py", compat), ("p/user.py", user), ("a.py", "from p import user")];
+    assert_eq!(meaning(&files, "user.tl"), "triton module \"language\"");
+    assert_eq!(meaning(&files, "user.math"), "triton module \"language.math\"");
+    assert_eq!(meaning(&files, "user.libdevice.tanh"), "triton language.extra.libdevice.tanh");
+    assert_eq!(meaning(&files, "user._log2"), "triton language._log2");
+    assert_eq!(meaning(&files, "user.exp"), "triton language.math.exp");
+    assert_eq!(meaning(&files, "user.f"), "jit p/user.py::f");
+    let shadowed = "from triton.language import exp\nif FAST:\n    exp = 1\nexp = print\n";
+    assert_eq!(meaning(&[("a.py", shadowed)], "exp"), "constant a.py::exp");
 }
 
 #[test]

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use super::Resolution;
+use crate::builtins::{self, TRITON};
 use crate::hir::Name;
+use crate::specialization::TritonVersion;
 
-/// Modules of the package with the module whose members they share.
+/// Modules of the package with their canonical path.
 const MODULES: &[(&str, &str)] = &[
     ("", ""),
     ("compiler", "compiler"),
@@ -15,7 +17,7 @@ const MODULES: &[(&str, &str)] = &[
     ("experimental.gluon", "experimental.gluon"),
     ("experimental.gluon.language", "experimental.gluon.language"),
     ("language", "language"),
-    ("language.core", "language"),
+    ("language.core", "language.core"),
     ("language.extra", "language.extra"),
     ("language.extra.cuda", "language.extra.cuda"),
     ("language.extra.cuda.libdevice", "language.extra.libdevice"),
@@ -24,9 +26,9 @@ const MODULES: &[(&str, &str)] = &[
     ("language.extra.libdevice", "language.extra.libdevice"),
     ("language.libdevice", "language.extra.libdevice"),
     ("language.math", "language.math"),
-    ("language.random", "language"),
+    ("language.random", "language.random"),
     ("language.semantic", "language.semantic"),
-    ("language.standard", "language"),
+    ("language.standard", "language.standard"),
     ("language.target_info", "language.target_info"),
     ("runtime", "runtime"),
     ("runtime.autotuner", ""),
@@ -36,6 +38,9 @@ const MODULES: &[(&str, &str)] = &[
     ("tools", "tools"),
     ("tools.tensor_descriptor", "tools.tensor_descriptor"),
 ];
+
+/// Modules whose members count as those of `language`, which exports most of them.
+const PARTS: [&str; 3] = ["language.core", "language.random", "language.standard"];
 
 /// Members that two modules export, under the path that counts.
 const SAME: &[(&str, &str)] = &[
@@ -63,10 +68,24 @@ pub fn resolve(path: &[Name]) -> Resolution {
 
 /// What `name` means in the module with canonical path `module`.
 pub fn member(module: &str, name: &str) -> Resolution {
-    let path = if module.is_empty() { name.to_owned() } else { format!("{module}.{name}") };
+    let join = |module: &str| match module {
+        "" => name.to_owned(),
+        module => format!("{module}.{name}"),
+    };
+    let path = join(module);
     if let Some((_, canonical)) = MODULES.iter().find(|(known, _)| *known == path) {
         return Resolution::TritonModule(Arc::from(*canonical));
     }
+    let path = if PARTS.contains(&module) { join("language") } else { path };
     let same = SAME.iter().find(|(known, _)| *known == path);
     Resolution::Triton(Arc::from(same.map_or(path.as_str(), |(_, canonical)| canonical)))
+}
+
+/// Whether the member at a canonical path exists, in `version` where one is settled. `None` when
+/// the table of builtins does not tell.
+pub(super) fn has(path: &str, version: Option<TritonVersion>) -> Option<bool> {
+    let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let module = if module.is_empty() { TRITON.to_owned() } else { format!("{TRITON}.{module}") };
+    let builtin = builtins::member(&module, name)?;
+    Some(version.is_none_or(|version| builtin.exists_in(version)))
 }

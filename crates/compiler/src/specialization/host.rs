@@ -27,7 +27,8 @@ mod tensor;
 pub(super) mod value;
 
 use operators::{compare, join, truth};
-pub(super) use tensor::{SPELLINGS, language_dtype, named_dtype};
+pub(crate) use tensor::named_dtype;
+pub(super) use tensor::{SPELLINGS, language_dtype};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
 const FUEL: u32 = 100_000;

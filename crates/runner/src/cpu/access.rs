@@ -344,7 +344,8 @@ fn combine(op: AtomicOp, scalar: Scalar, old: u64, value: u64) -> u64 {
             AtomicOp::SMin => old.min_s(value),
             AtomicOp::UMax => old.max_u(value),
             AtomicOp::UMin => old.min_u(value),
-            AtomicOp::Exchange => value,
+            AtomicOp::Exchange | AtomicOp::Store => value,
+            AtomicOp::Load => old,
         };
         result.unsigned()
     })

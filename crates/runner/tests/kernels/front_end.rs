@@ -1,4 +1,6 @@
-//! The front end for one file, as a compiler of its scenarios' kernels.
+//! The front end for a file, as a compiler of its scenarios' kernels.
+
+use std::path::Path;
 
 use tile_compiler::eval::lower_kernel;
 use tile_compiler::hir::{self, ParamKind};
@@ -9,7 +11,7 @@ use tile_compiler::specialization::{Specialization, TritonVersion};
 use tile_runner::launch::{CompiledKernel, KernelCompiler};
 use tile_runner::scenario::{KernelInfo, KernelParam, LaunchFailure};
 
-/// The front end, for one file.
+/// The front end, for one file and those around it.
 pub struct FrontEnd {
     pub sources: MemorySources,
     pub file: FileId,
@@ -52,9 +54,15 @@ impl KernelCompiler for FrontEnd {
     }
 }
 
-/// The front end for a file of this text.
-pub fn front_end(text: &str) -> FrontEnd {
+/// The front end for a file, with the other files of its directory to import from.
+pub fn front_end(path: &Path, text: &str) -> FrontEnd {
     let mut sources = MemorySources::new(Vec::new());
-    let file = sources.add("kernels.tile", text);
+    let around = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
+    for entry in around.into_iter().flatten().flatten() {
+        if let Ok(text) = std::fs::read_to_string(entry.path()) {
+            sources.add(&entry.path().to_string_lossy(), &text);
+        }
+    }
+    let file = sources.add(&path.to_string_lossy(), text);
     FrontEnd { sources, file }
 }

@@ -187,6 +187,12 @@ impl Evaluator<'_> {
                     self.check_small_constant(constant, dtype, at)?;
                     self.fill_constant(constant, dtype, at)?
                 }
+                Elem::Ptr(_) => {
+                    let message = format!("a number cannot fill a tile of `{elem}`");
+                    let diagnostic = Diagnostic::new(Code::BadDType, call.place("dtype"), message)
+                        .with_note("fill a tile of `tl.int64`, and convert it");
+                    return Err(self.emit_diagnostic(diagnostic));
+                }
                 _ => Tensor::new(elem, Shape::scalar()),
             },
             Value::Tensor(tensor) => {

@@ -291,14 +291,7 @@ impl Evaluator<'_> {
         if acc.is_open() {
             return Ok(());
         }
-        if relate_shapes(&acc.shape, shape) == Relation::Different {
-            let message = format!(
-                "the accumulator has shape {}, but the product has {}",
-                shape_text(&acc.shape),
-                shape_text(shape)
-            );
-            return Err(self.error(Code::DotShape, at, message));
-        }
+        self.check_accumulator_shape(acc, shape, at)?;
         // Triton 3.6 compares with `out_dtype`, which is fp32 unless given.
         let expected = if self.is_3_9() || call.has("out_dtype") {
             if call.has("out_dtype") { self.dtype_arg(call, "out_dtype")? } else { elem }
@@ -317,6 +310,18 @@ impl Evaluator<'_> {
             return Err(self.emit_diagnostic(diagnostic));
         }
         Ok(())
+    }
+
+    fn check_accumulator_shape(&mut self, acc: &Tensor, shape: &Shape, at: FileRange) -> Eval<()> {
+        if relate_shapes(&acc.shape, shape) != Relation::Different {
+            return Ok(());
+        }
+        let message = format!(
+            "the accumulator has shape {}, but the product has {}",
+            shape_text(&acc.shape),
+            shape_text(shape)
+        );
+        Err(self.error(Code::DotShape, at, message))
     }
 
     fn max_imprecise(&mut self, lhs: &Tensor, rhs: &Tensor, call: &Call) -> Eval<u32> {
@@ -405,14 +410,7 @@ impl Evaluator<'_> {
         call: &Call,
     ) -> Eval<()> {
         let at = call.place("acc");
-        if relate_shapes(&acc.shape, shape) == Relation::Different {
-            let message = format!(
-                "the accumulator has shape {}, but the product has {}",
-                shape_text(&acc.shape),
-                shape_text(shape)
-            );
-            return Err(self.error(Code::DotShape, at, message));
-        }
+        self.check_accumulator_shape(acc, shape, at)?;
         if acc.elem.num().is_some_and(|dtype| Elem::Num(dtype) != elem) {
             let message = format!("the accumulator is `{}`, but the product is `{elem}`", acc.elem);
             return Err(self.error(Code::DotType, at, message));

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::super::attribute::extents_of;
 use super::super::call::Call;
+use super::super::display::shape_text;
 use super::super::dtype::DType;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
@@ -18,13 +19,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn facts(&mut self, call: &Call) -> Eval<Value> {
-        let input = match call.nth(0) {
-            Value::Const(constant) if !constant.is_symbol() => {
-                // A compile-time number needs no promise.
-                return Ok(Value::Const(constant));
-            }
-            _ => self.strict_tensor(call, 0)?,
-        };
+        let input = self.strict_tensor(call, 0)?;
         let name = call.builtin.display_name();
         let at = call.place("values");
         let Some(values) = extents_of(&call.value("values")) else {
@@ -78,13 +73,19 @@ impl Evaluator<'_> {
                 let message = format!("`tl.assume` needs bits, but this is `{}`", tensor.elem);
                 return Err(self.error(Code::BadCondition, call.place_nth(0), message));
             }
+            Value::Tensor(tensor) if tensor.is_block() && !tensor.is_open() => {
+                let text = shape_text(&tensor.shape);
+                let message =
+                    format!("`tl.assume` needs one condition, but this tile has shape {text}");
+                return Err(self.error(Code::BadCondition, call.place_nth(0), message));
+            }
             Value::Tensor(tensor) => {
                 let condition = self.truth_bit(&tensor, call.place_nth(0))?;
                 if condition.is_scalar() {
                     self.effect(Opcode::Assume, &[Some(&condition)], Attrs::None);
                 }
             }
-            Value::Const(_) | Value::Unknown => {}
+            Value::Const(Const::Bool(_) | Const::Symbol(_)) | Value::Unknown => {}
             other => {
                 let message = format!(
                     "`tl.assume` needs a condition, but this is {}",
@@ -143,16 +144,11 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn special(&mut self, call: &Call) -> Eval<Value> {
-        let asm = |text: &str, constraints: &str| ir::InlineAsm {
-            asm: text.into(),
-            constraints: constraints.into(),
-            pack: 1,
-            pure: false,
-        };
+        let asm = volatile_asm;
         let (dtype, attrs) = match call.builtin.name {
             "num_warps" => return Ok(Value::int(i128::from(self.options.num_warps))),
             "num_threads" => return Ok(Value::int(i128::from(self.options.num_warps) * 32)),
-            "globaltimer" => (DType::Int64, asm("mov.u64 $0, %globaltimer;", "=l")),
+            "globaltimer" => return Ok(Value::Tensor(self.global_timer(DType::Int64))),
             "smid" => (DType::Int32, asm("mov.u32 $0, %smid;", "=r")),
             name => {
                 let text = match name {
@@ -167,11 +163,23 @@ impl Evaluator<'_> {
         Ok(Value::Tensor(self.op(Opcode::InlineAsm, &[], attrs, elem, Shape::scalar())))
     }
 
+    /// The device's clock, in nanoseconds.
+    pub(super) fn global_timer(&mut self, dtype: DType) -> Tensor {
+        let attrs = volatile_asm("mov.u64 $0, %globaltimer;", "=l");
+        let elem = super::super::dtype::Elem::Num(dtype);
+        self.op(Opcode::InlineAsm, &[], attrs, elem, Shape::scalar())
+    }
+
     fn gdc(&mut self, attrs: ir::InlineAsm) {
         if let Some(emitter) = self.emitter.as_mut() {
             emitter.inst(Opcode::InlineAsm, [], attrs, [], []);
         }
     }
+}
+
+/// An instruction that is not moved or left out.
+fn volatile_asm(text: &str, constraints: &str) -> ir::InlineAsm {
+    ir::InlineAsm { asm: text.into(), constraints: constraints.into(), pack: 1, pure: false }
 }
 
 /// The prefix as Triton prints it: a blank before, and a colon when values follow.

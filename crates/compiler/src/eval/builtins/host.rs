@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use super::super::attribute::is_listed;
 use super::super::call::Call;
 use super::super::dtype::{DType, Elem};
+use super::super::names::known_member;
 use super::super::symbolic::{Sym, floor_div};
-use super::super::value::{Const, Tuple, Value};
+use super::super::value::{Const, ModuleRef, Role, Tuple, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::builtins::{Builtin, LANGUAGE, Rule};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Name;
+use crate::source::FileRange;
 
 impl Evaluator<'_> {
     /// `torch.finfo(dtype)` and `torch.iinfo(dtype)`, as named tuples.
@@ -39,14 +42,11 @@ impl Evaluator<'_> {
             Value::Tuple(tuple) => Ok(Value::int(tuple.items.len() as i128)),
             Value::Const(Const::Str(text)) => Ok(Value::int(text.chars().count() as i128)),
             Value::Tensor(tensor) if tensor.is_open() => Ok(self.fresh_const()),
-            Value::Tensor(tensor) => match tensor.shape.dims() {
-                Some([first, ..]) => Ok(Value::Const(Const::from_sym(first.clone()))),
-                Some([]) => {
-                    let message = "a scalar has no length";
-                    Err(self.error(Code::BadOperand, call.at, message))
-                }
-                None => Ok(self.fresh_const()),
-            },
+            Value::Tensor(tensor) => {
+                let what = if tensor.is_block() { "a tile" } else { "a scalar" };
+                let message = format!("{what} has no length; its shape has");
+                Err(self.error(Code::BadOperand, call.at, message))
+            }
             Value::Const(Const::Int(_) | Const::Float(_) | Const::Bool(_) | Const::None)
                 if self.frame().mode == Mode::Jit =>
             {
@@ -104,8 +104,17 @@ impl Evaluator<'_> {
             other => vec![other],
         };
         let mut unknown = false;
+        // Only builtins are passed compile-time values as they are; others get what is inside.
+        let function = self.frame().function.as_ref();
+        let wrapped = function.is_some_and(|function| function.kind.role == Role::Builtin);
         for class in &classes {
             match class {
+                Value::Builtin(builtin) if wrapped && builtin.rule == Rule::Constexpr => {
+                    if matches!(value, Value::Const(_)) {
+                        return Ok(Value::bool(true));
+                    }
+                    unknown |= value.is_unknown();
+                }
                 Value::Builtin(builtin) => match is_instance(&value, builtin) {
                     Some(true) => return Ok(Value::bool(true)),
                     Some(false) => {}
@@ -135,33 +144,36 @@ impl Evaluator<'_> {
         };
         let name = Name::from(&*name);
         let at = call.at;
-        if call.builtin.rule == Rule::PythonGetAttr {
-            if call.has("default") {
-                return Err(Stop::Unknown);
-            }
+        let getattr = call.builtin.rule == Rule::PythonGetAttr;
+        if getattr && !call.has("default") {
             return Ok(self.attribute(&object, &name, at));
         }
+        match (self.has_attribute(&object, &name, at), getattr) {
+            (Some(true), true) => Ok(self.attribute(&object, &name, at)),
+            (Some(false), true) => Ok(call.value("default")),
+            (None, true) => Err(Stop::Unknown),
+            (Some(found), false) => Ok(Value::bool(found)),
+            (None, false) => Ok(self.fresh_const()),
+        }
+    }
+
+    /// Whether a value has an attribute, where that is known.
+    fn has_attribute(&mut self, object: &Value, name: &Name, at: FileRange) -> Option<bool> {
         let before = self.failed;
-        let found = match &object {
+        let found = match object {
             Value::Tensor(tensor) if tensor.elem.is_unknown() => None,
             Value::Tensor(_) | Value::Tuple(_) => {
-                Some(!self.quietly(|this| this.attribute(&object, &name, at)).is_unknown())
+                Some(!self.quietly(|this| this.attribute(object, name, at)).is_unknown())
             }
-            Value::Module(super::super::value::ModuleRef::Known(path)) => {
-                super::super::names::known_member(path, &name)
-                    .map(|value| match value {
-                        Value::Builtin(builtin) => builtin.exists_in(self.version),
-                        _ => true,
-                    })
-                    .or((&**path == LANGUAGE).then_some(false))
-            }
+            Value::Module(ModuleRef::Known(path)) => match known_member(path, name) {
+                Some(Value::Builtin(builtin)) => Some(self.is_exported(path, builtin)),
+                Some(_) => Some(true),
+                None => is_listed(path, name).then_some(false),
+            },
             _ => None,
         };
         self.failed = before;
-        Ok(match found {
-            Some(found) => Value::bool(found),
-            None => self.fresh_const(),
-        })
+        found
     }
 
     pub(super) fn python_math(&mut self, call: &Call) -> Eval<Value> {
@@ -297,7 +309,6 @@ fn is_instance(value: &Value, class: &Builtin) -> Option<bool> {
             matches!(value, Value::Descriptor(_))
         }
         (LANGUAGE, "tuple") => matches!(value, Value::Tuple(_)),
-        // Arguments of Python functions are unwrapped first, so nothing is ever a `constexpr`.
         (LANGUAGE, "constexpr") => false,
         (LANGUAGE, "dtype") => {
             matches!(value, Value::Const(Const::DType(elem)) if !elem.is_ptr())
@@ -342,6 +353,10 @@ fn float_limits(dtype: DType) -> Option<(f64, f64, f64)> {
         DType::BFloat16 => (f64::from(f32::from_bits(0x7f7f_0000)), 2f64.powi(-7), 2f64.powi(-126)),
         DType::Float32 => (f64::from(f32::MAX), f64::from(f32::EPSILON), 2f64.powi(-126)),
         DType::Float64 => (f64::MAX, f64::EPSILON, f64::MIN_POSITIVE),
+        DType::Float8E4NV => (448.0, 2f64.powi(-3), 2f64.powi(-6)),
+        DType::Float8E4B8 => (240.0, 2f64.powi(-3), 2f64.powi(-7)),
+        DType::Float8E5 => (57344.0, 2f64.powi(-2), 2f64.powi(-14)),
+        DType::Float8E5B16 => (57344.0, 2f64.powi(-2), 2f64.powi(-15)),
         _ => return None,
     })
 }

@@ -400,6 +400,13 @@ impl Evaluator<'_> {
         let scaled = op(self, BinaryOp::Mul, &args[0], &args[3]);
         let ij = op(self, BinaryOp::Add, &scaled, &args[1]);
         let group = op(self, BinaryOp::Mul, &args[4], &args[3]);
+        // Triton's own code assigns it to a variable, which makes a tensor of a number.
+        let group = match group {
+            Value::Const(ref constant) if !constant.is_symbol() => {
+                Value::Tensor(self.materialize(&group, at)?)
+            }
+            group => group,
+        };
         let group_id = op(self, BinaryOp::FloorDiv, &ij, &group);
         let offset = op(self, BinaryOp::Mul, &group_id, &args[4]);
         let left = op(self, BinaryOp::Sub, &args[2], &offset);

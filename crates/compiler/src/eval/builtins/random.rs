@@ -244,6 +244,10 @@ impl Evaluator<'_> {
     /// Random integers as floats in `[0, 1)`.
     fn uniform(&mut self, bits: &Tensor, at: FileRange) -> Eval<Tensor> {
         let (signed, scale) = match bits.elem.bits() {
+            _ if bits.elem.num().is_some_and(|dtype| !dtype.is_int()) => {
+                let message = format!("random bits are integers, not `{}`", bits.elem);
+                return Err(self.error(Code::BadOperand, at, message));
+            }
             Some(64) => (DType::Int64, 1.084_202_172_485_504_4e-19),
             Some(32) => (DType::Int32, 4.656_612_734_2e-10),
             None => {

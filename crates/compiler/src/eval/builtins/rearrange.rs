@@ -115,8 +115,11 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn reshape_builtin(&mut self, call: &Call) -> Eval<Value> {
-        let input = self.tensor_arg(call, 0)?;
+        let input = self.strict_tensor(call, 0)?;
         let shape = self.variadic_shape(call)?;
+        if input.is_scalar() && !input.is_open() && shape.rank().is_some_and(|rank| rank > 0) {
+            return Err(self.scalar_of_no_shape(call));
+        }
         let reorder = match call.builtin.rule {
             Rule::View => true,
             _ => self.flag(call, "can_reorder", false)?,
@@ -124,6 +127,15 @@ impl Evaluator<'_> {
         self.check_extents(&shape, call.at)?;
         self.check_count(&input, &shape, call.at)?;
         Ok(Value::Tensor(self.reshape_to(&input, shape, reorder)))
+    }
+
+    /// The error that a scalar is given a shape where tiles are.
+    fn scalar_of_no_shape(&mut self, call: &Call) -> Stop {
+        let name = call.builtin.display_name();
+        let message = format!("`{name}` takes tiles, but this is a scalar");
+        let diagnostic = Diagnostic::new(Code::NotATensor, call.place_nth(0), message)
+            .with_note("`tl.full(shape, value, dtype)` makes a tile of a scalar");
+        self.emit_diagnostic(diagnostic)
     }
 
     fn check_count(&mut self, input: &Tensor, shape: &Shape, at: FileRange) -> Eval<()> {
@@ -142,6 +154,9 @@ impl Evaluator<'_> {
 
     pub(super) fn ravel(&mut self, call: &Call) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
+        if input.is_scalar() && !input.is_open() {
+            return Err(self.scalar_of_no_shape(call));
+        }
         let reorder = self.flag(call, "can_reorder", false)?;
         let shape = match input.shape.numel() {
             Some(numel) => Shape::of([numel]),

@@ -340,6 +340,16 @@ impl Evaluator<'_> {
         results.into_iter().next().map(Value::Tensor).ok_or(Stop::Unknown)
     }
 
+    /// Whether any bit of a tile is set; a scalar is its own answer.
+    pub(super) fn any(&mut self, bits: &Tensor, at: FileRange) -> Eval<Tensor> {
+        if bits.is_scalar() {
+            return Ok(bits.clone());
+        }
+        let combine = Combine::Operator(BinaryOp::Or);
+        let results = self.reduce_along(std::slice::from_ref(bits), None, false, &combine, at)?;
+        results.into_iter().next().ok_or(Stop::Unknown)
+    }
+
     /// The inputs of a reduction or scan: one tile, or a tuple of tiles of one shape.
     fn combined_inputs(&mut self, call: &Call) -> Eval<(Vec<Tensor>, bool)> {
         let at = call.place_nth(0);

@@ -72,16 +72,14 @@ impl Evaluator<'_> {
             }
             Value::Unknown => Ok(self.fresh_const()),
             Value::Tensor(tensor) if tensor.elem.is_unknown() => Ok(self.fresh_const()),
-            other @ Value::Tensor(_) => {
-                let what = "the argument of `tl.constexpr`";
-                Err(self.not_constexpr(Code::NotConstexpr, what, &other, call.at))
-            }
+            // What wraps a tensor is the tensor again as soon as it is assigned or passed.
             other => Ok(other),
         }
     }
 
     pub(super) fn range_builtin(&mut self, call: &Call) -> Eval<Value> {
-        let unrolled = call.builtin.rule == Rule::StaticRange;
+        let rule = call.builtin.rule;
+        let kind = (rule == Rule::PythonRange, rule == Rule::StaticRange);
         let number = |name: &str| match call.given(name) {
             Some(Value::Const(Const::Int(value))) => u32::try_from(*value).unwrap_or(0),
             _ => 0,
@@ -94,7 +92,7 @@ impl Evaluator<'_> {
             warp_specialize: switch("warp_specialize"),
         };
         let args = ["arg1", "arg2", "step"].map(|name| call.given(name).cloned());
-        Ok(self.range_value(args, unrolled, options))
+        Ok(self.range_value(args, kind, options))
     }
 
     pub(super) fn int_dtype(&mut self, call: &Call) -> Eval<Value> {

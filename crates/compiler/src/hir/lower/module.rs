@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tree_sitter::Node;
 
 use super::{Lowering, function, parts, range};
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
+use crate::hir::{
+    Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Occasion, Stmt,
+};
 use crate::source::TextRange;
 use crate::syntax::Parse;
 use crate::syntax::kind::{Field, Kind};
@@ -22,6 +24,7 @@ pub(super) fn lower(parse: &Parse) -> Module {
         host: None,
         blocks: 0,
         binds: true,
+        occasion: Occasion::Always,
     };
     collector.statements(parse.root());
     collector.module
@@ -36,6 +39,8 @@ struct Collector<'a> {
     blocks: usize,
     /// Whether assignments here are items: at module level, and in functions that define others.
     binds: bool,
+    /// When the statement runs.
+    occasion: Occasion,
 }
 
 impl Collector<'_> {
@@ -99,18 +104,30 @@ impl Collector<'_> {
 
     /// Launches of a compound statement's head, and its blocks.
     fn compound(&mut self, node: Node<'_>) {
+        let around = self.occasion;
+        let branches =
+            matches!(Kind::of(node), Kind::IfStatement | Kind::TryStatement | Kind::MatchStatement);
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
             match Kind::of(child) {
+                Kind::ExceptClause => {
+                    self.occasion = Occasion::Fallback;
+                    self.statements(child);
+                }
                 Kind::Block
                 | Kind::ElifClause
                 | Kind::ElseClause
-                | Kind::ExceptClause
                 | Kind::FinallyClause
                 | Kind::CaseClause
-                | Kind::Error => self.statements(child),
+                | Kind::Error => {
+                    if branches && around == Occasion::Always {
+                        self.occasion = Occasion::Branch;
+                    }
+                    self.statements(child);
+                }
                 _ => self.launches(child),
             }
+            self.occasion = around;
         }
     }
 
@@ -123,8 +140,8 @@ impl Collector<'_> {
     }
 
     fn item(&mut self, name: Name, name_range: TextRange, range: TextRange, kind: ItemKind) {
-        let scope = self.scope.clone();
-        self.module.items.push(Item { name, name_range, range, scope, kind });
+        let (scope, occasion) = (self.scope.clone(), self.occasion);
+        self.module.items.push(Item { name, name_range, range, scope, occasion, kind });
     }
 
     fn dotted(&self, node: Node<'_>) -> Vec<Name> {
@@ -212,9 +229,11 @@ impl Collector<'_> {
         let body = Field::Body.of(definition)?;
         let outer_host = self.host.replace(self.name(name));
         let outer_binds = std::mem::replace(&mut self.binds, defines_functions(&function.body));
+        let around = std::mem::replace(&mut self.occasion, Occasion::Always);
         self.scope.push(self.name(name));
         self.statements(body);
         self.scope.pop();
+        self.occasion = around;
         self.binds = outer_binds;
         self.host = outer_host;
         Some(function)
@@ -225,10 +244,12 @@ impl Collector<'_> {
         let index = self.module.items.len();
         self.item(self.name(name), range(name), range(whole), ItemKind::Unknown);
         self.scope.push(self.name(name));
+        let around = std::mem::replace(&mut self.occasion, Occasion::Always);
         let mut methods = Vec::new();
         for statement in Field::Body.of(definition).map(parts).unwrap_or_default() {
             methods.extend(self.method(statement));
         }
+        self.occasion = around;
         self.scope.pop();
         let class = function::class(self.text, definition, decorators, methods);
         self.module.items[index].kind = ItemKind::Class(Arc::new(class));

@@ -46,7 +46,7 @@ pub(in crate::specialization) const SPELLINGS: &[&str] = &[
 ];
 
 /// The dtype called `name`, by either spelling.
-pub(in crate::specialization) fn named_dtype(name: &str) -> Option<&'static str> {
+pub(crate) fn named_dtype(name: &str) -> Option<&'static str> {
     let by_name = DTYPES.iter().find(|(known, _)| *known == name).map(|(_, spelling)| *spelling);
     by_name.or_else(|| SPELLINGS.iter().copied().find(|known| *known == name))
 }

@@ -1,0 +1,229 @@
+//! What is passed to functions: addresses, extents, dtypes, arguments of other jit functions.
+
+use super::expressions::{argument, called_name, choices, is_keyword, leaves};
+use super::{BodyUses, Finder, MAX_TRACE, Origin, Use};
+use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId};
+use crate::project::{ItemRef, Scope, Sources, function};
+
+impl<'a> BodyUses<'a> {
+    pub(super) fn scan_calls(&mut self, finder: &mut Finder<'_>, scope: Scope<'_>) {
+        let body = self.body;
+        for expr in body.exprs.values() {
+            let Expr::Call { callee, args } = expr else { continue };
+            if let Some(at) = self.direct(*callee) {
+                self.uses[at].called = true;
+            }
+            if let Some(name) = called_name(body, *callee) {
+                self.builtin_call(name, *callee, args);
+            }
+            if let Some((at, uses)) = finder.callee_uses(scope, body, *callee) {
+                self.helper_call(finder.sources, at, &uses, args);
+            }
+        }
+    }
+
+    pub(super) fn builtin_call(&mut self, name: &str, callee: ExprId, args: &[Arg]) {
+        match name {
+            "load" | "store" | "prefetch" => {
+                match argument(args, 0, "pointer") {
+                    // `descriptor.load(offsets)` has offsets first.
+                    Some(pointer) if !self.is_descriptor_call(callee, pointer) => {
+                        self.pointer(pointer);
+                    }
+                    _ => self.descriptor(callee, args),
+                }
+            }
+            "gather" | "scatter" => self.descriptor(callee, args),
+            "load_tensor_descriptor" | "store_tensor_descriptor" => {
+                if let Some(at) = argument(args, 0, "desc").and_then(|id| self.direct(id)) {
+                    self.uses[at].descriptor_rank = self.rank(args.get(1));
+                }
+            }
+            "make_block_ptr" | "make_tensor_descriptor" => {
+                if let Some(base) = argument(args, 0, "base") {
+                    self.pointer(base);
+                }
+                for extent in args.iter().filter(|arg| is_keyword(arg, "block_shape")) {
+                    self.extents(extent.value);
+                }
+                if let Some(shape) = args.get(if name == "make_block_ptr" { 4 } else { 3 }) {
+                    self.extents(shape.value);
+                }
+            }
+            "arange" => args.iter().for_each(|arg| self.extents(arg.value)),
+            "zeros" | "full" => {
+                if let Some(shape) = argument(args, 0, "shape") {
+                    self.extents(shape);
+                }
+                self.dtype(argument(args, if name == "zeros" { 1 } else { 2 }, "dtype"));
+            }
+            "to" | "cast" => self.dtype(argument(args, usize::from(name == "cast"), "dtype")),
+            "reshape" | "view" | "broadcast_to" => {
+                args.iter().for_each(|arg| self.extents(arg.value));
+            }
+            "cdiv" => {
+                for leaf in args.iter().flat_map(|arg| leaves(self.body, arg.value)) {
+                    self.number(leaf, true);
+                }
+            }
+            "pointer_type" => self.dtype(argument(args, 0, "element_ty")),
+            _ if name.starts_with("atomic_") => {
+                if let Some(pointer) = argument(args, 0, "pointer") {
+                    self.pointer(pointer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// True for `parameter.load([...])`.
+    pub(super) fn is_descriptor_call(&self, callee: ExprId, first: ExprId) -> bool {
+        let receiver = match self.body.exprs[callee] {
+            Expr::Attribute { value, .. } => self.direct(value),
+            _ => None,
+        };
+        receiver.is_some() || matches!(self.body.exprs[first], Expr::List(_))
+    }
+
+    pub(super) fn descriptor(&mut self, callee: ExprId, args: &[Arg]) {
+        if let Expr::Attribute { value, .. } = self.body.exprs[callee]
+            && let Some(at) = self.direct(value)
+        {
+            self.uses[at].descriptor_rank = self.rank(args.first());
+        }
+    }
+
+    /// Number of offsets in a display of them.
+    pub(super) fn rank(&self, offsets: Option<&Arg>) -> usize {
+        match offsets.map(|arg| &self.body.exprs[arg.value]) {
+            Some(Expr::List(items) | Expr::Tuple(items)) => items.len().max(1),
+            _ => 2,
+        }
+    }
+
+    /// Marks the parameters that an address comes from, and what serves as its offsets.
+    pub(super) fn pointer(&mut self, pointer: ExprId) {
+        let base = self.param_at(pointer);
+        self.addresses(pointer, 0);
+        self.offsets(pointer, base);
+    }
+
+    /// Marks every parameter that an address may come from.
+    pub(super) fn addresses(&mut self, id: ExprId, depth: u32) {
+        if depth > MAX_TRACE {
+            return;
+        }
+        let body = self.body;
+        match &body.exprs[id] {
+            Expr::Name(name) => {
+                let values = self.locals.get(&**name).cloned().unwrap_or_default();
+                values.into_iter().for_each(|value| self.addresses(value, depth + 1));
+                if let Some(at) = self.params.get(&**name) {
+                    self.uses[*at].pointer = true;
+                }
+            }
+            Expr::Binary { op: BinaryOp::Add, lhs, rhs } => {
+                let (left, right) = (self.origin(*lhs), self.origin(*rhs));
+                let chosen = self.address(left, right);
+                if chosen.is_some() {
+                    self.addresses(if chosen == left { *lhs } else { *rhs }, depth);
+                }
+            }
+            Expr::Binary { op: BinaryOp::Sub, lhs, .. } => self.addresses(*lhs, depth),
+            Expr::IfElse { on_true, on_false, .. } => {
+                self.addresses(*on_true, depth);
+                self.addresses(*on_false, depth);
+            }
+            Expr::Call { callee, args } if called_name(body, *callee) == Some("where") => {
+                choices(args).into_iter().for_each(|value| self.addresses(value, depth));
+            }
+            _ => {
+                if let Some(at) = self.param_at(id) {
+                    self.uses[at].pointer = true;
+                }
+            }
+        }
+    }
+
+    /// Marks data and parameters that are summands of an address, other than its `base`.
+    pub(super) fn offsets(&mut self, id: ExprId, base: Option<usize>) {
+        let mut pending = vec![(id, 0)];
+        while let Some((id, depth)) = pending.pop() {
+            for leaf in leaves(self.body, id) {
+                match self.origin(leaf) {
+                    Some(Origin::Loaded(at)) if Some(at) != base => {
+                        self.uses[at].integer_elements = true;
+                    }
+                    _ => {}
+                }
+                match self.direct(leaf) {
+                    Some(at) if Some(at) != base => self.uses[at].integral = true,
+                    _ => {}
+                }
+                if let Expr::Name(name) = &self.body.exprs[leaf]
+                    && depth < MAX_TRACE
+                {
+                    let values = self.locals.get(&**name).cloned().unwrap_or_default();
+                    pending.extend(values.into_iter().map(|value| (value, depth + 1)));
+                }
+            }
+        }
+    }
+
+    pub(super) fn extents(&mut self, id: ExprId) {
+        for leaf in leaves(self.body, id) {
+            if let Some(at) = self.direct(leaf) {
+                self.uses[at].extent = true;
+            }
+        }
+    }
+
+    pub(super) fn dtype(&mut self, id: Option<ExprId>) {
+        if let Some(at) = id.and_then(|id| self.direct(id)) {
+            self.uses[at].dtype = true;
+        }
+    }
+
+    /// Carries the uses of a jit function's parameters to the arguments.
+    pub(super) fn helper_call(
+        &mut self,
+        sources: &dyn Sources,
+        callee: ItemRef,
+        uses: &[Use],
+        args: &[Arg],
+    ) {
+        let Some(function) = function(sources, callee) else { return };
+        for (index, arg) in args.iter().enumerate() {
+            let at = match &arg.kind {
+                ArgKind::Positional => Some(index),
+                ArgKind::Keyword(name) => {
+                    function.params.iter().position(|param| param.name == *name)
+                }
+                _ => None,
+            };
+            let Some(inner) = at.and_then(|at| uses.get(at)) else { continue };
+            if inner.pointer {
+                self.pointer(arg.value);
+            }
+            if let Some(at) = self.direct(arg.value) {
+                let outer = &mut self.uses[at];
+                outer.descriptor_rank = outer.descriptor_rank.max(inner.descriptor_rank);
+                outer.operand |= inner.operand;
+                outer.integer_elements |= inner.pointer && inner.integer_elements;
+                outer.counts |= inner.pointer && inner.counts;
+                outer.number |= inner.number && !inner.pointer;
+                outer.float |= inner.float;
+                outer.integral |= inner.integral;
+                outer.extent |= inner.extent;
+                outer.condition |= inner.condition;
+                outer.none_test |= inner.none_test;
+                outer.text |= inner.text;
+                outer.dtype |= inner.dtype;
+                outer.unrolled |= inner.unrolled;
+                outer.called |= inner.called;
+                outer.items |= inner.items;
+                outer.compared = outer.compared.or(inner.compared);
+            }
+        }
+    }
+}
