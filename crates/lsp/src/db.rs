@@ -80,6 +80,15 @@ impl SourceText {
         self.forms.parse.get_or_init(|| Parse::new(self.text.clone()))
     }
 
+    /// Asks the syntax tree once: one that is not kept yet is not kept for this. Trees take some
+    /// fifty times as much memory as their texts.
+    fn with_parse<T>(&self, ask: impl FnOnce(&Parse) -> T) -> T {
+        match self.forms.parse.get() {
+            Some(parse) => ask(parse),
+            None => ask(&Parse::new(self.text.clone())),
+        }
+    }
+
     /// The text by lines, for positions.
     pub(crate) fn rope(&self) -> &Rope {
         self.forms.rope.get_or_init(|| Rope::from_str(&self.text))
@@ -290,18 +299,33 @@ pub(crate) struct Workspace {
     pub(crate) importers: FxHashMap<FileId, Vec<FileId>>,
 }
 
-/// The HIR of a file; empty when there is no such file.
+/// What the text of a file says by itself.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    module: Arc<Module>,
+    errors: Vec<Diagnostic>,
+}
+
+/// Both from one tree, which is not kept where nobody edits the file.
 #[salsa::tracked(returns(ref))]
-pub(crate) fn module(db: &dyn Db, file: SourceFile) -> Arc<Module> {
-    let module = file.text(db).as_ref().map(|text| hir::lower(text.parse()));
-    Arc::new(module.unwrap_or_default())
+fn contents(db: &dyn Db, file: SourceFile) -> Contents {
+    let Some(text) = file.text(db) else {
+        return Contents { module: Arc::default(), errors: Vec::new() };
+    };
+    text.with_parse(|parse| Contents {
+        module: Arc::new(hir::lower(parse)),
+        errors: parse.diagnostics(file.id(db)),
+    })
+}
+
+/// The HIR of a file; empty when there is no such file.
+pub(crate) fn module(db: &dyn Db, file: SourceFile) -> &Arc<Module> {
+    &contents(db, file).module
 }
 
 /// Syntax errors of a file.
-#[salsa::tracked(returns(ref))]
-pub(crate) fn syntax_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
-    let text = file.text(db).as_ref();
-    text.map(|text| text.parse().diagnostics(file.id(db))).unwrap_or_default()
+pub(crate) fn syntax_diagnostics(db: &dyn Db, file: SourceFile) -> &[Diagnostic] {
+    &contents(db, file).errors
 }
 
 /// What is wrong with the syntax of the function at `at`, or of one that it calls. Evaluation
@@ -421,7 +445,7 @@ pub(crate) struct Inferred {
 }
 
 /// What holds for the jit function that is this item of a file. `entry` says that it is a kernel.
-#[salsa::tracked(returns(ref), no_eq, lru = 256)]
+#[salsa::tracked(returns(ref), no_eq, lru = 64)]
 fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred {
     let at = ItemRef { file: file.id(db), index };
     let rules = Workspace::get(db).triton(db);
@@ -429,6 +453,13 @@ fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred 
         Some(found) => Inferred { types: found.types, found: Anchored::new(db, found.diagnostics) },
         None => Inferred::default(),
     }
+}
+
+/// What is certainly wrong with the jit function that is this item of a file. It is kept where the
+/// types, which are large, are not.
+#[salsa::tracked(returns(ref))]
+fn certain(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Anchored {
+    inferred(db, file, index, entry).found.clone()
 }
 
 /// What inference found in the jit function that is this item of a file.
@@ -515,9 +546,9 @@ fn lower(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Option<Lower
 fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let functions = jit_items(db, file).iter();
     let mut inferred: Vec<Vec<Diagnostic>> =
-        functions.map(|(at, entry)| inferred(db, file, *at, *entry).found.place(db)).collect();
+        functions.map(|(at, entry)| certain(db, file, *at, *entry).place(db)).collect();
     eval::drop_repeated(&mut inferred.iter_mut().collect::<Vec<_>>());
-    let mut found = syntax_diagnostics(db, file).clone();
+    let mut found = syntax_diagnostics(db, file).to_vec();
     found.extend(inferred.into_iter().flatten());
     found
 }

@@ -643,6 +643,8 @@ impl State {
         host.search_again();
         host.dirty.push(uri.clone());
         drop(host);
+        // Its text on the disk may have to do with kernels where the one that was open did not.
+        *lock(&self.kernel_files) = None;
         self.changed.notify_one();
     }
 
