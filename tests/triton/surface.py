@@ -21,10 +21,9 @@ import warnings
 
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from triton.compiler.compiler import make_backend
 from triton.language.extra import libdevice
+
+from front_end import lower
 
 VERSION = ".".join(triton.__version__.split(".")[:2])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -167,28 +166,12 @@ def module_of(entries):
     return "\n".join(text) + "\n", signatures
 
 
-def compile_kernel(kernel, signature):
-    target = GPUTarget("cuda", 90, 32)
-    source = ASTSource(kernel, signature, {})
-    backend = make_backend(target)
-    options = backend.parse_options({})
-    from triton._C.libtriton import ir
-
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    functions = backend.get_codegen_implementation(options)
-    module = source.make_ir(target, options, functions, backend.get_module_map(), context)
-    if module is not None and not module.verify():
-        raise RuntimeError("ill-formed IR")
-
-
 def answer(kernel, signature):
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile_kernel(kernel, signature)
+            lower(kernel, signature, {})
     except BaseException:
         return "!"
     return " ".join(printed.getvalue().split())

@@ -27,12 +27,10 @@ import warnings
 
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from triton.compiler.compiler import make_backend
 
 import fixtures as fx
 import sites as st
+from front_end import lower
 
 VERSION = ".".join(triton.__version__.split(".")[:2])
 RECORD = fx.CHAPTERS / "verified.tsv"
@@ -116,20 +114,7 @@ def compile_kernel(source, arguments):
                 constants[name] = param.default
         else:
             signature[name] = given or param.annotation_type or "i32"
-    target = GPUTarget("cuda", 90, 32)
-    src = ASTSource(kernel, signature, constants)
-    backend = make_backend(target)
-    options = backend.parse_options({})
-    from triton._C.libtriton import ir
-
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    functions = backend.get_codegen_implementation(options)
-    modules = backend.get_module_map()
-    module = src.make_ir(target, options, functions, modules, context)
-    if module is not None and not module.verify():
-        raise RuntimeError("ill-formed IR")
+    lower(kernel, signature, constants)
 
 
 def chain(error):

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use xshell::Shell;
 
 mod bench;
+mod corpora;
 mod demo;
 mod grammar;
 mod package;

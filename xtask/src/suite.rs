@@ -12,6 +12,14 @@ pub(crate) struct Counts {
     pub(crate) failed: usize,
 }
 
+impl Counts {
+    /// Counts a test.
+    pub(crate) fn add(&mut self, passed: bool) {
+        self.failed += usize::from(!passed);
+        self.passed += usize::from(passed);
+    }
+}
+
 /// The checks that have run.
 pub(crate) struct Suite<'a> {
     only: Option<&'a str>,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use xshell::{Cmd, Shell, cmd};
 
 use crate::suite::{Counts, Suite};
-use crate::{build_tile, examples, grammar, root, setup, target};
+use crate::{build_tile, corpora, examples, grammar, root, setup};
 
 /// Packages that must not reach what stands beside them: the editor's half links no LLVM and no
 /// driver, the compiler speaks no protocol.
@@ -18,23 +18,6 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("tile-worker", &["lsp-types", "tower-lsp-server", "cudarc", "llvm-sys"]),
     ("tile-lsp", &["cudarc", "llvm-sys"]),
 ];
-
-/// Published wheels full of kernels that work with Triton 3.6; `tile check` must find no error in
-/// them.
-const CORPORA: &[Corpus] = &[
-    Corpus { wheel: "liger-kernel==0.8.5", foreign: &[] },
-    Corpus {
-        wheel: "fla-core==0.6.0",
-        // `tl.extract_slice` belongs to a fork for another vendor's devices.
-        foreign: &["fla/modules/causal_conv1d/backends/triton_ascend.py"],
-    },
-];
-
-/// A wheel from PyPI, and its files that are not in Triton's own language.
-struct Corpus {
-    wheel: &'static str,
-    foreign: &'static [&'static str],
-}
 
 /// Runs the checks whose name contains `only`, or all.
 pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<ExitCode> {
@@ -50,7 +33,7 @@ pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<ExitCode> {
     suite.counted("rust tests", || rust_tests(sh));
     suite.counted("extension", || extension(sh));
     suite.counted("examples", || run_examples(sh, &tile));
-    suite.counted("corpora", || corpora(sh, &tile));
+    suite.counted("corpora", || corpora::check(sh, &tile));
     suite.counted("neovim", || node_suite(sh, "tests/neovim/run.mjs", &tile));
     suite.counted("vscode", || node_suite(sh, "tests/vscode/e2e.mjs", &tile));
     Ok(suite.finish())
@@ -121,7 +104,7 @@ fn cargo_test_counts(text: &str) -> Option<Counts> {
 }
 
 /// Runs a command whose output is shown and kept; its status is left to the reader of the output.
-fn tee(command: Cmd<'_>) -> Result<String> {
+pub(crate) fn tee(command: Cmd<'_>) -> Result<String> {
     let output = command.quiet().ignore_status().output()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -154,84 +137,6 @@ fn run_examples(sh: &Shell, tile: &Path) -> Result<Counts> {
     }
     ensure!(counts.passed + counts.failed > 0, "there are no examples");
     Ok(counts)
-}
-
-/// The environment variable that names a checkout of Triton, whose tutorials are checked too.
-const TRITON_CHECKOUT: &str = "TILE_TRITON_CHECKOUT";
-
-/// Checks all files of a folder that holds kernels, and prints the summary and the first errors.
-fn has_no_errors(
-    sh: &Shell,
-    tile: &Path,
-    name: &str,
-    folder: &Path,
-    flags: &[&str],
-) -> Result<bool> {
-    let output = cmd!(sh, "{tile} check {flags...} --format json {folder}")
-        .quiet()
-        .ignore_status()
-        .read()?;
-    let last = output.lines().last().unwrap_or_default();
-    let last: serde_json::Value = serde_json::from_str(last).context("tile check gave no JSON")?;
-    let summary = &last["summary"];
-    println!("{name}: {summary}");
-    if summary["kernels"].as_u64().unwrap_or(0) == 0 {
-        bail!("{} has no kernels; did it change?", folder.display());
-    }
-    let errors = output.lines().filter(|line| line.contains(r#""severity":"error""#));
-    for line in errors.take(20) {
-        println!("{line}");
-    }
-    Ok(summary["errors"] == 0)
-}
-
-/// Fetches each corpus once and checks all its files.
-fn corpora(sh: &Shell, tile: &Path) -> Result<Counts> {
-    let mut counts = Counts::default();
-    for Corpus { wheel, foreign } in CORPORA {
-        let folder = target().join("corpora").join(wheel);
-        if !folder.exists() {
-            cmd!(
-                sh,
-                "python3 -m pip install --quiet --no-deps --no-compile --target {folder} {wheel}"
-            )
-            .quiet()
-            .run()?;
-        }
-        for file in *foreign {
-            sh.remove_path(folder.join(file))?;
-        }
-        let clean = has_no_errors(sh, tile, wheel, &folder, &["--triton", "3.6"])?;
-        counts.failed += usize::from(!clean);
-        counts.passed += usize::from(clean);
-    }
-    if let Some(checkout) = std::env::var_os(TRITON_CHECKOUT) {
-        let folder = Path::new(&checkout).join("python/tutorials");
-        let clean = has_no_errors(sh, tile, "Triton's tutorials", &folder, &[])?;
-        counts.failed += usize::from(!clean);
-        counts.passed += usize::from(clean);
-    }
-    let understood = coverage(sh)?;
-    counts.failed += usize::from(!understood);
-    counts.passed += usize::from(understood);
-    Ok(counts)
-}
-
-/// Least share, in percent, of the functions of the corpora that must be fully inferred, and of
-/// the kernels that must lower.
-const LEAST_UNDERSTOOD: f64 = 95.0;
-
-/// Prints how many functions of the corpora are fully inferred, how many kernels lower, and why
-/// the others do not; see `tests/src/bin/coverage.rs`. Whether the shares are large enough.
-fn coverage(sh: &Shell) -> Result<bool> {
-    let folders = CORPORA.iter().map(|corpus| target().join("corpora").join(corpus.wheel));
-    let text =
-        tee(cmd!(sh, "cargo run --quiet --package tile-tests --bin coverage -- {folders...}"))?;
-    let shares: serde_json::Value = serde_json::from_str(text.lines().last().unwrap_or_default())
-        .context("coverage gave no JSON")?;
-    let share = |what: &str| shares[what]["percent"].as_f64().unwrap_or(0.0);
-    let enough = |what: &&str| share(what) >= LEAST_UNDERSTOOD;
-    Ok(["functions_inferred", "kernels_lowered"].iter().all(enough))
 }
 
 /// A test program of the editors, which ends with `N passed, N failed`.

@@ -1,42 +1,100 @@
 //! Analyses: pure functions from IR to side tables, and to findings.
 
-use crate::diagnostic::{Code, Diagnostic};
+use self::elements::Elements;
+use crate::diagnostic::Diagnostic;
+use crate::hir::Name;
 use crate::ir::Function;
 use crate::project::Sources;
+use crate::source::FileRange;
 use crate::specialization::{LaunchSite, Specialization};
 
 pub mod axis;
+mod blame;
 mod bounds;
 pub mod elements;
+mod grid;
 mod identity;
 mod launches;
 mod masks;
+mod narrow;
 mod race;
 mod report;
 pub mod solve;
 pub mod terms;
+mod widen;
 
+pub use blame::blame;
 pub use launches::check_launches;
 
 /// Which launch a finding belongs to, and how it says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AtLaunch {
     site: Option<LaunchSite>,
-    /// The launch is what must change.
-    primary: bool,
+    spot: Spot,
+    /// The operand, of the operation at the first related place, whose conversion to 64 bits
+    /// resolves the finding.
+    widen: Option<usize>,
+}
+
+/// Where a finding is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Spot {
+    /// In the kernel.
+    #[default]
+    Kernel,
+    /// At the launch, which must change.
+    Launch,
+    /// At the launch's grid; the kernel has nothing to do with it.
+    Grid,
+    /// At the launch's argument for the parameter of this name and position.
+    Argument(Name, usize),
+}
+
+/// A finding of one launch, in terms of the kernel.
+struct Finding {
+    diagnostic: Diagnostic,
+    spot: Spot,
+    widen: Option<usize>,
+}
+
+impl From<Diagnostic> for Finding {
+    fn from(diagnostic: Diagnostic) -> Finding {
+        Finding { diagnostic, spot: Spot::Kernel, widen: None }
+    }
 }
 
 impl AtLaunch {
     /// The finding with the launch, where that stands now.
-    pub fn attach(self, finding: Diagnostic, sources: &dyn Sources) -> Diagnostic {
-        let Some(at) = self.site.and_then(|site| site.place(sources)) else { return finding };
-        if !self.primary {
-            return finding.with_related(at, "in this launch");
-        }
+    pub fn attach(&self, finding: Diagnostic, sources: &dyn Sources) -> Diagnostic {
+        let finding = match self.widen {
+            Some(operand) => widen::fix(sources, finding, operand),
+            None => finding,
+        };
+        let Some(at) = self.place(sources) else { return finding };
         let inside = finding.primary;
-        Diagnostic { primary: at, ..finding }.with_related(inside, "this is what the kernel does")
+        match &self.spot {
+            Spot::Kernel => finding.with_related(at, "in this launch"),
+            Spot::Grid => Diagnostic { primary: at, ..finding },
+            Spot::Launch | Spot::Argument(..) => Diagnostic { primary: at, ..finding }
+                .with_related(inside, "this is what the kernel does"),
+        }
+    }
+
+    fn place(&self, sources: &dyn Sources) -> Option<FileRange> {
+        let site = self.site?;
+        match &self.spot {
+            Spot::Kernel | Spot::Launch => site.place(sources),
+            Spot::Grid => site.grid_place(sources),
+            Spot::Argument(name, index) => {
+                site.argument_place(sources, name, *index).or_else(|| site.place(sources))
+            }
+        }
     }
 }
+
+/// Specializations of a kernel whose masks are worth looking at: further ones differ in sizes, by
+/// which masks are hardly ever right or wrong.
+pub const MASKS_CHECKED: usize = 3;
 
 /// What is provably wrong with `func`, the tile IR of a kernel under `spec`: its masks whatever the
 /// arguments are, and its accesses in the launches that the source shows.
@@ -56,23 +114,33 @@ pub fn check_masks(func: &Function, spec: &Specialization) -> Vec<Diagnostic> {
     found
 }
 
-/// The part of [`check`] about accesses in known launches.
+/// The part of [`check`] about known launches: accesses, and what the grid and the types of
+/// arguments make of them.
 pub fn check_accesses(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found: Vec<(Diagnostic, AtLaunch)> = Vec::new();
     for launch in &spec.launches {
-        let here = bounds::check(func, launch).into_iter().chain(race::check(func, launch));
-        for finding in here {
-            let known = found
-                .iter()
-                .any(|(known, _)| known.primary == finding.primary && known.code == finding.code);
-            let primary = finding.code == Code::Uncovered;
+        let mut here = grid::check(func, launch);
+        if launch.grid.is_some() {
+            let mut elements = Elements::of_launch(func, launch);
+            let accesses = elements.accesses();
+            here.extend(bounds::check(func, launch, &mut elements, &accesses));
+            here.extend(narrow::check(func, launch, &mut elements, &accesses));
+            let races = race::check(func, launch, &mut elements, &accesses);
+            here.extend(races.into_iter().map(Finding::from));
+        }
+        for Finding { diagnostic, spot, widen } in here {
+            let at = AtLaunch { site: launch.site, spot, widen };
+            let known = found.iter().any(|(known, known_at)| {
+                let same_launch = at.spot != Spot::Grid || known_at.site == at.site;
+                same_launch && known.primary == diagnostic.primary && known.code == diagnostic.code
+            });
             if !known {
-                found.push((finding, AtLaunch { site: launch.site, primary }));
+                found.push((diagnostic, at));
             }
         }
     }
     let label = spec.to_string();
-    for (finding, _) in &mut found {
+    for (finding, _) in found.iter_mut().filter(|(_, at)| at.spot != Spot::Grid) {
         finding.specialization = Some(label.clone());
     }
     found

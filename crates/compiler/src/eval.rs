@@ -27,6 +27,7 @@ mod call;
 mod cast;
 mod constant;
 mod control;
+mod culprit;
 pub mod display;
 pub mod dtype;
 mod emit;
@@ -47,6 +48,7 @@ pub mod symbolic;
 mod types;
 pub mod value;
 
+pub use culprit::Culprit;
 pub use kernel::{
     FileInference, KernelInference, LowerResult, drop_repeated, infer_file, lower_kernel,
 };

@@ -45,6 +45,8 @@ pub struct Module {
     pub launches: Vec<Launch>,
     /// Scenarios, in source order.
     pub scenarios: Vec<Scenario>,
+    /// What runs when the file is a program, in source order.
+    pub mains: Vec<MainBlock>,
     /// `# tile: allow CODE` comments.
     pub allows: Vec<Allow>,
     /// Finds items by name.
@@ -608,6 +610,17 @@ pub struct Launch {
     pub args: Vec<Arg>,
     /// The host function around it, to follow simple local assignments; `None` at module level.
     pub host: Option<Name>,
+}
+
+/// The block of `if __name__ == "__main__":` at module level: host code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MainBlock {
+    /// Range of the whole statement.
+    pub range: TextRange,
+    /// The statements.
+    pub body: Arc<Body>,
+    /// Where they stand.
+    pub map: Arc<SourceMap>,
 }
 
 /// Consecutive scenario lines: a small host program that launches one kernel.

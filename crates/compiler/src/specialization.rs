@@ -16,6 +16,7 @@ mod flags;
 mod guess;
 mod host;
 mod known;
+mod preview;
 #[cfg(test)]
 mod tests;
 mod tuned;
@@ -26,7 +27,8 @@ pub(crate) use alternatives::alternatives;
 pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use flags::{Flags, parse_type, parse_value};
 pub(crate) use host::named_dtype;
-pub use known::{KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
+pub use known::{GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
+pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Config, Tuning, tuning};
 pub(crate) use usage::constant_parameters;

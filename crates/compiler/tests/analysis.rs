@@ -35,9 +35,12 @@ fn findings(sources: &MemorySources, file: FileId, text: &str) -> Vec<Diagnostic
                 continue;
             }
             let lowered = rules.lower_kernel(sources, file, &item.name, &spec);
+            let blamed =
+                analysis::blame(sources, rules, (file, &item.name), &spec, &lowered).into_iter();
+            let blamed = blamed.map(|(found, at)| at.attach(found, sources));
             let analyzed =
                 lowered.function.map(|func| analysis::check_in(sources, &func, &spec, true));
-            let all = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
+            let all = blamed.chain(analyzed.unwrap_or_default());
             found.extend(all.filter(|finding| spec.proves(finding.code)));
         }
     }
@@ -162,6 +165,40 @@ fn explanations_hold() {
         }
     }
     assert!(problems.is_empty(), "{problems}");
+}
+
+/// The blocks of a chapter that expect an overflow, with their fixes applied: nothing is found then.
+#[test]
+fn overflows_are_resolved_by_their_fixes() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/analysis/overflow.md");
+    let chapter = std::fs::read_to_string(path).expect("the chapter exists");
+    let (mut fixed, mut without) = (0, 0);
+    for (line, block) in blocks(&chapter) {
+        let mut text = format!("{IMPORTS}{block}");
+        let mut rounds = 0;
+        loop {
+            let mut sources = MemorySources::new(Vec::new());
+            let file = sources.add("block.py", &text);
+            let found = findings(&sources, file, &text);
+            let overflow = found.iter().find(|found| found.code == Code::IndexOverflow);
+            let Some(overflow) = overflow else {
+                assert!(found.is_empty() || rounds == 0, "line {line}: {found:#?}\n{text}");
+                break;
+            };
+            let Some(fix) = overflow.fixes.first() else {
+                without += 1;
+                assert!(block.contains("no edit"), "line {line}: no edit: {overflow:#?}");
+                break;
+            };
+            assert!(!block.contains("no edit"), "line {line}: {fix:#?}");
+            let [edit] = fix.edits.as_slice() else { panic!("one edit: {fix:#?}") };
+            text.replace_range(edit.at.range.as_usize(), &edit.text);
+            fixed += 1;
+            rounds += 1;
+            assert!(rounds <= 4, "line {line}: the edits do not end\n{text}");
+        }
+    }
+    assert!(fixed >= 10 && without >= 2, "too few overflows: {fixed}, {without}");
 }
 
 /// Working kernels are left alone.

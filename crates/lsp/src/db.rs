@@ -511,11 +511,9 @@ pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) ->
 /// What is wrong with a kernel under one specialization.
 #[derive(Debug, PartialEq, Eq, Default)]
 struct Checked {
-    /// What stops the kernel from compiling.
+    /// What stops the kernel from compiling, and what analyses of it find.
     found: Anchored,
-    /// What analyses of it find.
-    analyzed: Anchored,
-    /// The launch that each finding of an analysis belongs to.
+    /// The launch that each finding belongs to.
     launches: Vec<AtLaunch>,
 }
 
@@ -524,21 +522,36 @@ struct Checked {
 fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
     let Some(result) = lower(db, file, item, index) else { return Checked::default() };
     let spec = specializations(db, file, item).get(index).map(|labelled| &labelled.spec);
-    let analyzed = result.function.zip(spec).map(|(func, spec)| analysis::check(&func, spec));
-    let (analyzed, launches) = analyzed.unwrap_or_default().into_iter().unzip();
-    Checked {
-        found: Anchored::new(db, result.diagnostics),
-        analyzed: Anchored::new(db, analyzed),
-        launches,
-    }
+    let mut found = match spec.zip(item_name(db, file, item)) {
+        Some((spec, name)) => {
+            let rules = Workspace::get(db).triton(db);
+            let kernel = (file.id(db), &*name);
+            analysis::blame(&Observed::kernels(db), rules, kernel, spec, &result)
+        }
+        None => Vec::new(),
+    };
+    let analyzed = result.function.zip(spec).map(|(func, spec)| {
+        if index < analysis::MASKS_CHECKED {
+            analysis::check(&func, spec)
+        } else {
+            analysis::check_accesses(&func, spec)
+        }
+    });
+    found.extend(analyzed.unwrap_or_default());
+    let (found, launches): (Vec<Diagnostic>, _) = found.into_iter().unzip();
+    Checked { found: Anchored::new(db, found), launches }
+}
+
+fn item_name(db: &dyn Db, file: SourceFile, item: u32) -> Option<Name> {
+    let module = &parts::heads(db, file).as_ref()?.module;
+    Some(module.items.get(item as usize)?.name.clone())
 }
 
 fn lower(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Option<LowerResult> {
     let Labelled { spec, .. } = specializations(db, file, item).get(index)?;
-    let module = &parts::heads(db, file).as_ref()?.module;
-    let name = &module.items.get(item as usize)?.name;
+    let name = item_name(db, file, item)?;
     let rules = Workspace::get(db).triton(db);
-    Some(rules.lower_kernel(&Observed::kernels(db), file.id(db), name, spec))
+    Some(rules.lower_kernel(&Observed::kernels(db), file.id(db), &name, spec))
 }
 
 /// What is found in a file without a specialization: fast enough for every keystroke.
@@ -565,11 +578,10 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
             }
             let checked = checked(db, file, kernel.at.index, index);
             let proved = |found: &Diagnostic| labelled.spec.proves(found.code);
-            found.extend(checked.found.place(db).into_iter().filter(proved));
             let launches = checked.launches.iter();
-            let analyzed = checked.analyzed.place(db).into_iter().zip(launches);
-            let analyzed = analyzed.map(|(found, launch)| launch.attach(found, &Analysis(db)));
-            found.extend(analyzed.filter(proved));
+            let placed = checked.found.place(db).into_iter().zip(launches);
+            let placed = placed.map(|(found, launch)| launch.attach(found, &Analysis(db)));
+            found.extend(placed.filter(proved));
         }
     }
     found

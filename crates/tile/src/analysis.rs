@@ -66,9 +66,6 @@ impl Options {
     }
 }
 
-/// Specializations of a kernel whose masks are looked at.
-const MASKS_CHECKED: usize = 3;
-
 /// What checking a file found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -100,12 +97,14 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
                 continue;
             }
             let (used, lowered) = lowering.lower(&spec);
+            let blamed =
+                analysis::blame(workspace, options.rules, (file, &item.name), &spec, &lowered);
+            let blamed = blamed.into_iter().map(|(found, at)| at.attach(found, workspace));
             // Of arguments other than those of the launch nothing is proved.
             let function = lowered.function.filter(|_| used.args == spec.args);
-            // Configurations differ in sizes, by which masks are hardly ever right or wrong.
-            let masks = seen.len() < MASKS_CHECKED;
+            let masks = seen.len() < analysis::MASKS_CHECKED;
             let analyzed = function.map(|func| analysis::check_in(workspace, &func, &spec, masks));
-            let found = lowered.diagnostics.into_iter().chain(analyzed.unwrap_or_default());
+            let found = blamed.chain(analyzed.unwrap_or_default());
             diagnostics.extend(found.filter(|found| spec.proves(found.code)));
             seen.push(spec);
         }

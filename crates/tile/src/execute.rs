@@ -36,10 +36,11 @@ pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<
     };
     let written = open(request, text)?;
     let request = &completed(request, &written, report)?;
-    let opened = open(request, text::with_arguments(request, &written)?)?;
+    let edited = text::with_arguments(request, &written)?;
+    let opened = open(request, edited.text.clone())?;
     let module = opened.module();
     for scenario in chosen(request, &opened, &module)? {
-        report(Body::Result(run_scenario(request, &opened, &module, scenario)?));
+        report(Body::Result(run_scenario(request, (&opened, &edited), &module, scenario)?));
     }
     Ok(())
 }
@@ -120,7 +121,7 @@ pub(crate) fn launches(module: &Module, scenario: &Scenario, kernel: &str) -> bo
 
 fn run_scenario(
     request: &RunRequest,
-    opened: &Opened,
+    (opened, edited): (&Opened, &text::Edited),
     module: &Module,
     scenario: &Scenario,
 ) -> Result<Json, Failure> {
@@ -148,7 +149,7 @@ fn run_scenario(
     };
     let mut session = Session::new(&mut compiler, &mut *device, session_options);
     let outcome = scenario::run(module, scenario, &mut session, &options)
-        .map_err(|error| scenario_failure(opened, &error))?;
+        .map_err(|error| scenario_failure(opened, edited, &error))?;
     save(request, &outcome)?;
     result(opened, &session, &outcome)
 }
@@ -287,10 +288,12 @@ fn annotated_type(annotation: &str) -> Option<Arc<str>> {
 }
 
 /// A compile-time argument as scenarios hold it.
-fn scenario_failure(opened: &Opened, error: &ScenarioError) -> Failure {
-    match &error.launch {
-        Some(failure) => launch_failure(failure.clone()),
-        None => {
+fn scenario_failure(opened: &Opened, edited: &text::Edited, error: &ScenarioError) -> Failure {
+    match (&error.launch, edited.flag_at(error.at)) {
+        (Some(failure), _) => launch_failure(failure.clone()),
+        // What flags give stands in no file.
+        (None, Some(flag)) => usage(format!("{flag}: {}", error.message)),
+        (None, None) => {
             let files = opened.workspace.table();
             let line = render::Files::lines(&files, opened.file).line(error.at.start) + 1;
             usage(format!("{}:{line}: {}", opened.name(), error.message))

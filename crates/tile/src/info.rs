@@ -4,11 +4,13 @@ use std::time::Instant;
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tile_compiler::artifact::{Artifact, Keep};
-use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization};
+use tile_compiler::specialization::{
+    ArgSpec, ConstArg, Origin, Previewed, Specialization, preview,
+};
 
-use crate::analysis::{self, Opened};
+use crate::analysis::{self, Opened, Selected};
 use crate::cli::{Format, InfoArgs};
 use crate::compile::Compiler;
 use crate::{CommandError, Exit, output};
@@ -18,6 +20,8 @@ use crate::{CommandError, Exit, output};
 struct Info {
     kernel: String,
     specialization: Map<String, Value>,
+    /// What each parameter is compiled for, and what compiles anew.
+    specialized_on: Map<String, Value>,
     origin: Origin,
     arch: String,
     registers: u32,
@@ -62,7 +66,10 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
         let front = start.elapsed().as_secs_f64() * 1e3;
         match compiler.compile(&function, Keep::default()) {
             Ok(artifact) => {
-                let info = info(&selected.name, &selected.spec, artifact, front);
+                let info = Info {
+                    specialized_on: specialized_on(&opened, &selected),
+                    ..info(&selected.name, &selected.spec, artifact, front)
+                };
                 match arguments.format {
                     Format::Json => output::json(&info)?,
                     Format::Human => infos.push(info),
@@ -77,6 +84,12 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
     }
     if !infos.is_empty() {
         output::text_line(&table(&infos).to_string())?;
+        for info in &infos {
+            output::text_line(&format!("\n{} is compiled for", info.kernel))?;
+            for (name, parameter) in &info.specialized_on {
+                output::text_line(&parameter_line(name, parameter))?;
+            }
+        }
     }
     Ok(if failed { Exit::Compile } else { Exit::Success })
 }
@@ -87,6 +100,7 @@ fn info(kernel: &str, spec: &Specialization, artifact: Artifact, front: f64) -> 
     Info {
         kernel: kernel.to_owned(),
         specialization: specialization(spec),
+        specialized_on: Map::new(),
         origin: spec.origin,
         arch: artifact.manifest.arch.clone(),
         registers: number(|r| r.registers),
@@ -105,6 +119,25 @@ fn info(kernel: &str, spec: &Specialization, artifact: Artifact, front: f64) -> 
         },
         source: resources.map_or_else(String::new, |r| r.source.clone()),
     }
+}
+
+/// What each parameter is compiled for, by name.
+fn specialized_on(opened: &Opened, selected: &Selected) -> Map<String, Value> {
+    let Some((_, at)) = opened.jit_function(&selected.name) else { return Map::new() };
+    let parameters = preview(&opened.workspace, at, &selected.spec).into_iter();
+    parameters
+        .map(|Previewed { name, known, anew, assumed }| {
+            (name.to_string(), json!({ "known": known, "anew": anew, "assumed": assumed }))
+        })
+        .collect()
+}
+
+/// `  n: int32; a value equal to 1, or beyond 32 bits compiles anew`.
+fn parameter_line(name: &str, parameter: &Value) -> String {
+    let text = |key: &str| parameter[key].as_str();
+    let anew = text("anew").map(|anew| format!("; {anew} compiles anew")).unwrap_or_default();
+    let assumed = if parameter["assumed"] == true { " (assumed)" } else { "" };
+    format!("  {name}: {}{anew}{assumed}", text("known").unwrap_or_default())
 }
 
 /// A specialization as data: parameters by name, and the launch options.

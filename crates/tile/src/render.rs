@@ -184,24 +184,24 @@ pub(crate) struct JsonPosition {
 /// A related place.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonRelated<'d> {
-    file: &'d str,
-    range: JsonRange,
-    message: &'d str,
+    pub(crate) file: &'d str,
+    pub(crate) range: JsonRange,
+    pub(crate) message: &'d str,
 }
 
 /// A fix.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonFix<'d> {
-    title: &'d str,
-    edits: Vec<JsonEdit<'d>>,
+    pub(crate) title: &'d str,
+    pub(crate) edits: Vec<JsonEdit<'d>>,
 }
 
 /// An edit.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonEdit<'d> {
-    file: &'d str,
-    range: JsonRange,
-    text: &'d str,
+    pub(crate) file: &'d str,
+    pub(crate) range: JsonRange,
+    pub(crate) text: &'d str,
 }
 
 /// A finding as data.

@@ -281,6 +281,8 @@ fn scenarios_run_on_the_cpu() {
     assert_eq!(result["asserts"][0]["line"], 15);
     assert_eq!(result["outputs"]["out"]["shape"], serde_json::json!([1000]));
     assert!(folder.path().join("out.npy").exists());
+    let wrong = folder.run("run add.py --device cpu --arg n=ten");
+    assert!(wrong.stderr.contains("--arg n=ten: "), "{}", wrong.stderr);
     let smaller = folder.run("run add.py --device cpu --format json --arg n=10");
     assert_eq!(smaller.json()[0]["outputs"]["out"]["shape"], serde_json::json!([10]));
     assert_eq!(folder.run("run add.py::add_kernel#2 --device cpu").code, Some(2));
@@ -315,6 +317,15 @@ fn a_kernel_without_a_scenario_runs_with_arguments_or_with_chosen_ones() {
     );
     assert_eq!(given.code, Some(0), "{}", given.stderr);
     assert_eq!(given.json()[0]["outputs"]["out_ptr"]["mean"], 2.0);
+    let wrong = folder.run(
+        "run add.py --device cpu --grid (2,) --arg n=300 --arg x_ptr=onez(300) \
+         --arg out_ptr=empty(300) --arg BLOCK=256",
+    );
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("--arg x_ptr=onez(300): "), "{}", wrong.stderr);
+    assert!(!wrong.stderr.contains("add.py:"), "the file has no such line: {}", wrong.stderr);
+    let grid = folder.run("run add.py --device cpu --grid (m,) --arg n=3 --arg BLOCK=256");
+    assert!(grid.stderr.contains("--grid (m,): "), "{}", grid.stderr);
     let chosen = folder.run("run add.py --device cpu --arg auto --set BLOCK=256");
     assert_eq!(chosen.code, Some(0), "{}", chosen.stderr);
     assert!(chosen.stderr.contains("out_ptr=randn(256"), "{}", chosen.stderr);

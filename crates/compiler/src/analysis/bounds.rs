@@ -11,6 +11,7 @@ use super::elements::{Access, Elements, Variable};
 use super::report;
 use super::solve::{Outcome, search};
 use super::terms::{AtomKind, Cond, Domain, Interval, Linear, Terms};
+use super::{Finding, Spot, widen};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
@@ -22,29 +23,30 @@ const ACCESS_FUEL: u32 = 4_000;
 const LAUNCH_FUEL: u32 = 40_000;
 
 /// Findings about the accesses of `func` under `launch`.
-pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Diagnostic> {
-    if launch.grid.is_none() {
-        return Vec::new();
-    }
-    let mut elements = Elements::of_launch(func, launch);
-    let accesses = elements.accesses();
+pub(super) fn check(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &mut Elements<'_>,
+    accesses: &[Access],
+) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut reported = FxHashSet::default();
     let mut fuel = LAUNCH_FUEL;
-    for access in &accesses {
+    for access in accesses {
         let Some(buffer) = buffer(func, launch, access.param) else { continue };
         if reported.contains(&func.insts[access.inst].loc) {
             continue;
         }
         let mut share = ACCESS_FUEL.min(fuel);
         let before = share;
-        if let Some(point) = outside(&mut elements, access, buffer, &mut share) {
+        if let Some(point) = outside(elements, access, buffer, &mut share) {
             reported.insert(func.insts[access.inst].loc);
-            found.push(describe(&elements, func, launch, access, buffer, &point));
+            found.push(describe(elements, func, launch, access, buffer, &point));
         }
         fuel -= before - share;
     }
-    found.extend(uncovered(func, launch, &mut elements, &accesses));
+    let uncovered = uncovered(func, launch, elements, accesses);
+    found.extend(uncovered.map(|found| Finding { spot: Spot::Launch, ..Finding::from(found) }));
     found
 }
 
@@ -94,7 +96,7 @@ fn describe(
     access: &Access,
     buffer: &KnownBuffer,
     point: &[i128],
-) -> Diagnostic {
+) -> Finding {
     let data = &func.insts[access.inst];
     let mut domain = Domain::at(&elements.terms, point);
     let offset = domain.value(&access.offset).unwrap_or_default();
@@ -117,14 +119,15 @@ fn describe(
             "{}; element {offset} is not in the buffer, which has {has}",
             context(elements, func, access, point, &at)
         ));
-        return found.with_note("convert one of the operands to 64 bits: `.to(tl.int64)`");
+        let found = found.with_note("convert one of the operands to 64 bits: `.to(tl.int64)`");
+        return Finding { widen: widen::operand(func, value), ..Finding::from(found) };
     }
     let where_ = if offset < 0 { "before its start" } else { "past its end" };
     let message = format!(
         "program {program} {verb} element {offset} of `{name}`, {where_}: the buffer has {has}"
     );
     let found = report::finding(func, data.loc, Code::OutOfBounds, message);
-    found.with_note(context(elements, func, access, point, &at))
+    found.with_note(context(elements, func, access, point, &at)).into()
 }
 
 /// The position in the grid at a point.

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
+use self::options::OPTIONS;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
@@ -13,84 +14,8 @@ use crate::project::{
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{Tuning, tuning};
 
-/// Keywords of a launch that are no parameters: Triton's own options, and those of the back ends
-/// that share its launches.
-const OPTIONS: &[&str] = &[
-    "num_warps",
-    "num_stages",
-    "num_ctas",
-    "maxnreg",
-    "enable_fp_fusion",
-    "debug",
-    "grid",
-    "warmup",
-    "launch_cooperative_grid",
-    "launch_pdl",
-    "ptx_version",
-    "ptx_options",
-    "ir_override",
-    "sanitize_overflow",
-    "arch",
-    "backend_name",
-    "extern_libs",
-    "cluster_dims",
-    "warp_size",
-    "supported_fp8_dtypes",
-    "deprecated_fp8_dot_operand_dtypes",
-    "default_dot_input_precision",
-    "allowed_dot_input_precisions",
-    "max_num_imprecise_acc_default",
-    "instrumentation_mode",
-    "clc",
-    "enable_reflect_ftz",
-    "fpsan_homomorphic_casts",
-    "llvm_fn_attrs",
-    "min_shared_mem",
-    "sched4reg",
-    "allow_fp8e4nv",
-    "allow_fp8e4b15",
-    "minRegAutoWS",
-    "maxRegAutoWS",
-    "pingpongAutoWS",
-    "enable_warp_specialization",
-    "num_buffers_warp_spec",
-    "num_consumer_groups",
-    "reg_dec_producer",
-    "reg_inc_consumer",
-    "optimize_epilogue",
-    "enable_persistent",
-    "stream",
-    "device",
-    "device_type",
-    // AMD
-    "waves_per_eu",
-    "wgp_cu_mode",
-    "matrix_instr_nonkdim",
-    "kpack",
-    "instruction_sched_variant",
-    "schedule_hint",
-    "allow_flush_denorm",
-    "cluster_size",
-    // Intel
-    "grf_mode",
-    "threads_per_warp",
-    "one_matrix_per_load_for_bt",
-    "split_barriers_scope",
-    // Ascend
-    "multibuffer",
-    "unit_flag",
-    "limit_auto_multi_buffer_only_for_local_buffer",
-    "set_workspace_multibuffer",
-    "tile_mix_vector_loop",
-    "tile_mix_cube_loop",
-    "enable_auto_bind_sub_block",
-    "enable_hivm_auto_cv_balance",
-    "sync_solver",
-    "mix_mode",
-    "enable_ubuf_saving",
-    "optimize_dynamic_offset",
-    "bisheng_options",
-];
+mod decorators;
+mod options;
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
@@ -110,8 +35,11 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
         found.extend(site.check(&tuning(sources, &kernel)));
     }
     for at in crate::project::kernels(sources, file) {
-        found
-            .extend(kernel(sources, at).into_iter().flat_map(|kernel| decorated(sources, &kernel)));
+        found.extend(
+            kernel(sources, at)
+                .into_iter()
+                .flat_map(|kernel| decorators::decorated(sources, &kernel)),
+        );
     }
     found
 }
@@ -266,7 +194,7 @@ impl Site<'_> {
         Some(self.finding(Code::RepeatedArgument, range, message))
     }
 
-    /// Parameters given although autotuning sets them.
+    /// Parameters given although the decorators set them.
     fn tuned(&self, tuning: &Tuning) -> Option<Diagnostic> {
         let sets = |name: &Name| {
             !tuning.configs.is_empty()
@@ -275,10 +203,22 @@ impl Site<'_> {
                     .iter()
                     .all(|config| config.kwargs.iter().any(|(known, _)| known == name))
         };
-        let (name, value) = self.keyword_args().find(|(name, _)| sets(name))?;
-        let range = self.keyword_range(name, value).unwrap_or_else(|| self.range(value));
-        let message = format!("`{name}` is set by `@triton.autotune`, so a launch cannot give it");
-        Some(self.finding(Code::TunedArgument, range, message))
+        if let Some((name, value)) = self.keyword_args().find(|(name, _)| sets(name)) {
+            let range = self.keyword_range(name, value).unwrap_or_else(|| self.range(value));
+            let message =
+                format!("`{name}` is set by `@triton.autotune`, so a launch cannot give it");
+            return Some(self.finding(Code::TunedArgument, range, message));
+        }
+        // Heuristics replace what is given by name.
+        let mut by_position = self.kernel.function.params.iter().zip(self.positional());
+        let (param, arg) = by_position
+            .find(|(param, _)| sets(&param.name) || tuning.heuristics.contains(&param.name))?;
+        let decorator = if sets(&param.name) { "autotune" } else { "heuristics" };
+        let message = format!(
+            "`{}` is set by `@triton.{decorator}`, so a launch cannot give it by position",
+            param.name
+        );
+        Some(self.finding(Code::TunedArgument, self.range(arg.value), message))
     }
 
     /// Parameters without a value.
@@ -313,17 +253,6 @@ impl Site<'_> {
         );
         let range = self.range(self.launch.kernel).cover(self.range(self.launch.grid));
         Some(self.finding(Code::MissingLaunchArgument, range, message))
-    }
-
-    /// Options with values that they do not have.
-    fn options(&self) -> Option<Diagnostic> {
-        let (_, value) = self.keyword_args().find(|(name, _)| &***name == "num_warps")?;
-        let Expr::Literal(Literal::Int(warps)) = self.launch.body.exprs[value] else { return None };
-        if warps > 0 && warps & (warps - 1) == 0 {
-            return None;
-        }
-        let message = format!("`num_warps` is a power of two, not {warps}");
-        Some(self.finding(Code::WarpCount, self.range(value), message))
     }
 
     /// A grid that is a number, or has too many axes.
@@ -384,55 +313,4 @@ impl Site<'_> {
             _ => false,
         }
     }
-}
-
-/// Names in the decorators of a kernel that are no parameters.
-fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnostic> {
-    let tuning = tuning(sources, kernel);
-    let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
-    let open = kernel.function.params.iter().any(|param| param.kind == ParamKind::KwArgs);
-    if open || kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_))) {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    let mut report = |name: &Name, what: &str| {
-        let message = format!("`{}` has no parameter `{name}`, which {what}", kernel.item.name);
-        let at = mention(kernel, name);
-        let mut finding = Diagnostic::new(Code::TuningName, at, message);
-        finding.kernel = Some(kernel.item.name.to_string());
-        if !found.contains(&finding) {
-            found.push(finding);
-        }
-    };
-    for config in &tuning.configs {
-        for (name, _) in &config.kwargs {
-            if !is_param(name) && !OPTIONS.contains(&&**name) {
-                report(name, "a configuration sets");
-            }
-        }
-    }
-    for name in &tuning.heuristics {
-        if !is_param(name) && !OPTIONS.contains(&&**name) {
-            report(name, "`@triton.heuristics` computes");
-        }
-    }
-    let odd = tuning.configs.iter().filter_map(|config| config.num_warps);
-    if let Some(warps) = odd.into_iter().find(|warps| !warps.is_power_of_two()) {
-        let message = format!("`num_warps` is a power of two, not {warps}");
-        let at = FileRange { file: kernel.at.file, range: kernel.item.name_range };
-        found.push(Diagnostic::new(Code::WarpCount, at, message));
-    }
-    found
-}
-
-/// Where a decorator mentions a name as a string, else the kernel's name.
-fn mention(kernel: &Kernel, name: &Name) -> FileRange {
-    let end = kernel.item.name_range.start;
-    let mut exprs = kernel.function.body.exprs.iter();
-    let literal = exprs.find(|(id, expr)| {
-        let before = kernel.function.map.exprs[*id].end <= end;
-        before && matches!(expr, Expr::Literal(Literal::Str(text)) if text == name)
-    });
-    let range = literal.map_or(kernel.item.name_range, |(id, _)| kernel.function.map.exprs[id]);
-    FileRange { file: kernel.at.file, range }
 }

@@ -44,8 +44,10 @@ pub(super) fn check(func: &Function) -> Vec<Diagnostic> {
     // Equal computations become one value, so that what they have in common is seen.
     let mut shared = func.clone();
     eliminate_common_subexpressions(&mut shared);
-    found.extend(undefined_lanes(&shared));
-    found.extend(always_true(&shared));
+    let mut elements = Elements::of_any_launch(&shared);
+    let reached = reached(&shared, &mut elements);
+    found.extend(undefined_lanes(&shared, &mut elements, &reached));
+    found.extend(always_true(&shared, &mut elements, &reached));
     found
 }
 
@@ -97,7 +99,11 @@ fn visit(
     }
 }
 
-fn undefined_lanes(func: &Function) -> Vec<Diagnostic> {
+fn undefined_lanes<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    reached: &[Reached],
+) -> Vec<Diagnostic> {
     let unfilled = |inst: &Inst| {
         let data = &func.insts[*inst];
         data.opcode == Opcode::Load
@@ -105,11 +111,6 @@ fn undefined_lanes(func: &Function) -> Vec<Diagnostic> {
             && data.operand_opt(2).is_none()
     };
     let loads: Vec<Inst> = func.walk().into_iter().filter(unfilled).collect();
-    if loads.is_empty() {
-        return Vec::new();
-    }
-    let mut elements = Elements::of_any_launch(func);
-    let reached = reached(func, &mut elements);
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut reported = FxHashSet::default();
     let mut fuel = KERNEL_FUEL;
@@ -119,7 +120,7 @@ fn undefined_lanes(func: &Function) -> Vec<Diagnostic> {
         }
         let mut flow = Flow {
             func,
-            elements: &mut elements,
+            elements: &mut *elements,
             load,
             memo: FxHashMap::default(),
             depth: 0,
@@ -528,9 +529,11 @@ fn expanded(func: &Function, value: Value) -> Option<(Value, usize)> {
 }
 
 /// Masks that hold in every lane of every launch.
-fn always_true(func: &Function) -> Vec<Diagnostic> {
-    let mut elements = Elements::of_any_launch(func);
-    let reached = reached(func, &mut elements);
+fn always_true(
+    func: &Function,
+    elements: &mut Elements<'_>,
+    reached: &[Reached],
+) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut fuel = KERNEL_FUEL;
     for reached in reached {
@@ -540,7 +543,7 @@ fn always_true(func: &Function) -> Vec<Diagnostic> {
         };
         let index = elements.lanes(func.ty(mask).shape()).0;
         let mask = elements.truth(mask, &index);
-        let mut conds = reached.path;
+        let mut conds = reached.path.clone();
         let not = elements.terms.not(mask);
         conds.push(not);
         // Nearly every mask is false somewhere in a small launch.

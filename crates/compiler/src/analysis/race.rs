@@ -23,14 +23,17 @@ const PAIR_FUEL: u32 = 4_000;
 const MAX_PAIRS: usize = 32;
 
 /// Findings about the stores of `func` under `launch`.
-pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Diagnostic> {
+pub(super) fn check<'f>(
+    func: &'f Function,
+    launch: &KnownLaunch,
+    elements: &mut Elements<'f>,
+    accesses: &[Access],
+) -> Vec<Diagnostic> {
     let Some(grid) = launch.grid else { return Vec::new() };
     if grid.iter().all(|extent| *extent == 1) {
         return Vec::new();
     }
-    let mut elements = Elements::of_launch(func, launch);
     let programs = [0, 1, 2].map(|axis| elements.program(axis));
-    let accesses = elements.accesses();
     let waits = synchronization(func);
     let stores: Vec<&Access> = accesses
         .iter()
@@ -45,10 +48,10 @@ pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Diagnostic> {
         if !reported.insert(locs) {
             continue;
         }
-        if let Some(pair) = collision(&mut elements, &programs, grid, first, second) {
-            let same = Origins::same(func, &mut elements, (first, &pair.0), (second, &pair.1));
+        if let Some(pair) = collision(elements, &programs, grid, first, second) {
+            let same = Origins::same(func, elements, (first, &pair.0), (second, &pair.1));
             if same == Some(false) {
-                found.push(describe(func, launch, &elements, first, second, &pair));
+                found.push(describe(func, launch, elements, first, second, &pair));
             }
         }
     }

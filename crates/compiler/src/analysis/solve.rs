@@ -218,20 +218,15 @@ fn alternatives(terms: &Terms, conds: &[Cond]) -> Option<(Vec<Cond>, Vec<Cond>)>
 /// True when `target <= 0` cannot hold together with `others`: some sum of multiples of them is
 /// positive throughout the box.
 fn contradicts(domain: &Domain<'_>, target: &Linear, others: &[Linear]) -> bool {
-    let least = |term: &Linear| {
-        term.terms.iter().fold(term.constant, |sum, (atom, factor)| {
-            let range = domain.atom_range(*atom);
-            let bound = if *factor > 0 { range.lo } else { range.hi };
-            sum.saturating_add(factor.saturating_mul(bound))
-        })
-    };
+    let nothing = Linear::default();
     let mut target = target.clone();
+    let mut now = least_of_sum(domain, (&target, 1), (&nothing, 1)).unwrap_or(i128::MIN);
     for _ in 0..COMBINATIONS {
-        let now = least(&target);
         if now > 0 {
             return true;
         }
-        let mut best: Option<(i128, i128, Linear)> = None;
+        // The multipliers of the best sum, and its least value.
+        let mut best: Option<(i128, i128, i128, &Linear)> = None;
         for other in others {
             for &(atom, factor) in &target.terms {
                 let opposite = other.factor(atom);
@@ -240,27 +235,56 @@ fn contradicts(domain: &Domain<'_>, target: &Linear, others: &[Linear]) -> bool 
                 }
                 let divisor = gcd(factor, opposite);
                 let (scale, weight) = (opposite.abs() / divisor, factor.abs() / divisor);
-                let sum = target.scaled(scale).zip(other.scaled(weight));
-                let Some(sum) = sum.and_then(|(a, b)| a.plus(&b)) else { continue };
-                let gain = least(&sum);
+                let gain = least_of_sum(domain, (&target, scale), (other, weight));
+                let Some(gain) = gain else { continue };
                 // Compared at the target's own scale.
                 let better = match &best {
                     None => gain > now.saturating_mul(scale),
-                    Some((known, unit, _)) => {
+                    Some((known, unit, ..)) => {
                         gain.saturating_mul(*unit) > known.saturating_mul(scale)
                     }
                 };
                 if better {
-                    best = Some((gain, scale, sum));
+                    best = Some((gain, scale, weight, other));
                 }
             }
         }
-        match best {
-            Some((_, _, sum)) => target = sum,
-            None => return false,
+        let Some((gain, scale, weight, other)) = best else { return false };
+        let sum = target.scaled(scale).zip(other.scaled(weight));
+        let Some(sum) = sum.and_then(|(a, b)| a.plus(&b)) else { return false };
+        (target, now) = (sum, gain);
+    }
+    now > 0
+}
+
+/// The least value of `a * scale + b * weight` by the bounds of its atoms; `None` beyond 128 bits.
+fn least_of_sum(
+    domain: &Domain<'_>,
+    (a, scale): (&Linear, i128),
+    (b, weight): (&Linear, i128),
+) -> Option<i128> {
+    let constant = a.constant.checked_mul(scale)?.checked_add(b.constant.checked_mul(weight)?)?;
+    let (mut left, mut right) = (a.terms.iter().peekable(), b.terms.iter().peekable());
+    let mut sum = constant;
+    loop {
+        let next = match (left.peek(), right.peek()) {
+            (None, None) => return Some(sum),
+            (Some((atom, _)), Some((other, _))) => (*atom).min(*other),
+            (Some((atom, _)), None) | (None, Some((atom, _))) => *atom,
+        };
+        let mut factor = 0i128;
+        if let Some((_, own)) = left.next_if(|(atom, _)| *atom == next) {
+            factor = own.checked_mul(scale)?;
+        }
+        if let Some((_, own)) = right.next_if(|(atom, _)| *atom == next) {
+            factor = factor.checked_add(own.checked_mul(weight)?)?;
+        }
+        if factor != 0 {
+            let range = domain.atom_range(next);
+            let bound = if factor > 0 { range.lo } else { range.hi };
+            sum = sum.saturating_add(factor.saturating_mul(bound));
         }
     }
-    least(&target) > 0
 }
 
 fn gcd(a: i128, b: i128) -> i128 {

@@ -117,6 +117,33 @@ impl Linear {
         })
     }
 
+    /// Adds `other * factor`; false beyond 128 bits, after which the sum is none.
+    fn add_scaled(&mut self, other: &Linear, factor: i128) -> bool {
+        let all = other.terms.iter().all(|(atom, own)| {
+            own.checked_mul(factor).is_some_and(|scaled| self.add_multiple(*atom, scaled))
+        });
+        let constant = other.constant.checked_mul(factor);
+        let constant = constant.and_then(|constant| self.constant.checked_add(constant));
+        self.constant = constant.unwrap_or_default();
+        all && constant.is_some()
+    }
+
+    /// Adds `atom * factor`; false beyond 128 bits.
+    fn add_multiple(&mut self, atom: Atom, factor: i128) -> bool {
+        match self.terms.binary_search_by_key(&atom, |(known, _)| *known) {
+            Ok(at) => {
+                let Some(sum) = self.terms[at].1.checked_add(factor) else { return false };
+                match sum {
+                    0 => drop(self.terms.remove(at)),
+                    sum => self.terms[at].1 = sum,
+                }
+            }
+            Err(at) if factor != 0 => self.terms.insert(at, (atom, factor)),
+            Err(_) => {}
+        }
+        true
+    }
+
     /// `self + other`; `None` beyond 128 bits.
     pub fn plus(&self, other: &Linear) -> Option<Linear> {
         let mut terms = SmallVec::new();
@@ -729,11 +756,16 @@ impl<'t> Domain<'t> {
     pub fn resolve(&mut self, term: &Linear) -> Linear {
         let mut sum = Linear::constant(term.constant);
         for (atom, factor) in &term.terms {
-            let part = self.atom(*atom).0.scaled(*factor);
-            sum = match part.and_then(|part| sum.plus(&part)) {
-                Some(sum) => sum,
-                None => return term.clone(),
+            let added = match self.terms.atom(*atom) {
+                AtomKind::Var(var) => match self.ranges[var.0 as usize].constant() {
+                    Some(value) => sum.add_scaled(&Linear::constant(value), *factor),
+                    None => sum.add_multiple(*atom, *factor),
+                },
+                _ => sum.add_scaled(&self.resolved_atom(*atom).0, *factor),
             };
+            if !added {
+                return term.clone();
+            }
         }
         sum
     }
@@ -744,34 +776,17 @@ impl<'t> Domain<'t> {
     }
 
     fn resolved_range(&self, term: &Linear) -> Interval {
-        let mut range = Interval::point(term.constant);
-        for (atom, factor) in &term.terms {
-            let part = match self.terms.atom(*atom) {
-                AtomKind::Var(var) => self.ranges[var.0 as usize],
-                _ => match self.resolved.get(atom) {
-                    Some((_, range)) => *range,
-                    None => self.terms.atoms[atom.0 as usize].1,
-                },
-            };
-            range = range.plus(part.scaled(*factor));
-        }
-        range
+        let parts = term.terms.iter().map(|(atom, factor)| self.atom_range(*atom).scaled(*factor));
+        parts.fold(Interval::point(term.constant), Interval::plus)
     }
 
-    fn atom(&mut self, atom: Atom) -> (Linear, Interval) {
-        if let AtomKind::Var(var) = self.terms.atom(atom) {
-            let range = self.ranges[var.0 as usize];
-            return match range.constant() {
-                Some(value) => (Linear::constant(value), range),
-                None => (Linear::atom(atom), range),
-            };
+    /// What an atom that is no variable is here.
+    fn resolved_atom(&mut self, atom: Atom) -> &(Linear, Interval) {
+        if !self.resolved.contains_key(&atom) {
+            let found = self.resolve_atom(atom);
+            self.resolved.insert(atom, found);
         }
-        if let Some(known) = self.resolved.get(&atom) {
-            return known.clone();
-        }
-        let found = self.resolve_atom(atom);
-        self.resolved.insert(atom, found.clone());
-        found
+        &self.resolved[&atom]
     }
 
     fn resolve_atom(&mut self, atom: Atom) -> (Linear, Interval) {
@@ -851,7 +866,13 @@ impl<'t> Domain<'t> {
 
     /// Where an atom of a resolved term lies.
     pub(super) fn atom_range(&self, atom: Atom) -> Interval {
-        self.resolved_range(&Linear::atom(atom))
+        match self.terms.atom(atom) {
+            AtomKind::Var(var) => self.ranges[var.0 as usize],
+            _ => match self.resolved.get(&atom) {
+                Some((_, range)) => *range,
+                None => self.terms.atoms[atom.0 as usize].1,
+            },
+        }
     }
 
     /// Bounds of every variable.

@@ -159,8 +159,16 @@ codes! {
         include_str!("explain/launch-tuning-name.md");
     WarpCount = "launch/num-warps", Error, "a number of warps that is no power of two",
         include_str!("explain/launch-num-warps.md");
+    BadLaunchOption = "launch/option", Error, "an option of a launch with a value that it does not have",
+        include_str!("explain/launch-option.md");
     GridShape = "launch/grid", Error, "a grid that is no tuple of one to three extents",
         include_str!("explain/launch-grid.md");
+    UnusedAxis = "launch/unused-axis", Hint, "an axis of the grid along which all programs do the same",
+        include_str!("explain/launch-unused-axis.md");
+    ArgumentType = "launch/argument-type", Error, "an argument of a type that the kernel cannot use",
+        include_str!("explain/launch-argument-type.md");
+    LossyStore = "launch/lossy-store", Warning, "a store to elements that cannot hold the number",
+        include_str!("explain/launch-lossy-store.md");
     OutOfBounds = "bounds/out-of-bounds", Error, "an access outside of its buffer",
         include_str!("explain/bounds-out-of-bounds.md");
     IndexOverflow = "bounds/overflow", Error, "an offset that overflows its integer type",

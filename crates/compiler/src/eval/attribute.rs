@@ -129,6 +129,9 @@ impl Evaluator<'_> {
         }
         let start = at.range.end.saturating_sub(attr.len() as u32);
         let name_at = FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
+        if self.is_reported(Code::UnknownBuiltin, name_at) {
+            return Value::Unknown;
+        }
         let module = match path {
             builtins::LANGUAGE => "triton.language",
             builtins::MATH => "triton.language.math",
@@ -358,6 +361,9 @@ impl Evaluator<'_> {
         }
         let start = at.range.end.saturating_sub(attr.len() as u32);
         let name_at = FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
+        if self.is_reported(Code::NoAttribute, name_at) {
+            return Value::Unknown;
+        }
         let text = super::display::type_text(object);
         let mut diagnostic = Diagnostic::new(
             Code::NoAttribute,

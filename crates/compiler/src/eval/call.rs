@@ -333,6 +333,9 @@ impl Evaluator<'_> {
         let builtin = call.builtin;
         let shown = builtin.display_name();
         let keyword_at = self.keyword_range(at, name);
+        if self.is_reported(Code::UnknownKeyword, keyword_at) {
+            return Stop::Reported;
+        }
         let mut diagnostic = Diagnostic::new(
             Code::UnknownKeyword,
             keyword_at,

@@ -102,11 +102,16 @@ fn suspects(function: &Function, spec: &Specialization, at: FileRange) -> Vec<Na
         };
         spec.assumed.contains(name) || is_open
     };
-    let mut mentions = Mentions { function, names: Vec::new(), seen: FxHashSet::default() };
-    mentions.around(at.range);
-    let mut found = mentions.names;
+    let mut found = mentioned(function, at);
     found.retain(is_free);
     found
+}
+
+/// Parameters that what stands at a place depends on, nearest first.
+pub(super) fn mentioned(function: &Function, at: FileRange) -> Vec<Name> {
+    let mut mentions = Mentions { function, names: Vec::new(), seen: FxHashSet::default() };
+    mentions.around(at.range);
+    mentions.names
 }
 
 /// Names of parameters that an expression depends on, nearest first.

@@ -46,6 +46,13 @@ impl Evaluator<'_> {
         Stop::Reported
     }
 
+    /// True when an error of `code` at `at` was reported before, from the same call: an unrolled
+    /// loop meets it in every trip.
+    pub(super) fn is_reported(&self, code: Code, at: FileRange) -> bool {
+        let primary = self.outermost_call().unwrap_or(at);
+        self.reported.contains(&(code, primary, at))
+    }
+
     /// True for a finding about types where only some types get to.
     fn proves_nothing(&self, code: Code) -> bool {
         let refined = self.refined > 0

@@ -3,6 +3,7 @@
 //! Where no version was chosen and none is installed, code that some version accepts is right:
 //! block pointers, which 3.9 removed, must not make a working 3.6 kernel look broken.
 
+use super::culprit::{Culprit, culprit};
 use super::kernel::{
     FileInference, KernelInference, LowerResult, infer_all, infer_function, lower_kernel,
     named_kernel,
@@ -108,6 +109,20 @@ impl Rules {
         let version = [Some(self.newest()), self.older()].into_iter().flatten().find(fits)?;
         let (spec, result) = repair(sources, at, spec, failed, version)?;
         Some(LowerResult { repaired: Some(spec), ..result })
+    }
+
+    /// The argument of `spec` because of whose type alone the kernel does not lower: with another
+    /// one it does. `failed` is what came of `spec`.
+    pub fn culprit(
+        self,
+        sources: &dyn Sources,
+        file: FileId,
+        kernel: &str,
+        spec: &Specialization,
+        failed: &LowerResult,
+    ) -> Option<Culprit> {
+        let at = named_kernel(sources, file, kernel)?;
+        culprit(sources, at, spec, failed, self.newest())
     }
 
     /// Lowers one kernel under several specializations; see [`Lowering`].

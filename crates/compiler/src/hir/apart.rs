@@ -31,7 +31,11 @@ pub fn same_host(old: &Module, new: &Module, is_kernel: impl Fn(u32) -> bool) ->
         old.scenarios.len() == new.scenarios.len()
             && old.scenarios.iter().zip(&new.scenarios).all(|(old, new)| old.body == new.body)
     };
-    same_heads(old, new) && same_items() && same_launches() && same_scenarios()
+    let same_mains = || {
+        old.mains.len() == new.mains.len()
+            && old.mains.iter().zip(&new.mains).all(|(old, new)| old.body == new.body)
+    };
+    same_heads(old, new) && same_items() && same_launches() && same_scenarios() && same_mains()
 }
 
 /// True when the items are the same from outside; see [`same_heads`].
@@ -198,6 +202,14 @@ mod tests {
         assert_eq!(changed, [false, true, false]);
         assert!(!same_host(&old, &new, |_| false));
         assert!(same_host(&old, &new, |index| index == 1));
+    }
+
+    #[test]
+    fn an_edit_of_what_runs_as_a_program_is_one_of_host_code() {
+        let with_main = |call: &str| format!("{TEXT}\nif __name__ == '__main__':\n    {call}\n");
+        let old = module(&with_main("f(1)"));
+        assert!(!same_host(&old, &module(&with_main("f(2)")), |_| true));
+        assert!(same_host(&old, &module(&format!("# first\n{}", with_main("f(1)"))), |_| true));
     }
 
     #[test]

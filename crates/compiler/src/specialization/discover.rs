@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::flags::Flags;
 use super::guess::{self, KernelFacts};
-use super::host::value::{Tensor, Value};
+use super::host::value::{Descriptor, Tensor, Value};
 use super::host::{Host, ObservedLaunch, SPELLINGS, language_dtype};
 use super::known::{KnownLaunch, known_launch};
 use super::tuning::{Config, Tuning, tuning};
@@ -21,7 +21,7 @@ use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, kernel, launch_scope, launching_item,
     resolve_expr, resolve_item,
 };
-use crate::source::FileId;
+use crate::source::{FileId, FileRange, TextRange};
 
 /// At most this many specializations of one kernel are listed.
 pub const MAX_SPECIALIZATIONS: usize = 64;
@@ -165,6 +165,8 @@ fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kerne
     let names = launcher_names(&module, &launching);
     for (index, item) in module.items.iter().enumerate() {
         match &item.kind {
+            // What runs as a program runs below, in order.
+            ItemKind::Assign { .. } if in_main(&module, item.range) => {}
             ItemKind::Assign { body, value, .. } if mentions(body, &names) => {
                 host.module_expr(file, &item.scope, body, *value);
             }
@@ -176,12 +178,25 @@ fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kerne
             _ => {}
         }
     }
+    for main in &module.mains {
+        let launches_here = launches.iter().any(|launch| main.range.contains_range(launch.range));
+        if launches_here || mentions(&main.body, &names) {
+            host.run_main(file, main);
+        }
+    }
     for launch in launches {
         let in_scenario = module.scenarios.iter().any(|s| s.range.contains_range(launch.range));
-        if launch.host.is_none() && !in_scenario {
+        let at = FileRange { file, range: launch.map.exprs[launch.kernel] };
+        // What is run in order may end before it comes to the launch.
+        let met = || host.launches.iter().any(|known| known.at == Some(at));
+        if launch.host.is_none() && !in_scenario && !met() {
             host.observe(file, launch);
         }
     }
+}
+
+fn in_main(module: &Module, range: TextRange) -> bool {
+    module.mains.iter().any(|main| main.range.contains_range(range))
 }
 
 /// Names through which host code reaches the functions at `launching`: their own, their
@@ -363,7 +378,7 @@ impl<'a> Binder<'a> {
         }
         let changed = Host::new(self.sources).run_hook(hook, Value::Dict(args));
         let descriptors = changed.into_iter().filter_map(|(key, value)| match (key, &value) {
-            (Value::Str(name), Value::Descriptor { .. }) => Some((name, value)),
+            (Value::Str(name), Value::Descriptor(_)) => Some((name, value)),
             _ => None,
         });
         descriptors.collect()
@@ -389,7 +404,8 @@ impl<'a> Binder<'a> {
         if let Some(spec) = default {
             return Bound::new(spec, false);
         }
-        if let Some(Value::Descriptor { dtype: None, block }) = given
+        if let Some(Value::Descriptor(Descriptor { tensor, block })) = given
+            && tensor.dtype.is_none()
             && let Some(spec) = descriptor("fp32", block)
         {
             return Bound::new(spec, true);
@@ -459,7 +475,9 @@ impl<'a> Binder<'a> {
                 let signature = format!("*{konst}{dtype}").into();
                 ArgSpec::Runtime { signature, divisible_by_16: aligned }
             }
-            Value::Descriptor { dtype: Some(dtype), block } => descriptor(dtype, block)?,
+            Value::Descriptor(Descriptor { tensor, block }) => {
+                descriptor(tensor.dtype.as_deref()?, block)?
+            }
             Value::Tuple(items) => {
                 let items = items.iter().map(|item| self.runtime_argument(param, item));
                 ArgSpec::Tuple(items.collect::<Option<_>>()?)
@@ -569,6 +587,23 @@ impl<'a> Binder<'a> {
             bound[index] = Bound::new(ArgSpec::Constexpr(value.0), value.1);
         }
     }
+}
+
+/// What annotations fix of parameters.
+pub(super) struct Annotated {
+    /// Compile-time parameters.
+    pub(super) constexpr: Vec<Name>,
+    /// Parameters of a type that does not depend on what is passed.
+    pub(super) typed: Vec<Name>,
+}
+
+/// What annotations fix of the parameters of `kernel`.
+pub(super) fn annotated(sources: &dyn Sources, kernel: &Kernel) -> Annotated {
+    let binder = Binder::new(sources, kernel);
+    let params = kernel.function.params.iter();
+    let typed = params.filter(|param| binder.forced_type(param).is_some());
+    let typed = typed.map(|param| param.name.clone()).collect();
+    Annotated { typed, constexpr: binder.constexpr }
 }
 
 /// A descriptor argument; `None` when some extent of its block is not known.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use self::value::{Callable, Value};
+use self::value::{Callable, Descriptor, Value};
 use crate::hir::{
-    Arg, ArgKind, Body, Expr, ExprId, FStringPart, Function, Launch, Literal, Name, Param,
-    ParamKind, Scenario, SourceMap, Stmt, StmtId, UnaryOp,
+    Arg, ArgKind, Body, Expr, ExprId, FStringPart, Function, Launch, Literal, MainBlock, Name,
+    Param, ParamKind, Scenario, SourceMap, Stmt, StmtId, UnaryOp,
 };
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
@@ -28,7 +28,7 @@ pub(super) mod value;
 
 use operators::{compare, join, truth};
 pub(crate) use tensor::named_dtype;
-pub(super) use tensor::{SPELLINGS, language_dtype};
+pub(super) use tensor::{SPELLINGS, language_dtype, strides};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
 const FUEL: u32 = 100_000;
@@ -248,6 +248,18 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// Runs what a file runs when it is a program.
+    pub(super) fn run_main(&mut self, file: FileId, main: &MainBlock) {
+        let mut frame = Frame {
+            file,
+            scope: Rc::from([]),
+            code: Code::Body(main.body.clone(), Some(main.map.clone())),
+            variables: Variables::default(),
+            scenario: false,
+        };
+        self.block(&mut frame, &main.body.root);
+    }
+
     /// Runs a function's body; its value.
     fn body_of(
         &mut self,
@@ -414,9 +426,9 @@ impl<'a> Host<'a> {
 
     /// `descriptor.block_shape = value`.
     fn assign_block(&mut self, frame: &mut Frame, object: ExprId, value: &Value) {
-        let Value::Descriptor { dtype, .. } = self.expr(frame, object) else { return };
+        let Value::Descriptor(descriptor) = self.expr(frame, object) else { return };
         let Some(block) = value.elements() else { return };
-        self.assign(frame, object, &Value::Descriptor { dtype, block });
+        self.assign(frame, object, &Value::Descriptor(Descriptor { block, ..descriptor }));
     }
 
     /// `dict[key] = value` of a variable.
@@ -430,7 +442,7 @@ impl<'a> Host<'a> {
                 entries.push((key, value.clone()));
             }
             Some(list @ Value::List(_)) => *list = Value::Unknown,
-            Some(Value::Tensor(tensor)) => tensor.note_write(),
+            Some(Value::Tensor(_)) => self.note_write(frame, object),
             _ => {}
         }
     }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::host::value::{Storage, Tensor, Value};
-use super::host::{Host, ObservedLaunch};
+use super::host::{self, Host, ObservedLaunch};
 use super::{ArgSpec, Origin};
-use crate::hir::{Launch, Name};
+use crate::hir::{ArgKind, Launch, Name};
 use crate::project::Sources;
 use crate::source::{FileId, FileRange};
 
@@ -22,10 +22,31 @@ pub struct KnownLaunch {
     pub origin: Origin,
     /// Extents of the grid, where all of them are known.
     pub grid: Option<[u32; 3]>,
+    /// What is wrong with the grid.
+    pub grid_fault: Option<GridFault>,
     /// How many extents the launch gives, 1 to 3; 0 when that is not known.
     pub grid_rank: usize,
     /// What is known of arguments, by the names of the IR's parameters. Others are not known.
     pub args: Vec<(Name, KnownArg)>,
+}
+
+/// A grid that no device takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GridFault {
+    /// An extent is a float.
+    Fraction {
+        /// The axis.
+        axis: usize,
+    },
+    /// An extent is more than devices take.
+    TooLarge {
+        /// The axis.
+        axis: usize,
+        /// The extent.
+        extent: i128,
+        /// The largest that there may be.
+        most: i128,
+    },
 }
 
 /// What is known of one runtime argument.
@@ -64,6 +85,39 @@ impl LaunchSite {
         let stands = |launch: &Launch| launch.map.exprs[launch.kernel] == at.range;
         let index = module.launches.iter().position(stands)?;
         Some(LaunchSite { file: at.file, index: index as u32 })
+    }
+
+    /// True when it stands in a scenario.
+    pub fn is_in_scenario(self, sources: &dyn Sources) -> bool {
+        let Some(module) = sources.module(self.file) else { return false };
+        let Some(launch) = module.launches.get(self.index as usize) else { return false };
+        module.scenarios.iter().any(|scenario| scenario.range.contains_range(launch.range))
+    }
+
+    /// Where its grid stands now.
+    pub fn grid_place(self, sources: &dyn Sources) -> Option<FileRange> {
+        let module = sources.module(self.file)?;
+        let launch = module.launches.get(self.index as usize)?;
+        Some(FileRange { file: self.file, range: launch.map.exprs[launch.grid] })
+    }
+
+    /// Where it passes the argument for the parameter `name`, which is the one at `index`.
+    pub fn argument_place(
+        self,
+        sources: &dyn Sources,
+        name: &str,
+        index: usize,
+    ) -> Option<FileRange> {
+        let module = sources.module(self.file)?;
+        let launch = module.launches.get(self.index as usize)?;
+        let starred = launch.args.iter().any(|arg| arg.kind == ArgKind::Star);
+        let mut args = launch.args.iter().enumerate();
+        let (_, arg) = args.find(|(position, arg)| match &arg.kind {
+            ArgKind::Positional => *position == index && !starred,
+            ArgKind::Keyword(keyword) => **keyword == *name,
+            ArgKind::Star | ArgKind::DoubleStar => false,
+        })?;
+        Some(FileRange { file: self.file, range: launch.map.exprs[arg.value] })
     }
 
     /// Where it stands now: the kernel's name and the grid.
@@ -105,6 +159,7 @@ pub(super) fn known_launch<'a>(
         site: launch.at.and_then(|at| LaunchSite::at(sources, at)),
         origin,
         grid: extents(&grid),
+        grid_fault: grid_fault(&grid),
         grid_rank: grid.elements().map_or(usize::from(matches!(grid, Value::Int(_))), |e| e.len()),
         args: known,
     }
@@ -127,6 +182,17 @@ fn extents(grid: &Value) -> Option<[u32; 3]> {
     Some(extents)
 }
 
+fn grid_fault(grid: &Value) -> Option<GridFault> {
+    let extents = grid.elements()?;
+    extents.iter().take(3).enumerate().find_map(|(axis, extent)| match extent {
+        Value::Float(_) => Some(GridFault::Fraction { axis }),
+        Value::Int(Some(extent)) if *extent > MAX_GRID[axis] => {
+            Some(GridFault::TooLarge { axis, extent: *extent, most: MAX_GRID[axis] })
+        }
+        _ => None,
+    })
+}
+
 fn note_arg(name: &Name, spec: &ArgSpec, value: &Value, known: &mut Vec<(Name, KnownArg)>) {
     match (spec, value) {
         (ArgSpec::Tuple(specs), Value::Tuple(items)) => {
@@ -145,7 +211,33 @@ fn note_arg(name: &Name, spec: &ArgSpec, value: &Value, known: &mut Vec<(Name, K
                 known.push((name.clone(), KnownArg::Buffer(buffer)));
             }
         }
+        (ArgSpec::Runtime { signature, .. }, Value::Descriptor(descriptor)) => {
+            note_descriptor(name, signature, &descriptor.tensor, known);
+        }
         _ => {}
+    }
+}
+
+/// A descriptor is a base, extents and strides by themselves in the IR.
+fn note_descriptor(
+    name: &Name,
+    signature: &str,
+    tensor: &Tensor,
+    known: &mut Vec<(Name, KnownArg)>,
+) {
+    let element = signature.strip_prefix("tensordesc<").and_then(|text| text.split_once('['));
+    let Some((element, _)) = element else { return };
+    if let Some(buffer) = buffer(&format!("*{element}"), tensor) {
+        known.push((Arc::from(format!("{name}.base")), KnownArg::Buffer(buffer)));
+    }
+    let parts = [("shape", tensor.shape.clone()), ("stride", host::strides(tensor))];
+    for (part, values) in parts {
+        for (axis, value) in values.unwrap_or_default().into_iter().enumerate() {
+            if let Value::Int(Some(value)) = value {
+                let name = Arc::from(format!("{name}.{part}.{axis}"));
+                known.push((name, KnownArg::Int(value)));
+            }
+        }
     }
 }
 

@@ -314,6 +314,49 @@ def run(x: torch.Tensor, scale: float = None, bias: torch.Tensor | None = None, 
 }
 
 #[test]
+fn a_preview_says_what_compiles_anew() {
+    let text = "
+import torch, triton
+import triton.language as tl
+@triton.autotune([triton.Config({'WIDTH': 64})], key=['n'])
+@triton.jit(do_not_specialize=['seed'], do_not_specialize_on_alignment=['rows'])
+def k(x, index, n, one, rows, seed, big, wide: tl.int64, scale, flag, bias, mode: tl.constexpr, WIDTH: tl.constexpr):
+    pass
+def run():
+    x = torch.empty(64, dtype=torch.float16)
+    index = torch.empty(64, dtype=torch.int64)
+    k[(1,)](x, index, 4096, 1, 7, 32, 2 ** 40, 3, 0.5, True, None, mode='sum')
+";
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("kernel.py", text);
+    let at = kernels(&sources, file)[0];
+    let spec = &discover(&sources, at, &Flags::default())[0];
+    let lines: Vec<String> = preview(&sources, at, spec)
+        .iter()
+        .map(|found| format!("{}: {}\n", found.name, found.text()))
+        .collect();
+    expect![[r#"
+        x: pointer to float16, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew
+        index: pointer to int64, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew
+        n: int32, divisible by 16; a value not divisible by 16, equal to 1, or beyond 32 bits compiles anew
+        one: equal to 1, folded into the code; any other value compiles anew
+        rows: int32; a value equal to 1 or beyond 32 bits compiles anew
+        seed: int32; a value beyond 32 bits compiles anew
+        big: int64, divisible by 16; a value not divisible by 16, equal to 1, or within 32 bits compiles anew
+        wide: int64; a value divisible by 16 or equal to 1 compiles anew
+        scale: float32; another type compiles anew
+        flag: bool; another type compiles anew
+        bias: `None`, folded into the code; anything else compiles anew
+        mode: constexpr `"sum"`; another value compiles anew
+        WIDTH: constexpr `64`, which the decorators set; another value compiles anew
+    "#]].assert_eq(&lines.concat());
+    let site = shown_by(spec).expect("a launch shows it");
+    assert!(!site.is_in_scenario(&sources));
+    let at = site.place(&sources).expect("the launch stands in the text");
+    assert_eq!(&text[at.range.as_usize()], "k[(1,)");
+}
+
+#[test]
 fn guessed_types_prove_only_what_shapes_and_values_show() {
     let mut sources = MemorySources::new(Vec::new());
     let text =

@@ -43,6 +43,8 @@ pub struct Tuning {
     pub configs: Vec<Config>,
     /// Names of the arguments on which the choice depends.
     pub key: Vec<Name>,
+    /// Names of the arguments that tuning resets or restores between runs.
+    pub restored: Vec<Name>,
     /// False when some configurations could not be read statically.
     pub complete: bool,
     /// Names that `@triton.heuristics` computes, in order.
@@ -152,6 +154,13 @@ impl Reader<'_> {
         if let Some(key) = self.argument(id, Some(1), "key") {
             let key = self.value(key);
             self.tuning.key = self.parameter_names(&key);
+        }
+        for list in ["reset_to_zero", "restore_value"] {
+            if let Some(names) = self.argument(id, None, list) {
+                let names = self.value(names);
+                let names = self.parameter_names(&names);
+                self.tuning.restored.extend(names);
+            }
         }
     }
 

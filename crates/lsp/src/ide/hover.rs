@@ -10,8 +10,8 @@ use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ExprId, Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef};
-use tile_compiler::source::{FileId, TextRange};
-use tile_compiler::specialization::{Origin, TritonVersion};
+use tile_compiler::source::{FileId, FileRange, TextRange};
+use tile_compiler::specialization::{Origin, Specialization, TritonVersion, preview, shown_by};
 
 use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
 use crate::db::{self, Analysis, Db, Kernel, SourceFile, Workspace, labels};
@@ -89,7 +89,10 @@ fn about(
             about_builtin_parameter(builtin, name, version(db))
         }
         Symbol::Local(function, name) => about_local(db, file, *function, name, at),
-        Symbol::Item(item) => about_item(db, *item, known),
+        Symbol::Item(item) => {
+            let mention = FileRange { file: file.id(db), range: at };
+            about_item(db, *item, mention, known)
+        }
         Symbol::File(id) => {
             let path = db.file_of(*id)?.path(db).display().to_string();
             Some(format!("module `{path}`"))
@@ -169,7 +172,31 @@ fn about_local(
     if let Some(expr) = expr {
         reasons(inferred, expr, &mut out);
     }
+    if function.params.iter().any(|param| param.name == *name) {
+        out.push_str(&parameter(db, home, &item.name, name).unwrap_or_default());
+    }
     Some(out)
+}
+
+/// What a kernel is compiled for of the parameter `name`, and what compiles it anew.
+fn parameter(db: &dyn Db, file: SourceFile, kernel: &str, name: &Name) -> Option<String> {
+    let kernel = db::kernel(db, file, kernel)?;
+    let spec = &kernel.specializations.get(kernel.active(db))?.spec;
+    let parameters = preview(&Analysis(db), kernel.at, spec);
+    let found = parameters.iter().find(|found| found.name == *name)?;
+    let from = shown_at(db, spec).filter(|_| !found.assumed);
+    let from = from.unwrap_or_else(|| "assumed".to_owned());
+    let anew = found.anew.as_ref().map(|anew| format!("; {anew} compiles anew"));
+    Some(format!("\n\nCompiled for: {} ({from}){}.", found.known, anew.unwrap_or_default()))
+}
+
+/// Where the arguments of a specialization stand: `from the launch in line 12`.
+fn shown_at(db: &dyn Db, spec: &Specialization) -> Option<String> {
+    let site = shown_by(spec)?;
+    let at = site.place(&Analysis(db))?;
+    let line = db::line_index(db, db.file_of(at.file)?).line(at.range.start) + 1;
+    let what = if site.is_in_scenario(&Analysis(db)) { "scenario" } else { "launch" };
+    Some(format!("from the {what} in line {line}"))
 }
 
 /// Why a number is not known at compile time, which matters where one is asked for.
@@ -222,14 +249,14 @@ fn expression(
     Some((text, function.map.exprs[expr]))
 }
 
-fn about_item(db: &dyn Db, at: ItemRef, known: Known<'_>) -> Option<String> {
+fn about_item(db: &dyn Db, at: ItemRef, mention: FileRange, known: Known<'_>) -> Option<String> {
     let item = project::item(&Analysis(db), at)?;
     let file = db.file_of(at.file)?;
     match &item.kind {
         ItemKind::Function(function) => {
             let kernel = db::kernels(db, file).iter().find(|kernel| kernel.at == at);
             let mut text = match kernel {
-                Some(kernel) => about_kernel(db, file, kernel, known),
+                Some(kernel) => about_kernel(db, file, kernel, mention, known),
                 None => signature(function),
             };
             if let Some(doc) = &function.doc {
@@ -252,7 +279,13 @@ fn signature(function: &Function) -> String {
 }
 
 /// The active specialization, its origin, and what was measured.
-fn about_kernel(db: &dyn Db, file: SourceFile, kernel: &Kernel, known: Known<'_>) -> String {
+fn about_kernel(
+    db: &dyn Db,
+    file: SourceFile,
+    kernel: &Kernel,
+    mention: FileRange,
+    known: Known<'_>,
+) -> String {
     let active = kernel.active(db);
     let mut text = format!("**{}**", kernel.name);
     if let Some(labelled) = kernel.specializations.get(active) {
@@ -276,11 +309,43 @@ fn about_kernel(db: &dyn Db, file: SourceFile, kernel: &Kernel, known: Known<'_>
         }
         Some(Stage::Compiling) | None => {}
     }
+    if let Some(spec) = launched_at(db, kernel, mention) {
+        compiled_for(db, kernel, spec, &mut text);
+    }
     other_configurations(db, file, kernel, known, &mut text);
     for result in (known.runs)(&kernel.name).iter() {
         last_run(result, &mut text);
     }
     text
+}
+
+/// The specialization that the launch at `mention` asks for; elsewhere the active one.
+fn launched_at<'k>(
+    db: &dyn Db,
+    kernel: &'k Kernel,
+    mention: FileRange,
+) -> Option<&'k Specialization> {
+    let is_here = |spec: &&Specialization| {
+        let sites = spec.launches.iter().filter_map(|launch| launch.site);
+        let mut places = sites.filter_map(|site| site.place(&Analysis(db)));
+        places.any(|place| place.file == mention.file && place.range.contains_range(mention.range))
+    };
+    let specs = || kernel.specializations.iter().map(|labelled| &labelled.spec);
+    specs().find(is_here).or_else(|| specs().nth(kernel.active(db)))
+}
+
+/// What each parameter is compiled for, and what compiles the kernel anew.
+fn compiled_for(db: &dyn Db, kernel: &Kernel, spec: &Specialization, out: &mut String) {
+    let parameters = preview(&Analysis(db), kernel.at, spec);
+    if parameters.is_empty() {
+        return;
+    }
+    let from = shown_at(db, spec).map(|from| format!(", {from}")).unwrap_or_default();
+    let _ = write!(out, "\n\nCompiled for{from}:\n");
+    for parameter in parameters {
+        let assumed = if parameter.assumed { " (assumed)" } else { "" };
+        let _ = write!(out, "\n- `{}`: {}{assumed}", parameter.name, parameter.text());
+    }
 }
 
 /// What the specializations besides the active one take, as far as they are compiled as they

@@ -84,9 +84,31 @@ async fn hovers_show_types_values_and_kernels() {
         "def copy_$0kernel",
         expect![[r#"
             **copy_kernel** — `x_ptr: *fp32, out_ptr: *fp32, n: i32, BLOCK=128` (scenario)
+
+            Compiled for, from the scenario in line 15:
+
+            - `x_ptr`: pointer to float32, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew
+            - `out_ptr`: pointer to float32, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew
+            - `n`: int32; a value divisible by 16, equal to 1, or beyond 32 bits compiles anew
+            - `BLOCK`: constexpr `128`; another value compiles anew
         "#]],
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hovers_of_parameters_tell_what_compiles_anew() {
+    for (plain, marked) in [
+        ("copy_kernel(x_ptr,", "copy_kernel(x_$0ptr,"),
+        ("out_ptr, n,", "out_ptr, n$0,"),
+        ("BLOCK: tl.constexpr", "BLO$0CK: tl.constexpr"),
+    ] {
+        let hover = ask("textDocument/hover", plain, marked).await;
+        let text = hover["contents"]["value"].as_str().unwrap_or("nothing");
+        assert!(text.contains("Compiled for: "), "{text}");
+        assert!(text.contains("(from the scenario in line "), "{text}");
+        assert!(text.contains(" compiles anew."), "{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

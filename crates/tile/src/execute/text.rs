@@ -11,11 +11,41 @@ use tile_worker::protocol::{Failure, RunRequest};
 use super::{chosen, launches, usage};
 use crate::analysis::Opened;
 
+/// A text with what flags put into it.
+#[derive(Debug, Default)]
+pub(super) struct Edited {
+    /// The text.
+    pub(super) text: String,
+    /// Stretches of the text that come from the command line, with the flags they come from.
+    flags: Vec<(TextRange, String)>,
+}
+
+impl Edited {
+    /// The flag that wrote what stands at `at`, if one did.
+    pub(super) fn flag_at(&self, at: TextRange) -> Option<&str> {
+        let mut around = self.flags.iter().filter(|(range, _)| range.contains_range(at));
+        // What a flag gives lies in the launch that all flags describe.
+        let smallest = around.by_ref().min_by_key(|(range, _)| range.len());
+        smallest.map(|(_, flag)| flag.as_str())
+    }
+
+    fn push(&mut self, text: &str) -> TextRange {
+        let start = self.text.len();
+        self.text.push_str(text);
+        TextRange::new(start, self.text.len())
+    }
+
+    fn push_flag(&mut self, text: &str, flag: String) {
+        let range = self.push(text);
+        self.flags.push((range, flag));
+    }
+}
+
 /// The text of the file with the request's arguments in it.
-pub(super) fn with_arguments(request: &RunRequest, opened: &Opened) -> Result<String, Failure> {
+pub(super) fn with_arguments(request: &RunRequest, opened: &Opened) -> Result<Edited, Failure> {
     let text = opened.text();
     if request.args.is_empty() && request.grid.is_none() {
-        return Ok(text.to_string());
+        return Ok(Edited { text: text.to_string(), ..Edited::default() });
     }
     for (name, expression) in &request.args {
         if expression.contains('\n') || tile_compiler::hir::lower_expression(expression).is_none() {
@@ -31,16 +61,28 @@ pub(super) fn with_arguments(request: &RunRequest, opened: &Opened) -> Result<St
 }
 
 /// The text with a scenario at its end that launches the kernel with the arguments by name.
-fn with_scenario(request: &RunRequest, text: &str, kernel: &str) -> String {
-    let mut lines = String::from("\n\n");
+fn with_scenario(request: &RunRequest, text: &str, kernel: &str) -> Edited {
+    let mut edited = Edited { text: format!("{text}\n\n"), ..Edited::default() };
+    let start = edited.text.len();
     let mut arguments = Vec::new();
     for (name, expression) in &request.args {
-        lines.push_str(&format!("# tile: {name} = {expression}\n"));
+        edited.push_flag(&format!("# tile: {name} = {expression}\n"), flag(name, expression));
         arguments.push(format!("{name}={name}"));
     }
-    let grid = request.grid.as_deref().unwrap_or("(1,)");
-    lines.push_str(&format!("# tile: {kernel}[{grid}]({})\n", arguments.join(", ")));
-    format!("{text}{lines}")
+    edited.push(&format!("# tile: {kernel}["));
+    match &request.grid {
+        Some(grid) => edited.push_flag(grid, format!("--grid {grid}")),
+        None => edited.push_flag("(1,)", "without --grid, the grid is (1,)".to_owned()),
+    }
+    edited.push(&format!("]({})\n", arguments.join(", ")));
+    let all = TextRange::new(start, edited.text.len());
+    edited.flags.push((all, format!("the launch of {kernel} that --arg describes")));
+    edited
+}
+
+/// A flag as the user writes it.
+fn flag(name: &str, expression: &str) -> String {
+    format!("--arg {name}={expression}")
 }
 
 /// The text with other values for the variables of the chosen scenarios.
@@ -49,8 +91,8 @@ fn with_variables(
     opened: &Opened,
     module: &Module,
     text: &str,
-) -> Result<String, Failure> {
-    let mut edits: Vec<(TextRange, &str)> = Vec::new();
+) -> Result<Edited, Failure> {
+    let mut edits: Vec<(TextRange, &str, String)> = Vec::new();
     let scenarios = chosen(request, opened, module)?;
     for (name, expression) in &request.args {
         let places: Vec<TextRange> = scenarios
@@ -64,22 +106,33 @@ fn with_variables(
                 "--arg {name}: the scenario has no variable of this name, nor the kernel an argument"
             )));
         }
-        edits.extend(places.into_iter().map(|range| (range, expression.as_str())));
+        let flag = flag(name, expression);
+        let edit = |range| (range, expression.as_str(), flag.clone());
+        edits.extend(places.into_iter().map(edit));
     }
     if let Some(grid) = &request.grid {
         let inside = |launch: &&tile_compiler::hir::Launch| {
             scenarios.iter().any(|scenario| scenario.range.contains_range(launch.range))
         };
         for launch in module.launches.iter().filter(inside) {
-            edits.push((launch.map.exprs[launch.grid], grid));
+            edits.push((launch.map.exprs[launch.grid], grid, format!("--grid {grid}")));
         }
     }
-    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-    let mut text = text.to_owned();
-    for (range, replacement) in edits {
-        text.replace_range(range.as_usize(), replacement);
+    edits.sort_by_key(|(range, ..)| range.start);
+    let mut edited = Edited::default();
+    let mut done = 0;
+    for (range, replacement, flag) in edits {
+        let range = range.as_usize();
+        // Of two values for one place the first holds.
+        if range.start < done {
+            continue;
+        }
+        edited.push(&text[done..range.start]);
+        edited.push_flag(replacement, flag);
+        done = range.end;
     }
-    Ok(text)
+    edited.push(&text[done..]);
+    Ok(edited)
 }
 
 /// Where a scenario gives `name` its first value.

@@ -6,7 +6,8 @@ use tree_sitter::Node;
 
 use super::{Lowering, function, parts, range};
 use crate::hir::{
-    Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Occasion, Stmt,
+    Body, CompareOp, Expr, ExprId, Function, Item, ItemKind, Launch, Literal, MainBlock, Module,
+    Name, Occasion, Stmt,
 };
 use crate::source::TextRange;
 use crate::syntax::Parse;
@@ -79,8 +80,11 @@ impl Collector<'_> {
             | Kind::ExceptClause
             | Kind::FinallyClause
             | Kind::CaseClause => self.statements(node),
-            Kind::IfStatement
-            | Kind::TryStatement
+            Kind::IfStatement => {
+                self.main_block(node);
+                self.compound(node);
+            }
+            Kind::TryStatement
             | Kind::WhileStatement
             | Kind::WithStatement
             | Kind::MatchStatement => {
@@ -100,6 +104,20 @@ impl Collector<'_> {
             | Kind::DeleteStatement => self.launches(node),
             _ => {}
         }
+    }
+
+    /// Keeps what a module-level `if __name__ == "__main__":` runs.
+    fn main_block(&mut self, node: Node<'_>) {
+        let condition = Field::Condition.of(node).filter(|_| self.scope.is_empty());
+        let Some(condition) = condition else { return };
+        let mut lowering = Lowering::new(self.text);
+        let condition = lowering.expr(condition);
+        if !is_main(&lowering.body, condition) {
+            return;
+        }
+        lowering.body.root = lowering.field_block(node, Field::Consequence);
+        let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
+        self.module.mains.push(MainBlock { range: range(node), body, map });
     }
 
     /// Launches of a compound statement's head, and its blocks.
@@ -343,6 +361,16 @@ impl Collector<'_> {
         let launch = launch_of(lowering, call_id, range(call), self.host.clone());
         self.module.launches.extend(launch);
     }
+}
+
+/// True for `__name__ == "__main__"`.
+fn is_main(body: &Body, condition: ExprId) -> bool {
+    let Expr::Compare { first, rest } = &body.exprs[condition] else { return false };
+    let [(CompareOp::Eq, second)] = rest[..] else { return false };
+    let is_name =
+        |expr: ExprId| matches!(&body.exprs[expr], Expr::Name(name) if &**name == "__name__");
+    let is_text = |expr: ExprId| matches!(&body.exprs[expr], Expr::Literal(Literal::Str(text)) if &**text == "__main__");
+    (is_name(*first) && is_text(second)) || (is_text(*first) && is_name(second))
 }
 
 /// True when a closing bracket stands before an opening parenthesis, as in every launch; most

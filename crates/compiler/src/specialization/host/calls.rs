@@ -80,6 +80,9 @@ impl Host<'_> {
         for arg in args {
             self.note_write(frame, arg.value);
         }
+        let allocations: Vec<u32> =
+            values.iter().flat_map(|(_, value)| value.allocations()).collect();
+        note_writes(frame, &allocations);
         self.launches.push(ObservedLaunch { kernel, grid, args: values, at, complete });
         Value::Unknown
     }
@@ -96,12 +99,15 @@ impl Host<'_> {
     }
 
     /// Notes that what a variable holds may have been written.
-    fn note_write(&mut self, frame: &mut Frame, object: ExprId) {
+    pub(super) fn note_write(&mut self, frame: &mut Frame, object: ExprId) {
         let Expr::Name(name) = &frame.code.body().exprs[object] else { return };
         let name = name.clone();
-        if let Some(Value::Tensor(tensor)) = frame.variables.get_mut(&name) {
+        let Some(value) = frame.variables.get_mut(&name) else { return };
+        if let Value::Tensor(tensor) = value {
             tensor.note_write();
         }
+        let allocations = value.allocations();
+        note_writes(frame, &allocations);
     }
 
     /// A call of one of a scenario's own functions.
@@ -214,6 +220,14 @@ impl Host<'_> {
     }
 }
 
+/// Notes that what any variable holds of these allocations may have been written.
+fn note_writes(frame: &mut Frame, allocations: &[u32]) {
+    if allocations.is_empty() {
+        return;
+    }
+    frame.variables.values_mut().for_each(|value| value.note_writes(allocations));
+}
+
 /// A function of the triton package.
 fn triton_call(path: &str, args: &Args<'_>) -> Value {
     match path {
@@ -238,23 +252,19 @@ fn triton_call(path: &str, args: &Args<'_>) -> Value {
         },
         "Config" => config(args).map_or(Value::Unknown, Value::Config),
         "tools.tensor_descriptor.TensorDescriptor" => {
-            descriptor(args.get(0, "base"), args.get(3, "block_shape"))
+            let (shape, strides) = (args.get(1, "shape"), args.get(2, "strides"));
+            let unknown = Value::Unknown;
+            tensor::descriptor(
+                args.get(0, "base"),
+                shape.or(Some(&unknown)),
+                strides.or(Some(&unknown)),
+                args.get(3, "block_shape"),
+            )
         }
         "tools.tensor_descriptor.TensorDescriptor.from_tensor" => {
-            descriptor(args.get(0, "tensor"), args.get(1, "block_shape"))
+            tensor::descriptor(args.get(0, "tensor"), None, None, args.get(1, "block_shape"))
         }
         _ => Value::Unknown,
-    }
-}
-
-fn descriptor(base: Option<&Value>, block: Option<&Value>) -> Value {
-    let dtype = match base {
-        Some(Value::Tensor(tensor)) => tensor.dtype.clone(),
-        _ => None,
-    };
-    match block.and_then(Value::elements) {
-        Some(block) => Value::Descriptor { dtype, block },
-        None => Value::Unknown,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::operators::position;
-use super::value::{Storage, Tensor, Value};
+use super::value::{Descriptor, Storage, Tensor, Value};
 use crate::hir::{BinaryOp, Name};
 
 /// Names of dtypes with their signature spelling, as PyTorch, Triton and scenarios have them.
@@ -394,7 +394,13 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Config(config), "num_stages") => {
             Value::Int(Some(config.num_stages.unwrap_or(3).into()))
         }
-        (Value::Descriptor { block, .. }, "block_shape") => Value::List(block.clone()),
+        (Value::Descriptor(descriptor), "block_shape") => Value::List(descriptor.block.clone()),
+        (Value::Descriptor(descriptor), "shape") => {
+            attribute(&Value::Tensor(descriptor.tensor.clone()), "shape")
+        }
+        (Value::Descriptor(descriptor), "strides") => {
+            strides(&descriptor.tensor).map_or(Value::Ints, Value::List)
+        }
         (Value::DType(dtype), "itemsize") => Value::Int(element_size(dtype)),
         _ => Value::Unknown,
     }
@@ -411,7 +417,7 @@ fn transpose(tensor: &Tensor) -> Tensor {
 }
 
 /// Strides of a tensor, those of a contiguous one when none are given.
-fn strides(tensor: &Tensor) -> Option<Vec<Value>> {
+pub(in crate::specialization) fn strides(tensor: &Tensor) -> Option<Vec<Value>> {
     if let Some(strides) = &tensor.strides {
         return Some(strides.clone());
     }
@@ -516,6 +522,31 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         | "repeat" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
         _ => return None,
     })
+}
+
+/// A descriptor of `base` with sizes and strides of its own where they are given.
+pub(super) fn descriptor(
+    base: Option<&Value>,
+    shape: Option<&Value>,
+    strides: Option<&Value>,
+    block: Option<&Value>,
+) -> Value {
+    let Some(block) = block.and_then(Value::elements) else { return Value::Unknown };
+    let of_base = match base {
+        Some(Value::Tensor(tensor)) => tensor.clone(),
+        _ => Tensor::default(),
+    };
+    let given = |value: Option<&Value>, own: Option<Vec<Value>>| match value {
+        Some(value) => value.elements(),
+        None => own,
+    };
+    let own = self::strides(&of_base);
+    let tensor = Tensor {
+        shape: given(shape, of_base.shape.clone()),
+        strides: given(strides, own),
+        ..of_base
+    };
+    Value::Descriptor(Descriptor { tensor, block })
 }
 
 /// The sizes that `view` is asked for; one that is `-1` is what the others leave.

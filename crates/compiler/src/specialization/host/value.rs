@@ -37,12 +37,7 @@ pub(in crate::specialization) enum Value {
     /// A tensor.
     Tensor(Tensor),
     /// A host-side tensor descriptor.
-    Descriptor {
-        /// Element type by signature spelling.
-        dtype: Option<Arc<str>>,
-        /// Block shape.
-        block: Vec<Value>,
-    },
+    Descriptor(Descriptor),
     /// A dtype by signature spelling.
     DType(Arc<str>),
     /// An autotune configuration.
@@ -69,6 +64,16 @@ pub(in crate::specialization) struct Tensor {
     pub(in crate::specialization) storage: Option<Storage>,
 }
 
+/// A host-side tensor descriptor.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::specialization) struct Descriptor {
+    /// The memory with the sizes and strides that the descriptor has, which need not be those of
+    /// the tensor that it was made from.
+    pub(in crate::specialization) tensor: Tensor,
+    /// Block shape.
+    pub(in crate::specialization) block: Vec<Value>,
+}
+
 /// Memory that a tensor's first element is the first element of.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::specialization) struct Storage {
@@ -86,6 +91,11 @@ impl Tensor {
         if let Some(storage) = &mut self.storage {
             storage.uninitialized = false;
         }
+    }
+
+    /// Which allocation it begins in, if that is known.
+    fn allocation(&self) -> Option<u32> {
+        self.storage.as_ref()?.id
     }
 
     /// A tensor of the same elements in memory of its own.
@@ -130,16 +140,47 @@ impl PartialEq for Value {
             (Value::Config(a), Value::Config(b)) => a == b,
             (Value::Named(a), Value::Named(b)) => a == b,
             (Value::Global(a), Value::Global(b)) => a == b,
-            (
-                Value::Descriptor { dtype: a, block: a_block },
-                Value::Descriptor { dtype: b, block: b_block },
-            ) => a == b && a_block == b_block,
+            (Value::Descriptor(a), Value::Descriptor(b)) => a == b,
             _ => false,
         }
     }
 }
 
 impl Value {
+    /// The allocations that it gives access to.
+    pub(super) fn allocations(&self) -> Vec<u32> {
+        match self {
+            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
+                tensor.allocation().into_iter().collect()
+            }
+            Value::Tuple(items) | Value::List(items) => {
+                items.iter().flat_map(Value::allocations).collect()
+            }
+            Value::Dict(entries) => {
+                entries.iter().flat_map(|(_, value)| value.allocations()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Notes that these allocations may have been written.
+    pub(super) fn note_writes(&mut self, allocations: &[u32]) {
+        match self {
+            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
+                if tensor.allocation().is_some_and(|id| allocations.contains(&id)) {
+                    tensor.note_write();
+                }
+            }
+            Value::Tuple(items) | Value::List(items) => {
+                items.iter_mut().for_each(|item| item.note_writes(allocations));
+            }
+            Value::Dict(entries) => {
+                entries.iter_mut().for_each(|(_, value)| value.note_writes(allocations));
+            }
+            _ => {}
+        }
+    }
+
     /// A tensor of which at most the dtype is known.
     pub(in crate::specialization) fn tensor(dtype: Option<&str>) -> Value {
         Value::Tensor(Tensor { dtype: dtype.map(Arc::from), ..Tensor::default() })

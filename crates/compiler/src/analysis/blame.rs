@@ -1,0 +1,73 @@
+//! Arguments with which a kernel does not compile although it does with others: the mistake is the
+//! launch's.
+
+use super::{AtLaunch, Spot};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::eval::{Culprit, LowerResult, Rules};
+use crate::project::{self, Sources};
+use crate::source::FileId;
+use crate::specialization::Specialization;
+
+/// What lowering the kernel called `kernel` of `file` under `spec` found, each finding with the
+/// launch to which it belongs. An error that the type of one argument alone causes is one of the
+/// launches that pass it.
+pub fn blame(
+    sources: &dyn Sources,
+    rules: Rules,
+    (file, kernel): (FileId, &str),
+    spec: &Specialization,
+    lowered: &LowerResult,
+) -> Vec<(Diagnostic, AtLaunch)> {
+    let plain = || {
+        let found = lowered.diagnostics.iter().cloned();
+        found.map(|found| (found, AtLaunch::default())).collect()
+    };
+    let Some(error) = first_error(lowered).filter(|_| spec.is_certain()) else { return plain() };
+    let sites: Vec<_> = spec.launches.iter().filter_map(|launch| launch.site).collect();
+    if sites.is_empty() {
+        return plain();
+    }
+    let Some(culprit) = rules.culprit(sources, file, kernel, spec, lowered) else {
+        return plain();
+    };
+    let Some(index) = parameter(sources, file, kernel, &culprit) else { return plain() };
+    let Culprit { name, given, works } = culprit;
+    let message = format!(
+        "`{name}` is passed as `{given}`, with which `{kernel}` does not compile; with `{works}` it would"
+    );
+    let mut found = Diagnostic::new(Code::ArgumentType, error.primary, message);
+    found.kernel = Some(kernel.to_owned());
+    found.specialization = error.specialization.clone();
+    let found = found.with_note(format!("with `{given}`, it says: {}", error.message));
+    let at = |site| AtLaunch {
+        site: Some(site),
+        spot: Spot::Argument(name.clone(), index),
+        widen: None,
+    };
+    let others = lowered.diagnostics.iter().filter(|found| found.severity != Severity::Error);
+    let others = others.map(|found| (found.clone(), AtLaunch::default()));
+    sites.into_iter().map(|site| (found.clone(), at(site))).chain(others).collect()
+}
+
+/// The first error, unless it is this compiler that does not understand the kernel.
+fn first_error(lowered: &LowerResult) -> Option<&Diagnostic> {
+    let foreign = |found: &&Diagnostic| found.code == Code::NotUnderstood;
+    if lowered.function.is_some() || lowered.diagnostics.iter().any(|found| foreign(&found)) {
+        return None;
+    }
+    lowered.diagnostics.iter().find(|found| found.severity == Severity::Error)
+}
+
+/// The position of the parameter.
+fn parameter(
+    sources: &dyn Sources,
+    file: FileId,
+    kernel: &str,
+    culprit: &Culprit,
+) -> Option<usize> {
+    let mut kernels = project::kernels(sources, file).into_iter();
+    let at = kernels
+        .rfind(|at| project::item(sources, *at).is_some_and(|item| &*item.name == kernel))?;
+    let function = project::function(sources, at)?;
+    function.params.iter().position(|param| param.name == culprit.name)
+}

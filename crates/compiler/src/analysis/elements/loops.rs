@@ -1,0 +1,157 @@
+//! Loops: how often they run, and what they carry from trip to trip.
+
+use super::{Carried, Element, Elements, Index, Variable};
+use crate::analysis::terms::{AtomKind, Cond, Interval, Linear, Operation};
+use crate::ir::{Inst, InstData, Value, ValueDef};
+
+impl Elements<'_> {
+    /// The condition that a loop runs its current trip.
+    pub(in crate::analysis) fn runs(&mut self, inst: Inst) -> Cond {
+        let data = &self.func.insts[inst];
+        let Some(step) = self.step(data) else { return self.any_truth() };
+        let index = self.induction(inst);
+        let upper = self.int(data.operand(1), &Index::new());
+        if step > 0 { self.terms.less(&index, &upper) } else { self.terms.less(&upper, &index) }
+    }
+
+    /// The step of a loop, if it is a constant other than zero.
+    pub(in crate::analysis) fn step(&mut self, data: &InstData) -> Option<i128> {
+        let step = self.int(data.operand(2), &Index::new());
+        step.as_constant().filter(|step| *step != 0)
+    }
+
+    /// The index of a loop in its current trip.
+    pub(in crate::analysis) fn induction(&mut self, inst: Inst) -> Linear {
+        let data = &self.func.insts[inst];
+        let bits = self.func.ty(data.operand(0)).number().map_or(64, |number| number.bits());
+        let Some(step) = self.step(data) else { return self.terms.unknown(Interval::signed(bits)) };
+        let trips = self.trips(inst, step);
+        let most = self.terms.range(&trips).hi.max(1);
+        let trip = self.variable_term(Variable::Trip(inst), Interval::new(0, most - 1));
+        let lower = self.int(data.operand(0), &Index::new());
+        let index = trip.scaled(step).and_then(|moved| lower.plus(&moved));
+        // The index is below the bound, so that it does not wrap around.
+        index.unwrap_or_else(|| self.terms.unknown(Interval::signed(bits)))
+    }
+
+    /// How often a loop runs.
+    pub(in crate::analysis) fn trips(&mut self, inst: Inst, step: i128) -> Linear {
+        let data = &self.func.insts[inst];
+        let lower = self.int(data.operand(0), &Index::new());
+        let upper = self.int(data.operand(1), &Index::new());
+        let distance = if step > 0 { upper.minus(&lower) } else { lower.minus(&upper) };
+        let Some(distance) = distance else { return self.terms.unknown(Interval::signed(64)) };
+        let none = Linear::default();
+        let distance = self.terms.binary(Operation::Max, &distance, &none);
+        let rounded = distance.offset(step.abs() - 1);
+        self.terms.binary(Operation::Div, &rounded, &Linear::constant(step.abs()))
+    }
+
+    /// The carried value `at` of a loop after `trips`, at `index`.
+    pub(super) fn carried(
+        &mut self,
+        value: Value,
+        inst: Inst,
+        at: usize,
+        index: &Index,
+        trips: &Linear,
+    ) -> Element {
+        let data = &self.func.insts[inst];
+        let Some(init) = data.operand_opt(3 + at) else { return self.unknown(value, index) };
+        let init = self.element(init, index);
+        if matches!(init, Element::Bool(_) | Element::Unknown) {
+            return self.unknown(value, index);
+        }
+        let Some(step) = self.carried_step(Carried { inst, at, index: index.clone() }, &init)
+        else {
+            return self.unknown(value, index);
+        };
+        let moved = self.terms.binary(Operation::Mul, &step, trips);
+        match init {
+            Element::Int(start) => match start.plus(&moved) {
+                Some(sum) => Element::Int(self.fit(value, &sum)),
+                None => self.unknown(value, index),
+            },
+            Element::Pointer(param, start) => match start.plus(&moved) {
+                Some(sum) => Element::Pointer(param, sum),
+                None => Element::Unknown,
+            },
+            _ => Element::Unknown,
+        }
+    }
+
+    /// What a loop adds to a carried value in each trip.
+    pub(super) fn carried_step(&mut self, carried: Carried, init: &Element) -> Option<Linear> {
+        if let Some(known) = self.steps.get(&carried) {
+            return known.clone();
+        }
+        // Whoever asks while this is worked out gets no answer.
+        self.steps.insert(carried.clone(), None);
+        let step = self.find_step(&carried, init);
+        self.steps.insert(carried, step.clone());
+        step
+    }
+
+    pub(super) fn find_step(&mut self, carried: &Carried, init: &Element) -> Option<Linear> {
+        let Carried { inst, at, index } = carried;
+        let (inst, at) = (*inst, *at);
+        let region = self.func.insts[inst].regions[0];
+        let next = self.func.terminator(region)?.operand_opt(at)?;
+        let arg = *self.func.regions[region].args.get(at + 1)?;
+        if next == arg {
+            return Some(Linear::default());
+        }
+        let placeholder = self.terms.unknown(Interval::signed(64));
+        let assumed = match init {
+            Element::Pointer(param, _) => Element::Pointer(*param, placeholder.clone()),
+            _ => Element::Int(placeholder.clone()),
+        };
+        let outside = std::mem::take(&mut self.memo);
+        self.memo.insert((arg, index.clone()), assumed.clone());
+        self.carried.push(placeholder.clone());
+        let next = self.element(next, index);
+        self.carried.pop();
+        self.memo = outside;
+        let moved = match (&assumed, next) {
+            (Element::Pointer(from, _), Element::Pointer(to, term)) if *from == to => term,
+            (Element::Int(_), Element::Int(term)) => term,
+            _ => return None,
+        };
+        let step = moved.minus(&placeholder)?;
+        self.is_invariant(&step, &placeholder, inst).then_some(step)
+    }
+
+    /// True when a term has one value throughout a loop.
+    pub(super) fn is_invariant(&self, term: &Linear, placeholder: &Linear, inst: Inst) -> bool {
+        let trip = self.variable(Variable::Trip(inst));
+        let mut invariant = true;
+        self.terms.visit(term, &mut |atom, kind| match kind {
+            AtomKind::Var(_) | AtomKind::Unknown(_) => {
+                invariant &= !matches!(kind, AtomKind::Var(var) if Some(*var) == trip);
+                let atom = Linear::atom(atom);
+                invariant &= atom != *placeholder;
+                invariant &=
+                    !self.unknowns.get(&atom).is_some_and(|value| self.inside(*value, inst));
+            }
+            AtomKind::Choose(cond, ..) => invariant &= !self.terms.has_unknown_cond(*cond),
+            _ => {}
+        });
+        invariant
+    }
+
+    /// True when a value is defined inside `inst`.
+    pub(super) fn inside(&self, value: Value, inst: Inst) -> bool {
+        let mut region = match self.func.values[value].def {
+            ValueDef::Argument(region, _) => Some(region),
+            ValueDef::Result(def, _) => self.home.get(&def).copied(),
+        };
+        while let Some(current) = region {
+            let Some(&owner) = self.owner.get(&current) else { return false };
+            if owner == inst {
+                return true;
+            }
+            region = self.home.get(&owner).copied();
+        }
+        false
+    }
+}

@@ -1,0 +1,74 @@
+//! What is wrong with the grid of a known launch.
+
+use super::report;
+use super::{Finding, Spot};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Attrs, Function, Opcode};
+use crate::specialization::{GridFault, KnownLaunch};
+
+/// Findings about the grid of `launch`, of a kernel that does what `func` does.
+pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Finding> {
+    let fault = launch.grid_fault.and_then(|fault| faulty(func, fault));
+    let mut found: Vec<Diagnostic> = fault.into_iter().collect();
+    found.extend(unused_axis(func, launch));
+    found
+        .into_iter()
+        .map(|diagnostic| Finding { diagnostic, spot: Spot::Grid, widen: None })
+        .collect()
+}
+
+/// A finding that stands for the kernel as a whole until it gets the launch's place.
+fn finding(func: &Function, code: Code, message: String) -> Option<Diagnostic> {
+    let first = *func.regions[func.body].insts.first()?;
+    Some(report::finding(func, func.user_loc(func.insts[first].loc), code, message))
+}
+
+fn faulty(func: &Function, fault: GridFault) -> Option<Diagnostic> {
+    match fault {
+        GridFault::Fraction { axis } => {
+            let message = format!(
+                "a grid has integers for extents, but along axis {axis} this one has a float"
+            );
+            let found = finding(func, Code::GridShape, message)?;
+            Some(found.with_note("round up with `triton.cdiv`, or divide with `//`"))
+        }
+        GridFault::TooLarge { axis, extent, most } => {
+            let message = format!(
+                "a grid has at most {most} programs along axis {axis}, but this one has {extent}"
+            );
+            let found = finding(func, Code::GridShape, message)?;
+            Some(match axis {
+                0 => found,
+                _ => found.with_note("axis 0 takes 2147483647: put the longest extent there"),
+            })
+        }
+    }
+}
+
+/// An axis with several programs of which the kernel does not ask which one it is, so that all of
+/// them do the same.
+fn unused_axis(func: &Function, launch: &KnownLaunch) -> Option<Diagnostic> {
+    let grid = launch.grid?;
+    let mut used = [false; 3];
+    let mut writes = false;
+    for inst in func.walk() {
+        let data = &func.insts[inst];
+        match (data.opcode, &data.attrs) {
+            (Opcode::ProgramId, Attrs::Axis(axis)) => {
+                if let Some(used) = used.get_mut(axis.axis as usize) {
+                    *used = true;
+                }
+            }
+            // It may read the position by itself.
+            (Opcode::InlineAsm, _) => return None,
+            (Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas, _) => writes = true,
+            _ => {}
+        }
+    }
+    let axis = (0..3).find(|axis| grid[*axis] > 1 && !used[*axis]).filter(|_| writes)?;
+    let message = format!(
+        "`{}` never asks for its position along axis {axis}, so the {} programs along it do the same",
+        func.name, grid[axis],
+    );
+    finding(func, Code::UnusedAxis, message)
+}

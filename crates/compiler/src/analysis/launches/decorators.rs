@@ -1,0 +1,90 @@
+//! What is wrong with the decorators of a kernel, whoever launches it.
+
+use super::options::{OPTIONS, warp_count_fault};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::hir::{Expr, Literal, Name, ParamKind};
+use crate::project::{Decorator, Kernel, Sources};
+use crate::source::FileRange;
+use crate::specialization::{Tuning, tuning};
+
+/// Names in the decorators of a kernel that are no parameters.
+pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnostic> {
+    let tuning = tuning(sources, kernel);
+    let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
+    let open = kernel.function.params.iter().any(|param| param.kind == ParamKind::KwArgs);
+    if open || kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_))) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut report = |name: &Name, what: &str| {
+        let message = format!("`{}` has no parameter `{name}`, which {what}", kernel.item.name);
+        let at = mention(kernel, name);
+        let mut finding = Diagnostic::new(Code::TuningName, at, message);
+        finding.kernel = Some(kernel.item.name.to_string());
+        if !found.contains(&finding) {
+            found.push(finding);
+        }
+    };
+    for config in &tuning.configs {
+        for (name, _) in &config.kwargs {
+            if !is_param(name) && !OPTIONS.contains(&&**name) {
+                report(name, "a configuration sets");
+            }
+        }
+    }
+    for name in &tuning.heuristics {
+        if !is_param(name) && !OPTIONS.contains(&&**name) {
+            report(name, "`@triton.heuristics` computes");
+        }
+    }
+    found.extend(warp_counts(kernel, &tuning));
+    found.extend(choices(kernel, &tuning));
+    found
+}
+
+/// Numbers of warps of configurations that no device runs. A configuration with too many is passed
+/// over while there are others.
+fn warp_counts(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
+    let counts = tuning.configs.iter().filter_map(|config| config.num_warps);
+    let (warps, fault) =
+        counts.into_iter().find_map(|warps| Some((warps, warp_count_fault(warps.into())?)))?;
+    let at = FileRange { file: kernel.at.file, range: kernel.item.name_range };
+    let found = Diagnostic::new(Code::WarpCount, at, fault);
+    Some(match warps.is_power_of_two() && tuning.configs.len() > 1 {
+        true => Diagnostic { severity: Severity::Warning, ..found },
+        false => found,
+    })
+}
+
+/// Names that the choice of a configuration depends on, or that tuning restores, and that are no
+/// parameters.
+fn choices(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
+    let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
+    let lists = [("key", &tuning.key), ("reset_to_zero or restore_value", &tuning.restored)];
+    let unknown = lists.into_iter().flat_map(|(list, names)| {
+        names.iter().filter(|name| !is_param(name)).map(move |name| (list, name))
+    });
+    let finding = |(list, name): (&str, &Name)| {
+        let message = format!(
+            "`{}` has no parameter `{name}`, which `{list}` of `@triton.autotune` names",
+            kernel.item.name
+        );
+        let mut found = Diagnostic::new(Code::TuningName, mention(kernel, name), message)
+            .with_note("Triton 3.9 refuses the decorator; versions before 3.9 pass over the name");
+        found.kernel = Some(kernel.item.name.to_string());
+        Diagnostic { severity: Severity::Warning, ..found }
+    };
+    unknown.map(finding).collect()
+}
+
+/// Where a decorator mentions a name as a string, else the kernel's name.
+fn mention(kernel: &Kernel, name: &Name) -> FileRange {
+    let end = kernel.item.name_range.start;
+    let mut exprs = kernel.function.body.exprs.iter();
+    let literal = exprs.find(|(id, expr)| {
+        let before = kernel.function.map.exprs[*id].end <= end;
+        before && matches!(expr, Expr::Literal(Literal::Str(text)) if text == name)
+    });
+    let range = literal.map_or(kernel.item.name_range, |(id, _)| kernel.function.map.exprs[id]);
+    FileRange { file: kernel.at.file, range }
+}

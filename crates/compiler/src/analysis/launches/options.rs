@@ -1,0 +1,123 @@
+//! Options of launches: which there are, and which values they have.
+
+use super::Site;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{Expr, ExprId, Literal, Name};
+
+/// Keywords of a launch that are no parameters: Triton's own options, and those of the back ends
+/// that share its launches.
+pub(super) const OPTIONS: &[&str] = &[
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "enable_fp_fusion",
+    "debug",
+    "grid",
+    "warmup",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "ptx_version",
+    "ptx_options",
+    "ir_override",
+    "sanitize_overflow",
+    "arch",
+    "backend_name",
+    "extern_libs",
+    "cluster_dims",
+    "warp_size",
+    "supported_fp8_dtypes",
+    "deprecated_fp8_dot_operand_dtypes",
+    "default_dot_input_precision",
+    "allowed_dot_input_precisions",
+    "max_num_imprecise_acc_default",
+    "instrumentation_mode",
+    "clc",
+    "enable_reflect_ftz",
+    "fpsan_homomorphic_casts",
+    "llvm_fn_attrs",
+    "min_shared_mem",
+    "sched4reg",
+    "allow_fp8e4nv",
+    "allow_fp8e4b15",
+    "minRegAutoWS",
+    "maxRegAutoWS",
+    "pingpongAutoWS",
+    "enable_warp_specialization",
+    "num_buffers_warp_spec",
+    "num_consumer_groups",
+    "reg_dec_producer",
+    "reg_inc_consumer",
+    "optimize_epilogue",
+    "enable_persistent",
+    "stream",
+    "device",
+    "device_type",
+    // AMD
+    "waves_per_eu",
+    "wgp_cu_mode",
+    "matrix_instr_nonkdim",
+    "kpack",
+    "instruction_sched_variant",
+    "schedule_hint",
+    "allow_flush_denorm",
+    "cluster_size",
+    // Intel
+    "grf_mode",
+    "threads_per_warp",
+    "one_matrix_per_load_for_bt",
+    "split_barriers_scope",
+    // Ascend
+    "multibuffer",
+    "unit_flag",
+    "limit_auto_multi_buffer_only_for_local_buffer",
+    "set_workspace_multibuffer",
+    "tile_mix_vector_loop",
+    "tile_mix_cube_loop",
+    "enable_auto_bind_sub_block",
+    "enable_hivm_auto_cv_balance",
+    "sync_solver",
+    "mix_mode",
+    "enable_ubuf_saving",
+    "optimize_dynamic_offset",
+    "bisheng_options",
+];
+
+/// The most warps of a program: devices run 1024 threads in a block.
+pub(super) const MAX_WARPS: i128 = 32;
+
+impl Site<'_> {
+    /// Options with values that they do not have.
+    pub(super) fn options(&self) -> Vec<Diagnostic> {
+        self.keyword_args().filter_map(|(name, value)| self.option(name, value)).collect()
+    }
+
+    fn option(&self, name: &Name, value: ExprId) -> Option<Diagnostic> {
+        let counts = ["num_warps", "num_stages", "num_ctas", "maxnreg"];
+        if !counts.contains(&&**name) || self.is_param(name) {
+            return None;
+        }
+        match &self.launch.body.exprs[value] {
+            Expr::Literal(Literal::Int(warps)) if &**name == "num_warps" => {
+                let message = warp_count_fault(*warps)?;
+                Some(self.finding(Code::WarpCount, self.range(value), message))
+            }
+            Expr::Literal(literal @ (Literal::Float(_) | Literal::Str(_))) => {
+                let kind = if matches!(literal, Literal::Str(_)) { "a string" } else { "a float" };
+                let message = format!("`{name}` is an integer, but this is {kind}");
+                Some(self.finding(Code::BadLaunchOption, self.range(value), message))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with a number of warps.
+pub(super) fn warp_count_fault(warps: i128) -> Option<String> {
+    if warps <= 0 || warps & (warps - 1) != 0 {
+        return Some(format!("`num_warps` is a power of two, not {warps}"));
+    }
+    (warps > MAX_WARPS).then(|| {
+        format!("`num_warps` is at most {MAX_WARPS}, not {warps}: a block has at most 1024 threads")
+    })
+}
