@@ -60,7 +60,7 @@ fn others(sources: &dyn Sources, at: ItemRef, spec: &Specialization, name: &Name
         Some(ArgSpec::Constexpr(ConstArg::Float(bits))) => {
             let value = f64::from_bits(*bits);
             let whole = value.fract() == 0.0 && value.abs() < 1e15;
-            whole.then(|| ArgSpec::Constexpr(ConstArg::Int(value as i128))).into_iter().collect()
+            whole.then_some(ArgSpec::Constexpr(ConstArg::Int(value as i128))).into_iter().collect()
         }
         _ => Vec::new(),
     }

@@ -166,10 +166,10 @@ impl Value {
     /// Notes that these allocations may have been written.
     pub(super) fn note_writes(&mut self, allocations: &[u32]) {
         match self {
-            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
-                if tensor.allocation().is_some_and(|id| allocations.contains(&id)) {
-                    tensor.note_write();
-                }
+            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. })
+                if tensor.allocation().is_some_and(|id| allocations.contains(&id)) =>
+            {
+                tensor.note_write();
             }
             Value::Tuple(items) | Value::List(items) => {
                 items.iter_mut().for_each(|item| item.note_writes(allocations));
