@@ -287,7 +287,6 @@ fn annotated_type(annotation: &str) -> Option<Arc<str>> {
     }
 }
 
-/// A compile-time argument as scenarios hold it.
 fn scenario_failure(opened: &Opened, edited: &text::Edited, error: &ScenarioError) -> Failure {
     match (&error.launch, edited.flag_at(error.at)) {
         (Some(failure), _) => launch_failure(failure.clone()),

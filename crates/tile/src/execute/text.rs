@@ -23,9 +23,9 @@ pub(super) struct Edited {
 impl Edited {
     /// The flag that wrote what stands at `at`, if one did.
     pub(super) fn flag_at(&self, at: TextRange) -> Option<&str> {
-        let mut around = self.flags.iter().filter(|(range, _)| range.contains_range(at));
+        let around = self.flags.iter().filter(|(range, _)| range.contains_range(at));
         // What a flag gives lies in the launch that all flags describe.
-        let smallest = around.by_ref().min_by_key(|(range, _)| range.len());
+        let smallest = around.min_by_key(|(range, _)| range.len());
         smallest.map(|(_, flag)| flag.as_str())
     }
 
