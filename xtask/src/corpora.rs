@@ -13,20 +13,7 @@ use crate::{root, target};
 
 /// Published wheels full of kernels that work with Triton 3.6; `tile check` must find no error in
 /// them.
-const CORPORA: &[Corpus] = &[
-    Corpus { wheel: "liger-kernel==0.8.5", foreign: &[] },
-    Corpus {
-        wheel: "fla-core==0.6.0",
-        // `tl.extract_slice` belongs to a fork for another vendor's devices.
-        foreign: &["fla/modules/causal_conv1d/backends/triton_ascend.py"],
-    },
-];
-
-/// A wheel from PyPI, and its files that are not in Triton's own language.
-struct Corpus {
-    wheel: &'static str,
-    foreign: &'static [&'static str],
-}
+const CORPORA: &[&str] = &["liger-kernel==0.8.5", "fla-core==0.6.0"];
 
 /// The environment variable that names a checkout of Triton, whose tutorials are checked too.
 const TRITON_CHECKOUT: &str = "TILE_TRITON_CHECKOUT";
@@ -66,7 +53,7 @@ fn is_error(finding: &Value) -> bool {
 pub(crate) fn check(sh: &Shell, tile: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
     let (mut warnings, mut lines) = (BTreeMap::new(), 0);
-    for Corpus { wheel, foreign } in CORPORA {
+    for wheel in CORPORA {
         let folder = target().join("corpora").join(wheel);
         if !folder.exists() {
             cmd!(
@@ -75,9 +62,6 @@ pub(crate) fn check(sh: &Shell, tile: &Path) -> Result<Counts> {
             )
             .quiet()
             .run()?;
-        }
-        for file in *foreign {
-            sh.remove_path(folder.join(file))?;
         }
         let found = findings(sh, tile, wheel, &folder, &["--triton", "3.6"])?;
         counts.add(!found.iter().any(is_error));
@@ -162,7 +146,7 @@ const LEAST_UNDERSTOOD: f64 = 95.0;
 /// Prints how many functions of the corpora are fully inferred, how many kernels lower, and why
 /// the others do not; see `tests/src/bin/coverage.rs`. Whether the shares are large enough.
 fn coverage(sh: &Shell) -> Result<bool> {
-    let folders = CORPORA.iter().map(|corpus| target().join("corpora").join(corpus.wheel));
+    let folders = CORPORA.iter().map(|wheel| target().join("corpora").join(wheel));
     let text =
         tee(cmd!(sh, "cargo run --quiet --package tile-tests --bin coverage -- {folders...}"))?;
     let shares: Value = serde_json::from_str(text.lines().last().unwrap_or_default())

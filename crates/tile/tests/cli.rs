@@ -324,7 +324,10 @@ fn a_kernel_without_a_scenario_runs_with_arguments_or_with_chosen_ones() {
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("--arg x_ptr=onez(300): "), "{}", wrong.stderr);
     assert!(!wrong.stderr.contains("add.py:"), "the file has no such line: {}", wrong.stderr);
-    let grid = folder.run("run add.py --device cpu --grid (m,) --arg n=3 --arg BLOCK=256");
+    let grid = folder.run(
+        "run add.py --device cpu --grid (m,) --arg n=300 --arg x_ptr=ones(300) \
+         --arg out_ptr=empty(300) --arg BLOCK=256",
+    );
     assert!(grid.stderr.contains("--grid (m,): "), "{}", grid.stderr);
     let chosen = folder.run("run add.py --device cpu --arg auto --set BLOCK=256");
     assert_eq!(chosen.code, Some(0), "{}", chosen.stderr);

@@ -99,7 +99,13 @@ fn sarif_schema() -> Value {
     let package = packages.iter().find(|package| package["name"] == "serde-sarif").unwrap();
     let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap());
     let text = std::fs::read_to_string(manifest.with_file_name("src/schema.json")).unwrap();
-    serde_json::from_str(&text).unwrap()
+    let mut schema: Value = serde_json::from_str(&text).unwrap();
+    // Languages, which tile does not name, have a pattern with a stray bracket.
+    for part in ["run", "toolComponent"] {
+        let language = &mut schema["definitions"][part]["properties"]["language"];
+        language.as_object_mut().unwrap().remove("pattern");
+    }
+    schema
 }
 
 #[test]
