@@ -14,7 +14,7 @@
 //! `tests/triton/verify.py` compares every block with Triton itself and records it in
 //! `verified.tsv`; a block that is not there is refused, unless its fence says `ours`: a rule that
 //! is not Triton's. A fence that says `open` is only inferred: it shows what is said, and what is
-//! not, while nothing is known.
+//! not, while nothing is known. One that says `run` is run by a test of the runner as well.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

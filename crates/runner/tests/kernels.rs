@@ -34,11 +34,10 @@ fn count(front_end: &mut FrontEnd, record: &LaunchRecord, outcome: &Outcome) -> 
 }
 
 /// Runs every scenario of a file; what is wrong, one line each.
-fn check(path: &Path) -> String {
-    let text = std::fs::read_to_string(path).expect("the file is there");
-    let mut compiler = front_end(path, &text);
+fn check(path: &Path, text: &str) -> String {
+    let mut compiler = front_end(path, text);
     let module = compiler.sources.module(compiler.file).expect("the file was added");
-    let lines = LineIndex::new(&text);
+    let lines = LineIndex::new(text);
     let mut wrong = String::new();
     for scenario in &module.scenarios {
         let line = lines.line(scenario.range.start) + 1;
@@ -55,7 +54,7 @@ fn check(path: &Path) -> String {
                 }
                 for record in session.records() {
                     let executed = record.report.flops;
-                    let counted = count(&mut front_end(path, &text), record, &outcome);
+                    let counted = count(&mut front_end(path, text), record, &outcome);
                     if executed != counted {
                         let _ = writeln!(
                             wrong,
@@ -73,13 +72,14 @@ fn check(path: &Path) -> String {
             }
         }
     }
-    assert!(!module.scenarios.is_empty(), "{} has no scenarios", path.display());
+    assert!(!module.scenarios.is_empty(), "no scenarios:\n{text}");
     wrong
 }
 
 fn check_file(name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels").join(name);
-    let wrong = check(&path);
+    let text = std::fs::read_to_string(&path).expect("the file is there");
+    let wrong = check(&path, &text);
     assert!(wrong.is_empty(), "{name}:\n{wrong}");
 }
 
@@ -117,4 +117,23 @@ fn generated_kernels_are_inferred() {
             assert!(messages.is_empty(), "{name}, {}: {messages:?}", kernel.name);
         }
     }
+}
+
+/// What the operators of the language compute: the blocks of the chapter that say `run`.
+#[test]
+fn values() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/language/values.md");
+    let chapter = std::fs::read_to_string(&path).expect("the chapter is there");
+    let mut blocks = 0;
+    for block in chapter.split("```python run").skip(1) {
+        let code = block.split_once('\n').and_then(|(_, rest)| rest.split_once("```"));
+        let (code, _) = code.expect("a block ends");
+        let wrong = check(
+            Path::new("values.py"),
+            &format!("import triton\nimport triton.language as tl\n{code}"),
+        );
+        assert!(wrong.is_empty(), "lines count from two before the block:\n{wrong}\n{code}");
+        blocks += 1;
+    }
+    assert!(blocks > 5, "too few blocks: {blocks}");
 }

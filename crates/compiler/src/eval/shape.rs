@@ -76,7 +76,9 @@ impl Evaluator<'_> {
                 }
             }
         }
-        Ok(Shape(Some(result)))
+        let result = Shape(Some(result));
+        self.check_numel(&result, at)?;
+        Ok(result)
     }
 
     fn shape_clash(
@@ -210,6 +212,11 @@ impl Evaluator<'_> {
             }
             return Err(self.emit_diagnostic(diagnostic));
         }
+        self.check_numel(shape, at)
+    }
+
+    /// A tile, however it is made, has no more elements than the language allows.
+    pub(super) fn check_numel(&mut self, shape: &Shape, at: FileRange) -> Eval<()> {
         if let Some(numel) = shape.numel().and_then(|numel| numel.int())
             && numel > 1 << 20
         {

@@ -278,7 +278,9 @@ impl Evaluator<'_> {
         };
         let mut dims: SmallVec<[Sym; 3]> = SmallVec::from(dims);
         dims.push(Sym::Int(2));
-        Ok(self.op(Opcode::Join, &[&a, &b], Attrs::None, a.elem.or(b.elem), Shape(Some(dims))))
+        let shape = Shape(Some(dims));
+        self.check_numel(&shape, at)?;
+        Ok(self.op(Opcode::Join, &[&a, &b], Attrs::None, a.elem.or(b.elem), shape))
     }
 
     pub(super) fn split(&mut self, call: &Call) -> Eval<Value> {
@@ -356,6 +358,7 @@ impl Evaluator<'_> {
             return Err(self.error(Code::ReshapeCount, call.at, message));
         }
         let shape = Shape::of([left[0].add(&right[0])]);
+        self.check_numel(&shape, call.at)?;
         if relate_shapes(&a.shape, &b.shape) == Relation::Different {
             return Err(self.unlowered("`tl.cat` of tiles of different lengths", call.at));
         }
