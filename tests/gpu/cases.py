@@ -1,4 +1,4 @@
-"""The kernels of examples/ at the sizes at which Tile and Triton are compared.
+"""The kernels of examples/ and kernels/ at the sizes at which Tile and Triton are compared.
 
 A case is made when it is run: its tensors are on the GPU. Cases with several configurations are
 timed under each compiler's own best one.
@@ -15,6 +15,13 @@ import triton
 import triton.language
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+KERNELS = Path(__file__).resolve().parent / "kernels"
+
+
+def path_of(name):
+    """Where a case's file is: in `examples/`, or in `kernels/` beside this one."""
+    path = EXAMPLES / name
+    return path if path.is_file() else KERNELS / name
 
 
 @dataclass
@@ -72,7 +79,7 @@ class Case:
 
 def load_module(name):
     """A file of examples/ as a module; a `.tile` file has Triton in scope without imports."""
-    path = EXAMPLES / name
+    path = path_of(name)
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
     if path.stem not in sys.modules:
@@ -476,6 +483,144 @@ def quantize(rows, cols, kernel, dtype):
 case("quantize.int8", quantize, 8192, 4096, "quantize_int8_kernel", torch.int8)
 case("quantize.fp8e5", quantize, 8192, 4096, "quantize_fp8_kernel", torch.float8_e5m2)
 case("quantize.fp8e4nv", quantize, 8192, 4096, "quantize_fp8_kernel", torch.float8_e4m3fn)
+
+
+# Kernels as model code has them.
+
+
+def kernel_of_memory(kernel, grid, arguments, outputs, moved, constexprs, warps=4, tolerance=1e-5,
+                     initial=()):
+    """A case of `kernels/memory.py`; what `initial` names is read before it is written."""
+    before = {name: arguments[name].clone() for name in initial}
+    return Case("memory.py", kernel, grid, arguments, [Config(constexprs, num_warps=warps)], outputs,
+                size(*(arguments[name] for name in moved)), tolerance=tolerance, initial=before)
+
+
+BF16_UNITS = 1.6e-2
+
+
+def add_rms_norm(rows, cols, dtype):
+    arguments = {"x_ptr": randn(rows, cols, dtype=dtype), "residual_ptr": randn(rows, cols, dtype=dtype),
+                 "w_ptr": randn(cols, dtype=dtype), "y_ptr": empty(rows, cols, dtype=dtype),
+                 "n_cols": cols, "eps": 1e-6}
+    return kernel_of_memory("add_rms_norm", (rows,), arguments, ["residual_ptr", "y_ptr"],
+                            ["x_ptr", "residual_ptr", "residual_ptr", "y_ptr"],
+                            {"BLOCK_SIZE": triton.next_power_of_2(cols)}, 8,
+                            2 * BF16_UNITS if dtype == torch.bfloat16 else 1e-5, ["residual_ptr"])
+
+
+def group_norm(batch, groups, channels, pixels, dtype):
+    n = batch * groups * channels * pixels
+    arguments = {"x_ptr": randn(n, dtype=dtype), "y_ptr": empty(n, dtype=dtype),
+                 "w_ptr": randn(groups * channels), "b_ptr": randn(groups * channels),
+                 "group_size": channels * pixels, "n_groups": groups, "per_channel": pixels, "eps": 1e-5}
+    return kernel_of_memory("group_norm", (batch * groups,), arguments, ["y_ptr"], ["x_ptr", "y_ptr"],
+                            {"BLOCK_SIZE": 2048}, 8, BF16_UNITS if dtype == torch.bfloat16 else 1e-4)
+
+
+def by_row(kernel, rows, cols, dtype, arguments, moved, block=1024):
+    grid = lambda meta: (rows, triton.cdiv(cols, meta["BLOCK_SIZE"]))
+    return kernel_of_memory(kernel, grid, arguments | {"n_cols": cols}, ["y_ptr"], [*moved, "y_ptr"],
+                            {"BLOCK_SIZE": block}, 4, BF16_UNITS if dtype == torch.bfloat16 else 1e-5)
+
+
+def softcap(rows, cols, dtype):
+    arguments = {"x_ptr": randn(rows, cols, dtype=dtype), "y_ptr": empty(rows, cols, dtype=dtype), "cap": 30.0}
+    return by_row("softcap_rows", rows, cols, dtype, arguments, ["x_ptr"])
+
+
+def packed_swiglu(rows, cols, dtype):
+    arguments = {"x_ptr": randn(rows, 2 * cols, dtype=dtype), "y_ptr": empty(rows, cols, dtype=dtype)}
+    return by_row("packed_swiglu", rows, cols, dtype, arguments, ["x_ptr"])
+
+
+def dequantize(rows, cols, dtype):
+    q = torch.randint(-127, 128, (rows, cols), device="cuda", dtype=torch.int8)
+    arguments = {"q_ptr": q, "scale_ptr": randn(rows), "y_ptr": empty(rows, cols, dtype=dtype)}
+    return by_row("dequantize", rows, cols, dtype, arguments, ["q_ptr"], 2048)
+
+
+def unpack_int4(rows, cols, dtype):
+    q = torch.randint(0, 256, (rows, cols), device="cuda", dtype=torch.uint8)
+    arguments = {"q_ptr": q, "scale_ptr": randn(rows), "y_ptr": empty(rows, 2 * cols, dtype=dtype)}
+    return by_row("unpack_int4", rows, cols, dtype, arguments, ["q_ptr"])
+
+
+def rope_pairs(tokens, heads, half, dtype):
+    x = randn(tokens, heads, 2 * half, dtype=dtype)
+    arguments = {"x_ptr": x, "cos_ptr": randn(tokens, half), "sin_ptr": randn(tokens, half), "n_heads": heads}
+    return kernel_of_memory("rope_pairs", (tokens,), arguments, ["x_ptr"],
+                            ["x_ptr", "x_ptr", "cos_ptr", "sin_ptr"],
+                            {"HALF": half, "HEADS": triton.next_power_of_2(heads)}, 4, 2 * BF16_UNITS, ["x_ptr"])
+
+
+def quantize_groups(n, group, dtype):
+    arguments = {"x_ptr": randn(n, dtype=dtype), "q_ptr": empty(n, dtype=torch.float8_e4m3fn),
+                 "scale_ptr": empty(n // group)}
+    return kernel_of_memory("quantize_groups", (n // group // 32,), arguments, ["q_ptr", "scale_ptr"],
+                            ["x_ptr", "q_ptr"], {"GROUP": group, "GROUPS": 32}, 4, 0.0)
+
+
+def transpose(rows, cols, dtype):
+    arguments = {"x_ptr": randn(rows, cols, dtype=dtype), "y_ptr": empty(cols, rows, dtype=dtype),
+                 "n_rows": rows, "n_cols": cols}
+    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_M"]), triton.cdiv(cols, meta["BLOCK_N"]))
+    return kernel_of_memory("transpose", grid, arguments, ["y_ptr"], ["x_ptr", "y_ptr"],
+                            {"BLOCK_M": 64, "BLOCK_N": 64}, 4, 0.0)
+
+
+def strided_copy(n, stride, dtype):
+    arguments = {"x_ptr": randn(n * stride, dtype=dtype), "y_ptr": empty(n, dtype=dtype), "n": n,
+                 "stride": stride}
+    return kernel_of_memory("strided_copy", blocks_of(n), arguments, ["y_ptr"], ["x_ptr", "y_ptr"],
+                            {"BLOCK_SIZE": 1024}, 4, 0.0)
+
+
+def masked_mean(batch, rows, cols, dtype):
+    lengths = torch.full((batch,), rows - 5, device="cuda", dtype=torch.int32)
+    arguments = {"x_ptr": randn(batch, rows, cols, dtype=dtype), "length_ptr": lengths,
+                 "out_ptr": empty(batch, cols), "n_rows": rows, "n_cols": cols}
+    return kernel_of_memory("masked_mean", lambda meta: (cols // meta["BLOCK_N"], batch), arguments,
+                            ["out_ptr"], ["x_ptr"], {"BLOCK_M": 32, "BLOCK_N": 128}, 4, 1e-4)
+
+
+def divergence(rows, cols, dtype):
+    arguments = {"p_ptr": randn(rows, cols, dtype=dtype), "q_ptr": randn(rows, cols, dtype=dtype),
+                 "out_ptr": empty(rows), "n_cols": cols}
+    return kernel_of_memory("divergence", (rows,), arguments, ["out_ptr"], ["p_ptr", "q_ptr"],
+                            {"BLOCK_SIZE": 4096}, 8, 1e-4)
+
+
+def row_argmax(rows, cols, dtype):
+    arguments = {"x_ptr": randn(rows, cols, dtype=dtype), "value_ptr": empty(rows, dtype=dtype),
+                 "index_ptr": empty(rows, dtype=torch.int32), "n_cols": cols}
+    return kernel_of_memory("row_argmax", (rows,), arguments, ["value_ptr", "index_ptr"], ["x_ptr"],
+                            {"BLOCK_SIZE": triton.next_power_of_2(cols)}, 8, 0.0)
+
+
+def gated_scan(rows, cols, dtype):
+    arguments = {"g_ptr": -torch.rand(rows, cols, device="cuda").to(dtype), "x_ptr": randn(rows, cols, dtype=dtype),
+                 "out_ptr": empty(rows, cols), "n_rows": rows, "n_cols": cols}
+    return kernel_of_memory("gated_scan", (cols // 64, rows // 64), arguments, ["out_ptr"],
+                            ["g_ptr", "x_ptr", "out_ptr"], {"ROWS": 64, "BLOCK_N": 64}, 4, 1e-4)
+
+
+for dtype in (torch.float32, torch.bfloat16):
+    name = name_of(dtype)
+    case(f"memory.add_rms_norm.{name}", add_rms_norm, 8192, 4096, dtype)
+    case(f"memory.group_norm.{name}", group_norm, 32, 32, 16, 4096, dtype)
+    case(f"memory.softcap.{name}", softcap, 4096, 8192, dtype)
+    case(f"memory.packed_swiglu.{name}", packed_swiglu, 8192, 5632, dtype)
+    case(f"memory.dequantize.{name}", dequantize, 8192, 8192, dtype)
+    case(f"memory.unpack_int4.{name}", unpack_int4, 8192, 4096, dtype)
+    case(f"memory.rope_pairs.{name}", rope_pairs, 8192, 32, 64, dtype)
+    case(f"memory.quantize_groups.{name}", quantize_groups, 2**25, 128, dtype)
+    case(f"memory.transpose.{name}", transpose, 8192, 8192, dtype)
+    case(f"memory.strided_copy.{name}", strided_copy, 2**24, 2, dtype)
+    case(f"memory.masked_mean.{name}", masked_mean, 64, 1024, 1024, dtype)
+    case(f"memory.divergence.{name}", divergence, 4096, 32_000, dtype)
+    case(f"memory.row_argmax.{name}", row_argmax, 8192, 8192, dtype)
+    case(f"memory.gated_scan.{name}", gated_scan, 16_384, 2048, dtype)
 
 
 # Products. The configurations are those of shared figures: blocks of M, N and K, stages, warps.
