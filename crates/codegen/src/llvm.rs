@@ -21,8 +21,10 @@ mod index;
 mod local;
 mod math;
 mod memory;
+mod scan;
 mod shape;
 mod shared;
+mod sort;
 mod text;
 mod warp_group;
 

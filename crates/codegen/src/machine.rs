@@ -69,10 +69,12 @@ fn initialize() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
         LlvmTarget::initialize_nvptx(&InitializationConfig::default());
-        // Pointers to shared memory take one register instead of two. What vector-combine does
-        // changes no kernel for the better, and its time grows with the square of a block's size:
-        // minutes for products that are spelled out.
-        let args = ["tile", "-nvptx-short-ptr", "-disable-vector-combine"]
+        // Pointers to shared memory take one register instead of two. Sums and products are
+        // written without rounding, so that the assembler may contract them and knows their
+        // ranges; where each must be rounded by itself, the module says so operation by operation.
+        // What vector-combine does changes no kernel for the better, and its time grows with the
+        // square of a block's size: minutes for products that are spelled out.
+        let args = ["tile", "-nvptx-short-ptr", "-nvptx-fma-level=1", "-disable-vector-combine"]
             .map(|arg| CString::new(arg).expect("invariant: literals have no NUL byte"));
         let pointers = args.each_ref().map(|arg| arg.as_ptr());
         // SAFETY: the array holds as many NUL-terminated strings as the count says, and LLVM

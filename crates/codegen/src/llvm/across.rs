@@ -2,8 +2,8 @@
 //! memory between warps.
 //!
 //! The combination may be any region over any number of values. After the shuffles every lane
-//! holds its warp's result; each warp writes it, and after one barrier every thread reads the
-//! results of all warps and combines them itself.
+//! holds its warp's result; each warp writes it, and after one barrier every thread reads as many
+//! results as one access moves and combines them itself. What is left, lanes combine once more.
 
 use tile_compiler::ir::{Attrs, Inst, InstData, Region};
 use tile_compiler::layout::{Dim, LinearLayout, PlaceMasks};
@@ -67,12 +67,25 @@ impl Emitter<'_> {
         Ok(yielded.unwrap_or_default().into_iter().map(|value| self.registers(value)[0]).collect())
     }
 
-    /// Combines neighbors, then their results: the chains stay short, and order is kept.
+    /// Combines neighbors in as many chains as hide an instruction's latency, then their results.
+    /// Order is kept. What enters a chain may become part of a fused instruction.
     fn combine_all(
         &mut self,
         region: Region,
         tuples: &mut Vec<Tuple>,
     ) -> Result<Tuple, CodegenError> {
+        const CHAINS: usize = 4;
+        if tuples.len() > CHAINS {
+            let mut ends = Vec::with_capacity(CHAINS);
+            for chain in tuples.chunks(tuples.len().div_ceil(CHAINS)) {
+                let mut sum = chain[0].clone();
+                for tuple in &chain[1..] {
+                    sum = self.combine(region, &sum, tuple)?;
+                }
+                ends.push(sum);
+            }
+            *tuples = ends;
+        }
         while tuples.len() > 1 {
             let mut next = Vec::with_capacity(tuples.len().div_ceil(2));
             for pair in tuples.chunks(2) {
@@ -94,13 +107,14 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// `shfl.sync` of a value of any type, by words of 32 bits.
+    /// `shfl.sync` of a value of any type, by words of 32 bits, within the whole warp.
     pub(super) fn shuffle(&mut self, mode: &str, ty: Ty, value: Val, lane: Val) -> Val {
         let i32 = Ty::Int(32);
         let raw_ty = Ty::Int(ty.bits());
         let raw = self.text.bitcast(ty, value, raw_ty);
+        let bound = if mode == "up" { 0 } else { 31 };
         let word = |this: &mut Self, word: Val| {
-            let args = [(i32, Val::Int(-1)), (i32, word), (i32, lane), (i32, Val::Int(31))];
+            let args = [(i32, Val::Int(-1)), (i32, word), (i32, lane), (i32, Val::Int(bound))];
             this.text.call(&format!("llvm.nvvm.shfl.sync.{mode}.i32"), i32, &args)
         };
         let moved = match ty.bits() {
@@ -160,7 +174,8 @@ impl Emitter<'_> {
             base += (partials * element_bytes(elem)).next_multiple_of(16);
         }
         let write_part = self.thread_index(&write_bases);
-        let read_part = self.thread_index(&element_bases);
+        let reading = Reading::new(&element_bases, count_bits, types);
+        let read_part = self.thread_index(&reading.bases);
         let constant = |register: usize| {
             (reduced.apply_packed(reduced.pack_input(&[(Dim::Register, register)])) as u32)
                 << count_bits
@@ -174,16 +189,21 @@ impl Emitter<'_> {
         self.barrier();
         let region = data.regions[0];
         for (register, tuple) in results.iter_mut().enumerate() {
-            let index = self.offset_index(read_part, &element_bases, constant(register));
+            let index = self.offset_index(read_part, &reading.bases, constant(register));
             let columns: Vec<Vec<Val>> = types
                 .iter()
                 .zip(&bases)
-                .map(|(&ty, &base)| self.load_shared_run(ty, base, index, 1 << count_bits))
+                .map(|(&ty, &base)| self.load_shared_run(ty, base, index, reading.each))
                 .collect();
-            let mut tuples: Vec<Tuple> = (0..1usize << count_bits)
+            let mut tuples: Vec<Tuple> = (0..reading.each)
                 .map(|at| columns.iter().map(|column| column[at]).collect())
                 .collect();
-            *tuple = self.combine_all(region, &mut tuples)?;
+            let mut total = self.combine_all(region, &mut tuples)?;
+            for &lane in &reading.lanes {
+                let other = self.shuffle_tuple(types, &total, 1 << lane);
+                total = self.combine(region, &total, &other)?;
+            }
+            *tuple = total;
         }
         Ok(())
     }
@@ -259,6 +279,35 @@ impl Emitter<'_> {
             }
         }
         values
+    }
+}
+
+/// How the results of all warps are read: by each thread some neighbors, the others by other lanes.
+struct Reading {
+    /// What the bits of the thread number contribute to the first result that a thread reads.
+    bases: Vec<u32>,
+    /// How many results a thread reads.
+    each: usize,
+    /// Bits of the lane that tell apart which ones.
+    lanes: Vec<u32>,
+}
+
+impl Reading {
+    /// The bits that one access moves.
+    const ACCESS_BITS: u32 = 128;
+
+    /// `2^count_bits` results for the element that `elements` are the contributions to.
+    fn new(elements: &[u32], count_bits: u32, types: &[Ty]) -> Reading {
+        let widest = types.iter().map(|ty| ty.bits().max(8)).max().unwrap_or(32);
+        let one_access = (Self::ACCESS_BITS / widest).max(1).ilog2();
+        let free = (0..5).filter(|&lane| elements[lane as usize] == 0);
+        let lanes: Vec<u32> = free.take(count_bits.saturating_sub(one_access) as usize).collect();
+        let each = 1 << (count_bits - lanes.len() as u32);
+        let mut bases = elements.to_vec();
+        for (bit, &lane) in lanes.iter().enumerate() {
+            bases[lane as usize] = each << bit;
+        }
+        Reading { bases, each: each as usize, lanes }
     }
 }
 

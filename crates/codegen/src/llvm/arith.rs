@@ -1,20 +1,27 @@
 //! Elementwise operations: one instruction (or a few) per register.
 
-use tile_compiler::ir::{Attrs, FloatPredicate, InstData, Opcode, Scalar};
+use tile_compiler::ir::{Attrs, FloatPredicate, InstData, Opcode, Scalar, Value};
+use tile_compiler::layout::Coordinates;
 
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
 
 impl Emitter<'_> {
-    /// Writes an operation that acts on each element by itself.
+    /// Writes an operation that acts on each element by itself: once for all registers that are
+    /// known to hold the same, such as a mask's for the elements of one access.
     pub(super) fn elementwise(&mut self, data: &InstData) -> Emitted {
         let [result] = data.results.as_slice() else {
             return Err(self.unsupported(data));
         };
         let operands: Vec<Vec<Val>> = data.uses().map(|operand| self.registers(operand)).collect();
-        let mut registers = Vec::with_capacity(self.register_count(*result));
+        let same_as = self.first_of_alike(*result);
+        let mut registers: Vec<Val> = Vec::with_capacity(self.register_count(*result));
         for at in 0..self.register_count(*result) {
+            if let Some(&first) = same_as.get(at).filter(|&&first| first != at) {
+                registers.push(registers[first]);
+                continue;
+            }
             // A scalar operand (the condition of a choice) is the same for every register.
             let args: Vec<Val> =
                 operands.iter().map(|all| *all.get(at).unwrap_or(&all[0])).collect();
@@ -22,6 +29,24 @@ impl Emitter<'_> {
         }
         self.set(*result, registers);
         Ok(())
+    }
+
+    /// For each register of a tile the first one that holds the same value in every thread, as far
+    /// as runs of equal elements are known; empty if none are.
+    fn first_of_alike(&self, value: Value) -> Vec<usize> {
+        let Some(layout) = self.layout(value) else { return Vec::new() };
+        let info = self.infos.get(self.func, value);
+        if info.constancy.iter().all(|&run| run == 1) {
+            return Vec::new();
+        }
+        let run_of = |register: usize| -> Coordinates {
+            let offset = layout.offset_for_register(register);
+            let runs = offset.iter().zip(&info.constancy);
+            runs.map(|(&at, &run)| at & !((run - 1) as u32)).collect()
+        };
+        let runs: Vec<Coordinates> = (0..layout.elements_per_thread()).map(run_of).collect();
+        let first = |run| runs.iter().position(|other| other == run);
+        runs.iter().enumerate().map(|(at, run)| first(run).unwrap_or(at)).collect()
     }
 
     pub(super) fn unsupported(&self, data: &InstData) -> CodegenError {

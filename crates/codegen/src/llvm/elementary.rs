@@ -66,10 +66,6 @@ const INT: Ty = Ty::Int(32);
 const LONG: Ty = Ty::Int(64);
 
 impl Writer {
-    fn float(&mut self, op: &str, a: Val, b: Val) -> Val {
-        self.text.binary(op, Ty::Float, a, b)
-    }
-
     fn call(&mut self, name: &str, args: &[Val]) -> Val {
         let args: Vec<(Ty, Val)> = args.iter().map(|&arg| (Ty::Float, arg)).collect();
         self.text.call(name, Ty::Float, &args)
@@ -89,16 +85,16 @@ impl Machine for Writer {
         Val::Int(value.into())
     }
     fn add(&mut self, a: Val, b: Val) -> Val {
-        self.float("fadd", a, b)
+        self.text.rounded("add", Ty::Float, a, b)
     }
     fn sub(&mut self, a: Val, b: Val) -> Val {
-        self.float("fsub", a, b)
+        self.text.rounded("sub", Ty::Float, a, b)
     }
     fn mul(&mut self, a: Val, b: Val) -> Val {
-        self.float("fmul", a, b)
+        self.text.rounded("mul", Ty::Float, a, b)
     }
     fn div(&mut self, a: Val, b: Val) -> Val {
-        self.float("fdiv", a, b)
+        self.text.binary("fdiv", Ty::Float, a, b)
     }
     fn fma(&mut self, a: Val, b: Val, c: Val) -> Val {
         self.call("llvm.fma.f32", &[a, b, c])

@@ -35,7 +35,6 @@ impl Emitter<'_> {
 
     fn float_op(&mut self, data: &InstData, scalar: Scalar, args: &[Val]) -> Element {
         let ty = Ty::of_scalar(scalar);
-        let contract = if self.func.options.fp_fusion { " contract" } else { "" };
         let double = scalar == Scalar::F64;
         let a = args[0];
         let call = |this: &mut Self, name: &str| {
@@ -44,9 +43,9 @@ impl Emitter<'_> {
             Ok(this.text.call(&name, ty, &args))
         };
         match data.opcode {
-            Opcode::FAdd => Ok(self.text.binary(&format!("fadd{contract}"), ty, a, args[1])),
-            Opcode::FSub => Ok(self.text.binary(&format!("fsub{contract}"), ty, a, args[1])),
-            Opcode::FMul => Ok(self.text.binary(&format!("fmul{contract}"), ty, a, args[1])),
+            Opcode::FAdd => Ok(self.arithmetic("add", ty, a, args[1])),
+            Opcode::FSub => Ok(self.arithmetic("sub", ty, a, args[1])),
+            Opcode::FMul => Ok(self.arithmetic("mul", ty, a, args[1])),
             Opcode::FDiv if double => Ok(self.text.binary("fdiv", ty, a, args[1])),
             Opcode::FDiv => Ok(self.text.op(format_args!(
                 "call float asm \"div.full.f32 $0, $1, $2;\", \"=f,f,f\"(float {a}, float {})",
@@ -89,6 +88,17 @@ impl Emitter<'_> {
             | Opcode::Rsqrt => self.function(data.opcode.info().mnemonic, scalar, args),
             _ => Err(self.unsupported(data)),
         }
+    }
+
+    /// A sum, difference or product, which may become part of a fused multiply-add if the launch
+    /// options allow that.
+    fn arithmetic(&mut self, op: &str, ty: Ty, a: Val, b: Val) -> Val {
+        // Before sm_90 there are fused operations of bf16 only, which are rounded once.
+        let fused_anyway = ty == Ty::BFloat && self.target.arch.capability < 90;
+        if self.func.options.fp_fusion || fused_anyway {
+            return self.text.binary(&format!("f{op} contract"), ty, a, b);
+        }
+        self.text.rounded(op, ty, a, b)
     }
 
     /// Minimum or maximum, NaN as the attribute says.

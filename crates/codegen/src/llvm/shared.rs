@@ -18,7 +18,7 @@ use tile_compiler::gpu::in_flight::{Reading, left_pending};
 use tile_compiler::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
 use tile_compiler::layout::{Conversion, LayoutError, plan_conversion};
 
-use super::exchange;
+use super::{scan, sort};
 use crate::CodegenError;
 
 /// The symbol of dynamic shared memory.
@@ -337,13 +337,8 @@ fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, CodegenError> 
             _ => 0,
         }),
         (Opcode::Reduce, Attrs::Axis(axis)) => reduce_bytes(func, data, axis.axis as usize),
-        (Opcode::Scan, Attrs::Scan(scan)) => Ok(exchange_bytes(func, data, scan.axis as usize)),
-        (Opcode::Sort, _) => {
-            let ty = func.ty(data.operand(0));
-            let bytes = exchange_bytes(func, data, ty.shape().len() - 1);
-            // Its keys have 32 bits at least.
-            Ok(if bytes > 0 { bytes.max(4 * ty.numel() as u32) } else { 0 })
-        }
+        (Opcode::Scan, _) => Ok(scan::scratch_bytes(func, data)),
+        (Opcode::Sort, _) => Ok(sort::scratch_bytes(func, data)),
         (Opcode::Gather, _) => Ok(tile_bytes(func, data.operand(0))),
         (Opcode::Histogram, _) => Ok(tile_bytes(func, data.result())),
         (Opcode::AtomicRmw | Opcode::AtomicCas, _) => {
@@ -379,15 +374,6 @@ fn reduce_bytes(func: &Function, data: &InstData, axis: usize) -> Result<u32, Co
         (partials * element_bytes(elem)).next_multiple_of(16)
     });
     Ok(bytes.sum())
-}
-
-/// The operands of a butterfly that leaves the warp.
-fn exchange_bytes(func: &Function, data: &InstData, axis: usize) -> u32 {
-    let layout = func.ty(data.operand(0)).layout().map(|id| &func.layouts[id]);
-    if !layout.is_some_and(|layout| exchange::leaves_warp(layout, axis)) {
-        return 0;
-    }
-    data.uses().map(|value| tile_bytes(func, value)).sum()
 }
 
 fn tile_bytes(func: &Function, value: Value) -> u32 {

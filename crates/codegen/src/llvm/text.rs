@@ -252,6 +252,26 @@ impl Text {
         self.op(format_args!("{op} {ty} {a}, {b}"))
     }
 
+    /// The sum, difference or product of floats as `op` says, rounded by itself: neither LLVM nor
+    /// the assembler makes it part of a fused multiply-add.
+    pub(super) fn rounded(&mut self, op: &str, ty: Ty, a: Val, b: Val) -> Val {
+        let letter = match ty {
+            Ty::Half | Ty::BFloat => {
+                let name = if ty == Ty::Half { "f16" } else { "bf16" };
+                return self.op(format_args!(
+                    "call {ty} asm \"{op}.rn.{name} $0, $1, $2;\", \"=h,h,h\"({ty} {a}, {ty} {b})"
+                ));
+            }
+            Ty::Double => "d",
+            _ => "f",
+        };
+        let (op, b) = match op {
+            "sub" => ("add", self.op(format_args!("fneg {ty} {b}"))),
+            op => (op, b),
+        };
+        self.call(&format!("llvm.nvvm.{op}.rn.{letter}"), ty, &[(ty, a), (ty, b)])
+    }
+
     /// A conversion instruction such as `zext`.
     pub(super) fn cast(&mut self, op: &str, from: Ty, value: Val, to: Ty) -> Val {
         if from == to {

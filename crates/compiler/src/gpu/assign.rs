@@ -275,7 +275,7 @@ impl Assigner<'_> {
                 self.layouts.work[inst].clone()
             }
             Opcode::Load => self.load(inst, data)?,
-            Opcode::Reduce | Opcode::Scan => self.layouts.work[inst].clone(),
+            Opcode::Reduce | Opcode::Scan | Opcode::Sort => self.layouts.work[inst].clone(),
             _ => None,
         };
         if let Some(layout) = whole {

@@ -46,7 +46,7 @@ pub(super) fn to_operand(
         (Opcode::Split, _) => layout.join_axis().map(Some),
         (Opcode::Cat, _) => Ok(halve_registers(layout)),
         (Opcode::Gather, _) if slot == 1 => Ok(Some(layout.clone())),
-        (Opcode::Scan | Opcode::Sort, _) => Ok(Some(layout.clone())),
+        (Opcode::Scan, _) => Ok(Some(layout.clone())),
         _ => Ok(None),
     }
 }
@@ -71,7 +71,11 @@ pub(super) fn to_result(
         (Opcode::Cat, _) => double_registers(layout).map(Some),
         (Opcode::Gather, _) if slot == 1 => Ok(Some(layout.clone())),
         (Opcode::Reduce, Attrs::Axis(axis)) => reduced(layout, axis.axis as usize).map(Some),
-        (Opcode::Scan | Opcode::Sort, _) => Ok(Some(layout.clone())),
+        (Opcode::Scan, _) => Ok(Some(layout.clone())),
+        (Opcode::Sort, _) => {
+            let dealt = layout.with_last_axis_inward();
+            crop(&dealt, func.ty(data.result()).shape()).map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -148,7 +148,9 @@ impl Rebuilder<'_> {
             });
         }
         let result_layout = match (layout, data.opcode) {
-            (Some(layout), Opcode::Reduce) if data.results.iter().any(|&r| self.is_tile(r)) => {
+            (Some(layout), Opcode::Reduce | Opcode::Sort)
+                if data.results.iter().any(|&r| self.is_tile(r)) =>
+            {
                 propagate::to_result(self.old, data, 0, layout)?
             }
             (layout, _) => layout.cloned(),

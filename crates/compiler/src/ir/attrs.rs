@@ -225,6 +225,8 @@ attr_kinds! {
     Sort {
         /// Largest first.
         descending: bool,
+        /// How many elements of each row remain, the first ones in order.
+        keep: u32,
     }
     /// Facts that the author asserts about an integer or pointer, one entry per axis.
     Facts {

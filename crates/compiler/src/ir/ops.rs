@@ -320,8 +320,8 @@ ops! {
     DotScaled = dot_scaled(lhs, lhs_scale[?], rhs, rhs_scale[?], acc) : DotScaled => Explicit, Pure, 0;
     /// Counts of the values `0..bins` among the elements where the mask is true.
     Histogram = histogram(value, mask[?]) : Bins => Explicit, Pure, 0;
-    /// Sorts along the last axis; NaN last in ascending order.
-    Sort = sort(value) : Sort => Same, Pure, 0;
+    /// Sorts along the last axis, NaN last in ascending order, and keeps the first `keep` elements.
+    Sort = sort(value) : Sort => Explicit, Pure, 0;
 
     // Control. Regions have one block; its arguments are listed here.
     /// Counted loop over `lower..upper` by a non-zero `step`; region arguments are the index and

@@ -476,6 +476,15 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
             same_elem()?;
             ensure(operands[0].shape() == shape, || "has the buffer's shape".to_owned())
         }
+        (Opcode::Sort, Attrs::Sort(sort)) => {
+            same_elem()?;
+            let rows = operands[0].shape().split_last();
+            let kept =
+                rows.zip(shape.split_last()).is_some_and(|((extent, rows), (kept, others))| {
+                    rows == others && *kept == sort.keep && kept <= extent
+                });
+            ensure(kept, || "has the operand's rows, of `keep` elements each".to_owned())
+        }
         (Opcode::Histogram, Attrs::Bins(bins)) => {
             ensure(shape == [bins.bins], || "has one element per bin".to_owned())
         }

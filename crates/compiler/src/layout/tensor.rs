@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use super::LayoutError;
-use super::linear::{Coordinates, Dim, HardwarePoint, LinearLayout, log2};
+use super::linear::{Coordinates, Dim, DimBits, HardwarePoint, LinearLayout, log2};
 
 /// The tensor dimension of axis number `axis`.
 ///
@@ -111,6 +111,34 @@ impl LinearLayout {
     /// disjoint, as in every constructor but swizzled ones, addition does too.
     pub fn offset_for_register(&self, register: usize) -> Coordinates {
         self.coordinates(HardwarePoint { register: register as u32, ..HardwarePoint::default() })
+    }
+
+    /// The layout with the indices along the last axis dealt out anew among the places that tell
+    /// them apart: the lowest bits to registers, the next ones to lanes, the highest to warps. As
+    /// it is where some place moves along several bits or axes at once.
+    pub fn with_last_axis_inward(&self) -> Self {
+        let Some(last) = self.outputs().first() else { return self.clone() };
+        let along = (1u64 << last.bits) - 1;
+        let mut seen = 0;
+        for basis in self.packed_bases().iter().filter(|basis| **basis & along != 0) {
+            if !basis.is_power_of_two() || seen & basis != 0 {
+                return self.clone();
+            }
+            seen |= basis;
+        }
+        let mut next = 1;
+        let dealt = self.inputs().iter().flat_map(|input| self.bases(input.dim)).map(|&basis| {
+            if basis & along == 0 {
+                return basis;
+            }
+            next <<= 1;
+            next >> 1
+        });
+        let dims = |dims: &[DimBits]| -> SmallVec<[(Dim, u32); 4]> {
+            dims.iter().map(|dim| (dim.dim, dim.bits)).collect()
+        };
+        Self::new(&dims(self.inputs()), &dims(self.outputs()), dealt)
+            .unwrap_or_else(|_| self.clone())
     }
 
     /// The shape with axis `perm[i]` of this tensor as axis `i`: `tl.trans` and `tl.permute`.

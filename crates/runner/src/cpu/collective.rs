@@ -281,7 +281,7 @@ pub(super) fn sort(
     from: Slot,
     out: Slot,
     scalar: Scalar,
-    (count, extent): (usize, usize),
+    (count, extent, keep): (usize, usize, usize),
     descending: bool,
 ) -> Act {
     // Bits whose order as signed integers is the order of the values.
@@ -295,9 +295,9 @@ pub(super) fn sort(
         _ => decode(scalar, bits) as i64,
     };
     with_word!(scalar, T => writes(out, move |frame, words| {
-        let out = elements::<T>(words, count);
+        let out = elements::<T>(words, count / extent * keep);
         let source = frame.get::<T>(from, count);
-        for (out, row) in out.chunks_exact_mut(extent).zip(source.chunks_exact(extent)) {
+        for (out, row) in out.chunks_exact_mut(keep).zip(source.chunks_exact(extent)) {
             let mut keyed: Vec<(i64, u64)> =
                 row.iter().map(|&bits| (key(bits.unsigned()), bits.unsigned())).collect();
             keyed.sort_by_key(|&(key, _)| key);

@@ -611,7 +611,8 @@ impl<'f> Compiler<'f> {
             attrs => {
                 let extent = self.shape(from).last().map_or(1, |&extent| extent as usize);
                 let descending = matches!(attrs, Attrs::Sort(sort) if sort.descending);
-                collective::sort(source, out, scalar, (count, extent), descending)
+                let keep = self.shape(result).last().map_or(1, |&keep| keep as usize);
+                collective::sort(source, out, scalar, (count, extent, keep), descending)
             }
         }
     }

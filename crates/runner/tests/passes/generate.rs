@@ -543,8 +543,12 @@ impl Generator<'_> {
             let inst = self.builder.emit_inst(Opcode::Histogram, operands, attrs, [bins], []);
             self.builder.func.insts[inst].result()
         } else {
-            let attrs = Sort { descending: self.random.once_in(2) };
-            self.builder.emit(Opcode::Sort, &[value], attrs)
+            let mut shape = ty.shape().to_vec();
+            let last = shape.len() - 1;
+            shape[last] >>= self.random.below(3).min(shape[last].ilog2() as usize);
+            let attrs = Sort { descending: self.random.once_in(2), keep: shape[last] };
+            let kept = Type::of(ty.elem().expect("numbers"), &shape);
+            self.builder.emit_typed(Opcode::Sort, &[value], attrs, kept)
         };
         self.keep(result);
     }

@@ -30,12 +30,21 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The operation compares integers as signed ones; unsigned ones are in order once their
-    /// highest bit is flipped, and bits once they are numbers.
-    fn sorted(&mut self, input: &Tensor, descending: bool, at: FileRange) -> Eval<Tensor> {
+    /// The first elements of each row in order, as many as `shape` has; `None` of them is known
+    /// where that is not. The operation compares integers as signed ones; unsigned ones are in
+    /// order once their highest bit is flipped, and bits once they are numbers.
+    fn sorted(
+        &mut self,
+        input: &Tensor,
+        shape: &Shape,
+        descending: bool,
+        at: FileRange,
+    ) -> Eval<Tensor> {
+        let kept = shape.dims().and_then(|dims| dims.last()).and_then(Sym::int);
+        let keep = kept.and_then(|kept| u32::try_from(kept).ok()).unwrap_or(0);
         let sort = |this: &mut Self, input: &Tensor| {
-            let attrs = ir::Sort { descending };
-            this.op(Opcode::Sort, &[input], attrs, input.elem, input.shape.clone())
+            let attrs = ir::Sort { descending, keep };
+            this.op(Opcode::Sort, &[input], attrs, input.elem, shape.clone())
         };
         match input.elem.num() {
             Some(DType::Int1) => {
@@ -62,7 +71,8 @@ impl Evaluator<'_> {
         let input = self.strict_tensor(call, 0)?;
         self.check_last_axis(&input, call)?;
         let descending = self.flag(call, "descending", false)?;
-        Ok(Value::Tensor(self.sorted(&input, descending, call.at)?))
+        let shape = input.shape.clone();
+        Ok(Value::Tensor(self.sorted(&input, &shape, descending, call.at)?))
     }
 
     pub(super) fn topk(&mut self, call: &Call) -> Eval<Value> {
@@ -96,9 +106,7 @@ impl Evaluator<'_> {
         let mut shape = dims.to_vec();
         shape[last] = k;
         let shape = Shape::of(shape);
-        let sorted = self.sorted(&input, descending, call.at)?;
-        let indices = self.axis_indices(&shape, last);
-        let top = self.gather_along(&sorted, &indices, last);
+        let top = self.sorted(&input, &shape, descending, call.at)?;
         let wide = input.elem.num().filter(|_| shape != input.shape);
         Ok(Value::Tensor(match wide.and_then(widened) {
             Some(dtype) => self.cast(&top, Elem::Num(dtype), call.at)?,

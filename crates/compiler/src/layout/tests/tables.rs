@@ -431,6 +431,19 @@ fn matrix_loads_from_plain_storage_conflict() {
     assert_eq!(access.cost, SharedAccess { wavefronts: 32, least_wavefronts: 4 });
 }
 
+#[test]
+fn sorting_deals_the_last_axis_inward() {
+    let inputs = [(Dim::Register, 2), (Dim::Lane, 2), (Dim::Warp, 1)];
+    let dealt = |outputs: &[(Dim, u32)], bases: [u64; 5]| {
+        let layout = LinearLayout::new(&inputs, outputs, bases).unwrap();
+        layout.with_last_axis_inward().packed_bases().to_vec()
+    };
+    assert_eq!(dealt(&[(Dim::Axis(0), 5)], [8, 16, 1, 2, 4]), [1, 2, 4, 8, 16]);
+    let plane = [(Dim::Axis(1), 3), (Dim::Axis(0), 1)];
+    assert_eq!(dealt(&plane, [4, 8, 1, 0, 2]), [1, 8, 2, 0, 4], "rows stay, and so do repetitions");
+    assert_eq!(dealt(&plane, [4, 8, 1, 3, 2]), [4, 8, 1, 3, 2], "a sum of bits cannot be dealt");
+}
+
 fn points(registers: u32, lanes: u32, warps: u32) -> impl Iterator<Item = (u32, u32, u32)> {
     (0..warps).flat_map(move |warp| {
         (0..lanes).flat_map(move |lane| (0..registers).map(move |register| (register, lane, warp)))
