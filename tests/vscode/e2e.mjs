@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,32 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 const ROOT = path.resolve(HERE, "../..");
 const EXTENSION = path.join(ROOT, "editors/vscode");
 const FILE = "vector_add.py";
+/** A kernel with configurations that differ, written into the workspace. */
+const TUNED = "tuned.py";
+const TUNED_TEXT = `import triton
+import triton.language as tl
+
+
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256}, num_warps=8)],
+    key=[],
+)
+@triton.jit
+def fill_kernel(out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, 1.0, mask=offsets < n)
+
+
+@triton.jit
+def guessed_kernel(x_ptr, WIDTH: tl.constexpr):
+    tl.static_assert(WIDTH >= 2048)
+    tl.store(x_ptr + tl.arange(0, WIDTH), 1.0)
+
+
+# tile: out = empty(4096)
+# tile: fill_kernel[lambda meta: (cdiv(4096, meta["BLOCK"]),)](out, 4096)
+# tile: assert allclose(out, ones(4096))
+`;
 
 const { values: options } = parseArgs({
   options: {
@@ -155,6 +181,45 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await page.locator(".panel .view-line", { hasText: `✓ ${kernel}` }).first().waitFor();
       await picture("run");
     },
+    async "every configuration is measured"() {
+      await workbench.command("View: Close Editors in Other Groups");
+      await workbench.openFile(TUNED);
+      await workbench.lens("Measure 2 configurations").click();
+      const row = (values) => page.locator(".panel .view-line", { hasText: new RegExp(`${values}:\\s\\d+\\sregisters`) });
+      await row("BLOCK=128").first().waitFor();
+      await row("BLOCK=256,\\snum_warps=8").first().waitFor();
+    },
+    async "the status item selects another specialization"() {
+      await workbench.goTo(lineOf(TUNED_TEXT, "def fill_kernel"), 6);
+      const item = page.locator(".statusbar-item", { hasText: "fill_kernel" });
+      await item.waitFor();
+      assert.match(await item.innerText(), /BLOCK=128/);
+      await workbench.lens("BLOCK=128 (scenario, 1 of 2)").waitFor();
+      await item.click();
+      await workbench.quickInput("BLOCK=256");
+      await page.locator(".statusbar-item", { hasText: /fill_kernel: .*BLOCK=256, num_warps=8/ }).waitFor();
+      await workbench.lens("BLOCK=256, num_warps=8 (autotune, 2 of 2)").waitFor();
+      await picture("specialization");
+    },
+    async "a guess that was repaired says so"() {
+      await workbench.lens("WIDTH=2048 (guess, repaired)").waitFor();
+      await workbench.goTo(lineOf(TUNED_TEXT, "def guessed_kernel"), 6);
+      await page.locator(".statusbar-item", { hasText: /guessed_kernel: .*WIDTH=2048 \(guess, repaired\)/ }).waitFor();
+    },
+    async "Tune lists the configurations and applies the fastest"() {
+      await workbench.goTo(lineOf(TUNED_TEXT, "def fill_kernel"), 6);
+      await workbench.lens(/^Tune$/).click();
+      const toast = page.locator(".notifications-toasts .notification-list-item", { hasText: "fastest configuration of fill_kernel" });
+      await toast.waitFor();
+      await page.locator(".panel .view-line", { hasText: "fastest first" }).first().waitFor();
+      const note = await workbench.until("the note after def", () => workbench.noteAfter("def fill_kernel", TUNED));
+      assert.match(note, /fastest: BLOCK=(128|256)/);
+      await picture("tune");
+      await toast.locator(".monaco-button", { hasText: "Apply" }).click();
+      await workbench.goTo(lineOf(TUNED_TEXT, "# tile: fill_kernel"), 1);
+      await workbench.lines(/fill_kernel\[.*BLOCK=(128|256)/, TUNED).first().waitFor();
+      await workbench.openFile(FILE);
+    },
     async "the server can be restarted"() {
       await another(() => workbench.command("Tile: Restart Server"));
       await workbench.hover(def, kernel, /registers/);
@@ -230,6 +295,7 @@ async function prepare(state, tile) {
   codeServer.install(folder);
   const workspace = path.join(state, "kernels");
   cpSync(options.examples, workspace, { recursive: true });
+  writeFileSync(path.join(workspace, TUNED), TUNED_TEXT);
   const settings = {
     "tile.server.path": tile,
     "tile.device": "cpu",

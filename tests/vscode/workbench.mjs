@@ -58,6 +58,18 @@ export class Workbench {
     await this.quickInput(`:${line}:${column}`);
   }
 
+  /** Opens a file of the workspace in the first group of editors. */
+  async openFile(name) {
+    await this.page.keyboard.press("Control+1");
+    await this.page.keyboard.press("Control+p");
+    const box = this.page.locator(".quick-input-widget input.input");
+    await box.waitFor();
+    await box.fill(name);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
+    await this.page.keyboard.press("Enter");
+    await this.editor(name).locator(".view-line").first().waitFor();
+  }
+
   /** Types into the quick input that is open and accepts. */
   async quickInput(text) {
     const box = this.page.locator(".quick-input-widget input.input");
@@ -84,7 +96,9 @@ export class Workbench {
     await box.fill(`>${title}`);
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
     await this.page.keyboard.press("Enter");
-    await box.waitFor({ state: "hidden" });
+    // The command may ask something in the same box at once.
+    const isPalette = async () => (await box.isVisible()) && (await box.inputValue()).startsWith(">");
+    await this.until("the palette closes", async () => !(await isPalette()));
   }
 
   /** Replaces the first `from` behind `after` in the buffer, which is `text`, by typing `to`. Returns its line, from 1. */
@@ -149,8 +163,8 @@ export class Workbench {
   }
 
   /** The text after the end of a line that an extension drew there. */
-  async noteAfter(text) {
-    const spans = this.lines(text).first().locator("span[class*='ced-']");
+  async noteAfter(text, name = this.file) {
+    const spans = this.lines(text, name).first().locator("span[class*='ced-']");
     const contents = await spans.evaluateAll((elements) =>
       elements.map((element) => getComputedStyle(element, "::after").content).filter((content) => content !== "none"),
     );

@@ -81,6 +81,7 @@ pub fn compile_gpu(
     let (ptx, line_map) = line_map::relocate(&generated.ptx, &func);
     let mut artifact = Artifact {
         gpu_ir: if options.keep.gpu { func.to_string() } else { String::new() },
+        llvm_line_map: line_map::of_llvm(&generated.llvm_ir, &func),
         llvm_ir: generated.llvm_ir,
         ptx,
         line_map,

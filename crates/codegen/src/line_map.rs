@@ -50,6 +50,29 @@ fn numbered_location(rest: &str, func: &Function) -> Option<Loc> {
     (line != 0 && func.locs.get(loc).is_some()).then_some(loc)
 }
 
+/// Maps the lines of LLVM IR, whose debug locations name IR locations by number.
+pub(crate) fn of_llvm(text: &str, func: &Function) -> LineMap {
+    let number = |line: &str| -> Option<(u32, u32)> {
+        let (id, rest) = line.strip_prefix('!')?.split_once(" = ")?;
+        let (_, place) = rest.split_once("!DILocation(line: ")?;
+        let digits = place.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some((id.parse().ok()?, digits.parse().ok()?))
+    };
+    let locations: BTreeMap<u32, u32> = text.lines().filter_map(number).collect();
+    let mut relocation = Relocation::new(func);
+    for line in text.lines() {
+        let id = line.rsplit_once("!dbg !").and_then(|(_, id)| id.trim().parse::<u32>().ok());
+        let loc = id.and_then(|id| locations.get(&id)).filter(|number| **number != 0);
+        let loc = loc.map(|number| Loc::from_u32(*number));
+        relocation.current = relocation.frames(loc.filter(|loc| func.locs.get(*loc).is_some()));
+        if !relocation.current.is_empty() {
+            relocation.instruction();
+        }
+        relocation.line += 1;
+    }
+    LineMap { runs: relocation.runs }
+}
+
 /// True for lines that become machine code: neither directives, labels, comments nor braces.
 pub(crate) fn is_instruction(line: &str) -> bool {
     let code = line.trim_start();
@@ -79,21 +102,24 @@ impl<'f> Relocation<'f> {
         self.line += 1;
     }
 
+    /// The inlining chain of a location.
+    fn frames(&self, loc: Option<Loc>) -> Vec<Frame> {
+        let frames = loc.map(|loc| self.func.frames(loc)).unwrap_or_default();
+        let frame = |&frame: &Loc| {
+            let data = &self.func.locs[frame];
+            Frame {
+                file: data.at.file,
+                line: data.line,
+                col: data.col,
+                function: data.function.to_string(),
+            }
+        };
+        frames.iter().map(frame).collect()
+    }
+
     /// Writes the `.loc` of a location; false when it has none.
     fn enter(&mut self, loc: Option<Loc>, out: &mut String) -> bool {
-        let frames = loc.map(|loc| self.func.frames(loc)).unwrap_or_default();
-        self.current = frames
-            .iter()
-            .map(|&frame| {
-                let data = &self.func.locs[frame];
-                Frame {
-                    file: data.at.file,
-                    line: data.line,
-                    col: data.col,
-                    function: data.function.to_string(),
-                }
-            })
-            .collect();
+        self.current = self.frames(loc);
         let Some((own, helpers)) =
             self.current.clone().split_first().map(|(a, b)| (a.clone(), b.to_vec()))
         else {
@@ -174,6 +200,25 @@ loc @2 = 1:0..1 3:9 "helper" inlined @1
 file 0 = "kernels/k.py"
 file 1 = "kernels/helper.py"
 "#;
+
+    #[test]
+    fn lines_of_llvm_ir_are_mapped() {
+        let func = tile_compiler::ir::parse(FUNCTION).unwrap();
+        let text = "\
+define void @k() !dbg !4 {
+  %1 = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x(), !dbg !7
+  %2 = add i32 %1, %1, !dbg !8
+  ret void, !dbg !9
+}
+!4 = distinct !DISubprogram(name: \"k\")
+!7 = !DILocation(line: 2, column: 1, scope: !4)
+!8 = !DILocation(line: 1, scope: !4)
+!9 = !DILocation(line: 0, scope: !4)
+";
+        let map = of_llvm(text, &func);
+        let lines = |line| map.frames(line).iter().map(|frame| frame.line).collect::<Vec<_>>();
+        assert_eq!([lines(0), lines(1), lines(2), lines(3)], [vec![], vec![7, 3], vec![7], vec![]]);
+    }
 
     #[test]
     fn locations_become_lines_with_their_inlining_chain() {

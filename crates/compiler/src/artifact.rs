@@ -20,6 +20,9 @@ pub struct Artifact {
     /// LLVM IR text after optimization; empty unless [`Keep::llvm`] was asked for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub llvm_ir: String,
+    /// From lines of [`Artifact::llvm_ir`] to source lines.
+    #[serde(default, skip_serializing_if = "LineMap::is_empty")]
+    pub llvm_line_map: LineMap,
     /// PTX, debug line directives included.
     pub ptx: String,
     /// Machine code; `None` when no assembler was at hand.
@@ -94,6 +97,11 @@ pub struct Frame {
 }
 
 impl LineMap {
+    /// True when no line belongs to a source line.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// The inlining chain of a generated line (from 0); empty when it belongs to no source line.
     pub fn frames(&self, line: u32) -> &[Frame] {
         let at = self.runs.partition_point(|run| run.end <= line);

@@ -77,6 +77,8 @@ pub struct Builtin {
     /// The first version in which `triton.language` itself has it, and not only the module inside
     /// of it that defines it.
     pub exported: TritonVersion,
+    /// What to use instead, a sentence, where it should not be used any more.
+    pub deprecated: Option<&'static str>,
     /// How it is evaluated.
     pub rule: Rule,
     /// What it does, its shape and type rule, in Markdown.
@@ -243,6 +245,7 @@ impl Builtin {
             since: TritonVersion::V3_6,
             until: TritonVersion::V3_9,
             exported: TritonVersion::V3_6,
+            deprecated: None,
             rule,
             doc,
         }
@@ -290,6 +293,11 @@ impl Builtin {
 
     const fn until_3_6(mut self) -> Builtin {
         self.until = TritonVersion::V3_6;
+        self
+    }
+
+    const fn deprecated(mut self, instead: &'static str) -> Builtin {
+        self.deprecated = Some(instead);
         self
     }
 

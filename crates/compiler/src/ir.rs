@@ -22,6 +22,7 @@ mod verify;
 pub use attrs::*;
 pub use builder::Builder;
 pub use function::*;
+pub use layout_text::layout_to_text as layout_text;
 pub use ops::{Arity, Effects, OpInfo, Opcode, ResultRule};
 pub use parse::{ParseError, parse};
 pub use types::*;

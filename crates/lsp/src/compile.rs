@@ -6,7 +6,7 @@
 //! Nothing here waits for typing to pause.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -21,6 +21,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::db::Labelled;
 use crate::db::anchored::Anchors;
+use crate::ide::layouts::Layouts;
 
 /// A compile that was overtaken is left to end by itself when it is this close to its start:
 /// ending its worker costs more.
@@ -62,6 +63,8 @@ pub(crate) struct Compiled {
     pub(crate) wish: Wish,
     /// What came of it.
     pub(crate) artifact: Artifact,
+    /// How its values lie in registers; found when first asked for.
+    layouts: OnceLock<Layouts>,
 }
 
 /// How far a kernel is.
@@ -335,6 +338,14 @@ fn failure(message: &str) -> WorkerError {
 }
 
 impl Compiled {
+    /// How its values lie in registers.
+    pub(crate) fn layouts(&self) -> &Layouts {
+        self.layouts.get_or_init(|| {
+            let ir = self.wish.ir.as_deref().unwrap_or_default();
+            Layouts::of(ir, &self.wish.options.arch)
+        })
+    }
+
     /// True when this is what the same specialization was before an edit.
     fn is_before(&self, newer: &Compiled) -> bool {
         self.wish.label == newer.wish.label
@@ -349,7 +360,8 @@ impl Entry {
         let current = self.status.wish == wish;
         match outcome {
             Ok(artifact) => {
-                let compiled = Arc::new(Compiled { wish, artifact });
+                let layouts = OnceLock::new();
+                let compiled = Arc::new(Compiled { wish, artifact, layouts });
                 if current {
                     let known = self.status.last_good.take();
                     if let Some(older) = known.filter(|older| older.is_before(&compiled)) {

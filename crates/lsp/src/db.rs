@@ -16,7 +16,9 @@ use tile_compiler::eval::{self, BodyTypes, LowerResult, Rules};
 use tile_compiler::hir::{self, Function, Module, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope, paths};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
-use tile_compiler::specialization::{Config, Flags, Origin, Specialization, discover, tuning};
+use tile_compiler::specialization::{
+    Config, Flags, Origin, Specialization, TritonVersion, discover, tuning,
+};
 use tile_compiler::syntax::Parse;
 
 use crate::files::FileSystem;
@@ -24,11 +26,14 @@ use crate::files::FileSystem;
 pub(crate) mod anchored;
 pub(crate) mod labels;
 pub(crate) mod parts;
+mod settled;
 #[cfg(test)]
 mod tests;
 
 use anchored::{Anchored, Anchors, anchor_locations};
 use parts::{Observed, jit_items};
+
+pub(crate) use settled::lowered;
 
 /// A file that was asked for, whether it exists or not.
 #[salsa::input(debug)]
@@ -181,10 +186,9 @@ impl Database {
     pub(crate) fn new(system: Arc<dyn FileSystem>) -> Database {
         let files = Files { system, table: Mutex::default() };
         let db = Database { storage: salsa::Storage::default(), files: Arc::new(files) };
-        let triton = Rules::default();
-        let (lints, choices, importers) =
-            (Lints::default(), FxHashMap::default(), FxHashMap::default());
-        let workspace = Workspace::builder(Vec::new(), None, triton, lints, choices, importers);
+        let rules = vec![FolderRules::default()];
+        let (choices, importers) = (FxHashMap::default(), FxHashMap::default());
+        let workspace = Workspace::builder(Vec::new(), rules, choices, importers);
         // It is a singleton: whoever needs it asks the database.
         let _ = workspace.durability(Durability::HIGH).new(&db);
         db
@@ -260,19 +264,16 @@ impl Database {
         news
     }
 
-    /// Takes over what settings say about analysis.
-    pub(crate) fn configure(
-        &mut self,
-        folders: Vec<PathBuf>,
-        site_packages: Option<PathBuf>,
-        triton: Rules,
-        lints: Lints,
-    ) {
+    /// Takes over what settings say about analysis: the workspace's folders, and what holds where.
+    /// `rules` are sorted by folder and start with those that hold everywhere.
+    pub(crate) fn configure(&mut self, folders: Vec<PathBuf>, rules: Vec<FolderRules>) {
         let workspace = Workspace::get(self);
-        workspace.set_folders(self).with_durability(Durability::HIGH).to(folders);
-        workspace.set_site_packages(self).with_durability(Durability::HIGH).to(site_packages);
-        workspace.set_triton(self).with_durability(Durability::HIGH).to(triton);
-        workspace.set_lints(self).with_durability(Durability::HIGH).to(lints);
+        if *workspace.folders(self) != folders {
+            workspace.set_folders(self).with_durability(Durability::HIGH).to(folders);
+        }
+        if *workspace.rules(self) != rules {
+            workspace.set_rules(self).with_durability(Durability::HIGH).to(rules);
+        }
     }
 }
 
@@ -282,21 +283,65 @@ pub(crate) struct Workspace {
     /// Its folders.
     #[returns(ref)]
     pub(crate) folders: Vec<PathBuf>,
-    /// Where packages of the Python environment lie.
+    /// What holds below which folder, sorted by folder; the first holds everywhere.
     #[returns(ref)]
-    pub(crate) site_packages: Option<PathBuf>,
-    /// Whose rules hold.
-    #[returns(copy)]
-    pub(crate) triton: Rules,
-    /// Levels that the user set.
-    #[returns(ref)]
-    pub(crate) lints: Lints,
+    pub(crate) rules: Vec<FolderRules>,
     /// The specialization that the user chose for a kernel, by its label.
     #[returns(ref)]
     pub(crate) choices: FxHashMap<(FileId, Name), String>,
     /// Files that may launch kernels of a file; see [`Sources::importers`](project::Sources).
     #[returns(ref)]
     pub(crate) importers: FxHashMap<FileId, Vec<FileId>>,
+}
+
+/// Compute capability that kernels are lowered for where nothing says otherwise.
+const DEFAULT_CAPABILITY: u32 = 90;
+
+/// What settings say about the analysis of files below a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FolderRules {
+    /// The folder; empty for what holds everywhere.
+    pub(crate) folder: PathBuf,
+    /// Where packages of the Python environment lie.
+    pub(crate) site_packages: Option<PathBuf>,
+    /// Whose rules hold.
+    pub(crate) triton: Rules,
+    /// Levels that the user set.
+    pub(crate) lints: Lints,
+    /// Compute capability that kernels are lowered for, such as 80 for sm_80.
+    pub(crate) capability: u32,
+}
+
+impl Default for FolderRules {
+    fn default() -> FolderRules {
+        FolderRules {
+            folder: PathBuf::new(),
+            site_packages: None,
+            triton: Rules::default(),
+            lints: Lints::default(),
+            capability: DEFAULT_CAPABILITY,
+        }
+    }
+}
+
+impl FolderRules {
+    /// The compute capability of an architecture such as `sm_90a`.
+    pub(crate) fn capability_of(arch: &str) -> Option<u32> {
+        arch.strip_prefix("sm_")?.trim_end_matches(|c: char| c.is_ascii_lowercase()).parse().ok()
+    }
+}
+
+/// What settings say about a file: what they say of the innermost folder around it.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn folder_rules(db: &dyn Db, file: SourceFile) -> FolderRules {
+    let rules = Workspace::get(db).rules(db);
+    let mut around = rules.iter().rev().filter(|rules| file.path(db).starts_with(&rules.folder));
+    around.next().cloned().unwrap_or_default()
+}
+
+/// The version of Triton whose documentation and signatures are shown in a file.
+pub(crate) fn version(db: &dyn Db, file: SourceFile) -> TritonVersion {
+    folder_rules(db, file).triton.newest()
 }
 
 /// What the text of a file says by itself.
@@ -361,7 +406,8 @@ fn import_roots(db: &dyn Db, file: SourceFile) -> Vec<String> {
     let root = around.map(|folder| folder.to_string_lossy()).max_by_key(|folder| folder.len());
     let root = root.map_or_else(|| repository(&path, &exists), |root| root.into_owned());
     let mut roots = paths::import_roots(&path, &root, &exists);
-    roots.extend(workspace.site_packages(db).iter().map(|path| path.display().to_string()));
+    let packages = folder_rules(db, file).site_packages.iter();
+    roots.extend(packages.map(|path| path.display().to_string()));
     roots
 }
 
@@ -448,8 +494,8 @@ pub(crate) struct Inferred {
 #[salsa::tracked(returns(ref), no_eq, lru = 64)]
 fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred {
     let at = ItemRef { file: file.id(db), index };
-    let rules = Workspace::get(db).triton(db);
-    match rules.infer_function(&Observed::kernels(db), at, entry) {
+    let rules = folder_rules(db, file);
+    match rules.triton.infer_function(&Observed::kernels(db, rules.capability), at, entry) {
         Some(found) => Inferred { types: found.types, found: Anchored::new(db, found.diagnostics) },
         None => Inferred::default(),
     }
@@ -472,12 +518,20 @@ pub(crate) fn types(db: &dyn Db, file: SourceFile, index: u32) -> Option<&BodyTy
 #[salsa::tracked(returns(ref))]
 fn specializations(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[Labelled]> {
     let at = ItemRef { file: file.id(db), index };
-    labels::label_all(discover(&Observed::host(db), at, &Flags::default())).into()
+    let capability = folder_rules(db, file).capability;
+    labels::label_all(discover(&Observed::host(db, capability), at, &Flags::default())).into()
 }
 
-/// The autotune configurations of the kernel at `at`, as values of parameters and options.
-pub(crate) fn configurations(db: &dyn Db, at: ItemRef) -> Vec<Vec<(String, String)>> {
-    let sources = Analysis(db);
+/// The autotune configurations of the kernel that is this item of a file, as values of parameters
+/// and options.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn configurations(
+    db: &dyn Db,
+    file: SourceFile,
+    index: u32,
+) -> Vec<Vec<(String, String)>> {
+    let at = ItemRef { file: file.id(db), index };
+    let sources = Observed::host(db, folder_rules(db, file).capability);
     let Some(kernel) = project::kernel(&sources, at) else { return Vec::new() };
     tuning(&sources, &kernel).configs.iter().map(Config::values).collect()
 }
@@ -493,19 +547,21 @@ pub(crate) struct Lowered {
     pub(crate) found: Anchored,
     /// Values and types of its expressions.
     pub(crate) types: BodyTypes,
+    /// What it was lowered for, where a guess had to be replaced.
+    repaired: Option<Specialization>,
 }
 
-/// The kernel that is this item of a file, under its specialization of this index.
-#[salsa::tracked(returns(ref), no_eq, lru = 48)]
-pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Lowered {
-    let Some(mut result) = lower(db, file, item, index) else { return Lowered::default() };
+/// The kernel that is this item of a file, under one specialization.
+fn lower_under(db: &dyn Db, file: SourceFile, item: u32, spec: &Specialization) -> Option<Lowered> {
+    let mut result = lower(db, file, item, spec)?;
     let anchors = result.function.as_mut().map(|function| anchor_locations(db, function));
-    Lowered {
+    Some(Lowered {
         ir: result.function.map(|function| Arc::from(function.to_string())),
         anchors: Arc::new(anchors.unwrap_or_default()),
         found: Anchored::new(db, result.diagnostics),
         types: result.types,
-    }
+        repaired: result.repaired,
+    })
 }
 
 /// What is wrong with a kernel under one specialization.
@@ -520,17 +576,17 @@ struct Checked {
 /// As [`lowered`], for those who ask only what is wrong.
 #[salsa::tracked(returns(ref))]
 fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
-    let Some(result) = lower(db, file, item, index) else { return Checked::default() };
-    let spec = specializations(db, file, item).get(index).map(|labelled| &labelled.spec);
-    let mut found = match spec.zip(item_name(db, file, item)) {
-        Some((spec, name)) => {
-            let rules = Workspace::get(db).triton(db);
-            let kernel = (file.id(db), &*name);
-            analysis::blame(&Observed::kernels(db), rules, kernel, spec, &result)
-        }
-        None => Vec::new(),
+    let settled = settled::settled(db, file, item).get(index);
+    let Some((Labelled { spec, .. }, name)) = settled.zip(item_name(db, file, item)) else {
+        return Checked::default();
     };
-    let analyzed = result.function.zip(spec).map(|(func, spec)| {
+    let Some(result) = lower(db, file, item, spec) else { return Checked::default() };
+    let rules = folder_rules(db, file);
+    let sources = Observed::kernels(db, rules.capability);
+    let kernel = (file.id(db), &*name);
+    let mut found = analysis::blame(&sources, rules.triton, kernel, spec, &result);
+    let spec = result.repaired.as_ref().unwrap_or(spec);
+    let analyzed = result.function.map(|func| {
         if index < analysis::MASKS_CHECKED {
             analysis::check(&func, spec)
         } else {
@@ -547,11 +603,11 @@ fn item_name(db: &dyn Db, file: SourceFile, item: u32) -> Option<Name> {
     Some(module.items.get(item as usize)?.name.clone())
 }
 
-fn lower(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Option<LowerResult> {
-    let Labelled { spec, .. } = specializations(db, file, item).get(index)?;
+fn lower(db: &dyn Db, file: SourceFile, item: u32, spec: &Specialization) -> Option<LowerResult> {
     let name = item_name(db, file, item)?;
-    let rules = Workspace::get(db).triton(db);
-    Some(rules.lower_kernel(&Observed::kernels(db), file.id(db), &name, spec))
+    let rules = folder_rules(db, file);
+    let sources = Observed::kernels(db, rules.capability);
+    Some(rules.triton.lower_kernel(&sources, file.id(db), &name, spec))
 }
 
 /// What is found in a file without a specialization: fast enough for every keystroke.
@@ -572,7 +628,7 @@ fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = analysis::check_launches(&Analysis(db), file.id(db));
     for kernel in kernels(db, file) {
-        for (index, labelled) in kernel.specializations.iter().enumerate() {
+        for (index, labelled) in kernel.settled(db).iter().enumerate() {
             if labelled.spec.origin == Origin::Guess {
                 continue;
             }
@@ -592,7 +648,7 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
 pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile, exact: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut found = general_diagnostics(db, file).clone();
     found.extend(exact.iter().cloned());
-    let lints = Workspace::get(db).lints(db);
+    let lints = &folder_rules(db, file).lints;
     let text = file.text(db).as_ref().map_or("", |text| text.text());
     settle(&mut found, file.id(db), module(db, file), (line_index(db, file), text), lints);
     // What stands in another file is shown there.
@@ -613,7 +669,8 @@ pub(crate) struct Kernel {
     pub(crate) name_range: TextRange,
     /// The function.
     pub(crate) function: Arc<Function>,
-    /// What it is compiled for; never empty.
+    /// What it is compiled for as first found, so [`Kernel::settled`] tells labels and values;
+    /// never empty.
     pub(crate) specializations: Arc<[Labelled]>,
     /// Indices of its scenarios in [`Module::scenarios`].
     pub(crate) scenarios: Vec<usize>,
@@ -626,6 +683,8 @@ pub(crate) struct Labelled {
     pub(crate) label: String,
     /// What the kernel is compiled for.
     pub(crate) spec: Specialization,
+    /// Guesses that were replaced because they cannot work, each as `NAME: OLD → NEW`.
+    pub(crate) repairs: Vec<String>,
 }
 
 /// The kernels of a file, in source order.
@@ -675,9 +734,8 @@ impl Kernel {
     pub(crate) fn active(&self, db: &dyn Db) -> usize {
         let choices = Workspace::get(db).choices(db);
         let chosen = choices.get(&(self.at.file, self.name.clone()));
-        let position = |label: &String| {
-            self.specializations.iter().position(|labelled| labelled.label == *label)
-        };
+        let position =
+            |label: &String| self.settled(db).iter().position(|labelled| labelled.label == *label);
         chosen.and_then(position).unwrap_or(0)
     }
 }

@@ -3,10 +3,13 @@
 pub(crate) mod assists;
 pub(crate) mod completion;
 pub(crate) mod diagnostics;
+pub(crate) mod faded;
 pub(crate) mod fixes;
 pub(crate) mod hints;
 pub(crate) mod hover;
+pub(crate) mod layouts;
 pub(crate) mod lenses;
+pub(crate) mod moves;
 pub(crate) mod navigation;
 pub(crate) mod resources;
 pub(crate) mod signature;

@@ -1,6 +1,7 @@
 //! The protocol.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -18,17 +19,17 @@ use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionItem,
     CompletionParams, CompletionResponse, ConfigurationItem, DidChangeConfigurationParams,
     DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
-    DocumentDiagnosticParams, DocumentDiagnosticReportResult, DocumentHighlight,
-    DocumentHighlightParams, DocumentLink, DocumentLinkParams, DocumentSymbolParams,
-    DocumentSymbolResponse, ExecuteCommandParams, FileEvent, FoldingRange, FoldingRangeParams,
-    GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InitializeParams,
-    InitializeResult, InitializedParams, InlayHint, InlayHintParams, Location, MessageType,
-    PrepareRenameResponse, ReferenceParams, RenameParams, SelectionRange, SelectionRangeParams,
-    SemanticTokensDelta, SemanticTokensDeltaParams, SemanticTokensFullDeltaResult,
-    SemanticTokensParams, SemanticTokensRangeParams, SemanticTokensRangeResult,
-    SemanticTokensResult, SignatureHelp, SignatureHelpParams, TextDocumentPositionParams,
-    WorkDoneProgressCancelParams, WorkspaceDiagnosticParams, WorkspaceDiagnosticReportResult,
-    WorkspaceEdit, WorkspaceSymbolParams, WorkspaceSymbolResponse,
+    DidOpenTextDocumentParams, DocumentDiagnosticParams, DocumentDiagnosticReportResult,
+    DocumentHighlight, DocumentHighlightParams, DocumentLink, DocumentLinkParams,
+    DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams, FileEvent, FoldingRange,
+    FoldingRangeParams, GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams,
+    InitializeParams, InitializeResult, InitializedParams, InlayHint, InlayHintParams, Location,
+    MessageType, PrepareRenameResponse, ReferenceParams, RenameFilesParams, RenameParams,
+    SelectionRange, SelectionRangeParams, SemanticTokensDelta, SemanticTokensDeltaParams,
+    SemanticTokensFullDeltaResult, SemanticTokensParams, SemanticTokensRangeParams,
+    SemanticTokensRangeResult, SemanticTokensResult, SignatureHelp, SignatureHelpParams,
+    TextDocumentPositionParams, Uri, WorkDoneProgressCancelParams, WorkspaceDiagnosticParams,
+    WorkspaceDiagnosticReportResult, WorkspaceEdit, WorkspaceSymbolParams, WorkspaceSymbolResponse,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -38,7 +39,10 @@ use crate::files::{Disk, FileSystem};
 mod background;
 mod capabilities;
 mod commands;
+mod configuration;
 mod diagnostics;
+#[cfg(test)]
+mod documents;
 mod ext;
 mod ordered;
 mod requests;
@@ -208,28 +212,55 @@ impl Server {
 
     /// Takes over settings and tells what is wrong with them.
     async fn configure(&self, editor: Option<Value>) {
-        let state = self.state.clone();
-        let problems = blocking(&state, move |state| Ok(state.configure(editor))).await;
-        for problem in problems.unwrap_or_default() {
+        let problems = blocking(&self.state, move |state| Ok(state.configure(editor))).await;
+        self.tell(problems.unwrap_or_default()).await;
+    }
+
+    /// Settings may have changed: tells what is wrong with them, and has the client ask again for
+    /// what depends on them.
+    async fn settings_changed(&self) {
+        self.tell(self.state.take_problems()).await;
+        background::refresh_views(&self.state);
+    }
+
+    /// Tells what is wrong with settings, each problem once.
+    async fn tell(&self, problems: Vec<String>) {
+        for problem in problems {
             if self.state.is_news(&problem) {
                 self.state.client.show_message(MessageType::WARNING, problem).await;
             }
         }
     }
 
-    /// Asks the client for its settings, where it can be asked.
+    /// Asks the client for its settings, in general and for each folder, where it can be asked.
     async fn ask_settings(&self) {
         if !self.state.session().is_some_and(|session| session.client.configuration) {
             return;
         }
-        let item = ConfigurationItem { scope_uri: None, section: Some("tile".to_owned()) };
-        match self.state.client.configuration(vec![item]).await {
-            Ok(mut values) if values.first().is_some_and(Value::is_object) => {
-                self.configure(Some(values.swap_remove(0))).await;
+        let folders = self.state.folders();
+        let scopes =
+            folders.iter().filter_map(|folder| Some((folder, Uri::from_file_path(folder)?)));
+        let (folders, uris): (Vec<PathBuf>, Vec<Uri>) =
+            scopes.map(|(folder, uri)| (folder.clone(), uri)).unzip();
+        let section = || Some("tile".to_owned());
+        let items = [None].into_iter().chain(uris.into_iter().map(Some));
+        let items = items.map(|scope_uri| ConfigurationItem { scope_uri, section: section() });
+        let values = match self.state.client.configuration(items.collect()).await {
+            Ok(values) => values,
+            Err(error) => {
+                tracing::warn!(%error, "the client did not tell its settings");
+                return;
             }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "the client did not tell its settings"),
-        }
+        };
+        let mut values = values.into_iter();
+        let Some(general) = values.next().filter(Value::is_object) else { return };
+        let by_folder = folders.into_iter().zip(values).filter(|(_, value)| value.is_object());
+        let by_folder = by_folder.collect();
+        let problems = blocking(&self.state, move |state| {
+            Ok(state.configure_folders(general.clone(), by_folder))
+        });
+        self.tell(problems.await.unwrap_or_default()).await;
+        background::refresh_views(&self.state);
     }
 
     /// Registers for what clients announce only to those who ask.
@@ -273,24 +304,25 @@ impl LanguageServer for Server {
         Ok(())
     }
 
-    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        let settings = params.settings;
-        let section = settings.get("tile").cloned().unwrap_or(settings);
-        if section.is_object() {
-            self.configure(Some(section)).await;
-        } else {
-            self.ask_settings().await;
-        }
+    // What these notifications change was changed in order; see `ApplyInOrder`.
+
+    async fn did_change_configuration(&self, _: DidChangeConfigurationParams) {
+        self.settings_changed().await;
+        // What a client sends holds for no folder in particular; those are asked about.
+        self.ask_settings().await;
     }
 
-    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        let settings = ["tile.toml", "pyproject.toml"];
-        let concerns = |change: &FileEvent| {
-            settings.iter().any(|name| change.uri.as_str().ends_with(&format!("/{name}")))
-        };
-        if params.changes.iter().any(concerns) {
-            self.configure(None).await;
-        }
+    async fn did_open(&self, _: DidOpenTextDocumentParams) {
+        self.tell(self.state.take_problems()).await;
+    }
+
+    async fn did_change_watched_files(&self, _: DidChangeWatchedFilesParams) {
+        self.settings_changed().await;
+    }
+
+    async fn did_change_workspace_folders(&self, _: DidChangeWorkspaceFoldersParams) {
+        self.settings_changed().await;
+        self.ask_settings().await;
     }
 
     async fn diagnostic(
@@ -389,9 +421,9 @@ impl LanguageServer for Server {
         Ok(WorkspaceDiagnosticReportResult::Report(report))
     }
 
-    async fn did_change_workspace_folders(&self, _: DidChangeWorkspaceFoldersParams) {
-        // The folders were changed in order; see `ApplyInOrder`.
-        self.configure(None).await;
+    async fn will_rename_files(&self, params: RenameFilesParams) -> Result<Option<WorkspaceEdit>> {
+        self.read(move |state, snapshot| workspace::renamed_files(state, snapshot, &params.files))
+            .await
     }
 
     async fn document_highlight(
@@ -536,11 +568,27 @@ impl ApplyInOrder for Arc<State> {
             "workspace/didChangeWatchedFiles" => {
                 with(method, params, |params: DidChangeWatchedFilesParams| {
                     self.files_changed(params.changes.iter().map(|change| &change.uri));
+                    let is_project_file = |change: &FileEvent| {
+                        PROJECT_FILES.iter().any(|name| change.uri.as_str().ends_with(name))
+                    };
+                    if params.changes.iter().any(is_project_file) {
+                        self.settings_changed(None);
+                    }
                 });
             }
             "workspace/didChangeWorkspaceFolders" => {
                 with(method, params, |params: DidChangeWorkspaceFoldersParams| {
                     self.change_folders(&params.event);
+                    self.settings_changed(None);
+                });
+            }
+            "workspace/didChangeConfiguration" => {
+                with(method, params, |params: DidChangeConfigurationParams| {
+                    let settings = params.settings;
+                    let section = settings.get("tile").cloned().unwrap_or(settings);
+                    if section.is_object() {
+                        self.settings_changed(Some(section));
+                    }
                 });
             }
             "window/workDoneProgress/cancel" => {
@@ -552,6 +600,9 @@ impl ApplyInOrder for Arc<State> {
         }
     }
 }
+
+/// Ends of the addresses of project files.
+const PROJECT_FILES: [&str; 2] = ["/tile.toml", "/pyproject.toml"];
 
 /// Hands typed parameters to `apply`; what does not fit is logged.
 fn with<P: DeserializeOwned>(method: &str, params: Option<&Value>, apply: impl FnOnce(P)) {

@@ -60,7 +60,9 @@ fn write_stage(
     let listing = match arguments.stage {
         Stage::Ptx => Listing { text: artifact.ptx.clone(), line_map: artifact.line_map.clone() },
         Stage::Gpu => Listing { text: artifact.gpu_ir.clone(), line_map: LineMap::default() },
-        Stage::Llvm => Listing { text: artifact.llvm_ir.clone(), line_map: LineMap::default() },
+        Stage::Llvm => {
+            Listing { text: artifact.llvm_ir.clone(), line_map: artifact.llvm_line_map.clone() }
+        }
         Stage::Sass => match &artifact.sass {
             Some(sass) => Listing { text: sass.text.clone(), line_map: sass.line_map.clone() },
             None => {

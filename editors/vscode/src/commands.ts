@@ -5,7 +5,7 @@ import { type ExecuteCommandParams, ExecuteCommandRequest, LSPErrorCodes, Respon
 import { type IrViews, viewedKernel } from "./ir_view";
 import type { Kernels } from "./kernels";
 import { type BenchResult, type KernelTarget, type Measured, type RunResult, ServerCommand } from "./protocol";
-import type { Results } from "./results";
+import { configurationText, type Results } from "./results";
 import type { Session } from "./session";
 
 /** Milliseconds after which a running command gets a notification with a button that cancels it. */
@@ -85,8 +85,35 @@ async function tune(features: Features, target: KernelTarget): Promise<void> {
   const benches = await execute<BenchResult[]>(features, ServerCommand.tune, "Tuning", target);
   if (benches !== undefined) {
     const { uri, defLine } = await place(features, target);
-    features.results.showBenches(uri, defLine, benches);
+    features.results.showTuned(uri, defLine, target.kernel, benches);
     features.results.reveal();
+    void offerToApply(target, benches);
+  }
+}
+
+/** Offers the code action that writes the fastest configuration into the scenario. */
+async function offerToApply({ uri, kernel }: KernelTarget, benches: BenchResult[]): Promise<void> {
+  const fastest = benches[0];
+  if (fastest === undefined) {
+    return;
+  }
+  const apply = "Apply";
+  const message = `Tile: the fastest configuration of ${kernel} is ${configurationText(fastest)}.`;
+  if ((await vscode.window.showInformationMessage(message, apply)) !== apply) {
+    return;
+  }
+  const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri));
+  const name = new RegExp(`^\\s*def\\s+${kernel}\\b`, "m").exec(document.getText());
+  const at = document.positionAt((name?.index ?? 0) + (name?.[0].length ?? 0));
+  const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
+    "vscode.executeCodeActionProvider",
+    document.uri,
+    new vscode.Range(at, at),
+    vscode.CodeActionKind.RefactorRewrite.value,
+  );
+  const found = actions.find(({ title }) => title.startsWith("Apply the fastest configuration"));
+  if (found?.edit !== undefined) {
+    await vscode.workspace.applyEdit(found.edit);
   }
 }
 
@@ -109,9 +136,9 @@ async function selectSpecialization(features: Features, target: KernelTarget): P
   await kernels.refresh(document);
   const found = kernels.find(uri, target.kernel)?.specializations ?? [];
   const automatic = { label: "$(discard) Automatic", description: "the first that the server finds", choice: null };
-  const items = found.map(({ label, origin, active }) => ({
+  const items = found.map(({ label, origin, active, repaired }) => ({
     label: `${active ? "$(check) " : ""}${label}`,
-    description: origin,
+    description: repaired === undefined ? origin : `${origin}, repaired: ${repaired.join(", ")}`,
     choice: label as string | null,
   }));
   const picked = await vscode.window.showQuickPick([...items, automatic], {

@@ -58,6 +58,8 @@ export interface Specialization {
   label: string;
   origin: Origin;
   active: boolean;
+  /** Guesses that cannot work and were replaced, each as `NAME: OLD → NEW`. */
+  repaired?: string[];
 }
 
 export interface Kernel {
@@ -149,7 +151,10 @@ export interface BenchResult {
   kernel: string;
   specialization: unknown;
   device: string;
-  ms: { median: number; p20: number; p80: number; runs: number };
+  /** Of a run on the CPU, its one time in milliseconds. */
+  ms: { median: number; p20: number; p80: number; runs: number } | number;
+  /** The configuration that was timed, when tuning. */
+  values?: Record<string, string>;
   gbps?: number | null;
   tflops?: number | null;
   registers?: number | null;

@@ -43,9 +43,28 @@ export class Results implements vscode.Disposable {
 
   showBenches(uri: vscode.Uri, defLine: number | undefined, benches: BenchResult[]): void {
     this.print(benchTable(benches), false);
-    const best = [...benches].sort((a, b) => a.ms.median - b.ms.median)[0];
+    const best = [...benches].sort((a, b) => median(a) - median(b))[0];
     if (defLine !== undefined && best !== undefined) {
-      const text = [milliseconds(best.ms.median), ...rates(best), best.device].join(" · ");
+      const text = [milliseconds(median(best)), ...rates(best), best.device].join(" · ");
+      this.note(uri, [{ line: defLine, text, ok: true }]);
+    }
+  }
+
+  /** Lists the configurations of a kernel that were timed, fastest first. */
+  showTuned(uri: vscode.Uri, defLine: number | undefined, kernel: string, benches: BenchResult[]): void {
+    const rows = benches.map((bench, index) => [
+      `${index === 0 ? "▸" : " "} ${configurationText(bench)}`,
+      milliseconds(median(bench)),
+      figure(bench.gbps),
+      figure(bench.tflops),
+      bench.registers == null ? "" : String(bench.registers),
+    ]);
+    const device = benches[0]?.device ?? "";
+    const head = ["  configuration", "median", "GB/s", "TFLOP/s", "registers"];
+    this.print([`Configurations of ${kernel} on ${device}, fastest first`, ...columns(head, rows)], false);
+    const best = benches[0];
+    if (defLine !== undefined && best !== undefined) {
+      const text = [`fastest: ${configurationText(best)}`, milliseconds(median(best)), ...rates(best)].join(" · ");
       this.note(uri, [{ line: defLine, text, ok: true }]);
     }
   }
@@ -174,12 +193,22 @@ function findingLine({ line, code, message }: Finding): string {
   return `  ✗ ${place}${message ?? ""}${code === undefined ? "" : ` [${code}]`}`;
 }
 
+/** The values that set a configuration apart: `BLOCK=128, num_warps=8`. */
+export function configurationText({ values, specialization }: BenchResult): string {
+  return specializationText(values ?? specialization);
+}
+
+/** Milliseconds of one run; a run on the CPU tells one time alone. */
+function median({ ms }: BenchResult): number {
+  return typeof ms === "number" ? ms : ms.median;
+}
+
 function benchTable(benches: BenchResult[]): string[] {
   const rows = benches.map((bench) => [
     `${bench.kernel} ${specializationText(bench.specialization)}`,
     bench.device,
-    milliseconds(bench.ms.median),
-    `${milliseconds(bench.ms.p20)} to ${milliseconds(bench.ms.p80)}`,
+    milliseconds(median(bench)),
+    typeof bench.ms === "number" ? "" : `${milliseconds(bench.ms.p20)} to ${milliseconds(bench.ms.p80)}`,
     figure(bench.gbps),
     figure(bench.tflops),
     bench.registers == null ? "" : String(bench.registers),

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import {
+  DidChangeConfigurationNotification,
   type DocumentSelector,
   type ExecuteCommandSignature,
   LanguageClient,
@@ -140,14 +141,34 @@ export class Session implements vscode.Disposable {
     return { command, args: ["lsp"], options: { env: { ...process.env, ...added } } };
   }
 
+  /** The settings that somebody chose: defaults are the server's own, so that project files can set them. */
+  private chosen(scope?: vscode.Uri): Record<string, unknown> {
+    const settings = vscode.workspace.getConfiguration("tile", scope);
+    const properties = this.context.extension.packageJSON.contributes.configuration.properties as object;
+    const names = Object.keys(properties).map((name) => name.slice("tile.".length));
+    const isChosen = (name: string): boolean => {
+      const found = settings.inspect(name);
+      const values = [found?.globalValue, found?.workspaceValue, found?.workspaceFolderValue];
+      return values.some((value) => value !== undefined);
+    };
+    return Object.fromEntries(names.filter(isChosen).map((name) => [name, settings.get(name)]));
+  }
+
   private options(): LanguageClientOptions {
     return {
       documentSelector: DOCUMENTS,
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
-      initializationOptions: JSON.parse(JSON.stringify(vscode.workspace.getConfiguration("tile"))),
+      initializationOptions: this.chosen(),
       synchronize: { configurationSection: "tile" },
       middleware: {
+        workspace: {
+          configuration: ({ items }) =>
+            items.map(({ scopeUri }) => this.chosen(scopeUri === undefined ? undefined : vscode.Uri.parse(scopeUri))),
+          // The server asks for what holds in each folder.
+          didChangeConfiguration: async () =>
+            this.client?.sendNotification(DidChangeConfigurationNotification.type, { settings: null }),
+        },
         executeCommand: (command, args, next) => {
           const handler = this.handlers.get(command);
           return handler === undefined ? next(command, args) : handler(args, next);

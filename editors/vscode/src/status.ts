@@ -54,11 +54,19 @@ export class StatusItem implements vscode.Disposable {
   private draw(kernel: Kernel, status: KernelStatus | undefined): void {
     const active = activeSpecialization(kernel);
     const label = active?.label ?? "";
-    const short = label.length > LONGEST_LABEL ? `…${label.slice(1 - LONGEST_LABEL)}` : label;
-    this.item.text = `${icon(status)} ${kernel.name}${short === "" ? "" : `: ${short}`}`;
+    // Values set specializations apart more often than types do.
+    const values = label.split(", ").filter((part) => part.includes("=")).join(", ");
+    const shown = values === "" ? label : values;
+    const short = shown.length > LONGEST_LABEL ? `${shown.slice(0, LONGEST_LABEL - 1)}…` : shown;
+    const guess = active?.origin === "guess" ? (active.repaired ? " (guess, repaired)" : " (guess)") : "";
+    this.item.text = `${icon(status)} ${kernel.name}${short === "" ? "" : `: ${short}`}${guess}`;
     const tooltip = new vscode.MarkdownString();
     tooltip.appendMarkdown("**").appendText(kernel.name).appendMarkdown("**\n\n");
     tooltip.appendText(active === undefined ? "no specialization" : `${label} (${active.origin})`);
+    if (active?.repaired !== undefined) {
+      tooltip.appendMarkdown("\n\nThe first guess does not compile, so it was repaired: ");
+      tooltip.appendText(active.repaired.join(", "));
+    }
     if (status?.message !== undefined) {
       tooltip.appendMarkdown("\n\n").appendText(status.message);
     }

@@ -10,6 +10,10 @@ const STORE_3_9: &str =
     "pointer, value, mask=None, *, cache_modifier: constexpr = '', eviction_policy: constexpr = ''";
 const RMW: &str = "pointer, val, mask=None, sem: constexpr = None, scope: constexpr = None";
 
+/// What to use instead of block pointers.
+const NO_BLOCK_POINTERS: &str =
+    "Triton 3.9 has no block pointers; use `tl.make_tensor_descriptor`.";
+
 pub(super) const ROWS: &[Builtin] = &[
     Builtin::tl("load", LOAD, Rule::Load,
         "Reads through each pointer where `mask` is true; elsewhere gives `other`.\n\nThe result has the pointers' shape (broadcast with `mask` and `other`) and their element type. A scalar pointer takes a scalar mask. `other` needs `mask`; without it masked-off elements are undefined.")
@@ -18,9 +22,9 @@ pub(super) const ROWS: &[Builtin] = &[
         "Writes `value`, converted to the pointers' element type, through each pointer where `mask` is true.\n\n`value` and `mask` broadcast to the pointers' shape; the pointers do not.")
         .in_3_9(STORE_3_9).method(),
     Builtin::tl("make_block_ptr", "base, shape, strides, offsets, block_shape: constexpr, order: constexpr", Rule::MakeBlockPtr,
-        "A pointer to a block of an n-dimensional array in memory. Removed in Triton 3.9 in favour of tensor descriptors."),
+        "A pointer to a block of an n-dimensional array in memory.").deprecated(NO_BLOCK_POINTERS),
     Builtin::tl("advance", "base, offsets", Rule::Advance,
-        "A block pointer moved by `offsets`. The result must be used. Removed in Triton 3.9.").method().until_3_6(),
+        "A block pointer moved by `offsets`. The result must be used.").method().until_3_6().deprecated(NO_BLOCK_POINTERS),
     Builtin::tl("make_tensor_descriptor", "base, shape, strides, block_shape: constexpr, padding_option: constexpr = 'zero'", Rule::MakeDescriptor,
         "A descriptor of an array of 1 to 5 dimensions, to load and store blocks with bounds checks.\n\nThe last stride is 1 and the last extent of the block covers at least 16 bytes."),
     Builtin::tl("load_tensor_descriptor", "desc, offsets", Rule::DescriptorLoad,

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Builtin] = &[
     Builtin::tl("reshape", "input, *shape, can_reorder: constexpr = False", Rule::Reshape,
         "The same elements in row-major order at another shape with as many elements.").in_3_9("input, *shape, can_reorder: constexpr = False").method(),
     Builtin::tl("view", "input, *shape", Rule::View,
-        "The same elements at another shape, in any order. Deprecated; use `reshape`.").method(),
+        "The same elements at another shape, in any order.").method().deprecated("Use `reshape` with `can_reorder=True`."),
     Builtin::tl("ravel", "x, can_reorder: constexpr = False", Rule::Ravel,
         "All elements as one axis, in row-major order.").method(),
     Builtin::tl("item", "input", Rule::Item,

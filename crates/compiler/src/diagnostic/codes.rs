@@ -235,6 +235,12 @@ codes! {
         include_str!("explain/python-unsupported.md");
     NotUnderstood = "python/not-understood", Error, "something that this compiler cannot compile yet",
         include_str!("explain/python-not-understood.md");
+    Inactive = "constexpr/inactive", Hint, "code that the active specialization leaves out (in editors)",
+        include_str!("explain/constexpr-inactive.md");
+    Unused = "name/unused", Hint, "a variable or parameter that nothing reads (in editors)",
+        include_str!("explain/name-unused.md");
+    Deprecated = "name/deprecated", Hint, "a member of the language that should not be used any more (in editors)",
+        include_str!("explain/name-deprecated.md");
     NoKernel = "name/no-kernel", Error, "a kernel that the file does not define",
         include_str!("explain/name-no-kernel.md");
 }

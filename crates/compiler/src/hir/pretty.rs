@@ -36,6 +36,32 @@ pub fn function(function: &Function) -> String {
     out
 }
 
+/// The lines of [`function`]'s text, from 0, on which statements start.
+pub fn statement_lines(function: &Function) -> Vec<(u32, StmtId)> {
+    let head = function.decorators.len() + 1 + usize::from(function.doc.is_some());
+    let (mut line, mut found) = (head as u32, Vec::new());
+    block_lines(&function.body, &function.body.root, &mut line, &mut found);
+    found
+}
+
+fn block_lines(body: &Body, stmts: &[StmtId], line: &mut u32, found: &mut Vec<(u32, StmtId)>) {
+    for stmt in stmts {
+        found.push((*line, *stmt));
+        *line += 1;
+        match &body.stmts[*stmt] {
+            Stmt::If { body: inner, orelse, .. }
+            | Stmt::For { body: inner, orelse, .. }
+            | Stmt::While { body: inner, orelse, .. } => {
+                block_lines(body, inner, line, found);
+                *line += u32::from(!orelse.is_empty());
+                block_lines(body, orelse, line, found);
+            }
+            Stmt::With { body: inner, .. } => block_lines(body, inner, line, found),
+            _ => {}
+        }
+    }
+}
+
 /// One expression, with every nested operation in parentheses.
 pub fn expr(body: &Body, id: ExprId) -> String {
     Printer { body }.expr(id)

@@ -5,7 +5,7 @@
 use crate::layout::{Dim, LinearLayout};
 
 /// Writes a layout on one line.
-pub(super) fn layout_to_text(layout: &LinearLayout) -> String {
+pub fn layout_to_text(layout: &LinearLayout) -> String {
     let inputs = layout.inputs().iter().map(|input| {
         let bases: Vec<String> = layout.bases(input.dim).iter().map(u64::to_string).collect();
         format!("{}[{}]", input.dim, bases.join(", "))

@@ -310,6 +310,8 @@ impl<'a> Errors<'a> {
         }
         let line = self.text[..start].rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let before = self.text[line..start].trim_start_matches('\u{feff}');
+        // A form feed has columns count from 0 again.
+        let before = before.rsplit('\u{c}').next().unwrap_or_default();
         if before.chars().all(char::is_whitespace) {
             self.statement_indent(before, start, block);
         } else if previous_end > line && !self.text[previous_end..start].contains([';', '\\']) {

@@ -86,6 +86,11 @@ foo(1,, 2)
 }
 
 #[test]
+fn form_feeds_are_no_indentation() {
+    check("x = 1\n\u{c}def a(p):\n    y = 1\n  \u{c}    z = 2\n", expect![""]);
+}
+
+#[test]
 fn indentation() {
     check(
         "\

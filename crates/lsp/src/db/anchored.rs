@@ -45,6 +45,14 @@ impl Anchors {
         FileId(number as u32)
     }
 
+    /// The place as it is kept, if anything near it is.
+    pub(crate) fn kept(&self, db: &dyn Db, place: FileRange) -> Option<FileRange> {
+        let (anchor, start) = anchor_of(db, place);
+        let number = self.0.iter().position(|known| *known == anchor)?;
+        let range = TextRange { start: place.range.start - start, end: place.range.end - start };
+        Some(FileRange { file: FileId(number as u32), range })
+    }
+
     /// Where a kept place is now; `None` when its item is gone.
     fn find(&self, db: &dyn Db, kept: FileRange) -> Option<FileRange> {
         let anchor = self.0.get(kept.file.0 as usize)?;

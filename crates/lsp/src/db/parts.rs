@@ -128,17 +128,18 @@ fn host_code(db: &dyn Db, file: SourceFile) -> Option<HostCode> {
 pub(crate) struct Observed<'db> {
     db: &'db dyn Db,
     host: bool,
+    capability: u32,
 }
 
 impl<'db> Observed<'db> {
-    /// For what looks at kernels.
-    pub(crate) fn kernels(db: &'db dyn Db) -> Observed<'db> {
-        Observed { db, host: false }
+    /// For what looks at kernels, on devices of this compute capability.
+    pub(crate) fn kernels(db: &'db dyn Db, capability: u32) -> Observed<'db> {
+        Observed { db, host: false, capability }
     }
 
     /// For what looks at host code as well.
-    pub(crate) fn host(db: &'db dyn Db) -> Observed<'db> {
-        Observed { db, host: true }
+    pub(crate) fn host(db: &'db dyn Db, capability: u32) -> Observed<'db> {
+        Observed { db, host: true, capability }
     }
 }
 
@@ -173,6 +174,10 @@ impl Sources for Observed<'_> {
 
     fn checkpoint(&self) {
         Analysis(self.db).checkpoint();
+    }
+
+    fn capability(&self) -> u32 {
+        self.capability
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

@@ -150,7 +150,7 @@ fn offsets(function: &Function, types: &BodyTypes, pointer: ExprId) -> Option<St
 
 /// A scenario after a kernel that has none: its active specialization with made-up tensors.
 fn scenario(db: &dyn Db, file: SourceFile, kernel: &Kernel) -> Option<Fix> {
-    let spec = &kernel.specializations.get(kernel.active(db))?.spec;
+    let spec = kernel.specialization(db, kernel.active(db))?.spec;
     let (mut names, mut values, mut args) = (Vec::new(), Vec::new(), Vec::new());
     for (name, arg) in &spec.args {
         let value = match arg {

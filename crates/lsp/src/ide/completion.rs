@@ -9,10 +9,12 @@ use tile_compiler::hir::{Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::specialization::TritonVersion;
 
-use crate::db::{self, Analysis, Db, SourceFile, Workspace};
+use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::symbol::{Semantics, locals};
 
 mod snippets;
+
+pub(crate) use snippets::{ScenarioFunction, parameter_name, scenario_function};
 
 /// Calls are looked for this many bytes back.
 const MAX_LOOK_BACK: usize = 4000;
@@ -30,6 +32,8 @@ pub(crate) struct Item {
     pub(crate) detail: Option<String>,
     /// Documentation in Markdown.
     pub(crate) doc: Option<&'static str>,
+    /// It should not be used any more.
+    pub(crate) deprecated: bool,
     /// What is written has places to fill in, as snippets of the protocol do.
     pub(crate) snippet: bool,
 }
@@ -97,6 +101,8 @@ pub(crate) enum Callee {
     Builtin(&'static Builtin),
     /// A function of the project.
     Function(std::sync::Arc<Function>),
+    /// A function of scenarios.
+    Scenario(&'static ScenarioFunction),
 }
 
 impl<'s, 'db> Context<'s, 'db> {
@@ -106,7 +112,7 @@ impl<'s, 'db> Context<'s, 'db> {
     }
 
     fn version(&self) -> TritonVersion {
-        Workspace::get(self.semantics.db).triton(self.semantics.db).newest()
+        db::version(self.semantics.db, self.semantics.file)
     }
 
     fn is_local(&self, name: &str) -> bool {
@@ -256,6 +262,11 @@ impl<'s, 'db> Context<'s, 'db> {
         if is_method {
             return builtins::method(last).map(Callee::Builtin);
         }
+        if let (true, [name]) = (self.in_scenario(), path)
+            && let Some(function) = scenario_function(name)
+        {
+            return Some(Callee::Scenario(function));
+        }
         match self.resolve(path) {
             Resolution::Triton(path) => crate::ide::symbol::builtin(&path).map(Callee::Builtin),
             Resolution::Jit(at) | Resolution::Function(at) | Resolution::ConstexprFunction(at) => {
@@ -267,7 +278,9 @@ impl<'s, 'db> Context<'s, 'db> {
 }
 
 fn item(label: impl Into<String>, kind: ItemKindHint) -> Item {
-    Item { label: label.into(), insert: None, kind, detail: None, doc: None, snippet: false }
+    let (insert, detail, doc) = (None, None, None);
+    let (deprecated, snippet) = (false, false);
+    Item { label: label.into(), insert, kind, detail, doc, deprecated, snippet }
 }
 
 fn builtin_item(builtin: &'static Builtin, version: TritonVersion) -> Item {
@@ -275,6 +288,7 @@ fn builtin_item(builtin: &'static Builtin, version: TritonVersion) -> Item {
     Item {
         detail: Some(detail),
         doc: Some(builtin.doc),
+        deprecated: builtin.deprecated.is_some(),
         ..item(builtin.name, ItemKindHint::Builtin)
     }
 }
@@ -303,6 +317,12 @@ fn keywords(callee: &Callee, call: &OpenCall, version: TritonVersion) -> Vec<Ite
             let params = function.params.iter().enumerate();
             let open = params.filter(|(index, param)| free(&param.name, *index));
             open.map(|(_, param)| keyword(&param.name)).collect()
+        }
+        Callee::Scenario(function) => {
+            let optional = function.parameters().filter(|parameter| parameter.contains('='));
+            let names = optional.map(parameter_name);
+            let free = |name: &&str| !call.given.iter().any(|given| given == name);
+            names.filter(free).map(keyword).collect()
         }
     }
 }

@@ -4,7 +4,7 @@ use tile_compiler::diagnostic::{Diagnostic, Fix, Severity, TextEdit};
 use tile_compiler::source::{FileRange, TextRange};
 
 use crate::db::{self, Db, SourceFile};
-use crate::ide::diagnostics::diagnostics;
+use crate::ide::diagnostics::of_open;
 
 /// A fix and the finding that it resolves.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(crate) fn fixes(
     within: TextRange,
 ) -> Vec<QuickFix> {
     let mut fixes = Vec::new();
-    for diagnostic in diagnostics(db, file, exact) {
+    for diagnostic in of_open(db, file, exact) {
         let at = diagnostic.primary.range;
         let apart = at.end < within.start || within.end < at.start;
         if diagnostic.primary.file != file.id(db) || apart {

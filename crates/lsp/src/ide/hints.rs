@@ -7,7 +7,7 @@ use tile_compiler::hir::{ArgKind, Body, Expr, ExprId, Function, ItemKind, Stmt};
 use tile_compiler::source::TextRange;
 use tile_compiler::specialization::{ArgSpec, TritonVersion};
 
-use crate::db::{self, Db, SourceFile, Workspace};
+use crate::db::{self, Db, SourceFile};
 use crate::ide::hover::exact_types;
 
 /// Text that an editor shows between what the user wrote.
@@ -52,7 +52,7 @@ pub(crate) fn hints(db: &dyn Db, file: SourceFile, within: TextRange, wanted: Wa
         }
     }
     if wanted.constexprs {
-        constexprs(db, file, &mut hints);
+        constexprs(db, file, within, &mut hints);
     }
     hints.retain(|hint| within.touches(hint.offset));
     hints.sort_by_key(|hint| hint.offset);
@@ -101,9 +101,12 @@ fn is_vague(text: &str) -> bool {
 }
 
 /// ` = 1024` after constexpr parameters, of the active specialization.
-fn constexprs(db: &dyn Db, file: SourceFile, hints: &mut Vec<Hint>) {
+fn constexprs(db: &dyn Db, file: SourceFile, within: TextRange, hints: &mut Vec<Hint>) {
     for kernel in db::kernels(db, file) {
-        let active = &kernel.specializations[kernel.active(db)];
+        if kernel.range.end < within.start || within.end < kernel.range.start {
+            continue;
+        }
+        let Some(active) = kernel.specialization(db, kernel.active(db)) else { continue };
         for param in &kernel.function.params {
             let Some(annotation) = param.annotation else { continue };
             if let Some(ArgSpec::Constexpr(value)) = active.spec.args.get(&param.name) {
@@ -122,7 +125,7 @@ fn parameters(db: &dyn Db, file: SourceFile, index: u32, within: TextRange, hint
         return;
     }
     let Some(types) = db::types(db, file, index) else { return };
-    let version = Workspace::get(db).triton(db).newest();
+    let version = db::version(db, file);
     for expr in function.body.exprs.values() {
         let Expr::Call { callee, args } = expr else { continue };
         let Some(names) = types.value(*callee).and_then(|callee| names_of(callee, version)) else {

@@ -8,14 +8,16 @@ use tile_compiler::artifact::{Frame, Listing};
 use tile_compiler::builtins::{Builtin, ParameterKind};
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::{Tensor, Value};
-use tile_compiler::hir::{ExprId, Function, ItemKind, Name};
+use tile_compiler::hir::{ArgKind, Expr, ExprId, Function, ItemKind, Name, Stmt};
 use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::{FileId, FileRange, TextRange};
-use tile_compiler::specialization::{Origin, Specialization, TritonVersion, preview, shown_by};
+use tile_compiler::specialization::{Specialization, TritonVersion, preview, shown_by};
 
 use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
-use crate::db::{self, Analysis, Db, Kernel, SourceFile, Workspace, labels};
+use crate::db::{self, Analysis, Db, Kernel, SourceFile, labels, version};
+use crate::ide::completion::scenario_function;
 use crate::ide::resources;
+use crate::ide::signature::parameter_text;
 use crate::ide::symbol::{Semantics, Symbol};
 
 /// At most this many lines of PTX are shown.
@@ -61,6 +63,13 @@ pub(crate) fn hover(
         parts.push(text);
         range = Some(at);
     }
+    if parts.is_empty()
+        && let Some((text, at)) = scenario_call(db, &semantics, offset)
+    {
+        parts.push(text);
+        range = Some(at);
+    }
+    parts.extend(layout(db, &semantics, offset, known));
     parts.extend(last_value(db, &semantics, offset, known));
     parts.extend(ptx_of_line(db, file, offset, known));
     if parts.is_empty() {
@@ -84,9 +93,9 @@ fn about(
     known: Known<'_>,
 ) -> Option<String> {
     match symbol {
-        Symbol::Builtin(builtin) => Some(about_builtin(builtin, version(db))),
+        Symbol::Builtin(builtin) => Some(about_builtin(builtin, version(db, file))),
         Symbol::BuiltinParameter(builtin, name) => {
-            about_builtin_parameter(builtin, name, version(db))
+            about_builtin_parameter(builtin, name, version(db, file))
         }
         Symbol::Local(function, name) => about_local(db, file, *function, name, at),
         Symbol::Item(item) => {
@@ -100,14 +109,13 @@ fn about(
     }
 }
 
-fn version(db: &dyn Db) -> TritonVersion {
-    Workspace::get(db).triton(db).newest()
-}
-
 /// The signature and the documentation of a member of the language.
 pub(crate) fn about_builtin(builtin: &'static Builtin, version: TritonVersion) -> String {
     let head = format!("{}({})", builtin.display_name(), builtin.signature_text(version));
     let mut text = format!("```python\n{head}\n```\n\n{}", builtin.doc.trim());
+    if let Some(instead) = builtin.deprecated {
+        let _ = write!(text, "\n\n**Deprecated.** {instead}");
+    }
     if !builtin.exists_in(version) {
         let _ = write!(text, "\n\nTriton {version} does not have it.");
     }
@@ -166,6 +174,7 @@ fn about_local(
     out.push_str("\n```");
     if let (Some(general), Some(special)) = (general, special)
         && general != special
+        && general != "?"
     {
         let _ = write!(out, "\n\nFor every specialization: `{general}`.");
     }
@@ -274,7 +283,8 @@ fn about_item(db: &dyn Db, at: ItemRef, mention: FileRange, known: Known<'_>) ->
 }
 
 fn signature(function: &Function) -> String {
-    let params: Vec<&str> = function.params.iter().map(|param| &*param.name).collect();
+    let params = function.params.iter().map(|param| parameter_text(function, param));
+    let params: Vec<String> = params.collect();
     format!("```python\ndef {}({})\n```", function.name, params.join(", "))
 }
 
@@ -288,13 +298,19 @@ fn about_kernel(
 ) -> String {
     let active = kernel.active(db);
     let mut text = format!("**{}**", kernel.name);
-    if let Some(labelled) = kernel.specializations.get(active) {
+    let labelled = kernel.specialization(db, active);
+    if let Some(labelled) = &labelled {
         let named = labels::named(&labelled.spec);
-        let _ = write!(text, " — `{named}` ({})", origin(labelled.spec.origin));
+        let _ = write!(text, " — `{named}` ({})", labels::origin(labelled.spec.origin));
     }
     let others = kernel.specializations.len().saturating_sub(1);
     if others > 0 {
         let _ = write!(text, " and {others} more");
+    }
+    if let Some(labelled) = labelled.filter(|labelled| !labelled.repairs.is_empty()) {
+        let repairs = labelled.repairs.join("`, `");
+        let _ =
+            write!(text, "\n\nThe first guess does not compile, so it was repaired: `{repairs}`.");
     }
     let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
     match (known.status)(&key).map(|status| status.stage) {
@@ -361,7 +377,7 @@ fn other_configurations(
     let measured = (known.measured)(&key);
     let active = kernel.active(db);
     let mut rows = String::new();
-    for (index, labelled) in kernel.specializations.iter().enumerate() {
+    for (index, labelled) in kernel.settled(db).iter().enumerate() {
         let Some(found) = measured.get(&labelled.label).filter(|_| index != active) else {
             continue;
         };
@@ -404,7 +420,69 @@ fn tensor(output: &Json) -> String {
     text
 }
 
-/// What the last run left in the variable of a scenario that stands at `offset`.
+/// What a function of scenarios does whose name stands at `offset`.
+fn scenario_call(
+    db: &dyn Db,
+    semantics: &Semantics<'_>,
+    offset: usize,
+) -> Option<(String, TextRange)> {
+    let scenarios = &db::module(db, semantics.file).scenarios;
+    scenarios.iter().find(|scenario| scenario.range.touches(offset))?;
+    let node = crate::ide::symbol::identifier_at(semantics.root(), offset)?;
+    let function = scenario_function(semantics.text_of(node))?;
+    let text =
+        format!("```python\n{}({})\n```\n\n{}", function.name, function.signature, function.doc);
+    Some((text, crate::ide::symbol::range(node)))
+}
+
+/// How the tile at `offset` lies in registers, if its kernel is compiled as it stands.
+fn layout(
+    db: &dyn Db,
+    semantics: &Semantics<'_>,
+    offset: usize,
+    known: Known<'_>,
+) -> Option<String> {
+    let (at, function) = semantics.functions_around(offset).into_iter().next()?;
+    let covering = function.body.exprs.keys().filter(|expr| {
+        let range = function.map.exprs[*expr];
+        !range.is_empty() && range.touches(offset)
+    });
+    let expr = covering.min_by_key(|expr| function.map.exprs[*expr].len())?;
+    let range = function.map.exprs[assigned(function, expr).unwrap_or(expr)];
+    let place = FileRange { file: at.file, range };
+    for kernel in db::kernels(db, semantics.file) {
+        let key = KernelKey { file: at.file, kernel: kernel.name.clone() };
+        let Some(Status { stage: Stage::Ready(compiled), .. }) = (known.status)(&key) else {
+            continue;
+        };
+        let kept = compiled.wish.anchors.kept(db, place);
+        if let Some(text) = kept.and_then(|kept| compiled.layouts().at(kept)) {
+            return Some(format!("Layout on {}: {text}", compiled.wish.options.arch));
+        }
+    }
+    None
+}
+
+/// What a name stands for: what was assigned to it last before.
+fn assigned(function: &Function, name: ExprId) -> Option<ExprId> {
+    let body = &function.body;
+    let Expr::Name(wanted) = &body.exprs[name] else { return None };
+    let at = function.map.exprs[name];
+    let assigns = body.stmts.values().filter_map(|stmt| match stmt {
+        Stmt::Assign { targets, value } => Some((targets, *value)),
+        _ => None,
+    });
+    let named = assigns.filter(|(targets, _)| {
+        targets.iter().any(|target| {
+            matches!(&body.exprs[*target], Expr::Name(found) if found == wanted)
+                && function.map.exprs[*target].start <= at.start
+        })
+    });
+    named.map(|(_, value)| value).max_by_key(|value| function.map.exprs[*value].start)
+}
+
+/// What the last run left in the variable of a scenario that stands at `offset`, or in the
+/// argument that a scenario passes to the kernel's parameter there.
 fn last_value(
     db: &dyn Db,
     semantics: &Semantics<'_>,
@@ -412,21 +490,31 @@ fn last_value(
     known: Known<'_>,
 ) -> Option<String> {
     let scenarios = &db::module(db, semantics.file).scenarios;
-    scenarios.iter().find(|scenario| scenario.range.touches(offset))?;
     let kernel = db::kernel_at(db, semantics.file, offset)?;
     let word = semantics.text_of(crate::ide::symbol::identifier_at(semantics.root(), offset)?);
     let runs = (known.runs)(&kernel.name);
-    let output = runs.iter().find_map(|result| result["outputs"].get(word))?;
-    Some(format!("`{word}` after the last run: {}", tensor(output)))
+    let in_scenario = scenarios.iter().any(|scenario| scenario.range.touches(offset));
+    let variable =
+        if in_scenario { Name::from(word) } else { argument(db, semantics.file, kernel, word)? };
+    let output = runs.iter().find_map(|result| result["outputs"].get(&*variable))?;
+    Some(format!("`{variable}` after the last run: {}", tensor(output)))
 }
 
-fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Flags => "pin",
-        Origin::Scenario => "scenario",
-        Origin::Launch => "launch",
-        Origin::Autotune => "autotune",
-        Origin::Guess => "guess",
+/// The variable that the kernel's first scenario passes to its parameter `name`.
+fn argument(db: &dyn Db, file: SourceFile, kernel: &Kernel, name: &str) -> Option<Name> {
+    let module = db::module(db, file);
+    let scenario = &module.scenarios[*kernel.scenarios.first()?];
+    let mut launches = module.launches.iter();
+    let launch = launches.find(|launch| scenario.range.contains_range(launch.range))?;
+    let index = kernel.function.params.iter().position(|param| &*param.name == name)?;
+    let passed = launch.args.iter().enumerate().find(|(at, arg)| match &arg.kind {
+        ArgKind::Positional => *at == index,
+        ArgKind::Keyword(keyword) => &**keyword == name,
+        ArgKind::Star | ArgKind::DoubleStar => false,
+    });
+    match &launch.body.exprs[passed?.1.value] {
+        Expr::Name(variable) => Some(variable.clone()),
+        _ => None,
     }
 }
 

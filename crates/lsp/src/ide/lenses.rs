@@ -1,10 +1,9 @@
 //! What stands above kernels and scenarios.
 
 use tile_compiler::source::TextRange;
-use tile_compiler::specialization::Origin;
 
 use crate::compile::{KernelKey, Stage, Status};
-use crate::db::{self, Db, Kernel, Labelled, SourceFile};
+use crate::db::{self, Db, Kernel, Labelled, SourceFile, labels};
 use crate::ide::resources;
 
 /// One lens.
@@ -46,6 +45,8 @@ pub(crate) struct Wanted {
     pub(crate) ir: bool,
     /// The one that shows resources.
     pub(crate) resources: bool,
+    /// The one that shows the active specialization.
+    pub(crate) specialization: bool,
 }
 
 /// The lenses of a file.
@@ -60,8 +61,7 @@ pub(crate) fn lenses(
         if wanted.run && !kernel.scenarios.is_empty() {
             lenses.push(lens(kernel, "▶ Run", Action::Run(None)));
             lenses.push(lens(kernel, "Bench", Action::Bench));
-            let tuned = |known: &Labelled| known.spec.origin == Origin::Autotune;
-            if kernel.specializations.iter().filter(|known| tuned(known)).count() > 1 {
+            if db::configurations(db, file, kernel.at.index).len() > 1 {
                 lenses.push(lens(kernel, "Tune", Action::Tune));
             }
         }
@@ -72,9 +72,19 @@ pub(crate) fn lenses(
             let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
             let (title, action) = resources_lens(status(&key));
             lenses.push(lens(kernel, &title, action));
+        }
+        if wanted.specialization {
+            let index = kernel.active(db);
+            let active = kernel.specialization(db, index);
+            lenses.extend(active.map(|active| {
+                let title = specialization_title(&active, index, kernel.specializations.len());
+                lens(kernel, &title, Action::Select)
+            }));
+        }
+        if wanted.resources {
             let count = kernel.specializations.len();
             if count > 1 {
-                let title = format!("{count} configurations");
+                let title = format!("Measure {count} configurations");
                 lenses.push(lens(kernel, &title, Action::Measure));
             }
         }
@@ -88,6 +98,26 @@ pub(crate) fn lenses(
 fn lens(kernel: &Kernel, title: &str, action: Action) -> Lens {
     let kernel_name = kernel.name.to_string();
     Lens { range: kernel.name_range, title: title.to_owned(), action, kernel: kernel_name }
+}
+
+/// Longest that a specialization is spelled out, in characters.
+const MAX_VALUES: usize = 60;
+
+/// `BLOCK=128 (scenario)`: what sets the specialization apart, where it comes from, whether its
+/// guesses were replaced, and which one of how many it is.
+fn specialization_title(active: &Labelled, index: usize, count: usize) -> String {
+    let mut values = labels::values(&active.spec);
+    if values.chars().count() > MAX_VALUES {
+        values = values.chars().take(MAX_VALUES - 1).chain(['…']).collect();
+    }
+    let mut notes = vec![labels::origin(active.spec.origin).to_owned()];
+    if !active.repairs.is_empty() {
+        notes.push("repaired".to_owned());
+    }
+    if count > 1 {
+        notes.push(format!("{} of {count}", index + 1));
+    }
+    format!("{values} ({})", notes.join(", "))
 }
 
 fn resources_lens(status: Option<Status>) -> (String, Action) {

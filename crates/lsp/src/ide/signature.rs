@@ -1,9 +1,10 @@
 //! The signature of the call around the cursor.
 
 use tile_compiler::builtins::ParameterKind;
+use tile_compiler::hir::{Function, Param, ParamKind, pretty};
 
-use crate::db::{Db, SourceFile, Workspace};
-use crate::ide::completion::{Callee, Context, open_call};
+use crate::db::{self, Db, SourceFile};
+use crate::ide::completion::{Callee, Context, open_call, parameter_name};
 use crate::ide::symbol::Semantics;
 
 /// A signature and the parameter that is being written.
@@ -24,7 +25,7 @@ pub(crate) fn signature(db: &dyn Db, file: SourceFile, offset: usize) -> Option<
     let semantics = Semantics::new(db, file)?;
     let call = open_call(semantics.text, offset.min(semantics.text.len()))?;
     let context = Context::new(&semantics, offset);
-    let version = Workspace::get(db).triton(db).newest();
+    let version = db::version(db, file);
     let (name, parameters, doc) = match context.callee(&call.callee)? {
         Callee::Builtin(builtin) => {
             let all = builtin.parameters(version).iter();
@@ -39,17 +40,47 @@ pub(crate) fn signature(db: &dyn Db, file: SourceFile, offset: usize) -> Option<
             (builtin.display_name(), parameters.collect::<Vec<_>>(), doc)
         }
         Callee::Function(function) => {
-            let parameters = function.params.iter();
-            let parameters = parameters.map(|p| (p.name.to_string(), p.name.to_string()));
+            let parameters = function.params.iter().map(|parameter| {
+                (parameter.name.to_string(), parameter_text(&function, parameter))
+            });
             let doc = function.doc.as_deref().map(str::to_owned);
             (function.name.to_string(), parameters.collect(), doc)
+        }
+        Callee::Scenario(function) => {
+            let parameters = function.parameters();
+            let parameters = parameters.map(|text| (parameter_name(text).to_owned(), text.into()));
+            (function.name.to_owned(), parameters.collect(), Some(function.doc.to_owned()))
         }
     };
     let active = match &call.keyword {
         Some(keyword) => parameters.iter().position(|(name, _)| name == keyword),
-        None => Some(call.position).filter(|position| *position < parameters.len()),
+        // What follows a `*` parameter belongs to it.
+        None => {
+            let rest = parameters.iter().position(|(_, text)| text.starts_with('*'));
+            let position = rest.map_or(call.position, |rest| rest.min(call.position));
+            Some(position).filter(|position| *position < parameters.len())
+        }
     };
     let parameters: Vec<String> = parameters.into_iter().map(|(_, text)| text).collect();
     let label = format!("{name}({})", parameters.join(", "));
     Some(Signature { label, parameters, active, doc })
+}
+
+/// A parameter with its annotation and its default.
+pub(crate) fn parameter_text(function: &Function, parameter: &Param) -> String {
+    let star = match parameter.kind {
+        ParamKind::VarArgs => "*",
+        ParamKind::KwArgs => "**",
+        ParamKind::Normal | ParamKind::KeywordOnly => "",
+    };
+    let mut text = format!("{star}{}", parameter.name);
+    if let Some(annotation) = parameter.annotation {
+        text.push_str(&format!(": {}", pretty::expr(&function.body, annotation)));
+    }
+    if let Some(default) = parameter.default {
+        let equals = if parameter.annotation.is_some() { " = " } else { "=" };
+        text.push_str(equals);
+        text.push_str(&pretty::expr(&function.body, default));
+    }
+    text
 }

@@ -54,7 +54,8 @@ pub(crate) fn outline(db: &dyn Db, file: SourceFile) -> Vec<Entry> {
         let kernel = kernels.iter().find(|kernel| kernel.name_range == item.name_range);
         entries.push(Entry {
             name: item.name.to_string(),
-            detail: kernel.map(|kernel| kernel.specializations[kernel.active(db)].label.clone()),
+            detail: kernel
+                .and_then(|kernel| Some(kernel.specialization(db, kernel.active(db))?.label)),
             kind,
             range: item.range,
             name_range: item.name_range,
@@ -76,9 +77,18 @@ pub(crate) fn outline(db: &dyn Db, file: SourceFile) -> Vec<Entry> {
     entries
 }
 
+/// Lines that fold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fold {
+    /// Where.
+    pub(crate) range: TextRange,
+    /// They are comments, as scenarios are.
+    pub(crate) comment: bool,
+}
+
 /// Ranges of lines that fold: jit functions and what nests in them, scenarios; in `.tile` files
 /// everything.
-pub(crate) fn folds(db: &dyn Db, file: SourceFile) -> Vec<TextRange> {
+pub(crate) fn folds(db: &dyn Db, file: SourceFile) -> Vec<Fold> {
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let whole = paths::is_tile(&file.path(db).to_string_lossy());
     let module = db::module(db, file);
@@ -100,10 +110,11 @@ pub(crate) fn folds(db: &dyn Db, file: SourceFile) -> Vec<TextRange> {
             "parameters",
         ];
         if wanted && kinds.contains(&node.kind()) {
-            folds.push(at);
+            folds.push(Fold { range: at, comment: false });
         }
     });
-    folds.extend(module.scenarios.iter().map(|scenario| scenario.range));
+    let scenarios = module.scenarios.iter();
+    folds.extend(scenarios.map(|scenario| Fold { range: scenario.range, comment: true }));
     folds.sort();
     folds.dedup();
     folds

@@ -1,6 +1,7 @@
 //! What the server does without being asked: diagnostics and compiles after each change, news of
 //! compiles for the client.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tower_lsp::ls_types::{MessageType, Uri};
 
 use crate::compile::{Event, KernelKey, Stage, Wish};
 use crate::db::{self, Kernel, Labelled, Lowered};
+use crate::ide::faded;
 use crate::server::commands;
 use crate::server::diagnostics::{self, Published};
 use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
@@ -66,7 +68,8 @@ async fn check_exactly(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) -> Vec<U
         let task = tokio::task::spawn_blocking(move || {
             let found = reader.read_once(|snapshot| {
                 let open = snapshot.document(&address)?;
-                let found = db::exact_diagnostics(&snapshot.db, open.file).clone();
+                let mut found = db::exact_diagnostics(&snapshot.db, open.file).clone();
+                found.extend(faded::inactive(&snapshot.db, open.file));
                 Some((open.version, found))
             });
             match found {
@@ -126,7 +129,16 @@ fn wishes(state: &State, snapshot: &Snapshot, uri: &Uri) -> Option<Wishes> {
         let key = KernelKey { file: open.id, kernel: kernel.name.clone() };
         (key, wish(state, snapshot, kernel, kernel.active(&snapshot.db)))
     };
-    let labelled = |kernel: &Kernel| (kernel.name.clone(), kernel.specializations.clone());
+    let labelled = |kernel: &Kernel| {
+        let active = kernel.active(&snapshot.db);
+        let mut all = kernel.settled(&snapshot.db).to_vec();
+        if let (Some(known), Some(exact)) =
+            (all.get_mut(active), kernel.specialization(&snapshot.db, active))
+        {
+            *known = exact;
+        }
+        (kernel.name.clone(), Arc::from(all))
+    };
     Some(Wishes {
         file: open.id,
         kernels: found.iter().map(labelled).collect(),
@@ -137,11 +149,11 @@ fn wishes(state: &State, snapshot: &Snapshot, uri: &Uri) -> Option<Wishes> {
 /// What a kernel is under its specialization of this index.
 pub(crate) fn wish(state: &State, snapshot: &Snapshot, kernel: &Kernel, index: usize) -> Wish {
     let db = &snapshot.db;
-    let label = kernel.specializations.get(index).map(|labelled| labelled.label.clone());
+    let label = kernel.specialization(db, index).map(|labelled| labelled.label);
     let file = db::Db::file_of(db, kernel.at.file);
     let lowered = file.map(|file| db::lowered(db, file, kernel.at.index, index));
     let anchors = lowered.map(|lowered| lowered.anchors.clone()).unwrap_or_default();
-    let ir = match (db::syntax_error_in(db, kernel.at), lowered) {
+    let ir = match (db::syntax_error_in(db, kernel.at), lowered.map(|lowered| &**lowered)) {
         (Some(error), _) => Err(error),
         (None, Some(Lowered { ir: Some(ir), .. })) => Ok(ir.clone()),
         (None, Some(lowered)) => {
@@ -151,7 +163,10 @@ pub(crate) fn wish(state: &State, snapshot: &Snapshot, kernel: &Kernel, index: u
         }
         (None, None) => Err("the file is gone".to_owned()),
     };
-    Wish { label: label.unwrap_or_default(), ir, anchors, options: state.compile_options() }
+    let path = file.map(|file| file.path(db).clone());
+    let configuration = state.configuration(path.as_deref().unwrap_or(Path::new("")));
+    let options = configuration.compile.clone();
+    Wish { label: label.unwrap_or_default(), ir, anchors, options }
 }
 
 /// Tells the client what the compiler reports, until the session ends.
@@ -240,6 +255,17 @@ async fn tell_status(state: &State, key: &KernelKey) {
     }
     if !matches!(status.stage, Stage::Compiling) {
         state.client.send_notification::<IrChanged>(IrChangedParams { uri, kernel }).await;
+    }
+}
+
+/// Asks the client to ask again for what settings, specializations and other files change: lenses,
+/// hints, tokens.
+pub(crate) fn refresh_views(state: &State) {
+    refresh_lenses(state);
+    refresh_hints(state);
+    if state.session().is_some_and(|session| session.client.refreshes_tokens) {
+        let client = state.client.clone();
+        tokio::spawn(async move { client.semantic_tokens_refresh().await });
     }
 }
 

@@ -1,15 +1,18 @@
 //! What the server says it can do.
 
 use serde_json::json;
+use tile_compiler::project::paths;
 use tower_lsp::ls_types::{
     CallHierarchyServerCapability, CodeActionKind, CodeActionOptions, CodeActionProviderCapability,
     CodeLensOptions, CompletionOptions, DiagnosticOptions, DiagnosticServerCapabilities,
-    DocumentLinkOptions, ExecuteCommandOptions, FoldingRangeProviderCapability,
+    DocumentLinkOptions, ExecuteCommandOptions, FileOperationFilter, FileOperationPattern,
+    FileOperationPatternKind, FileOperationRegistrationOptions, FoldingRangeProviderCapability,
     HoverProviderCapability, InitializeResult, OneOf, Registration, RenameOptions,
     SelectionRangeProviderCapability, SemanticTokensFullOptions, SemanticTokensOptions,
     ServerCapabilities, ServerInfo, SignatureHelpOptions, TextDocumentSyncCapability,
     TextDocumentSyncKind, TextDocumentSyncOptions, TypeDefinitionProviderCapability,
-    WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    WorkDoneProgressOptions, WorkspaceFileOperationsServerCapabilities,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
 use crate::encoding::Encoding;
@@ -98,10 +101,26 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
                 supported: Some(true),
                 change_notifications: Some(OneOf::Left(true)),
             }),
-            ..WorkspaceServerCapabilities::default()
+            file_operations: Some(WorkspaceFileOperationsServerCapabilities {
+                will_rename: Some(source_files()),
+                ..WorkspaceFileOperationsServerCapabilities::default()
+            }),
         }),
         ..ServerCapabilities::default()
     }
+}
+
+/// Files whose moves the server is asked about.
+fn source_files() -> FileOperationRegistrationOptions {
+    let filter = |extension: &str| FileOperationFilter {
+        scheme: Some("file".to_owned()),
+        pattern: FileOperationPattern {
+            glob: format!("**/*.{extension}"),
+            matches: Some(FileOperationPatternKind::File),
+            options: None,
+        },
+    };
+    FileOperationRegistrationOptions { filters: paths::EXTENSIONS.map(filter).to_vec() }
 }
 
 /// Files whose changes matter although no editor has them open.

@@ -90,12 +90,6 @@ async fn run(
 }
 
 fn run_request(state: &State, target: KernelTarget, bench: bool) -> Result<RunRequest> {
-    let configuration = state.configuration();
-    let settings = &configuration.settings;
-    let device = match &target.device {
-        Some(text) => text.parse().map_err(failed)?,
-        None => settings.device,
-    };
     let scenario = match target.scenario {
         None => None,
         Some(0) => return Err(failed("scenarios count from 1")),
@@ -115,8 +109,15 @@ fn run_request(state: &State, target: KernelTarget, bench: bool) -> Result<RunRe
             return Err(failed(format!("`{}` has {count} scenarios", kernel.name)));
         }
         let text = file.text(&snapshot.db).as_ref().map(|text| text.text().to_string());
+        let path = file.path(&snapshot.db);
+        let configuration = state.configuration(path);
+        let settings = &configuration.settings;
+        let device = match &target.device {
+            Some(text) => text.parse().map_err(failed)?,
+            None => settings.device,
+        };
         Ok(RunRequest {
-            path: file.path(&snapshot.db).to_path_buf(),
+            path: path.to_path_buf(),
             text,
             kernel: Some(target.kernel.clone()),
             scenario,
@@ -254,14 +255,14 @@ async fn select(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
                     None => None,
                     Some(id) => {
                         let index = kernels::specialization(snapshot, kernel, Some(id))?;
-                        Some(kernel.specializations[index].label.clone())
+                        let settled = kernel.settled(&snapshot.db);
+                        settled.get(index).map(|labelled| labelled.label.clone())
                     }
                 };
                 Ok::<_, Error>(((file.id(&snapshot.db), kernel.name.clone()), label))
             })??;
             state.choose(choice.0, choice.1);
-            background::refresh_lenses(state);
-            background::refresh_hints(state);
+            background::refresh_views(state);
         }
         state.read(|snapshot| {
             let (file, kernel) = kernels::find(snapshot, &target.uri, &target.kernel)?;
@@ -328,7 +329,7 @@ async fn tune(
             run_request(state, KernelTarget { scenario: Some(number + 1), ..asked.clone() }, true)?;
         let found = state.read(|snapshot| {
             let (file, kernel) = kernels::find(snapshot, &asked.uri, &asked.kernel)?;
-            let configurations = db::configurations(&snapshot.db, kernel.at);
+            let configurations = db::configurations(&snapshot.db, file, kernel.at.index).clone();
             let module = db::module(&snapshot.db, file);
             Ok::<_, Error>((configurations, scenario_variables(module, &kernel.name, number)))
         })??;

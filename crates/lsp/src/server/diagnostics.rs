@@ -21,7 +21,8 @@ use crate::server::to_proto;
 /// The findings in a file as the protocol has them.
 fn of_file(snapshot: &Snapshot, open: &OpenFile) -> Vec<lsp::Diagnostic> {
     let file = open.file;
-    let mut found = ide::diagnostics::diagnostics(&snapshot.db, file, &open.exact);
+    let mut found = ide::diagnostics::of_open(&snapshot.db, file, &open.exact);
+    found.retain(|found| snapshot.tags.shows(found.code));
     if let Some(problem) = &open.problem {
         let start = FileRange { file: open.id, range: TextRange::default() };
         found.push(Diagnostic::new(Code::Unreadable, start, &**problem));
@@ -77,7 +78,7 @@ fn fingerprint(items: &[lsp::Diagnostic]) -> u64 {
         let range = (item.range.start, item.range.end);
         (range.0.line, range.0.character, range.1.line, range.1.character).hash(&mut hasher);
         item.message.hash(&mut hasher);
-        format!("{:?}{:?}", item.code, item.severity).hash(&mut hasher);
+        format!("{:?}{:?}{:?}", item.code, item.severity, item.tags).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -1,7 +1,6 @@
 //! What the protocol has beyond the standard; docs/protocol.md is its specification.
 
 use serde::{Deserialize, Serialize};
-use tile_compiler::specialization::Origin;
 use tower_lsp::ls_types::notification::Notification;
 use tower_lsp::ls_types::{Position, Range, TextDocumentIdentifier, Uri};
 
@@ -171,17 +170,8 @@ pub(crate) struct Specialization {
     pub(crate) label: String,
     pub(crate) origin: &'static str,
     pub(crate) active: bool,
-}
-
-/// Where a specialization comes from, as the protocol says it.
-pub(crate) fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Flags => "pin",
-        Origin::Scenario => "scenario",
-        Origin::Launch => "launch",
-        Origin::Autotune => "autotune",
-        Origin::Guess => "guess",
-    }
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) repaired: Vec<String>,
 }
 
 /// The argument of the commands about one kernel.

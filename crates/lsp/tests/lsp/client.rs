@@ -20,6 +20,8 @@ pub struct Client {
     buffer: Vec<u8>,
     waiting: VecDeque<Value>,
     next_id: u64,
+    /// Requests of the server that a test answers.
+    answer_by_hand: Vec<String>,
     server: JoinHandle<bool>,
 }
 
@@ -30,7 +32,15 @@ impl Client {
         let (input, output) = tokio::io::split(theirs);
         let server = tokio::spawn(serve_on(input, output, options));
         let (read, write) = tokio::io::split(ours);
-        Client { read, write, buffer: Vec::new(), waiting: VecDeque::new(), next_id: 1, server }
+        Client {
+            read,
+            write,
+            buffer: Vec::new(),
+            waiting: VecDeque::new(),
+            next_id: 1,
+            answer_by_hand: Vec::new(),
+            server,
+        }
     }
 
     /// A client that has shaken hands, with `capabilities`.
@@ -88,6 +98,20 @@ impl Client {
         self.answer(id).await
     }
 
+    /// Waits for a request of the server; its id and its parameters.
+    pub async fn asked(&mut self, method: &str) -> (Value, Value) {
+        self.answer_by_hand.push(method.to_owned());
+        let asks = |message: &Value| message["method"] == method && !message["id"].is_null();
+        let message = self.take(asks).await;
+        (message["id"].clone(), message["params"].clone())
+    }
+
+    /// Answers a request of the server.
+    pub async fn respond(&mut self, id: Value, result: Value) {
+        let body = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        self.send_body(&body.to_string()).await;
+    }
+
     /// Waits for the next notification of `method`; its parameters.
     pub async fn notification(&mut self, method: &str) -> Value {
         self.take(|message| message["method"] == method).await["params"].clone()
@@ -115,7 +139,8 @@ impl Client {
             if wanted(&message) {
                 return message;
             }
-            if message["method"].is_string() && !message["id"].is_null() {
+            let by_hand = self.answer_by_hand.iter().any(|method| message["method"] == **method);
+            if message["method"].is_string() && !message["id"].is_null() && !by_hand {
                 let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": null });
                 self.send_body(&body.to_string()).await;
             }

@@ -89,6 +89,91 @@ async fn ptx_follows_the_source_and_maps_back_to_it() {
     client.stop().await;
 }
 
+/// Lines of a stage's text that belong to a source line.
+fn mapped(view: &Value, line: usize) -> Vec<&str> {
+    let text: Vec<&str> = view["text"].as_str().expect("a text").lines().collect();
+    let entries = view["lineMap"].as_array().expect("a list").iter();
+    let of_line = entries.filter(|entry| entry["source"]["line"] == line);
+    let bound = |entry: &Value, name: &str| entry[name].as_u64().expect("a line") as usize;
+    of_line.flat_map(|entry| text[bound(entry, "start")..bound(entry, "end")].to_vec()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_stage_maps_to_the_source_and_is_written_to_a_file() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    ready(&mut client).await;
+    let line = text.lines().position(|line| line.contains("tl.store")).unwrap();
+    let stages = [
+        ("ast", "tile-ir", "tl.store(", "ast.tir"),
+        ("tile", "tile-ir", "store %", "tile.tir"),
+        ("gpu", "tile-ir", "store %", "gpu.tir"),
+        ("llvm", "llvm", "fadd", "ll"),
+        ("ptx", "ptx", "st.global", "ptx"),
+    ];
+    for (stage, language, wanted, extension) in stages {
+        for raw in [false, true] {
+            let params = json!({
+                "textDocument": { "uri": uri }, "stage": stage, "raw": raw,
+                "position": { "line": line, "character": 4 },
+            });
+            let view = client.request("tile/viewIr", params).await.expect(stage);
+            assert_eq!(view["languageId"], language);
+            let became = mapped(&view, line);
+            assert!(became.iter().any(|line| line.contains(wanted)), "{stage} {became:?}");
+            assert!(became.len() < view["text"].as_str().unwrap().lines().count(), "{stage}");
+        }
+        let argument = json!({ "uri": uri, "kernel": "add_kernel", "stage": stage });
+        let params = json!({ "command": "tile.viewIr", "arguments": [argument] });
+        let written = client.request("workspace/executeCommand", params).await.expect(stage);
+        let path = written["path"].as_str().unwrap();
+        assert!(path.ends_with(&format!("add_kernel.{extension}")), "{path}");
+        assert!(std::fs::read_to_string(path).unwrap().contains(wanted), "{stage}");
+    }
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hovers_tell_layouts_the_ptx_of_a_line_and_what_a_run_left() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    ready(&mut client).await;
+    let mut hover = async |word: &str, at: usize| {
+        let (line, column) = text
+            .lines()
+            .enumerate()
+            .find_map(|(line, content)| Some((line, content.find(word)? + at)))
+            .expect("the example has it");
+        let position = json!({ "line": line, "character": column });
+        let params = json!({ "textDocument": { "uri": uri }, "position": position });
+        let hover = client.request("textDocument/hover", params).await.unwrap();
+        hover["contents"]["value"].as_str().unwrap_or_default().to_owned()
+    };
+    let loaded = hover("x = tl.load", 0).await;
+    let layout = "Layout on sm_90a: 8 elements per thread, 4 in a row along axis 0";
+    assert!(loaded.contains(layout), "{loaded}");
+    assert!(loaded.contains("```ptx\n") && loaded.contains("ld.global"), "{loaded}");
+    let sum = hover("x + y", 2).await;
+    assert!(sum.contains("tile<1024 x fp32>") && sum.contains(layout), "{sum}");
+    assert!(!hover("out_ptr", 1).await.contains("after the last run"));
+    let params = json!({
+        "command": "tile.runKernel", "arguments": [{ "uri": uri, "kernel": "add_kernel" }],
+    });
+    client.request("workspace/executeCommand", params).await.unwrap();
+    let line = text.lines().position(|line| line.contains("out_ptr")).unwrap();
+    let column = text.lines().nth(line).unwrap().find("out_ptr").unwrap();
+    let position = json!({ "line": line, "character": column });
+    let params = json!({ "textDocument": { "uri": uri }, "position": position });
+    let hover = client.request("textDocument/hover", params).await.unwrap();
+    let markdown = hover["contents"]["value"].as_str().unwrap();
+    assert!(markdown.contains("`out` after the last run: fp32 ["), "{markdown}");
+    client.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn lenses_and_hover_tell_what_was_measured() {
     let Some(program) = tile() else { return };

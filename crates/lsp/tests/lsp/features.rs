@@ -442,3 +442,112 @@ async fn every_specialization_can_be_made_the_active_one() {
     assert!(hover.to_string().contains("32768"), "{hover}");
     client.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_show_annotations_defaults_launches_and_scenarios() {
+    let help = async |plain: &str, marked: &str| {
+        let help = ask("textDocument/signatureHelp", plain, marked).await;
+        let signature = &help["signatures"][0];
+        let active = help["activeParameter"].as_u64().map(|active| active as usize);
+        let active = active.map(|active| signature["parameters"][active]["label"].to_string());
+        format!("{} @ {}\n", signature["label"].as_str().unwrap(), active.unwrap_or_default())
+    };
+    let mut out = help("double(x)\n", "double($0x)\n").await;
+    out += &help("# tile: assert", "# tile: copy_kernel[(8,)](x, out, 10$0)\n# tile: assert").await;
+    out += &help("randn(1000)", "randn(1000, 2$0)").await;
+    out += &help("randn(1000)", "randn(1000, seed=$0)").await;
+    out += &help("tl.arange(0, BLOCK)", "tl.arange(0, $0BLOCK)").await;
+    expect![[r#"
+        double(v) @ "v"
+        copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr) @ "n"
+        randn(*shape, dtype=float32, seed=0) @ "*shape"
+        randn(*shape, dtype=float32, seed=0) @ "seed=0"
+        tl.arange(start, end) @ "end"
+    "#]]
+    .assert_eq(&out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hovers_tell_of_scenarios_and_reasons() {
+    check_hover(
+        "randn(1000)",
+        "ran$0dn(1000)",
+        expect![[r#"
+        ```python
+        randn(*shape, dtype=float32, seed=0)
+        ```
+
+        A tensor of normal random numbers, the same on every machine.
+    "#]],
+    )
+    .await;
+    check_hover(
+        "mask=offsets < n)\n    y",
+        "mask=offsets < $0n)\n    y",
+        expect![[r#"
+        ```python
+        n: int32
+        ```
+
+        Known at run time only: `n` is a runtime argument.
+    "#]],
+    )
+    .await;
+    check_hover(
+        "BLOCK + tl",
+        "BLO$0CK + tl",
+        expect![[r#"
+        ```python
+        BLOCK: constexpr int = 128
+        ```
+
+        For every specialization: `constexpr`.
+    "#]],
+    )
+    .await;
+    check_hover(
+        "tl.arange(0",
+        "tl.arange($00",
+        expect![[r#"
+        ```python
+        constexpr int = 0
+        ```
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folds_selections_links_and_highlights() {
+    let (mut client, params) = at("constexpr(2)", "constexpr(2)$0").await;
+    let document = json!({ "textDocument": { "uri": URI } });
+    let folds = client.request("textDocument/foldingRange", document.clone()).await.unwrap();
+    let folds = folds.as_array().unwrap().iter();
+    let folds: Vec<String> = folds
+        .map(|fold| format!("{}-{} {}", fold["startLine"], fold["endLine"], fold["kind"]))
+        .collect();
+    assert_eq!(folds, ["3-4 \"region\"", "7-11 \"region\"", "13-15 \"comment\""]);
+    let mut at = params.clone();
+    at["positions"] = json!([{ "line": 9, "character": 12 }]);
+    let found = client.request("textDocument/selectionRange", at).await.unwrap();
+    let mut next = &found[0];
+    let mut ranges = Vec::new();
+    while next["range"].is_object() {
+        ranges.push(range_text(&next["range"]));
+        next = &next["parent"];
+    }
+    expect!["9:11-9:15 9:8-9:15 9:8-9:50 9:4-9:50 8:4-11:52 7:0-11:52 6:0-11:52 0:0-16:0"]
+        .assert_eq(&ranges.join(" "));
+    let mut at = params;
+    at["position"] = json!({ "line": 8, "character": 5 });
+    let found = client.request("textDocument/documentHighlight", at).await.unwrap();
+    let found: Vec<String> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|place| format!("{} {}", range_text(&place["range"]), place["kind"]))
+        .collect();
+    expect!["8:4-8:11 3 | 9:24-9:31 2 | 9:38-9:45 2 | 11:23-11:30 2 | 11:40-11:47 2"]
+        .assert_eq(&found.join(" | "));
+    client.stop().await;
+}

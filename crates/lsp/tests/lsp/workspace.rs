@@ -48,10 +48,10 @@ def broken_kernel(x_ptr):
 ";
 
 /// A workspace in a temporary folder.
-struct Folder(tempfile::TempDir);
+pub struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn new(files: &[(&str, &str)]) -> Folder {
+    pub fn new(files: &[(&str, &str)]) -> Folder {
         let folder = Folder(tempfile::tempdir().expect("a folder can be made"));
         for (name, text) in files {
             folder.write(name, text);
@@ -59,19 +59,19 @@ impl Folder {
         folder
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path().join(name), text).expect("a file can be written");
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    fn uri(&self, name: &str) -> String {
+    pub fn uri(&self, name: &str) -> String {
         format!("file://{}", self.path().join(name).display())
     }
 
-    async fn start(&self, capabilities: Value) -> Client {
+    pub async fn start(&self, capabilities: Value) -> Client {
         let mut client = Client::connect(Options { worker: None, ..Options::default() });
         let folders = json!([{ "uri": self.uri(""), "name": "w" }]);
         client
@@ -81,7 +81,7 @@ impl Folder {
     }
 
     /// File names in place of addresses.
-    fn short(&self, uri: &Value) -> String {
+    pub fn short(&self, uri: &Value) -> String {
         let uri = uri.as_str().unwrap_or_default();
         uri.rsplit('/').next().unwrap_or_default().to_owned()
     }
@@ -237,28 +237,6 @@ async fn the_whole_workspace_is_checked_when_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn folders_settings_and_files_change_under_way() {
-    let folder = three();
-    let other = Folder::new(&[("tile.toml", "[lints]\n\"name/undefined\" = \"off\"\n")]);
-    let mut client = folder.start(json!({})).await;
-    let uri = folder.uri("broken.py");
-    client.open(&uri, BROKEN).await;
-    assert!(client.diagnostics(&uri, 1).await.contains("name/undefined"));
-
-    let added = json!({ "added": [{ "uri": other.uri(""), "name": "o" }], "removed": [] });
-    client.notify("workspace/didChangeWorkspaceFolders", json!({ "event": added })).await;
-    assert_eq!(client.diagnostics(&uri, 1).await, "", "the new folder's file holds");
-    other.write("tile.toml", "[lints]\n\"name/undefined\" = \"warning\"\n");
-    let changes = json!({ "changes": [{ "uri": other.uri("tile.toml"), "type": 2 }] });
-    client.notify("workspace/didChangeWatchedFiles", changes).await;
-    assert!(client.diagnostics(&uri, 1).await.starts_with("4:11-4:18 2 name/undefined"));
-    let removed = json!({ "removed": [{ "uri": other.uri(""), "name": "o" }], "added": [] });
-    client.notify("workspace/didChangeWorkspaceFolders", json!({ "event": removed })).await;
-    assert!(client.diagnostics(&uri, 1).await.starts_with("4:11-4:18 1 name/undefined"));
-    client.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_helper_that_is_renamed_on_disk_is_missed_and_found_again() {
     let folder = three();
     let mut client = folder.start(json!({})).await;
@@ -375,5 +353,60 @@ async fn a_check_of_the_workspace_ends_however_much_is_typed() {
     let found = report["items"].as_array().unwrap().iter();
     let broken = found.filter(|item| item["uri"].as_str().unwrap().contains("/slow/file_"));
     assert_eq!(broken.count(), 15, "{report}");
+    client.stop().await;
+}
+
+/// `file: range new text` of every edit of a workspace edit, sorted.
+fn edit_lines(edit: &Value) -> String {
+    let changes = edit["changes"].as_object().into_iter().flatten();
+    let mut lines: Vec<String> = changes
+        .flat_map(|(uri, edits)| {
+            let name = uri.rsplit('/').next().unwrap_or_default().to_owned();
+            edits.as_array().into_iter().flatten().map(move |edit| {
+                format!(
+                    "{name} {} {}",
+                    range_text(&edit["range"]),
+                    edit["newText"].as_str().expect("a text")
+                )
+            })
+        })
+        .collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn imports_follow_files_that_move() {
+    let folder = Folder::new(&[
+        ("half.tile", "@triton.jit\ndef half(v):\n    return v * 0.5\n"),
+        ("user.tile", "from half import half\nimport half as h\nfrom halfway import other\n"),
+        ("user.py", "from half import half\n"),
+        ("tools.py", "x = 1\n"),
+        ("host.py", "import tools\n"),
+    ]);
+    std::fs::create_dir(folder.path().join("inner")).unwrap();
+    folder.write("inner/near.tile", "from .deep import f\nfrom ..half import half\n");
+    folder.write("inner/deep.tile", "@triton.jit\ndef f(v):\n    return v\n");
+    let mut client = folder.start(json!({})).await;
+    let rename = |old: &str, new: &str| json!({ "files": [{ "oldUri": folder.uri(old), "newUri": folder.uri(new) }] });
+    let method = "workspace/willRenameFiles";
+    let edit = client.request(method, rename("half.tile", "inner/third.tile")).await.unwrap();
+    expect![[r#"
+        near.tile 1:5-1:11 .third
+        user.py 0:5-0:9 inner.third
+        user.tile 0:5-0:9 inner.third
+        user.tile 1:7-1:11 inner.third"#]]
+    .assert_eq(&edit_lines(&edit));
+    let edit = client.request(method, rename("inner/near.tile", "far.tile")).await.unwrap();
+    expect![[r#"
+        near.tile 0:5-0:10 .inner.deep
+        near.tile 1:5-1:11 .half"#]]
+    .assert_eq(&edit_lines(&edit));
+    let edit = client.request(method, rename("tools.py", "gear.py")).await.unwrap();
+    assert_eq!(edit, Value::Null, "Python servers look after Python files");
+    let settings = json!({ "settings": { "tile": { "imports": { "onMove": "all" } } } });
+    client.notify("workspace/didChangeConfiguration", settings).await;
+    let edit = client.request(method, rename("tools.py", "gear.py")).await.unwrap();
+    assert_eq!(edit_lines(&edit), "host.py 0:7-0:12 gear");
     client.stop().await;
 }

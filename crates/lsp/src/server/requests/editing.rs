@@ -8,11 +8,11 @@ use tile_compiler::eval::ValueClass;
 use tile_compiler::source::TextRange;
 use tower_lsp::ls_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Command, CompletionItem,
-    CompletionItemKind, CompletionTextEdit, Documentation, InlayHint, InlayHintKind,
-    InlayHintLabel, InsertTextFormat, MarkupContent, MarkupKind, ParameterInformation,
-    ParameterLabel, Range, SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens,
-    SemanticTokensEdit, SemanticTokensLegend, SignatureHelp, SignatureInformation,
-    TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
+    CompletionItemKind, CompletionItemTag, CompletionTextEdit, Documentation, InlayHint,
+    InlayHintKind, InlayHintLabel, InsertTextFormat, MarkupContent, MarkupKind,
+    ParameterInformation, ParameterLabel, Range, SemanticToken, SemanticTokenModifier,
+    SemanticTokenType, SemanticTokens, SemanticTokensEdit, SemanticTokensLegend, SignatureHelp,
+    SignatureInformation, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
 };
 
 use crate::db::{self, SourceFile};
@@ -49,6 +49,7 @@ pub(crate) fn completion(
                 sort_text: Some(format!("{}{}", item.kind as u8, item.label)),
                 kind: Some(completion_kind(item.kind)),
                 detail: item.detail,
+                tags: item.deprecated.then(|| vec![CompletionItemTag::DEPRECATED]),
                 insert_text_format: item.snippet.then_some(InsertTextFormat::SNIPPET),
                 data: item.doc.map(|doc| json!({ "doc": fingerprint(doc), "label": item.label })),
                 text_edit: Some(CompletionTextEdit::Edit(TextEdit { range, new_text })),
@@ -127,7 +128,8 @@ pub(crate) fn inlay_hints(
     range: Range,
 ) -> Vec<InlayHint> {
     let Some(open) = snapshot.document(uri) else { return Vec::new() };
-    let settings = &state.configuration().settings;
+    let configuration = snapshot.configuration(state, open);
+    let settings = &configuration.settings;
     let wanted = Wanted {
         types: settings.type_hints,
         constexprs: settings.constexpr_hints,
@@ -313,7 +315,7 @@ fn edit_action(snapshot: &Snapshot, fix: &Fix, kind: CodeActionKind) -> CodeActi
 /// Other specializations to look at the kernel under.
 fn pin_actions(snapshot: &Snapshot, uri: &Uri, kernel: &db::Kernel) -> Vec<CodeActionOrCommand> {
     let active = kernel.active(&snapshot.db);
-    let others = kernel.specializations.iter().enumerate();
+    let others = kernel.settled(&snapshot.db).iter().enumerate();
     let pin = |(_, labelled): (usize, &db::Labelled)| {
         let title = format!("Pin {}", labelled.label);
         let argument =
@@ -342,8 +344,9 @@ fn run_action(uri: &Uri, kernel: &str) -> CodeActionOrCommand {
     })
 }
 
+/// Edits as the protocol has them.
 #[allow(clippy::mutable_key_type, reason = "the protocol's type; nothing changes its keys")]
-fn workspace_edit(snapshot: &Snapshot, edits: &[Edit]) -> WorkspaceEdit {
+pub(crate) fn workspace_edit(snapshot: &Snapshot, edits: &[Edit]) -> WorkspaceEdit {
     let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
     for edit in edits {
         if let Some(location) = snapshot.location(edit.at) {

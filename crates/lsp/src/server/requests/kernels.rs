@@ -3,7 +3,7 @@
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::ls_types::Uri;
 
-use crate::db::{self, Kernel, SourceFile};
+use crate::db::{self, Kernel, SourceFile, labels};
 use crate::server::ext::{self, SpecializationId};
 use crate::server::requests::failed;
 use crate::server::state::Snapshot;
@@ -17,17 +17,24 @@ pub(crate) fn kernels(snapshot: &Snapshot, uri: &Uri) -> Vec<ext::Kernel> {
 
 /// A kernel as the protocol has it.
 pub(crate) fn describe(snapshot: &Snapshot, file: SourceFile, kernel: &Kernel) -> ext::Kernel {
-    let active = kernel.active(&snapshot.db);
-    let specializations = kernel.specializations.iter().enumerate();
+    let db = &snapshot.db;
+    let active = kernel.active(db);
+    // What is active was lowered, so more is known of it.
+    let exact = kernel.specialization(db, active);
+    let specializations = kernel.settled(db).iter().enumerate();
     ext::Kernel {
         name: kernel.name.to_string(),
         range: snapshot.range(file, kernel.range),
         selection_range: snapshot.range(file, kernel.name_range),
         specializations: specializations
-            .map(|(index, labelled)| ext::Specialization {
-                label: labelled.label.clone(),
-                origin: ext::origin(labelled.spec.origin),
-                active: index == active,
+            .map(|(index, labelled)| {
+                let exact = exact.as_ref().filter(|_| index == active).unwrap_or(labelled);
+                ext::Specialization {
+                    label: exact.label.clone(),
+                    origin: labels::origin(exact.spec.origin),
+                    active: index == active,
+                    repaired: exact.repairs.clone(),
+                }
             })
             .collect(),
     }
@@ -64,12 +71,17 @@ pub(crate) fn specialization(
     kernel: &Kernel,
     id: Option<&SpecializationId>,
 ) -> Result<usize, Error> {
-    let all = &kernel.specializations;
+    let all = kernel.settled(&snapshot.db);
     let found = match id {
         None => Some(kernel.active(&snapshot.db)),
         Some(SpecializationId::Index(index)) => Some(*index).filter(|index| *index < all.len()),
         Some(SpecializationId::Label(label)) => {
-            all.iter().position(|labelled| labelled.label == *label)
+            let active = kernel.active(&snapshot.db);
+            let is_active = |exact: &db::Labelled| exact.label == *label;
+            let named = all.iter().position(|labelled| labelled.label == *label);
+            named.or_else(|| {
+                kernel.specialization(&snapshot.db, active).filter(is_active).map(|_| active)
+            })
         }
     };
     found.ok_or_else(|| failed(format!("`{}` has no such specialization", kernel.name)))

@@ -10,11 +10,13 @@ use crate::server::state::{Snapshot, State};
 /// The lenses of a document.
 pub(crate) fn code_lenses(state: &State, snapshot: &Snapshot, uri: &Uri) -> Vec<CodeLens> {
     let Some(open) = snapshot.document(uri) else { return Vec::new() };
-    let settings = &state.configuration().settings;
+    let configuration = snapshot.configuration(state, open);
+    let settings = &configuration.settings;
     let wanted = Wanted {
         run: settings.run_lenses,
         ir: settings.ir_lens,
         resources: settings.resources_lens,
+        specialization: settings.specialization_lens,
     };
     let status = |key: &_| state.compiler()?.status(key);
     let lenses = lenses(&snapshot.db, open.file, wanted, &status);

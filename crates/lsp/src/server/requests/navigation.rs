@@ -34,7 +34,9 @@ pub(crate) fn definition(snapshot: &Snapshot, at: &TextDocumentPositionParams) -
 
 fn places(state: &State, snapshot: &Snapshot, file: SourceFile, offset: usize) -> Vec<FileRange> {
     let files = match navigation::word_at(&snapshot.db, file, offset) {
-        Some(word) => workspace::mentioning(&snapshot.db, &state.workspace_files(), word),
+        Some(word) => {
+            workspace::mentioning(&snapshot.db, &state.workspace_files(snapshot.open_paths()), word)
+        }
         None => Vec::new(),
     };
     navigation::references(&snapshot.db, file, offset, &files)
@@ -144,14 +146,14 @@ pub(crate) fn symbols(snapshot: &Snapshot, uri: &Uri) -> Vec<DocumentSymbol> {
 /// `textDocument/foldingRange`.
 pub(crate) fn folds(snapshot: &Snapshot, uri: &Uri) -> Vec<FoldingRange> {
     let Some(open) = snapshot.document(uri) else { return Vec::new() };
-    let ranges = structure::folds(&snapshot.db, open.file).into_iter();
-    let lines = ranges.map(|range| snapshot.range(open.file, range));
+    let folds = structure::folds(&snapshot.db, open.file).into_iter();
+    let lines = folds.map(|fold| (snapshot.range(open.file, fold.range), fold.comment));
     lines
-        .filter(|range| range.start.line < range.end.line)
-        .map(|range| FoldingRange {
+        .filter(|(range, _)| range.start.line < range.end.line)
+        .map(|(range, comment)| FoldingRange {
             start_line: range.start.line,
             end_line: range.end.line,
-            kind: Some(FoldingRangeKind::Region),
+            kind: Some(if comment { FoldingRangeKind::Comment } else { FoldingRangeKind::Region }),
             ..FoldingRange::default()
         })
         .collect()

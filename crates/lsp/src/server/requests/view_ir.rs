@@ -11,11 +11,11 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::compile::{Compiled, Compiler, KernelKey, Stage, Wish};
 use crate::db::anchored::Anchors;
-use crate::db::{self, Kernel, SourceFile};
+use crate::db::{self, Kernel, SourceFile, labels};
 use crate::server::background::wish;
 use crate::server::blocking;
 use crate::server::ext::{
-    self, IrStage, LineMapEntry, Resources, SourceLine, ViewIrParams, ViewIrResult,
+    IrStage, LineMapEntry, Resources, SourceLine, ViewIrParams, ViewIrResult,
 };
 use crate::server::requests::{failed, kernels};
 use crate::server::state::{Snapshot, State};
@@ -28,8 +28,8 @@ struct Target {
     /// The specialization is the active one, which is compiled in the background.
     active: bool,
     wish: Wish,
-    /// The syntax tree's meaning.
-    ast: String,
+    /// The syntax tree's meaning, and how its lines belong to source lines.
+    ast: (String, Vec<LineMapEntry>),
 }
 
 /// A text and what is to be said of it.
@@ -57,19 +57,23 @@ pub(crate) async fn view_ir(state: &Arc<State>, params: ViewIrParams) -> Result<
     let target = target.await?;
     let view = view(state, &target, &params).await?;
     let (map, anchors) = (view.listing.line_map, view.anchors);
-    let line_map =
+    let mapped =
         blocking(
             state,
             move |state| Ok(state.read(|snapshot| line_map(snapshot, &map, &anchors))?),
         );
+    let line_map = match params.stage {
+        IrStage::Ast => target.ast.1,
+        _ => mapped.await?,
+    };
     Ok(ViewIrResult {
         kernel: target.key.kernel.to_string(),
         specialization: target.label,
-        origin: ext::origin(target.origin),
+        origin: labels::origin(target.origin),
         stage: params.stage,
         language_id: params.stage.language(),
         text: view.listing.text,
-        line_map: line_map.await?,
+        line_map,
         stale: view.stale,
         error: view.error,
         resources: view.resources,
@@ -79,15 +83,28 @@ pub(crate) async fn view_ir(state: &Arc<State>, params: ViewIrParams) -> Result<
 fn target(state: &State, snapshot: &Snapshot, params: &ViewIrParams) -> Result<Target> {
     let (file, kernel) = asked_kernel(snapshot, params)?;
     let index = kernels::specialization(snapshot, kernel, params.specialization.as_ref())?;
-    let labelled = &kernel.specializations[index];
+    let labelled = kernel.specialization(&snapshot.db, index);
+    let labelled = labelled.ok_or_else(|| failed("the kernel is gone"))?;
     Ok(Target {
         key: KernelKey { file: file.id(&snapshot.db), kernel: kernel.name.clone() },
-        label: labelled.label.clone(),
         origin: labelled.spec.origin,
+        label: labelled.label,
         active: index == kernel.active(&snapshot.db),
         wish: wish(state, snapshot, kernel, index),
-        ast: pretty::function(&kernel.function),
+        ast: (pretty::function(&kernel.function), ast_lines(snapshot, file, kernel)),
     })
+}
+
+/// Where the statements of the kernel's text stand in the source.
+fn ast_lines(snapshot: &Snapshot, file: SourceFile, kernel: &Kernel) -> Vec<LineMapEntry> {
+    let Some(uri) = snapshot.uri(file.id(&snapshot.db)) else { return Vec::new() };
+    let lines = db::line_index(&snapshot.db, file);
+    let statements = pretty::statement_lines(&kernel.function).into_iter();
+    let entry = |(start, stmt)| {
+        let line = lines.line(kernel.function.map.stmts[stmt].start);
+        LineMapEntry { source: SourceLine { uri: uri.clone(), line }, start, end: start + 1 }
+    };
+    statements.map(entry).collect()
 }
 
 fn asked_kernel<'s>(
@@ -108,7 +125,7 @@ fn asked_kernel<'s>(
 
 async fn view(state: &Arc<State>, target: &Target, params: &ViewIrParams) -> Result<View> {
     if params.stage == IrStage::Ast {
-        let listing = Listing { text: target.ast.clone(), line_map: LineMap::default() };
+        let listing = Listing { text: target.ast.0.clone(), line_map: LineMap::default() };
         return Ok(View { listing, ..View::default() });
     }
     let Some(compiler) = state.compiler() else {
@@ -203,9 +220,9 @@ fn listing(artifact: &Artifact, stage: IrStage, raw: bool) -> std::result::Resul
     Ok(match stage {
         IrStage::Gpu => Listing::ir(&artifact.gpu_ir, raw),
         IrStage::Llvm if raw => {
-            Listing { text: artifact.llvm_ir.clone(), line_map: LineMap::default() }
+            Listing { text: artifact.llvm_ir.clone(), line_map: artifact.llvm_line_map.clone() }
         }
-        IrStage::Llvm => Listing::llvm(&artifact.llvm_ir, &LineMap::default()),
+        IrStage::Llvm => Listing::llvm(&artifact.llvm_ir, &artifact.llvm_line_map),
         IrStage::Sass => match &artifact.sass {
             Some(sass) => Listing { text: sass.text.clone(), line_map: sass.line_map.clone() },
             None => return Err("there is no nvdisasm; `tile doctor --fix` fetches it".to_owned()),

@@ -1,6 +1,6 @@
 //! Answers about the whole workspace: symbols, the hierarchy of calls, diagnostics of every file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,15 +8,19 @@ use tile_compiler::source::{FileRange, TextRange};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::ls_types::{
     CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, DocumentLink,
-    FullDocumentDiagnosticReport, Location, ProgressToken, Range, SymbolInformation, SymbolKind,
-    TextDocumentPositionParams, UnchangedDocumentDiagnosticReport, Uri, WorkspaceDiagnosticParams,
-    WorkspaceDiagnosticReport, WorkspaceDocumentDiagnosticReport,
-    WorkspaceFullDocumentDiagnosticReport, WorkspaceUnchangedDocumentDiagnosticReport,
+    FileRename, FullDocumentDiagnosticReport, Location, ProgressToken, Range, SymbolInformation,
+    SymbolKind, TextDocumentPositionParams, UnchangedDocumentDiagnosticReport, Uri,
+    WorkspaceDiagnosticParams, WorkspaceDiagnosticReport, WorkspaceDocumentDiagnosticReport,
+    WorkspaceEdit, WorkspaceFullDocumentDiagnosticReport,
+    WorkspaceUnchangedDocumentDiagnosticReport,
 };
 
 use crate::db::{Db, SourceFile};
+use crate::ide::moves::{self, Move};
 use crate::ide::{structure, workspace};
+use crate::server::requests::editing::workspace_edit;
 use crate::server::requests::navigation::place;
+use crate::server::settings::MovedImports;
 use crate::server::state::{Request, Snapshot, State};
 use crate::server::{blocking, diagnostics};
 
@@ -89,7 +93,11 @@ pub(crate) fn incoming(
     item: &CallHierarchyItem,
 ) -> Vec<CallHierarchyIncomingCall> {
     let Some(at) = name_at(snapshot, item) else { return Vec::new() };
-    let files = workspace::mentioning(&snapshot.db, &state.workspace_files(), &item.name);
+    let files = workspace::mentioning(
+        &snapshot.db,
+        &state.workspace_files(snapshot.open_paths()),
+        &item.name,
+    );
     let calls = workspace::incoming(&snapshot.db, at, &files).into_iter();
     calls
         .filter_map(|(node, places)| {
@@ -137,6 +145,38 @@ pub(crate) fn links(snapshot: &Snapshot, uri: &Uri) -> Vec<DocumentLink> {
         .collect()
 }
 
+/// `workspace/willRenameFiles`: the edits that keep imports right.
+pub(crate) fn renamed_files(
+    state: &State,
+    snapshot: &Snapshot,
+    renames: &[FileRename],
+) -> Option<WorkspaceEdit> {
+    let db = &snapshot.db;
+    let path = |uri: &str| Some(uri.parse::<Uri>().ok()?.to_file_path()?.into_owned());
+    let wanted = |path: &Path| match state.configuration(path).settings.moved_imports {
+        MovedImports::Tile => path.extension().is_some_and(|extension| extension == "tile"),
+        MovedImports::All => true,
+        MovedImports::Off => false,
+    };
+    let moves: Vec<Move> = renames
+        .iter()
+        .filter_map(|rename| {
+            let (old, new) = (path(&rename.old_uri)?, path(&rename.new_uri)?);
+            let file = db.file(&old);
+            let moves = wanted(&old) && file.text(db).is_some();
+            moves.then(|| Move { file: file.id(db), to: new.to_string_lossy().into_owned() })
+        })
+        .collect();
+    if moves.is_empty() {
+        return None;
+    }
+    let paths = state.workspace_files(snapshot.open_paths());
+    let files = moves::concerned(db, &paths, &moves);
+    let edits: Vec<_> =
+        files.into_iter().flat_map(|file| moves::imports(db, file, &moves)).collect();
+    (!edits.is_empty()).then(|| workspace_edit(snapshot, &edits))
+}
+
 /// `workspace/diagnostic`. Each file is read by itself, so that edits in between overtake one file
 /// and not the whole.
 pub(crate) async fn diagnose(
@@ -145,11 +185,18 @@ pub(crate) async fn diagnose(
     params: WorkspaceDiagnosticParams,
 ) -> Result<WorkspaceDiagnosticReport> {
     let files = blocking(state, |state| {
-        if !state.configuration().settings.workspace_diagnostics {
+        let wanted = |path: &Path| state.configuration(path).settings.workspace_diagnostics;
+        let mut folders = state.folders();
+        folders.push(PathBuf::new());
+        if !folders.iter().any(|folder| wanted(&folder.join("file"))) {
             return Ok(state.read(|snapshot| snapshot.open_files().collect::<Vec<_>>())?);
         }
         let paths = state.kernel_files()?;
-        Ok(state.read(|snapshot| paths.iter().map(|path| snapshot.db.file(path)).collect())?)
+        Ok(state.read(|snapshot| {
+            let open: Vec<SourceFile> = snapshot.open_files().collect();
+            let all = paths.iter().map(|path| snapshot.db.file(path));
+            all.filter(|file| open.contains(file) || wanted(file.path(&snapshot.db))).collect()
+        })?)
     });
     let files = files.await?;
     let token = params.work_done_progress_params.work_done_token;
