@@ -24,7 +24,10 @@ import triton.language as tl
 
 
 @triton.autotune(
-    configs=[triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256}, num_warps=8)],
+    configs=[
+        triton.Config({"BLOCK": 16}),
+        triton.Config({"BLOCK": 1024}, num_warps=8),
+    ],
     key=[],
 )
 @triton.jit
@@ -39,9 +42,9 @@ def guessed_kernel(x_ptr, WIDTH: tl.constexpr):
     tl.store(x_ptr + tl.arange(0, WIDTH), 1.0)
 
 
-# tile: out = empty(4096)
-# tile: fill_kernel[lambda meta: (cdiv(4096, meta["BLOCK"]),)](out, 4096)
-# tile: assert allclose(out, ones(4096))
+# tile: out = empty(65_536)
+# tile: fill_kernel[lambda meta: (cdiv(65_536, meta["BLOCK"]),)](out, 65_536)
+# tile: assert allclose(out, ones(65_536))
 `;
 
 const { values: options } = parseArgs({
@@ -186,19 +189,19 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await workbench.openFile(TUNED);
       await workbench.lens("Measure 2 configurations").click();
       const row = (values) => page.locator(".panel .view-line", { hasText: new RegExp(`${values}:\\s\\d+\\sregisters`) });
-      await row("BLOCK=128").first().waitFor();
-      await row("BLOCK=256,\\snum_warps=8").first().waitFor();
+      await row("BLOCK=16").first().waitFor();
+      await row("BLOCK=1024,\\snum_warps=8").first().waitFor();
     },
     async "the status item selects another specialization"() {
       await workbench.goTo(lineOf(TUNED_TEXT, "def fill_kernel"), 6);
       const item = page.locator(".statusbar-item", { hasText: "fill_kernel" });
       await item.waitFor();
-      assert.match(await item.innerText(), /BLOCK=128/);
-      await workbench.lens("BLOCK=128 (scenario, 1 of 2)").waitFor();
+      assert.match(await item.innerText(), /BLOCK=16\b/);
+      await workbench.lens("BLOCK=16 (scenario, 1 of 2)").waitFor();
       await item.click();
-      await workbench.quickInput("BLOCK=256");
-      await page.locator(".statusbar-item", { hasText: /fill_kernel: .*BLOCK=256, num_warps=8/ }).waitFor();
-      await workbench.lens("BLOCK=256, num_warps=8 (autotune, 2 of 2)").waitFor();
+      await workbench.quickInput("BLOCK=1024");
+      await page.locator(".statusbar-item", { hasText: /fill_kernel: .*BLOCK=1024, num_warps=8/ }).waitFor();
+      await workbench.lens("BLOCK=1024, num_warps=8 (autotune, 2 of 2)").waitFor();
       await picture("specialization");
     },
     async "a guess that was repaired says so"() {
@@ -206,18 +209,18 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await workbench.goTo(lineOf(TUNED_TEXT, "def guessed_kernel"), 6);
       await page.locator(".statusbar-item", { hasText: /guessed_kernel: .*WIDTH=2048 \(guess, repaired\)/ }).waitFor();
     },
-    async "Tune lists the configurations and applies the fastest"() {
+    async "Tune lists the configurations and puts the fastest first"() {
       await workbench.goTo(lineOf(TUNED_TEXT, "def fill_kernel"), 6);
       await workbench.lens(/^Tune$/).click();
       const toast = page.locator(".notifications-toasts .notification-list-item", { hasText: "fastest configuration of fill_kernel" });
       await toast.waitFor();
       await page.locator(".panel .view-line", { hasText: "fastest first" }).first().waitFor();
       const note = await workbench.until("the note after def", () => workbench.noteAfter("def fill_kernel", TUNED));
-      assert.match(note, /fastest: BLOCK=(128|256)/);
+      assert.match(note, /fastest: BLOCK=1024/);
       await picture("tune");
-      await toast.locator(".monaco-button", { hasText: "Apply" }).click();
-      await workbench.goTo(lineOf(TUNED_TEXT, "# tile: fill_kernel"), 1);
-      await workbench.lines(/fill_kernel\[.*BLOCK=(128|256)/, TUNED).first().waitFor();
+      await toast.locator(".monaco-button", { hasText: "Put First" }).click();
+      const first = workbench.lines("Config(", TUNED).first();
+      await workbench.until("the fastest comes first", async () => (await first.innerText()).includes("1024"));
       await workbench.openFile(FILE);
     },
     async "the server can be restarted"() {

@@ -91,15 +91,10 @@ async function tune(features: Features, target: KernelTarget): Promise<void> {
   }
 }
 
-/** Offers the code action that writes the fastest configuration into the scenario. */
+/** Offers the code action that puts the fastest configuration in front, where there is one. */
 async function offerToApply({ uri, kernel }: KernelTarget, benches: BenchResult[]): Promise<void> {
   const fastest = benches[0];
   if (fastest === undefined) {
-    return;
-  }
-  const apply = "Apply";
-  const message = `Tile: the fastest configuration of ${kernel} is ${configurationText(fastest)}.`;
-  if ((await vscode.window.showInformationMessage(message, apply)) !== apply) {
     return;
   }
   const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri));
@@ -111,9 +106,12 @@ async function offerToApply({ uri, kernel }: KernelTarget, benches: BenchResult[
     new vscode.Range(at, at),
     vscode.CodeActionKind.RefactorRewrite.value,
   );
-  const found = actions.find(({ title }) => title.startsWith("Apply the fastest configuration"));
-  if (found?.edit !== undefined) {
-    await vscode.workspace.applyEdit(found.edit);
+  const edit = actions.find(({ title }) => title.startsWith("Apply the fastest configuration"))?.edit;
+  const apply = "Put First";
+  const message = `Tile: the fastest configuration of ${kernel} is ${configurationText(fastest)}.`;
+  const offers = edit === undefined ? [] : [apply];
+  if ((await vscode.window.showInformationMessage(message, ...offers)) === apply && edit !== undefined) {
+    await vscode.workspace.applyEdit(edit);
   }
 }
 

@@ -8,7 +8,7 @@ use tile_compiler::eval::value::Value;
 use tile_compiler::eval::{BodyTypes, ValueClass};
 use tile_compiler::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId, Function, ItemKind, Stmt};
 use tile_compiler::source::{FileRange, TextRange};
-use tile_compiler::specialization::{ArgSpec, scenario_edits};
+use tile_compiler::specialization::ArgSpec;
 
 use crate::db::{self, Db, Kernel, SourceFile};
 use crate::ide::diagnostics::diagnostics;
@@ -197,20 +197,44 @@ fn argument(name: &str, signature: &str) -> Option<String> {
     })
 }
 
-/// The fastest configuration that tuning found, written into the kernel's first scenario.
+/// Puts the fastest configuration that tuning found in front of the kernel's others, where runs and
+/// views start; a launch must not name values that are tuned. `None` where the configurations are
+/// not written as a list.
 pub(crate) fn apply_fastest(
     db: &dyn Db,
     file: SourceFile,
     kernel: &Kernel,
     values: &[(String, String)],
 ) -> Option<Fix> {
-    let edits = scenario_edits(db::module(db, file), &kernel.name, 0, values)?;
+    let all = db::configurations(db, file, kernel.at.index);
+    let fastest = all.iter().position(|known| known == values).filter(|index| *index > 0)?;
+    let listed = configuration_list(&kernel.function).filter(|items| items.len() == all.len())?;
+    let places = [listed[0], listed[fastest]].map(|item| kernel.function.map.exprs[item]);
+    let text = file.text(db).as_ref()?.text();
     let id = file.id(db);
-    let edits =
-        edits.into_iter().map(|(range, text)| TextEdit { at: FileRange { file: id, range }, text });
+    let swap = |to: TextRange, from: TextRange| -> Option<TextEdit> {
+        let text = text.get(from.as_usize())?.to_owned();
+        Some(TextEdit { at: FileRange { file: id, range: to }, text })
+    };
+    let edits = vec![swap(places[0], places[1])?, swap(places[1], places[0])?];
     let pairs: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let title = format!("Apply the fastest configuration, {}", pairs.join(" "));
-    Some(Fix { title, edits: edits.collect() })
+    Some(Fix { title, edits })
+}
+
+/// The items of the list that `@triton.autotune(configs=[...])` is given.
+fn configuration_list(function: &Function) -> Option<&[ExprId]> {
+    let body = &function.body;
+    function.decorators.iter().find_map(|decorator| {
+        let Expr::Call { args, .. } = &body.exprs[*decorator] else { return None };
+        let named =
+            |arg: &&Arg| matches!(&arg.kind, ArgKind::Keyword(name) if &**name == "configs");
+        let first = args.first().filter(|arg| arg.kind == ArgKind::Positional);
+        match &body.exprs[args.iter().find(named).or(first)?.value] {
+            Expr::List(items) => Some(items.as_slice()),
+            _ => None,
+        }
+    })
 }
 
 /// The best fix of every finding in a file, as far as they do not get in each other's way.
