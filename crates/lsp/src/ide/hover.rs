@@ -190,7 +190,7 @@ fn about_local(
 /// What a kernel is compiled for of the parameter `name`, and what compiles it anew.
 fn parameter(db: &dyn Db, file: SourceFile, kernel: &str, name: &Name) -> Option<String> {
     let kernel = db::kernel(db, file, kernel)?;
-    let spec = &kernel.specializations.get(kernel.active(db))?.spec;
+    let spec = &kernel.settled(db).get(kernel.active(db))?.spec;
     let parameters = preview(&Analysis(db), kernel.at, spec);
     let found = parameters.iter().find(|found| found.name == *name)?;
     let from = shown_at(db, spec).filter(|_| !found.assumed);
@@ -336,17 +336,17 @@ fn about_kernel(
 }
 
 /// The specialization that the launch at `mention` asks for; elsewhere the active one.
-fn launched_at<'k>(
-    db: &dyn Db,
-    kernel: &'k Kernel,
+fn launched_at<'db>(
+    db: &'db dyn Db,
+    kernel: &Kernel,
     mention: FileRange,
-) -> Option<&'k Specialization> {
+) -> Option<&'db Specialization> {
     let is_here = |spec: &&Specialization| {
         let sites = spec.launches.iter().filter_map(|launch| launch.site);
         let mut places = sites.filter_map(|site| site.place(&Analysis(db)));
         places.any(|place| place.file == mention.file && place.range.contains_range(mention.range))
     };
-    let specs = || kernel.specializations.iter().map(|labelled| &labelled.spec);
+    let specs = || kernel.settled(db).iter().map(|labelled| &labelled.spec);
     specs().find(is_here).or_else(|| specs().nth(kernel.active(db)))
 }
 

@@ -485,24 +485,28 @@ async fn hovers_tell_of_scenarios_and_reasons() {
         "mask=offsets < n)\n    y",
         "mask=offsets < $0n)\n    y",
         expect![[r#"
-        ```python
-        n: int32
-        ```
+            ```python
+            n: int32
+            ```
 
-        Known at run time only: `n` is a runtime argument.
-    "#]],
+            Known at run time only: `n` is a runtime argument.
+
+            Compiled for: int32 (from the scenario in line 15); a value divisible by 16, equal to 1, or beyond 32 bits compiles anew.
+        "#]],
     )
     .await;
     check_hover(
         "BLOCK + tl",
         "BLO$0CK + tl",
         expect![[r#"
-        ```python
-        BLOCK: constexpr int = 128
-        ```
+            ```python
+            BLOCK: constexpr int = 128
+            ```
 
-        For every specialization: `constexpr`.
-    "#]],
+            For every specialization: `constexpr`.
+
+            Compiled for: constexpr `128` (from the scenario in line 15); another value compiles anew.
+        "#]],
     )
     .await;
     check_hover(

@@ -53,6 +53,11 @@ async fn a_guess_that_was_repaired_says_so_everywhere() {
         hover: **k** — `x_ptr: *fp32, WIDTH=2048` (guess)
 
         The first guess does not compile, so it was repaired: `WIDTH: 1024 → 2048`.
+
+        Compiled for:
+
+        - `x_ptr`: pointer to float32, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew (assumed)
+        - `WIDTH`: constexpr `2048`; another value compiles anew (assumed)
         outline: "*fp32, WIDTH=2048"
         hints: [String(" = 2048"), String("start:"), String("value:")]
     "#]].assert_eq(&out);
