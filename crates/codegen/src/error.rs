@@ -1,6 +1,7 @@
 //! What can go wrong between GPU IR and machine code.
 
 use thiserror::Error;
+use tile_compiler::analysis::resources::OverLimit;
 use tile_compiler::gpu::LowerError;
 use tile_compiler::ir::VerifyError;
 use tile_compiler::layout::LayoutError;
@@ -61,14 +62,12 @@ pub enum CodegenError {
     },
     /// The kernel asks for more shared memory than a CTA can have.
     #[error(
-        "out of resource: shared memory, required {required} bytes, the limit of {arch} is \
-         {limit}; smaller blocks or fewer `num_stages` may help"
+        "out of resource: shared memory, required {} bytes, the limit of {arch} is {}; {}",
+        over.required, over.limit, over.finding.notes.first().map_or("", |note| note)
     )]
     SharedMemory {
-        /// Bytes asked for.
-        required: u32,
-        /// Bytes available.
-        limit: u32,
+        /// How much, and where.
+        over: Box<OverLimit>,
         /// The architecture.
         arch: String,
     },

@@ -11,7 +11,6 @@ mod error;
 pub mod line_map;
 mod llvm;
 mod machine;
-pub mod occupancy;
 pub mod ptxas;
 mod sass;
 mod streams;
@@ -20,15 +19,17 @@ mod target;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use tile_compiler::analysis::resources;
 use tile_compiler::artifact::{Artifact, Keep, Manifest, ManifestParam, Timings};
+use tile_compiler::diagnostic::Diagnostic;
+use tile_compiler::gpu::limits::SmLimits;
+use tile_compiler::gpu::shared::SharedPlan;
 use tile_compiler::gpu::{self, GpuTarget};
 use tile_compiler::ir::{Function, Inst, Opcode, Verified, verify};
 use tile_compiler::passes;
 
 pub use error::CodegenError;
 pub use target::{Arch, Target};
-
-use self::occupancy::SmLimits;
 
 /// How to compile.
 #[derive(Debug, Clone, Default)]
@@ -53,16 +54,42 @@ pub fn compile(
     options: &Options,
 ) -> Result<Artifact, CodegenError> {
     let start = Instant::now();
+    let Inspected { gpu, findings } = lower(func, target)?;
+    let passes_ms = milliseconds(start);
+    let mut artifact = generate(verified("gpu", &gpu)?, target, options)?;
+    artifact.timings.passes = passes_ms;
+    artifact.findings = findings;
+    Ok(artifact)
+}
+
+/// Compiles a tile-level function as far as GPU IR, for what that shows: an artifact without any
+/// code.
+///
+/// # Errors
+/// As [`compile`].
+pub fn inspect(func: &Function, target: Target) -> Result<Artifact, CodegenError> {
+    let Inspected { gpu, findings } = lower(func, target)?;
+    let manifest = manifest(&gpu, target, SharedPlan::new(&gpu)?.bytes());
+    let has_products = resources::has_products(&gpu);
+    Ok(Artifact { findings, manifest, has_products, ..Artifact::default() })
+}
+
+/// A function at GPU level, and what that shows.
+struct Inspected {
+    gpu: Function,
+    findings: Vec<Diagnostic>,
+}
+
+fn lower(func: &Function, target: Target) -> Result<Inspected, CodegenError> {
     let mut tile = func.clone();
     passes::optimize(&mut tile).map_err(|(pass, errors)| CodegenError::Invalid { pass, errors })?;
     let tile = verified("front end", &tile)?;
     let Arch { capability, specific } = target.arch;
     let has_warp_groups = capability == 90 && specific;
-    let gpu = gpu::lower(tile, GpuTarget { capability, has_warp_groups })?;
-    let passes_ms = milliseconds(start);
-    let mut artifact = compile_gpu(verified("gpu", &gpu)?, target, options)?;
-    artifact.timings.passes = passes_ms;
-    Ok(artifact)
+    let gpu_target = GpuTarget { capability, has_warp_groups };
+    let gpu = gpu::lower(tile, gpu_target)?;
+    check_resources(Some((tile, gpu_target)), &gpu, target)?;
+    Ok(Inspected { gpu, findings: Vec::new() })
 }
 
 /// Compiles a GPU-level function.
@@ -70,6 +97,29 @@ pub fn compile(
 /// # Errors
 /// As [`compile`].
 pub fn compile_gpu(
+    func: Verified<'_>,
+    target: Target,
+    options: &Options,
+) -> Result<Artifact, CodegenError> {
+    check_resources(None, &func, target)?;
+    generate(func, target, options)
+}
+
+/// Refuses what no block can have, before time is spent on it. `tile` is what `gpu` was lowered
+/// from.
+fn check_resources(
+    tile: Option<(Verified<'_>, GpuTarget)>,
+    gpu: &Function,
+    target: Target,
+) -> Result<(), CodegenError> {
+    let arch = target.arch.to_string();
+    match resources::shared_memory(tile, gpu, &arch)? {
+        Some(over) => Err(CodegenError::SharedMemory { over: Box::new(over), arch }),
+        None => Ok(()),
+    }
+}
+
+fn generate(
     func: Verified<'_>,
     target: Target,
     options: &Options,
@@ -86,6 +136,7 @@ pub fn compile_gpu(
         ptx,
         line_map,
         manifest: manifest(&func, target, module.shared_bytes),
+        has_products: resources::has_products(&func),
         timings: Timings { llvm: milliseconds(start), ..Timings::default() },
         ..Artifact::default()
     };
@@ -151,11 +202,6 @@ fn with_blocks(ptx: &str, threads: u32, blocks: u32) -> Option<String> {
 /// done if it needs no more spills.
 fn assemble(artifact: &mut Artifact, options: &Options, wish: Wish) -> Result<(), CodegenError> {
     let Manifest { arch, num_warps, shared_bytes, .. } = &artifact.manifest;
-    let limit = SmLimits::of(arch).map_or(u32::MAX, |limits| limits.shared_bytes_per_block);
-    if *shared_bytes > limit {
-        let (required, arch) = (*shared_bytes, arch.clone());
-        return Err(CodegenError::SharedMemory { required, limit, arch });
-    }
     let Some(tool) = options.ptxas.as_deref() else { return Ok(()) };
     let start = Instant::now();
     let mut assembled = ptxas::assemble(tool, &artifact.ptx, arch)?;

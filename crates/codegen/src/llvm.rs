@@ -23,7 +23,6 @@ mod math;
 mod memory;
 mod scan;
 mod shape;
-mod shared;
 mod sort;
 mod text;
 mod warp_group;
@@ -33,11 +32,11 @@ use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::analysis::axis::AxisInfos;
+use tile_compiler::gpu::shared::SharedPlan;
 use tile_compiler::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Type, Value, Verified};
 use tile_compiler::layout::LinearLayout;
 
 use self::elementary::Elementary;
-use self::shared::SharedPlan;
 use self::text::{Block, Text, Ty, Val};
 use crate::{CodegenError, Target, line_map};
 
@@ -51,6 +50,9 @@ pub(crate) struct Module {
     /// A function of libdevice that is called, if any is.
     pub(crate) libdevice_function: Option<String>,
 }
+
+/// The symbol of dynamic shared memory.
+const SHARED_SYMBOL: &str = "shared_memory";
 
 /// Bytes to which dynamic shared memory is aligned; bulk copies ask for as much.
 const SHARED_ALIGN: u32 = 1024;
@@ -284,7 +286,7 @@ impl<'f> Emitter<'f> {
             let _ = writeln!(
                 out,
                 "@{} = external addrspace(3) global [0 x i8], align {SHARED_ALIGN}",
-                shared::SYMBOL
+                SHARED_SYMBOL
             );
         }
         for line in self.strings.iter().chain(&self.text.declarations) {

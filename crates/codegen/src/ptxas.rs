@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tile_compiler::artifact::Resources;
+use tile_compiler::gpu::limits::SmLimits;
 use wait_timeout::ChildExt;
-
-use crate::occupancy::SmLimits;
 
 /// How long the assembler may take.
 pub const DEADLINE: Duration = Duration::from_secs(120);

@@ -11,19 +11,23 @@ use crate::specialization::{LaunchSite, Specialization};
 pub mod axis;
 mod blame;
 mod bounds;
+mod compiled;
 pub mod elements;
 mod grid;
 mod identity;
 mod launches;
 mod masks;
 mod narrow;
+mod perf;
 mod race;
 mod report;
+pub mod resources;
 pub mod solve;
 pub mod terms;
 mod widen;
 
 pub use blame::blame;
+pub use compiled::{CompiledKernel, check_compiled};
 pub use launches::check_launches;
 
 /// Which launch a finding belongs to, and how it says so.
@@ -98,9 +102,26 @@ pub const MASKS_CHECKED: usize = 3;
 
 /// What is provably wrong with `func`, the tile IR of a kernel under `spec`: its masks whatever the
 /// arguments are, and its accesses in the launches that the source shows.
-pub fn check(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunch)> {
+///
+/// Hints about what it costs are for a GPU of the given compute capability.
+pub fn check(
+    func: &Function,
+    spec: &Specialization,
+    capability: u32,
+) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found = check_accesses(func, spec);
-    found.extend(check_masks(func, spec).into_iter().map(|mask| (mask, AtLaunch::default())));
+    let everywhere = check_masks(func, spec).into_iter().chain(check_costs(func, spec, capability));
+    found.extend(everywhere.map(|finding| (finding, AtLaunch::default())));
+    found
+}
+
+/// The part of [`check`] about costs, which takes no launch.
+fn check_costs(func: &Function, spec: &Specialization, capability: u32) -> Vec<Diagnostic> {
+    let mut found = perf::check(func, capability);
+    let label = spec.to_string();
+    for finding in &mut found {
+        finding.specialization = Some(label.clone());
+    }
     found
 }
 
@@ -127,6 +148,8 @@ pub fn check_accesses(func: &Function, spec: &Specialization) -> Vec<(Diagnostic
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
+            let costs = perf::check_launch(func, &mut elements, &accesses);
+            here.extend(costs.into_iter().map(Finding::from));
         }
         for Finding { diagnostic, spot, widen } in here {
             let at = AtLaunch { site: launch.site, spot, widen };
@@ -153,6 +176,7 @@ pub fn check_in(
     spec: &Specialization,
     masks: bool,
 ) -> Vec<Diagnostic> {
-    let found = if masks { check(func, spec) } else { check_accesses(func, spec) };
+    let found =
+        if masks { check(func, spec, sources.capability()) } else { check_accesses(func, spec) };
     found.into_iter().map(|(finding, launch)| launch.attach(finding, sources)).collect()
 }

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostic::Diagnostic;
 use crate::source::FileId;
 
 mod listing;
@@ -39,6 +40,14 @@ pub struct Artifact {
     /// Measured resources; `None` when no assembler was at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
+    /// Whether it multiplies matrices: accumulators then fill the registers by design.
+    #[serde(default)]
+    pub has_products: bool,
+    /// What the stages behind tile IR found. Places are those of the IR that was compiled, and
+    /// nothing is said yet of the specialization; see
+    /// [`check_compiled`](crate::analysis::check_compiled).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Diagnostic>,
     /// Time spent in each stage of the back end.
     pub timings: Timings,
 }

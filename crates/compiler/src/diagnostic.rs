@@ -25,7 +25,7 @@ pub enum Severity {
 }
 
 /// A finding of any stage, in terms of the user's source.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Entry in the code table.
     pub code: Code,
@@ -49,7 +49,7 @@ pub struct Diagnostic {
 }
 
 /// A secondary location of a diagnostic.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Related {
     /// The place.
     pub at: FileRange,
@@ -58,7 +58,7 @@ pub struct Related {
 }
 
 /// A titled set of edits that resolves a diagnostic.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fix {
     /// Imperative title, as an editor shows it.
     pub title: String,
@@ -67,7 +67,7 @@ pub struct Fix {
 }
 
 /// Replacement of one range.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TextEdit {
     /// What to replace.
     pub at: FileRange,

@@ -15,11 +15,16 @@
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
+//!
+//! Beside them, [`shared`] plans where buffers and exchanges lie in shared memory, [`exchange`] says
+//! what carries an axis in a layout, and [`limits`] what a multiprocessor of each architecture has.
 
 pub mod assign;
 pub mod barrier;
 pub mod coalesce;
+pub mod exchange;
 pub mod in_flight;
+pub mod limits;
 mod operands;
 pub mod pipeline;
 pub mod precision;
@@ -27,6 +32,7 @@ pub mod product;
 mod propagate;
 pub mod rebuild;
 pub mod scaled;
+pub mod shared;
 
 use thiserror::Error;
 

@@ -115,6 +115,8 @@ pub struct Specialization {
     pub assumed: Vec<Name>,
     /// Launches that the source shows, each with what is known of it.
     pub launches: Vec<KnownLaunch>,
+    /// The autotune configuration, by its position in [`Tuning::configs`].
+    pub config: Option<usize>,
 }
 
 impl Specialization {

@@ -2,26 +2,48 @@
 //! where they must stay silent.
 //!
 //! A chapter is Markdown. Each `python` block is a module (its imports are added) whose lines end
-//! in `# error: CODE`, `# warning: CODE` or `# hint: CODE` where something must be found; nothing
-//! else may be found. Most blocks have no such line.
+//! in `# error: CODE`, `# warning: CODE`, `# info: CODE` or `# hint: CODE` where something must be found; nothing
+//! else may be found. Most blocks have no such line. What the family `resource` finds needs
+//! configurations to be lowered further, which is done for its own chapter and explanations.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use tile_compiler::analysis;
+use tile_compiler::analysis::{self, CompiledKernel};
+use tile_compiler::artifact::{Limit, Resources};
 use tile_compiler::diagnostic::{Code, Diagnostic, Lints, Severity, settle};
 use tile_compiler::eval::Rules;
-use tile_compiler::project::{self, MemorySources, Sources};
+use tile_compiler::gpu::{self, GpuTarget};
+use tile_compiler::ir::{Function, verify};
+use tile_compiler::passes;
+use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
-use tile_compiler::specialization::{Flags, Origin, discover};
+use tile_compiler::specialization::{Flags, Origin, Specialization, discover};
 
 #[path = "analysis/mutations.rs"]
 mod mutations;
 
 const IMPORTS: &str = "import torch\nimport triton\nimport triton.language as tl\n";
 
-/// Every finding in a file, as `tile check` reports them.
-fn findings(sources: &MemorySources, file: FileId, text: &str) -> Vec<Diagnostic> {
+/// What lowering a kernel for sm_90a under `spec` finds, as the worker and its client do it.
+fn compiled(
+    sources: &MemorySources,
+    at: ItemRef,
+    spec: &Specialization,
+    mut func: Function,
+) -> Vec<Diagnostic> {
+    passes::optimize(&mut func).expect("the passes leave the function well-formed");
+    let target = GpuTarget { capability: 90, has_warp_groups: true };
+    let tile = verify(&func).expect("the function is well-formed");
+    let gpu = gpu::lower(tile, target).expect("the kernel is lowered");
+    let over = analysis::resources::shared_memory(Some((tile, target)), &gpu, "sm_90a");
+    let over = over.expect("shared memory is planned").map(|over| over.finding);
+    let found = Vec::from_iter(over);
+    analysis::check_compiled(sources, at, spec, CompiledKernel::failed(&found, "sm_90a"))
+}
+
+/// Every finding in a file, as `tile check` reports them; `compile` is its flag.
+fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) -> Vec<Diagnostic> {
     let rules = Rules::default();
     let mut found = Vec::new();
     for kernel in rules.infer_file(sources, file).kernels {
@@ -35,6 +57,9 @@ fn findings(sources: &MemorySources, file: FileId, text: &str) -> Vec<Diagnostic
                 continue;
             }
             let lowered = rules.lower_kernel(sources, file, &item.name, &spec);
+            if let (true, Some(func)) = (compile && spec.is_certain(), &lowered.function) {
+                found.extend(compiled(sources, at, &spec, func.clone()));
+            }
             let blamed =
                 analysis::blame(sources, rules, (file, &item.name), &spec, &lowered).into_iter();
             let blamed = blamed.map(|(found, at)| at.attach(found, sources));
@@ -63,7 +88,7 @@ fn severity(severity: Severity) -> &'static str {
 fn expected(text: &str) -> Vec<(u32, String)> {
     let mut expected = Vec::new();
     for (line, content) in text.lines().enumerate() {
-        for kind in ["error", "warning", "hint"] {
+        for kind in ["error", "warning", "info", "hint"] {
             if let Some((_, code)) = content.split_once(&format!("# {kind}: ")) {
                 expected.push((line as u32, format!("{kind}: {}", code.trim())));
             }
@@ -73,12 +98,12 @@ fn expected(text: &str) -> Vec<(u32, String)> {
     expected
 }
 
-fn check_block(text: &str) -> Result<(), String> {
+fn check_block(text: &str, compile: bool) -> Result<(), String> {
     let text = format!("{IMPORTS}{text}");
     let mut sources = MemorySources::new(Vec::new());
     let file = sources.add("block.py", &text);
     let lines = LineIndex::new(&text);
-    let found = findings(&sources, file, &text);
+    let found = findings(&sources, file, &text, compile);
     let mut shown: Vec<(u32, String)> = found
         .iter()
         .map(|found| {
@@ -132,7 +157,7 @@ fn chapters_hold() {
                 true => counts.1 += 1,
                 false => counts.0 += 1,
             }
-            if let Err(problem) = check_block(&block) {
+            if let Err(problem) = check_block(&block, name == "resource.md") {
                 let _ = writeln!(problems, "{name}:{line}: {problem}");
             }
         }
@@ -146,8 +171,16 @@ fn chapters_hold() {
 #[test]
 fn explanations_hold() {
     let mut problems = String::new();
-    let families =
-        ["bounds", "race", "mask/undefined", "mask/axis", "mask/always", "launch", "perf"];
+    let families = [
+        "bounds",
+        "race",
+        "mask/undefined",
+        "mask/axis",
+        "mask/always",
+        "launch",
+        "perf",
+        "resource/shared",
+    ];
     for code in Code::ALL {
         let info = code.info();
         if !families.iter().any(|family| info.name.starts_with(family)) {
@@ -157,7 +190,7 @@ fn explanations_hold() {
             let text = format!("{IMPORTS}{block}");
             let mut sources = MemorySources::new(Vec::new());
             let file = sources.add("block.py", &text);
-            let found = findings(&sources, file, &text);
+            let found = findings(&sources, file, &text, code.is_resource());
             let has = found.iter().any(|found| found.code == *code);
             if has != (index == 0) || (index > 0 && !found.is_empty()) {
                 let _ = writeln!(problems, "{} example {index}: {found:#?}", info.name);
@@ -179,7 +212,7 @@ fn overflows_are_resolved_by_their_fixes() {
         loop {
             let mut sources = MemorySources::new(Vec::new());
             let file = sources.add("block.py", &text);
-            let found = findings(&sources, file, &text);
+            let found = findings(&sources, file, &text, false);
             let overflow = found.iter().find(|found| found.code == Code::IndexOverflow);
             let Some(overflow) = overflow else {
                 assert!(found.is_empty() || rounds == 0, "line {line}: {found:#?}\n{text}");
@@ -201,6 +234,62 @@ fn overflows_are_resolved_by_their_fixes() {
     assert!(fixed >= 10 && without >= 2, "too few overflows: {fixed}, {without}");
 }
 
+/// What the assembler reports becomes a finding where it is news.
+#[test]
+fn reports_of_the_assembler_are_judged() {
+    let text = format!(
+        "{IMPORTS}@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, 1.0)\n\n\
+         # tile: x = zeros(1)\n# tile: k[(1,)](x)\n"
+    );
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("block.py", &text);
+    let at = project::kernels(&sources, file)[0];
+    let specs = discover(&sources, at, &Flags::default());
+    let fine = Resources {
+        registers: 32,
+        shared_bytes: 0,
+        spill_load_bytes: 0,
+        spill_store_bytes: 0,
+        stack_bytes: 0,
+        occupancy: 1.0,
+        limited_by: Limit::Warps,
+        source: "ptxas 12.9.86".to_owned(),
+    };
+    let judge = |resources: Resources, has_products: bool| {
+        let compiled = CompiledKernel {
+            findings: &[],
+            resources: Some(&resources),
+            has_products,
+            arch: "sm_90a",
+        };
+        let found = analysis::check_compiled(&sources, at, &specs[0], compiled);
+        assert!(found.iter().all(|found| found.severity == Severity::Info));
+        assert!(found.iter().all(|found| {
+            let place = &text[found.primary.range.as_usize()];
+            place == "k" && found.notes.iter().any(|note| note.contains("ptxas 12.9.86"))
+        }));
+        found.iter().map(|found| found.code).collect::<Vec<_>>()
+    };
+    let spilled = Resources { spill_store_bytes: 8, spill_load_bytes: 12, ..fine.clone() };
+    let by =
+        |occupancy: f64, limited_by: Limit| Resources { occupancy, limited_by, ..fine.clone() };
+    assert_eq!(judge(spilled.clone(), true), [Code::Spills]);
+    assert_eq!(judge(by(0.25, Limit::Registers), false), [Code::Occupancy]);
+    assert_eq!(judge(fine.clone(), false), []);
+    assert_eq!(judge(Resources { stack_bytes: 16, ..fine.clone() }, false), []);
+    assert_eq!(judge(by(0.25, Limit::Registers), true), [], "accumulators fill registers");
+    assert_eq!(judge(by(0.125, Limit::Shared), false), []);
+    assert_eq!(judge(by(0.5, Limit::Registers), false), []);
+    let guessed = Specialization { origin: Origin::Guess, ..specs[0].clone() };
+    let compiled = CompiledKernel {
+        findings: &[],
+        resources: Some(&spilled),
+        has_products: false,
+        arch: "sm_90a",
+    };
+    assert_eq!(analysis::check_compiled(&sources, at, &guessed, compiled), []);
+}
+
 /// Working kernels are left alone.
 #[test]
 fn examples_are_right() {
@@ -213,7 +302,7 @@ fn examples_are_right() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let file = sources.add(&name, &text);
         count += 1;
-        for found in findings(&sources, file, &text) {
+        for found in findings(&sources, file, &text, false) {
             // What other examples define is not at hand here.
             let is_import = found.code == Code::NotUnderstood;
             if found.severity >= Severity::Warning && !is_import {

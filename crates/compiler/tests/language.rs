@@ -242,6 +242,7 @@ fn compiled(given: &Given, block: &Block, version: TritonVersion) -> Vec<(usize,
         origin: Origin::Flags,
         assumed: Default::default(),
         launches: Vec::new(),
+        config: None,
     };
     let result = lower_kernel(&given.sources, given.file, "kernel", &spec, version);
     let mut found = given.findings(&result.diagnostics);

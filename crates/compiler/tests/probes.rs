@@ -70,6 +70,7 @@ fn evaluate(prelude: &str, probe: &Probe, version: TritonVersion) -> Result<Stri
         origin: Origin::Flags,
         assumed: Default::default(),
         launches: Vec::new(),
+        config: None,
     };
     let result = lower_kernel(&sources, file, "k", &spec, version);
     let errors: Vec<String> = result

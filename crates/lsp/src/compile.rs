@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use tile_compiler::artifact::{Artifact, Resources};
+use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
 use tile_compiler::source::FileId;
 use tile_worker::protocol::{CompileOptions, CompileRequest};
@@ -102,6 +103,32 @@ pub(crate) struct Measured {
     pub(crate) resources: Resources,
 }
 
+/// What compiling a specialization showed of the source.
+#[derive(Debug, Clone)]
+pub(crate) struct Verdict {
+    /// What was compiled; places of findings count from its anchors.
+    pub(crate) wish: Wish,
+    /// Findings of the back end.
+    pub(crate) findings: Vec<Diagnostic>,
+    /// What the assembler reported.
+    pub(crate) resources: Option<Resources>,
+    /// Whether it multiplies matrices.
+    pub(crate) has_products: bool,
+}
+
+impl Verdict {
+    fn new(wish: Wish, outcome: &Result<Artifact, WorkerError>) -> Verdict {
+        let (findings, resources, has_products) = match outcome {
+            Ok(artifact) => {
+                (artifact.findings.clone(), artifact.resources.clone(), artifact.has_products)
+            }
+            Err(WorkerError::Failed(failure)) => (failure.findings.clone(), None, false),
+            Err(_) => (Vec::new(), None, false),
+        };
+        Verdict { wish, findings, resources, has_products }
+    }
+}
+
 /// What is known of the specializations of one kernel, by their labels.
 pub(crate) type MeasuredByLabel = FxHashMap<String, Measured>;
 
@@ -112,6 +139,8 @@ pub(crate) enum Event {
     Changed(KernelKey),
     /// A worker process died by itself.
     WorkerDied,
+    /// A specialization was looked into.
+    Inspected,
     /// No worker can be had; why.
     NoWorker(String),
 }
@@ -131,6 +160,11 @@ struct Table {
     kernels: FxHashMap<KernelKey, Entry>,
     queue: VecDeque<KernelKey>,
     measured: FxHashMap<KernelKey, MeasuredByLabel>,
+    verdicts: FxHashMap<KernelKey, FxHashMap<String, Verdict>>,
+    /// Of what text the other specializations of a kernel were last asked for.
+    inspected: FxHashMap<KernelKey, u64>,
+    /// Specializations that are only looked into, once nothing else is to be compiled.
+    later: VecDeque<(KernelKey, Wish)>,
     running: usize,
     deaths: u64,
 }
@@ -205,6 +239,9 @@ impl Compiler {
         let gone = |key: &KernelKey| key.file == file && known(key).is_none();
         table.kernels.retain(|key, _| !gone(key));
         table.measured.retain(|key, _| !gone(key));
+        table.verdicts.retain(|key, _| !gone(key));
+        table.inspected.retain(|key, _| !gone(key));
+        table.later.retain(|(key, _)| !gone(key));
         table.queue.retain(|key| !gone(key));
         for (key, measured) in &mut table.measured {
             let Some((_, labelled)) = known(key).filter(|_| key.file == file) else { continue };
@@ -224,8 +261,63 @@ impl Compiler {
         self.table().measured.get(key).cloned().unwrap_or_default()
     }
 
-    /// Notes what a specialization of a kernel takes.
-    pub(crate) fn note(&self, key: &KernelKey, wish: &Wish, artifact: &Artifact) {
+    /// What compiling the specializations of a kernel showed.
+    pub(crate) fn verdicts(&self, key: &KernelKey) -> Vec<Verdict> {
+        let table = self.table();
+        table.verdicts.get(key).into_iter().flat_map(|known| known.values().cloned()).collect()
+    }
+
+    /// Whether [`Compiler::want_inspected`] was told of a kernel as it is now.
+    pub(crate) fn is_inspected(&self, key: &KernelKey, fingerprint: u64) -> bool {
+        self.table().inspected.get(key) == Some(&fingerprint)
+    }
+
+    /// Says which other specializations a kernel has, and what they follow from as a fingerprint.
+    /// Those of which nothing is known are looked into as far as GPU IR, when there is nothing
+    /// else to do.
+    pub(crate) fn want_inspected(
+        self: &Arc<Self>,
+        key: &KernelKey,
+        fingerprint: u64,
+        wishes: Vec<Wish>,
+    ) {
+        let mut table = self.table();
+        table.inspected.insert(key.clone(), fingerprint);
+        table.later.retain(|(queued, _)| queued != key);
+        let labels: Vec<&String> = wishes.iter().map(|wish| &wish.label).collect();
+        let active = table.kernels.get(key).map(|entry| entry.status.wish.label.clone());
+        let verdicts = table.verdicts.entry(key.clone()).or_default();
+        verdicts.retain(|label, _| labels.contains(&label) || Some(label) == active.as_ref());
+        let is_new = |wish: &Wish| {
+            verdicts.get(&wish.label).is_none_or(|known| {
+                known.wish.ir != wish.ir || known.wish.options.arch != wish.options.arch
+            })
+        };
+        let new: Vec<Wish> = wishes.into_iter().filter(is_new).collect();
+        table.later.extend(new.into_iter().map(|wish| (key.clone(), wish)));
+        self.pump(&mut table);
+    }
+
+    /// Notes what compiling a specialization showed.
+    pub(crate) fn note(
+        &self,
+        key: &KernelKey,
+        wish: &Wish,
+        outcome: &Result<Artifact, WorkerError>,
+    ) {
+        if matches!(outcome, Err(WorkerError::Cancelled)) {
+            return;
+        }
+        let verdict = Verdict::new(wish.clone(), outcome);
+        let mut table = self.table();
+        table.verdicts.entry(key.clone()).or_default().insert(wish.label.clone(), verdict);
+        drop(table);
+        if let Ok(artifact) = outcome {
+            self.note_measured(key, wish, artifact);
+        }
+    }
+
+    fn note_measured(&self, key: &KernelKey, wish: &Wish, artifact: &Artifact) {
         let (Ok(ir), Some(resources)) = (&wish.ir, &artifact.resources) else { return };
         let measured = Measured {
             ir: ir.clone(),
@@ -255,7 +347,9 @@ impl Compiler {
             let idle = |key: &KernelKey| {
                 table.kernels.get(key).is_some_and(|entry| entry.running.is_none())
             };
-            let Some(at) = table.queue.iter().position(idle) else { return };
+            let Some(at) = table.queue.iter().position(idle) else {
+                return self.pump_later(table);
+            };
             let Some(key) = table.queue.remove(at) else { return };
             let Some(entry) = table.kernels.get_mut(&key) else { continue };
             let cancel = Cancel::default();
@@ -267,11 +361,28 @@ impl Compiler {
         }
     }
 
+    /// Looks into one specialization at a time, so that whoever edits need not wait.
+    fn pump_later(self: &Arc<Self>, table: &mut Table) {
+        if table.running > 0 {
+            return;
+        }
+        let Some((key, wish)) = table.later.pop_front() else { return };
+        table.running += 1;
+        let compiler = self.clone();
+        self.runtime.spawn_blocking(move || {
+            let outcome = compiler.compile(&wish, &Cancel::default());
+            compiler.note(&key, &wish, &outcome);
+            let mut table = compiler.table();
+            table.running -= 1;
+            compiler.pump(&mut table);
+            drop(table);
+            compiler.tell(Event::Inspected);
+        });
+    }
+
     fn run(self: Arc<Self>, key: &KernelKey, wish: Wish, cancel: &Cancel) {
         let outcome = self.compile(&wish, cancel);
-        if let Ok(artifact) = &outcome {
-            self.note(key, &wish, artifact);
-        }
+        self.note(key, &wish, &outcome);
         self.report_deaths();
         if let Err(error @ WorkerError::Start(_)) = &outcome {
             self.tell(Event::NoWorker(error.to_string()));

@@ -588,7 +588,7 @@ fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
     let spec = result.repaired.as_ref().unwrap_or(spec);
     let analyzed = result.function.map(|func| {
         if index < analysis::MASKS_CHECKED {
-            analysis::check(&func, spec)
+            analysis::check(&func, spec, rules.capability)
         } else {
             analysis::check_accesses(&func, spec)
         }

@@ -1,6 +1,7 @@
 //! Editor features as plain functions over a snapshot: files and byte offsets in, plain data out.
 
 pub(crate) mod assists;
+pub(crate) mod compiled;
 pub(crate) mod completion;
 pub(crate) mod diagnostics;
 pub(crate) mod faded;

@@ -504,6 +504,7 @@ fn arguments_are_chosen_to_fit_the_kernel() {
         origin: Origin::Guess,
         assumed: Vec::new(),
         launches: Vec::new(),
+        config: None,
     };
     let func = kernels.tile_ir("copy_kernel", &specialization).unwrap();
     let store = Default::default();

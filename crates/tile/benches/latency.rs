@@ -42,6 +42,7 @@ fn edit_to_resources(bencher: Bencher, name: &str) {
         ptxas: tile_worker::ptxas::find(None, None),
         nvdisasm: None,
         keep: Keep::default(),
+        depth: tile_worker::protocol::Depth::Full,
     };
     bencher.bench(|| {
         let mut sources = MemorySources::new(Vec::new());

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tile_compiler::analysis;
-use tile_compiler::artifact::Frame;
+use tile_compiler::analysis::{self, CompiledKernel};
+use tile_compiler::artifact::{Frame, Keep};
 use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
 use tile_compiler::eval::Rules;
 use tile_compiler::hir;
@@ -12,9 +12,11 @@ use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, FileRange};
 use tile_compiler::specialization::{Flags, Origin, Specialization, TritonVersion, discover};
+use tile_worker::WorkerError;
 use tile_worker::protocol::SpecFlags;
 
 use crate::cli::{InputArgs, Target};
+use crate::compile::Compiler;
 use crate::workspace::{self, ReadError, Workspace};
 use crate::{CommandError, output, render};
 
@@ -77,7 +79,13 @@ pub(crate) struct Found {
 
 /// Checks one file: its syntax, what holds for every specialization, and each kernel under the
 /// specializations that are known. A guess yields no diagnostic.
-pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> Found {
+/// With a compiler, each is compiled as well.
+pub(crate) fn check(
+    workspace: &Workspace,
+    file: FileId,
+    options: &Options,
+    compiler: Option<&Compiler>,
+) -> Found {
     let Some(source) = workspace.file(file) else { return Found::default() };
     let mut diagnostics = source.parse().diagnostics(file);
     for kernel in options.rules.infer_file(workspace, file).kernels {
@@ -89,6 +97,10 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
         let Some(item) = project::item(workspace, at) else { continue };
         let mut lowering = options.rules.lowering(workspace, file, &item.name);
         let mut seen: Vec<Specialization> = Vec::new();
+        if let Some(compiler) = compiler {
+            let compiled = check_compiled(workspace, at, options, compiler);
+            diagnostics.extend(compiled);
+        }
         for spec in discover(workspace, at, &options.flags) {
             // Warps and stages, which configurations vary, do not matter to what is found.
             let same =
@@ -113,6 +125,36 @@ pub(crate) fn check(workspace: &Workspace, file: FileId, options: &Options) -> F
     let text = (source.lines(), &*source.text);
     settle(&mut diagnostics, file, source.module(), text, &options.lints);
     Found { diagnostics, kernels }
+}
+
+/// What compiling a kernel under each specialization that is known finds.
+fn check_compiled(
+    workspace: &Workspace,
+    at: ItemRef,
+    options: &Options,
+    compiler: &Compiler,
+) -> Vec<Diagnostic> {
+    let Some(item) = project::item(workspace, at) else { return Vec::new() };
+    let certain = |spec: &Specialization| spec.is_certain();
+    let specs = discover(workspace, at, &options.flags).into_iter().filter(certain);
+    let mut found = Vec::new();
+    for spec in specs {
+        let lowered = options.rules.lower_kernel(workspace, at.file, &item.name, &spec);
+        let Some(function) = lowered.function else { continue };
+        let compiled = compiler.try_compile(&function, Keep::default());
+        let compiled = match &compiled {
+            Ok(artifact) => CompiledKernel::new(artifact, &artifact.findings),
+            Err(WorkerError::Failed(failure)) => {
+                CompiledKernel::failed(&failure.findings, &compiler.arch)
+            }
+            Err(error) => {
+                output::error(&format!("{}: {error}", item.name));
+                continue;
+            }
+        };
+        found.extend(analysis::check_compiled(workspace, at, &spec, compiled));
+    }
+    found
 }
 
 /// What to say when a file has no kernel of this name.

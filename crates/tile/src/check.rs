@@ -7,9 +7,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
 use tile_compiler::source::FileId;
+use tile_worker::ptxas;
 
 use crate::analysis::{self, Options};
 use crate::cli::{CheckArgs, CheckFormat, Target};
+use crate::compile::Compiler;
 use crate::render::{self, Files};
 use crate::sarif::Sarif;
 use crate::workspace::{self, FileTable, ReadError, Workspace};
@@ -45,15 +47,23 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let here = Path::new(".");
     let site_packages = workspace::site_packages(here);
     let options = Options::new(&arguments.spec.flags(), here, site_packages.as_deref())?;
-    let workspace = Workspace::new(site_packages);
+    let workspace = Workspace::new(site_packages.clone());
     if let Some(arch) = &options.arch {
         workspace.lower_for(arch);
+    }
+    let compiler = match arguments.compile {
+        true => Some(Compiler::of(&workspace, &options, site_packages.as_deref())?),
+        false => None,
+    };
+    if compiler.as_ref().is_some_and(|compiler| compiler.ptxas.is_none()) {
+        output::note(&format!("spills and occupancy are not looked at: {}", ptxas::MISSING));
     }
     let mut unreadable = Vec::new();
     let mut jobs = jobs(arguments, &workspace, &mut unreadable);
     jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));
     index_launches(&workspace, &jobs);
-    let results: Vec<_> = jobs.par_iter().map(|job| check(&workspace, job, &options)).collect();
+    let results: Vec<_> =
+        jobs.par_iter().map(|job| check(&workspace, job, &options, compiler.as_ref())).collect();
     let mut summary = Summary::default();
     let mut diagnostics = Vec::new();
     for result in results {
@@ -130,9 +140,10 @@ fn check(
     workspace: &Workspace,
     job: &Job,
     options: &Options,
+    compiler: Option<&Compiler>,
 ) -> Result<Option<Checked>, ReadError> {
     let file = workspace.open(&job.path)?;
-    let found = analysis::check(workspace, file, options);
+    let found = analysis::check(workspace, file, options, compiler);
     if job.walked && found.kernels.is_empty() {
         return Ok(None);
     }

@@ -58,6 +58,10 @@ pub(crate) struct CheckArgs {
     /// The mildest level that makes the exit code 1.
     #[arg(long, value_enum, default_value_t = Level::Error, value_name = "LEVEL")]
     pub(crate) deny: Level,
+    /// Also compile every configuration that is known, and tell what it takes: shared memory that
+    /// does not fit, spills, occupancy, and costs that layouts show. Takes as long as compiling does.
+    #[arg(long)]
+    pub(crate) compile: bool,
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use tile_compiler::artifact::{Artifact, Keep};
 use tile_compiler::ir::Function;
-use tile_worker::protocol::{CompileOptions, CompileRequest, FailureKind};
+use tile_worker::protocol::{CompileOptions, CompileRequest, Depth, FailureKind};
 use tile_worker::{Cache, Cancel, Pool, WorkerCommand, WorkerError, ptxas};
 
-use crate::analysis::Opened;
+use crate::analysis::{Opened, Options};
+use crate::workspace::Workspace;
 use crate::{CommandError, Exit};
 
 /// The architecture that is compiled for where nothing says otherwise.
@@ -28,13 +29,21 @@ impl Compiler {
     /// For the architecture that flags or project name, else the local device's, else
     /// [`DEFAULT_ARCH`].
     pub(crate) fn new(opened: &Opened) -> Result<Compiler, CommandError> {
+        Compiler::of(&opened.workspace, &opened.options, opened.site_packages.as_deref())
+    }
+
+    /// As [`Compiler::new`], for any number of files.
+    pub(crate) fn of(
+        workspace: &Workspace,
+        options: &Options,
+        site_packages: Option<&Path>,
+    ) -> Result<Compiler, CommandError> {
         let pool = pool()?;
-        let site_packages = opened.site_packages.as_deref();
-        let arch = match &opened.options.arch {
+        let arch = match &options.arch {
             Some(arch) => arch.clone(),
             None => local_arch(&pool).unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
         };
-        opened.workspace.lower_for(&arch);
+        workspace.lower_for(&arch);
         let ptxas = ptxas::find(None, site_packages);
         let nvdisasm = ptxas::find_disassembler(ptxas.as_deref(), site_packages);
         Ok(Compiler { pool, arch, ptxas, nvdisasm })
@@ -46,14 +55,24 @@ impl Compiler {
         function: &Function,
         keep: Keep,
     ) -> Result<Artifact, CommandError> {
+        self.try_compile(function, keep).map_err(worker_error)
+    }
+
+    /// As [`Compiler::compile`], with the worker's own answer.
+    pub(crate) fn try_compile(
+        &self,
+        function: &Function,
+        keep: Keep,
+    ) -> Result<Artifact, WorkerError> {
         let options = CompileOptions {
             arch: self.arch.clone(),
             ptxas: self.ptxas.clone(),
             nvdisasm: self.nvdisasm.clone().filter(|_| keep.sass),
             keep,
+            depth: Depth::Full,
         };
         let request = CompileRequest { ir: function.to_string(), options };
-        self.pool.compile(&request, &Cancel::default()).map_err(worker_error)
+        self.pool.compile(&request, &Cancel::default())
     }
 
     /// The assembler, which the command cannot do without.

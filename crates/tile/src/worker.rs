@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tile_codegen::{CodegenError, Target};
 use tile_compiler::ir;
 use tile_worker::protocol::{
-    AssembleRequest, Body, CompileRequest, Failure, FailureKind, Request, Response, Task,
+    AssembleRequest, Body, CompileRequest, Depth, Failure, FailureKind, Request, Response, Task,
 };
 
 use crate::{Exit, execute};
@@ -110,7 +110,11 @@ fn compile(request: &CompileRequest) -> Result<Body, Failure> {
         ptxas: options.ptxas.clone(),
         nvdisasm: options.nvdisasm.clone(),
     };
-    let artifact = tile_codegen::compile(&function, target, &options).map_err(codegen_failure)?;
+    let artifact = match request.options.depth {
+        Depth::Full => tile_codegen::compile(&function, target, &options),
+        Depth::Gpu => tile_codegen::inspect(&function, target),
+    };
+    let artifact = artifact.map_err(codegen_failure)?;
     Ok(Body::Compiled(Box::new(artifact)))
 }
 
@@ -138,5 +142,10 @@ pub(crate) fn codegen_failure(error: CodegenError) -> Failure {
             FailureKind::Internal
         }
     };
-    Failure::new(kind, error.to_string())
+    let message = error.to_string();
+    let findings = match error {
+        CodegenError::SharedMemory { over, .. } => vec![over.finding],
+        _ => Vec::new(),
+    };
+    Failure { findings, ..Failure::new(kind, message) }
 }

@@ -389,3 +389,62 @@ def map_kernel(x_ptr, out_ptr, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
     let done = folder.run("run map.py --device cpu --sanitize");
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
 }
+
+/// A product that asks for 256 KiB of shared memory, and reads a column for each lane.
+const DEEP: &str = r#"@triton.jit
+def deep(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    for at in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + at + k[None, :])
+        b = tl.load(b_ptr + (at + k[:, None]) * N + n[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+# tile: a, b, c = randn(128, 512, dtype=fp16), randn(512, 128, dtype=fp16), empty(128, 128)
+# tile: deep[(1,)](a, b, c, 512, M=128, N=128, BK=128, num_stages=4)
+
+@triton.jit
+def far(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)
+    tl.store(y_ptr + rows, tl.load(x_ptr + rows * n))
+
+# tile: x, y = randn(128, 64), empty(128)
+# tile: far[(1,)](x, y, 64, BLOCK=128)
+"#;
+
+#[test]
+fn costs_are_told_and_configurations_compiled_on_request() {
+    let folder = Folder::new(&[("deep.tile", DEEP)]);
+    let codes = |done: &Done| -> Vec<String> {
+        let found = done.json();
+        let codes = found.iter().filter_map(|found| found["code"].as_str());
+        codes.map(str::to_owned).collect()
+    };
+    let plain = folder.run("check deep.tile --format json --arch sm_90a");
+    assert_eq!((plain.code, codes(&plain)), (Some(0), vec!["perf/uncoalesced".to_owned()]));
+    let done = folder.run("check deep.tile --compile --format json --arch sm_90a");
+    assert_eq!(done.code, Some(0), "a warning is no error: {}", done.stderr);
+    assert_eq!(codes(&done), ["resource/shared-memory", "perf/uncoalesced"]);
+    let found = &done.json()[0];
+    assert_eq!(
+        (&found["severity"], &found["range"]["start"]["line"]),
+        (&"warning".into(), &12.into())
+    );
+    let message = found["message"].as_str().unwrap();
+    assert!(message.contains("num_stages=4 needs 262144 bytes of shared memory"), "{message}");
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("num_stages=3 needs 196608 bytes, which fit"), "{notes}");
+    assert_eq!(folder.run("check deep.tile --compile --arch sm_90a --deny warning").code, Some(1));
+    let info = folder.run("info deep.tile::deep --arch sm_90a");
+    if info.code == Some(3) {
+        assert!(info.stderr.contains("num_stages=3 needs 196608 bytes"), "{}", info.stderr);
+    }
+    std::fs::write(
+        folder.path().join("tile.toml"),
+        "[lints]\nperf = \"off\"\nresource = \"off\"\n",
+    )
+    .unwrap();
+    let quiet = folder.run("check deep.tile --compile --format json --arch sm_90a");
+    assert_eq!(codes(&quiet), Vec::<String>::new());
+}

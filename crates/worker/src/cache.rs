@@ -47,7 +47,7 @@ impl Cache {
             part(&tool.as_deref().map(identity).unwrap_or_default());
         }
         part(&request.options.arch);
-        part(&format!("{:?}", request.options.keep));
+        part(&format!("{:?}", (request.options.keep, request.options.depth)));
         part(&request.ir);
         hasher.finalize().to_hex().to_string()
     }
@@ -111,11 +111,17 @@ mod tests {
     use tile_compiler::artifact::Keep;
 
     use super::*;
-    use crate::protocol::CompileOptions;
+    use crate::protocol::{CompileOptions, Depth};
 
     fn request(ir: &str) -> CompileRequest {
         let keep = Keep::default();
-        let options = CompileOptions { arch: "sm_90a".into(), ptxas: None, nvdisasm: None, keep };
+        let options = CompileOptions {
+            arch: "sm_90a".into(),
+            ptxas: None,
+            nvdisasm: None,
+            keep,
+            depth: Depth::Full,
+        };
         CompileRequest { ir: ir.to_owned(), options }
     }
 

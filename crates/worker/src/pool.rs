@@ -534,7 +534,7 @@ mod tests {
     use tile_compiler::artifact::Keep;
 
     use super::*;
-    use crate::protocol::CompileOptions;
+    use crate::protocol::{CompileOptions, Depth};
 
     /// A pool whose workers are a shell script.
     fn pool(script: &str) -> Pool {
@@ -548,6 +548,7 @@ mod tests {
             ptxas: None,
             nvdisasm: None,
             keep: Keep::default(),
+            depth: Depth::Full,
         };
         CompileRequest { ir: "ir".into(), options }
     }

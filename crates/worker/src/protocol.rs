@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tile_compiler::artifact::{Artifact, Keep};
+use tile_compiler::diagnostic::Diagnostic;
 
 /// One request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,6 +53,20 @@ pub struct CompileOptions {
     pub nvdisasm: Option<PathBuf>,
     /// Which texts to keep.
     pub keep: Keep,
+    /// How far to go.
+    #[serde(default)]
+    pub depth: Depth,
+}
+
+/// How far a compilation goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Depth {
+    /// To machine code.
+    #[default]
+    Full,
+    /// To GPU IR: findings alone. Takes milliseconds.
+    Gpu,
 }
 
 /// Run kernels of one file. The worker reads, analyses, compiles and launches.
@@ -204,6 +219,10 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What went wrong and what to do.
     pub message: String,
+    /// The same in terms of the source, where a kernel does not compile for a reason that its
+    /// author can change. As [`Artifact::findings`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Diagnostic>,
 }
 
 /// Kinds of failure, as the command line's exit codes tell them apart.
@@ -223,6 +242,6 @@ pub enum FailureKind {
 impl Failure {
     /// A failure of `kind`.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into() }
+        Failure { kind, message: message.into(), findings: Vec::new() }
     }
 }

@@ -5,12 +5,12 @@
 //! holds its warp's result; each warp writes it, and after one barrier every thread reads as many
 //! results as one access moves and combines them itself. What is left, lanes combine once more.
 
+use tile_compiler::gpu::shared::{self, element_bytes};
 use tile_compiler::ir::{Attrs, Inst, InstData, Region};
 use tile_compiler::layout::{Dim, LinearLayout, PlaceMasks};
 
-use super::shared::{self, SYMBOL, element_bytes};
 use super::text::{Ty, Val};
-use super::{Emitted, Emitter};
+use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
 
 /// One element per operand of the reduction.
@@ -213,11 +213,11 @@ impl Emitter<'_> {
         let element = Ty::Int(ty.bits().max(8));
         let start = match base.into() {
             Val::Int(base) => {
-                format!("getelementptr (i8, ptr addrspace(3) @{SYMBOL}, i32 {base})")
+                format!("getelementptr (i8, ptr addrspace(3) @{SHARED_SYMBOL}, i32 {base})")
             }
             base => self
                 .text
-                .op(format_args!("getelementptr i8, ptr addrspace(3) @{SYMBOL}, i32 {base}"))
+                .op(format_args!("getelementptr i8, ptr addrspace(3) @{SHARED_SYMBOL}, i32 {base}"))
                 .to_string(),
         };
         self.text.op(format_args!("getelementptr {element}, ptr addrspace(3) {start}, i32 {index}"))

@@ -1,11 +1,11 @@
 //! Layout conversions, as the layout algebra plans them.
 
+use tile_compiler::gpu::shared;
 use tile_compiler::ir::{Elem, Inst, InstData, Value};
 use tile_compiler::layout::{
     Conversion, Dim, SharedConversion, ShufflePlan, ThreadIndex, VectorAccess,
 };
 
-use super::shared;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;

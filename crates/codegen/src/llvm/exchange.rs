@@ -7,21 +7,14 @@
 //! those of other threads.
 
 use smallvec::SmallVec;
+use tile_compiler::gpu::exchange::{Carrier, carrier};
+use tile_compiler::gpu::shared::element_bytes;
 use tile_compiler::ir::{Attrs, Inst, InstData, Value};
 use tile_compiler::layout::{Dim, LinearLayout};
 
-use super::shared::element_bytes;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
-
-/// The bit of a hardware place that carries a bit of the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carrier {
-    Register(usize),
-    Lane(u32),
-    Warp,
-}
 
 /// Tiles that take part in a butterfly together, all in one layout.
 #[derive(Clone)]
@@ -333,27 +326,5 @@ impl Emitter<'_> {
             .collect();
         self.set(result, counts);
         Ok(())
-    }
-}
-
-/// The packed index bits of an axis, lowest first.
-pub(super) fn axis_steps(layout: &LinearLayout, axis: usize) -> Vec<u64> {
-    let mut shift = 0;
-    for output in layout.outputs() {
-        if output.dim.axis() == Some(axis) {
-            return (shift..shift + output.bits).map(|bit| 1 << bit).collect();
-        }
-        shift += output.bits;
-    }
-    Vec::new()
-}
-
-/// What carries the index bit `step`: the nearest place whose bit moves by exactly that.
-pub(super) fn carrier(layout: &LinearLayout, step: u64) -> Carrier {
-    let position = |dim: Dim| layout.bases(dim).iter().position(|&basis| basis == step);
-    match (position(Dim::Register), position(Dim::Lane)) {
-        (Some(bit), _) => Carrier::Register(bit),
-        (None, Some(bit)) => Carrier::Lane(bit as u32),
-        (None, None) => Carrier::Warp,
     }
 }

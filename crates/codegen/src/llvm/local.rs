@@ -6,13 +6,13 @@
 //! in common. Whole warps load fragments by matrix instructions where the layouts allow.
 
 use smallvec::SmallVec;
+use tile_compiler::gpu::shared;
 use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Type, Value};
 use tile_compiler::layout::{Dim, LinearLayout, MatrixAccess, VectorAccess};
 
 use super::memory::Words;
-use super::shared::{self, SYMBOL};
 use super::text::{Ty, Val};
-use super::{Emitted, Emitter};
+use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
 
 /// The first architecture with asynchronous copies.
@@ -142,9 +142,9 @@ impl Emitter<'_> {
             Val::Int(index) => Val::Int(index * i64::from(bytes)),
             index => self.text.binary("mul nuw nsw", Ty::Int(32), index, Val::Int(bytes.into())),
         };
-        let place = self
-            .text
-            .op(format_args!("getelementptr i8, ptr addrspace(3) @{SYMBOL}, i32 {distance}"));
+        let place = self.text.op(format_args!(
+            "getelementptr i8, ptr addrspace(3) @{SHARED_SYMBOL}, i32 {distance}"
+        ));
         let place =
             self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {start}"));
         (place, (constant & !reach) * bytes)

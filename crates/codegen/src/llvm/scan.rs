@@ -4,11 +4,10 @@
 //! Between lanes totals move by `shfl.sync.up` (or down); between warps through shared memory, where
 //! one barrier is enough: every thread reads the totals of all warps of its row.
 
-use tile_compiler::ir::{Attrs, Function, Inst, InstData, Opcode, Region};
+use tile_compiler::gpu::exchange::{Level, Places, levels, total_bytes};
+use tile_compiler::ir::{Attrs, Inst, InstData, Region};
 use tile_compiler::layout::{Dim, LinearLayout};
 
-use super::exchange::{Carrier, axis_steps, carrier};
-use super::shared::element_bytes;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
@@ -18,16 +17,6 @@ type Tuple = Vec<Val>;
 
 /// What stands before a block of elements, and whether anything does.
 type Before = Option<(Val, Tuple)>;
-
-/// Neighboring bits of the index along the axis that places of one kind carry.
-enum Level {
-    /// Consecutive lane bits, in order.
-    Lanes { lowest: u32, count: u32 },
-    /// Warp bits by number, the one that carries the lowest index bit first.
-    Warps(Vec<u32>),
-    /// A register bit.
-    Registers(usize),
-}
 
 /// How a scan proceeds in a layout.
 struct Scan<'l> {
@@ -116,8 +105,8 @@ impl Emitter<'_> {
         let mut base = scratch.offset;
         data.uses()
             .map(|tile| {
-                base += bytes_of_totals(self.func, data, tile);
-                base - bytes_of_totals(self.func, data, tile)
+                base += total_bytes(self.func, data, tile);
+                base - total_bytes(self.func, data, tile)
             })
             .collect()
     }
@@ -344,93 +333,4 @@ impl Emitter<'_> {
             _ => self.text.binary("or", Ty::Int(1), a, b),
         }
     }
-}
-
-/// Where the totals of warps lie: those of one row next to each other.
-struct Places {
-    /// Bits of the index that tell rows apart.
-    row: u64,
-    warp_bits: u32,
-}
-
-impl Places {
-    fn new(layout: &LinearLayout, warps: &[u32]) -> Places {
-        let bases = layout.bases(Dim::Warp);
-        let highest = warps.iter().map(|&bit| bases[bit as usize]).max().unwrap_or(0);
-        let lowest = warps.iter().map(|&bit| bases[bit as usize]).min().unwrap_or(0);
-        Places { row: rows(layout, lowest, highest), warp_bits: warps.len() as u32 }
-    }
-
-    /// The place of the first total of the row that holds an element.
-    fn row(&self, index: u64) -> u32 {
-        let (mut place, mut next) = (0, 1 << self.warp_bits);
-        for bit in (0..u64::BITS).filter(|bit| self.row >> bit & 1 != 0) {
-            place |= if index >> bit & 1 != 0 { next } else { 0 };
-            next <<= 1;
-        }
-        place
-    }
-}
-
-/// The bits of the packed index but those from the start of their axis up to `highest`.
-fn rows(layout: &LinearLayout, lowest: u64, highest: u64) -> u64 {
-    let (mut shift, mut below) = (0, 0);
-    for output in layout.outputs() {
-        let axis = ((1u64 << output.bits) - 1) << shift;
-        if axis & lowest != 0 {
-            below = axis & (highest | (highest - 1));
-        }
-        shift += output.bits;
-    }
-    ((1u64 << shift) - 1) & !below
-}
-
-/// The register bits that count through a thread's neighbors, and what carries the other bits of
-/// the index, lowest first; `None` where no place carries a bit by itself.
-fn levels(layout: &LinearLayout, axis: usize) -> Option<(Vec<usize>, Vec<Level>)> {
-    let steps = axis_steps(layout, axis);
-    let mut within = Vec::new();
-    let mut levels: Vec<Level> = Vec::new();
-    for &step in &steps {
-        match carrier(layout, step) {
-            Carrier::Register(bit) if levels.is_empty() => within.push(bit),
-            Carrier::Register(bit) => levels.push(Level::Registers(bit)),
-            Carrier::Lane(bit) => match levels.last_mut() {
-                Some(Level::Lanes { lowest, count }) if *lowest + *count == bit => *count += 1,
-                _ => levels.push(Level::Lanes { lowest: bit, count: 1 }),
-            },
-            Carrier::Warp => {
-                let bit = layout.bases(Dim::Warp).iter().position(|&basis| basis == step)? as u32;
-                match levels.last_mut() {
-                    Some(Level::Warps(bits)) => bits.push(bit),
-                    _ => levels.push(Level::Warps(vec![bit])),
-                }
-            }
-        }
-    }
-    Some((within, levels))
-}
-
-/// Bytes of shared memory that the totals of one tile take.
-fn bytes_of_totals(func: &Function, data: &InstData, tile: tile_compiler::ir::Value) -> u32 {
-    let ty = func.ty(tile);
-    let (Attrs::Scan(scan), Some(id), Some(elem)) = (&data.attrs, ty.layout(), ty.elem()) else {
-        return 0;
-    };
-    let layout = &func.layouts[id];
-    let Some((_, levels)) = levels(layout, scan.axis as usize) else { return 0 };
-    let totals = levels.iter().filter_map(|level| match level {
-        Level::Warps(bits) => {
-            Some(1 << (Places::new(layout, bits).row.count_ones() + bits.len() as u32))
-        }
-        _ => None,
-    });
-    let most: u32 = totals.max().unwrap_or(0);
-    (most * element_bytes(elem)).next_multiple_of(16)
-}
-
-/// Bytes of shared memory that a scan takes.
-pub(super) fn scratch_bytes(func: &Function, data: &InstData) -> u32 {
-    debug_assert_eq!(data.opcode, Opcode::Scan);
-    data.uses().map(|tile| bytes_of_totals(func, data, tile)).sum()
 }

@@ -6,9 +6,10 @@
 //! runs, one sorted upward and one downward, the better half is kept, until one run is left (Shanbhag,
 //! Pirk and Madden, "Efficient Top-K Query Processing on GPUs", SIGMOD 2018).
 
-use tile_compiler::ir::{Attrs, Elem, Function, Inst, InstData, Scalar};
+use tile_compiler::gpu::exchange::{Carrier, axis_steps, carrier, key_bits};
+use tile_compiler::ir::{Attrs, Elem, Inst, InstData, Scalar};
 
-use super::exchange::{Carrier, Exchange, axis_steps, carrier};
+use super::exchange::Exchange;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 
@@ -151,19 +152,9 @@ impl Emitter<'_> {
     }
 }
 
-/// Bytes of shared memory that a sort takes: those of its keys, if some are exchanged between warps.
-pub(super) fn scratch_bytes(func: &Function, data: &InstData) -> u32 {
-    let ty = func.ty(data.operand(0));
-    let (Some(id), Some(elem)) = (ty.layout(), ty.elem()) else { return 0 };
-    let layout = func.layouts[id].with_last_axis_inward();
-    let steps = axis_steps(&layout, layout.rank() - 1);
-    let leaves_warp = steps.iter().any(|&step| carrier(&layout, step) == Carrier::Warp);
-    if leaves_warp { ty.numel() as u32 * key_type(elem).bits() / 8 } else { 0 }
-}
-
 /// Integers that are sorted in place of elements.
 fn key_type(elem: Elem) -> Ty {
-    Ty::Int(elem.bits().max(32))
+    Ty::Int(key_bits(elem))
 }
 
 /// The bits of the largest float that is a number, infinity if there is one; `None` for integers.

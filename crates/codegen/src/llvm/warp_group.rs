@@ -13,9 +13,8 @@ use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Scalar, Type, Value};
 use tile_compiler::layout::{Dim, LinearLayout, MmaLayout, MmaVersion, NvmmaSharedLayout};
 
 use super::dot::{Fragments, Place, Sums, foreign_layout, matrix_place, registers_by_place};
-use super::shared::SYMBOL;
 use super::text::{Ty, Val};
-use super::{Emitted, Emitter};
+use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
 
 /// Rows that a warp has in one instruction.
@@ -116,7 +115,8 @@ impl Emitter<'_> {
         let part = self.group_index(&bases);
         let start = self.registers(buffer)[0];
         let int = Ty::Int(32);
-        let symbol = self.text.op(format_args!("ptrtoint ptr addrspace(3) @{SYMBOL} to i32"));
+        let symbol =
+            self.text.op(format_args!("ptrtoint ptr addrspace(3) @{SHARED_SYMBOL} to i32"));
         let address = self.text.binary("add", int, symbol, start);
         let address = self.text.binary("add", int, address, part);
         let address = self.text.binary("and", int, address, Val::Int(ADDRESS_MASK));

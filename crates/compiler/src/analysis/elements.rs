@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::terms::{Cond, Interval, Linear, Terms, Var};
+use super::terms::{Atom, Cond, Interval, Linear, Terms, Var};
 use crate::ir::{Function, Inst, IntPredicate, Opcode, Region, Value, ValueDef};
 use crate::specialization::{KnownArg, KnownLaunch};
 
@@ -424,6 +424,12 @@ impl<'f> Elements<'f> {
             }
             _ => self.unknown(value, index),
         }
+    }
+
+    /// Whether an unknown `atom` may differ between the lanes of one access.
+    pub(super) fn varies_by_lane(&self, atom: Atom) -> bool {
+        let value = self.unknowns.get(&Linear::atom(atom));
+        value.is_none_or(|value| self.func.ty(*value).is_tile())
     }
 
     /// Name of the parameter at an index.

@@ -284,6 +284,11 @@ impl Terms {
         }
     }
 
+    /// The atom of a variable; `None` when it has one value.
+    pub fn var_atom(&mut self, var: Var) -> Option<Atom> {
+        self.var_term(var).terms.first().map(|(atom, _)| *atom)
+    }
+
     /// Bounds of every variable.
     pub fn var_ranges(&self) -> &[Interval] {
         &self.vars

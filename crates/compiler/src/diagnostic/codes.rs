@@ -1,5 +1,7 @@
 //! The table of diagnostic codes. `tile explain`, the documentation and the editor read it.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 use super::Severity;
 
 /// What the table says of one code.
@@ -51,12 +53,31 @@ impl Code {
     /// True when the message is one example of many that prove the same.
     pub fn is_counter_example(self) -> bool {
         let family = self.name().split('/').next();
-        matches!(family, Some("bounds" | "race"))
+        matches!(family, Some("bounds" | "race" | "perf"))
+    }
+
+    /// True for the family `resource`.
+    pub fn is_resource(self) -> bool {
+        self.name().starts_with("resource/")
     }
 
     /// `family/name`.
     pub fn name(self) -> &'static str {
         self.info().name
+    }
+}
+
+/// By name, as users write it.
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Code::from_name(&name).ok_or_else(|| de::Error::custom(format!("no code `{name}`")))
     }
 }
 
@@ -177,6 +198,22 @@ codes! {
         include_str!("explain/bounds-uncovered.md");
     Race = "race/stores", Warning, "two programs that store to one element",
         include_str!("explain/race-stores.md");
+    SharedMemory = "resource/shared-memory", Warning, "more shared memory than a block can have",
+        include_str!("explain/resource-shared-memory.md");
+    Spills = "resource/spills", Info, "registers that spill to memory",
+        include_str!("explain/resource-spills.md");
+    Occupancy = "resource/occupancy", Info, "registers that keep most warps from running",
+        include_str!("explain/resource-occupancy.md");
+    Uncoalesced = "perf/uncoalesced", Hint, "lanes that are a sector of memory or more apart",
+        include_str!("explain/perf-uncoalesced.md");
+    Narrow = "perf/narrow-access", Hint, "threads that move less than four bytes at a time",
+        include_str!("explain/perf-narrow-access.md");
+    TensorCores = "perf/tensor-cores", Hint, "a matrix product without tensor cores",
+        include_str!("explain/perf-tensor-cores.md");
+    Float64 = "perf/float64", Hint, "a float64 scalar that makes a tile float64",
+        include_str!("explain/perf-float64.md");
+    SmallProduct = "perf/small-product", Hint, "a matrix product that fills no tensor core",
+        include_str!("explain/perf-small-product.md");
     WhereCondition = "type/where-condition", Warning, "a condition of `tl.where` that is not `int1`",
         include_str!("explain/type-where-condition.md");
     NotATensor = "type/not-a-tensor", Error, "a value that cannot become a tensor",

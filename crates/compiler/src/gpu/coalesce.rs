@@ -161,6 +161,15 @@ fn write_limit(func: &Function, inst: Inst) -> usize {
     }
 }
 
+/// The axis along which threads access what `ptr` points to, and the bytes that one instruction of
+/// one thread can move there.
+pub fn access_bytes(func: &Function, infos: &AxisInfos, ptr: Value) -> (usize, u32) {
+    let axis = fastest_first(func, infos, ptr)[0];
+    let pointee = func.ty(ptr).elem().and_then(|elem| elem.pointee());
+    let bytes = pointee.map_or(1, |elem| elem.bits().div_ceil(8));
+    (axis, vector_elements(func, infos, ptr, axis) as u32 * bytes)
+}
+
 /// The elements that one instruction of one thread can move along `axis`.
 fn vector_elements(func: &Function, infos: &AxisInfos, ptr: Value, axis: usize) -> usize {
     let info = infos.get(func, ptr);

@@ -71,11 +71,59 @@ pub fn kind(func: &Function, data: &InstData, target: GpuTarget) -> ProductKind 
 
 /// Whether the target has matrix units and the product's shape fills one instruction.
 pub(super) fn fits_units(func: &Function, data: &InstData, target: GpuTarget) -> bool {
+    let Some([m, n, steps]) = extents_in_instructions(func, data) else { return false };
+    target.capability >= OLDEST_UNITS && m >= LEAST_ROWS && n >= 8 && steps >= 1
+}
+
+/// The first compute capability whose matrix units are used.
+const OLDEST_UNITS: u32 = 80;
+/// Rows of one instruction.
+const LEAST_ROWS: u32 = 16;
+
+/// Rows and columns of a product, and how many instructions follow each other along K.
+fn extents_in_instructions(func: &Function, data: &InstData) -> Option<[u32; 3]> {
     let lhs = func.ty(data.operand(0));
-    let (Some(scalar), [.., m, k]) = (lhs.number(), lhs.shape()) else { return false };
+    let (Some(scalar), [.., m, k]) = (lhs.number(), lhs.shape()) else { return None };
     let n = func.ty(data.result()).shape().last().copied().unwrap_or(1);
-    let steps = *k as usize / (8 * k_width(scalar));
-    target.capability >= 80 && *m >= 16 && n >= 8 && steps >= 1
+    Some([*m, n, *k / (8 * k_width(scalar) as u32)])
+}
+
+/// Why matrix units do not compute a product although one change in the source would let them, and
+/// that pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It asks for IEEE precision of f32.
+    Precision,
+    /// It has fewer rows than one instruction.
+    Rows {
+        /// Its rows.
+        rows: u32,
+        /// Those of one instruction.
+        least: u32,
+    },
+}
+
+/// What keeps `data`, a product of tile level, from the matrix units of a GPU of this compute
+/// capability. `None` when they compute it, when nothing in the source can change that (the units
+/// of old architectures are not used, nor those for f64), or when the change does not pay: padding
+/// columns moves more than it saves.
+pub fn obstacle(func: &Function, data: &InstData, capability: u32) -> Option<Obstacle> {
+    let scalar = func.ty(data.operand(0)).number()?;
+    let other = func.ty(data.operand(1)).number()?;
+    let has_units = matches!(scalar, Scalar::F16 | Scalar::BF16 | Scalar::I8 | Scalar::F32);
+    let (true, Attrs::Dot(attrs)) = (has_units && scalar == other, &data.attrs) else {
+        return None;
+    };
+    let [rows, columns, steps] = extents_in_instructions(func, data)?;
+    if capability < OLDEST_UNITS || columns < 8 || steps < 1 {
+        return None;
+    }
+    let is_ieee = scalar == Scalar::F32 && attrs.precision == DotPrecision::Ieee;
+    match (rows < LEAST_ROWS, is_ieee) {
+        (true, false) => Some(Obstacle::Rows { rows, least: LEAST_ROWS }),
+        (false, true) => Some(Obstacle::Precision),
+        _ => None,
+    }
 }
 
 /// Whether the target has matrix instructions of warp groups for the element types, and the

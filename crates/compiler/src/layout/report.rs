@@ -122,6 +122,16 @@ impl LinearLayout {
         })
     }
 
+    /// Whether elements at some power-of-two distance along `axis` lie in different warps, so that
+    /// a butterfly along it needs shared memory.
+    pub fn leaves_warp(&self, axis: usize) -> bool {
+        let Some(along) = self.axis_mask(axis) else { return false };
+        let carried = |step: u64| {
+            [Dim::Register, Dim::Lane].into_iter().any(|dim| self.bases(dim).contains(&step))
+        };
+        (0..u64::BITS).map(|bit| 1 << bit).any(|step| along & step != 0 && !carried(step))
+    }
+
     fn place_masks(&self, mask: impl Fn(Dim) -> u32) -> PlaceMasks {
         PlaceMasks {
             register: mask(Dim::Register),

@@ -167,8 +167,8 @@ fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kerne
         match &item.kind {
             // What runs as a program runs below, in order.
             ItemKind::Assign { .. } if in_main(&module, item.range) => {}
-            ItemKind::Assign { body, value, .. } if mentions(body, &names) => {
-                host.module_expr(file, &item.scope, body, *value);
+            ItemKind::Assign { body, map, value, .. } if mentions(body, &names) => {
+                host.module_expr(file, &item.scope, (body, map), *value);
             }
             ItemKind::Function(function)
                 if launching.contains(&(index as u32)) || mentions(&function.body, &names) =>
@@ -294,7 +294,8 @@ impl<'a> Binder<'a> {
             // What a scenario launches is the first configuration; the others are tuning.
             let of_scenario = origin == Origin::Scenario && index == 0;
             let origin = if of_scenario { origin } else { Origin::Autotune };
-            found.push(self.bind(origin, launch, Some(config)));
+            let spec = self.bind(origin, launch, Some(config));
+            found.push(Specialization { config: Some(index), ..spec });
         }
     }
 
@@ -334,6 +335,7 @@ impl<'a> Binder<'a> {
             args: bound.into_iter().map(|(name, bound)| (name, bound.spec)).collect(),
             options: options(launch, config),
             origin,
+            config: None,
         }
     }
 

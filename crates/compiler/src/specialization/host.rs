@@ -106,6 +106,13 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Where an expression of the running code stands.
+    /// From the callee to the last argument.
+    fn call_place(&self, callee: ExprId, args: &[Arg]) -> Option<FileRange> {
+        let callee = self.place(callee)?;
+        let last = args.last().and_then(|arg| self.place(arg.value)).unwrap_or(callee);
+        Some(FileRange { range: callee.range.cover(last.range), ..callee })
+    }
+
     fn place(&self, expr: ExprId) -> Option<FileRange> {
         self.code.range(expr).map(|range| FileRange { file: self.file, range })
     }
@@ -131,13 +138,13 @@ impl<'a> Host<'a> {
         &mut self,
         file: FileId,
         scope: &[Name],
-        body: &Arc<Body>,
+        (body, map): (&Arc<Body>, &Arc<SourceMap>),
         id: ExprId,
     ) -> Value {
         let mut frame = Frame {
             file,
             scope: Rc::from(scope),
-            code: Code::Body(body.clone(), None),
+            code: Code::Body(body.clone(), Some(map.clone())),
             variables: Variables::default(),
             scenario: false,
         };
@@ -673,7 +680,12 @@ impl<'a> Host<'a> {
                 }
                 self.depth += 1;
                 let scope = item_scope(self.sources, at);
-                let value = self.module_expr(at.file, &scope, &constant.body, constant.value);
+                let value = self.module_expr(
+                    at.file,
+                    &scope,
+                    (&constant.body, &constant.map),
+                    constant.value,
+                );
                 self.depth -= 1;
                 value
             }

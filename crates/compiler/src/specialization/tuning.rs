@@ -7,6 +7,7 @@ use super::ConstArg;
 use super::host::{Host, value::Value};
 use crate::hir::{ArgKind, Expr, ExprId, Name};
 use crate::project::{Decorator, ItemRef, Kernel, Sources};
+use crate::source::FileRange;
 
 /// One `triton.Config`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,9 +24,16 @@ pub struct Config {
     pub max_registers: Option<u32>,
     /// The function that prepares the arguments of a launch, if it names one.
     pub pre_hook: Option<ItemRef>,
+    /// The call that makes it.
+    pub at: Option<FileRange>,
 }
 
 impl Config {
+    /// Whether both ask for the same, wherever they stand.
+    pub fn is_same(&self, other: &Config) -> bool {
+        *self == Config { at: self.at, ..other.clone() }
+    }
+
     /// Its values of parameters and launch options as `NAME=VALUE` pairs.
     pub fn values(&self) -> Vec<(String, String)> {
         let options = [("num_warps", self.num_warps), ("num_stages", self.num_stages)];

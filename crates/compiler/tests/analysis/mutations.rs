@@ -55,7 +55,7 @@ struct Mutant {
 fn errors(text: &str) -> Vec<String> {
     let mut sources = MemorySources::new(Vec::new());
     let file = sources.add("kernel.py", text);
-    let found = super::findings(&sources, file, text);
+    let found = super::findings(&sources, file, text, false);
     let serious = found.iter().filter(|found| found.severity >= Severity::Warning);
     serious.map(|found| format!("{}: {}", found.code, found.message)).collect()
 }

@@ -62,6 +62,21 @@ impl Anchors {
         Some(FileRange { file: anchor.file, range })
     }
 
+    /// Findings with kept places where they are now; without those whose item is gone.
+    pub(crate) fn place_all(&self, db: &dyn Db, found: &[Diagnostic]) -> Vec<Diagnostic> {
+        let place = |found: &Diagnostic| {
+            let mut found = found.clone();
+            let mut gone = false;
+            found.map_places(|kept| {
+                let now = self.find(db, kept);
+                gone |= now.is_none();
+                now.unwrap_or_default()
+            });
+            (!gone).then_some(found)
+        };
+        found.iter().filter_map(place).collect()
+    }
+
     /// The file and the line (from 1) where a kept line is now.
     pub(crate) fn find_line(&self, db: &dyn Db, kept: FileId, line: u32) -> Option<(FileId, u32)> {
         let anchor = self.0.get(kept.0 as usize)?;

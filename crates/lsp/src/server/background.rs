@@ -1,6 +1,7 @@
 //! What the server does without being asked: diagnostics and compiles after each change, news of
 //! compiles for the client.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +9,13 @@ use std::time::Duration;
 use tile_compiler::diagnostic::Severity;
 use tile_compiler::hir::Name;
 use tile_compiler::source::FileId;
+use tile_worker::protocol::{CompileOptions, Depth};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tower_lsp::ls_types::{MessageType, Uri};
 
 use crate::compile::{Event, KernelKey, Stage, Wish};
 use crate::db::{self, Kernel, Labelled, Lowered};
-use crate::ide::faded;
+use crate::ide::{compiled, faded};
 use crate::server::commands;
 use crate::server::diagnostics::{self, Published};
 use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
@@ -30,7 +32,9 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
         let Some(session) = state.session() else { continue };
         let (dirty, open) = state.take_dirty();
         let pulls = session.client.pulls_diagnostics;
-        if pulls {
+        if dirty.is_empty() {
+            // A compile ended; texts are as they were.
+        } else if pulls {
             diagnostics::refresh_others(&state, &dirty, &open);
         } else {
             diagnostics::publish_changed(&state, &mut published, dirty.clone(), &open).await;
@@ -50,6 +54,7 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
                 diagnostics::publish(&state, &mut published, uri).await;
             }
         }
+        want_inspected(&state, &dirty, &open).await;
         if !state.is_dirty() {
             let reader = state.clone();
             // An edit that overtakes this comes back here.
@@ -66,10 +71,14 @@ async fn check_exactly(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) -> Vec<U
     for uri in edited_first(dirty, open) {
         let (reader, address) = (state.clone(), uri.clone());
         let task = tokio::task::spawn_blocking(move || {
+            let verdicts = |key: &KernelKey| {
+                reader.compiler().map(|compiler| compiler.verdicts(key)).unwrap_or_default()
+            };
             let found = reader.read_once(|snapshot| {
                 let open = snapshot.document(&address)?;
                 let mut found = db::exact_diagnostics(&snapshot.db, open.file).clone();
                 found.extend(faded::inactive(&snapshot.db, open.file));
+                found.extend(compiled::diagnostics(&snapshot.db, open.file, &verdicts));
                 Some((open.version, found))
             });
             match found {
@@ -113,6 +122,64 @@ async fn want_compiles(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) {
         // A panic was logged by `read`.
         let _ = task.await;
     }
+}
+
+/// Has the other configurations of kernels in edited documents looked into.
+async fn want_inspected(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) {
+    for uri in dirty.iter().rev().filter(|uri| open.contains(uri)) {
+        if state.is_dirty() {
+            return;
+        }
+        let (reader, uri) = (state.clone(), uri.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            let Some(compiler) = reader.compiler() else { return };
+            let wishes = reader.read_once(|snapshot| {
+                let known = |key: &KernelKey, now| compiler.is_inspected(key, now);
+                other_wishes(&reader, snapshot, &uri, &known)
+            });
+            let Ok(Some(wishes)) = wishes else { return };
+            for (key, fingerprint, wishes) in wishes {
+                compiler.want_inspected(&key, fingerprint, wishes);
+            }
+        });
+        // A panic was logged by `read`.
+        let _ = task.await;
+    }
+}
+
+/// The specializations of each kernel beside the active one of which something can be proved, with
+/// a fingerprint of what they follow from. `known` says which kernels did not change.
+fn other_wishes(
+    state: &State,
+    snapshot: &Snapshot,
+    uri: &Uri,
+    known: &dyn Fn(&KernelKey, u64) -> bool,
+) -> Option<Vec<(KernelKey, u64, Vec<Wish>)>> {
+    let file = snapshot.document(uri)?.file;
+    let text = file.text(&snapshot.db).as_ref()?.text().clone();
+    let kernels = db::kernels(&snapshot.db, file).iter().filter_map(|kernel| {
+        let key = KernelKey { file: file.id(&snapshot.db), kernel: kernel.name.clone() };
+        let active = kernel.active(&snapshot.db);
+        let mut hasher = DefaultHasher::new();
+        text[kernel.range.as_usize()].hash(&mut hasher);
+        // It holds what is inlined from elsewhere.
+        wish(state, snapshot, kernel, active).ir.hash(&mut hasher);
+        for labelled in kernel.specializations.iter() {
+            labelled.label.hash(&mut hasher);
+        }
+        let fingerprint = hasher.finish();
+        if known(&key, fingerprint) {
+            return None;
+        }
+        let others = kernel.specializations.iter().enumerate();
+        let others = others.filter(|(index, other)| *index != active && other.spec.is_certain());
+        let wishes = others.map(|(index, _)| {
+            let wish = wish(state, snapshot, kernel, index);
+            Wish { options: CompileOptions { depth: Depth::Gpu, ..wish.options }, ..wish }
+        });
+        Some((key, fingerprint, wishes.collect()))
+    });
+    Some(kernels.collect())
 }
 
 /// What the kernels of a file are.
@@ -178,10 +245,12 @@ pub(crate) async fn tell_events(state: Arc<State>, mut events: UnboundedReceiver
             batch.push(event);
         }
         let mut changed: Vec<KernelKey> = Vec::new();
+        let mut inspected = false;
         for event in batch {
             match event {
                 Event::Changed(key) if !changed.contains(&key) => changed.push(key),
                 Event::Changed(_) => {}
+                Event::Inspected => inspected = true,
                 Event::WorkerDied => {
                     let text = "A worker process of tile died and was started again.";
                     state.client.show_message(MessageType::WARNING, text).await;
@@ -196,6 +265,10 @@ pub(crate) async fn tell_events(state: Arc<State>, mut events: UnboundedReceiver
         for key in &changed {
             tell_status(&state, key).await;
             tokio::spawn(show_progress(state.clone(), key.clone()));
+        }
+        if inspected || !changed.is_empty() {
+            // What was found by it is shown with what else is wrong.
+            state.changed.notify_one();
         }
         if !changed.is_empty() {
             refresh_lenses(&state);

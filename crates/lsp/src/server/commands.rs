@@ -290,9 +290,10 @@ async fn measure(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
         let mut rows = Vec::new();
         for (index, wish) in wishes.into_iter().enumerate() {
             let mut row = json!({ "specialization": wish.label, "active": index == active });
-            match compiler.compile(&wish, &cancel) {
+            let outcome = compiler.compile(&wish, &cancel);
+            compiler.note(&key, &wish, &outcome);
+            match outcome {
                 Ok(artifact) => {
-                    compiler.note(&key, &wish, &artifact);
                     let found = artifact.resources.as_ref();
                     let found = found.map(|found| Resources::new(found, &wish.options.arch));
                     row["resources"] = json!(found);
@@ -302,6 +303,7 @@ async fn measure(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
             }
             rows.push(row);
         }
+        state.changed.notify_one();
         Ok(rows)
     });
     let rows = rows.await?;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tile_compiler::artifact::Keep;
+use tile_worker::protocol::Depth;
 use tile_worker::{CompileOptions, ptxas};
 
 use crate::db::FolderRules;
@@ -43,7 +44,13 @@ impl Configuration {
         let site_packages = environment::site_packages(settings.python.as_deref(), folders);
         let arch = settings.arch.as_deref().or(local_arch).unwrap_or(DEFAULT_ARCH).to_owned();
         let ptxas = ptxas::find(settings.ptxas.as_deref(), site_packages.as_deref());
-        let compile = CompileOptions { arch, ptxas, nvdisasm: None, keep: Keep::default() };
+        let compile = CompileOptions {
+            arch,
+            ptxas,
+            nvdisasm: None,
+            keep: Keep::default(),
+            depth: Depth::Full,
+        };
         Configuration { settings, site_packages, compile }
     }
 

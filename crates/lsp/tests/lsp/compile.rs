@@ -359,3 +359,67 @@ async fn configurations_are_measured_and_tuned() {
     assert!(titles.iter().any(|title| title.starts_with("Pin ")), "{titles:?}");
     client.stop().await;
 }
+
+/// A product whose configurations take 48 KiB, 240 KiB and 384 KiB of shared memory.
+const DEEP: &str = r#"@triton.autotune(configs=[
+    triton.Config({"BK": 64}, num_stages=1),
+    triton.Config({"BK": 64}, num_stages=5),
+    triton.Config({"BK": 128}, num_stages=4),
+], key=[])
+@triton.jit
+def deep(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    for at in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + at + k[None, :])
+        b = tl.load(b_ptr + (at + k[:, None]) * N + n[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+# tile: a, b, c = randn(128, 1280, dtype=fp16), randn(1280, 256, dtype=fp16), empty(128, 256)
+# tile: deep[(1,)](a, b, c, 1280, M=128, N=256, num_warps=8)
+"#;
+
+/// Diagnostics of the family, as lines and severities, once there are `count`.
+async fn of_family(client: &mut Client, family: &str, count: usize) -> Vec<Value> {
+    loop {
+        let published = client.notification("textDocument/publishDiagnostics").await;
+        let all = published["diagnostics"].as_array().unwrap().iter();
+        let found: Vec<Value> = all
+            .filter(|found| found["code"].as_str().unwrap().starts_with(family))
+            .cloned()
+            .collect();
+        if found.len() == count {
+            return found;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn configurations_that_do_not_fit_are_marked() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let uri = "file:///nowhere/deep.tile";
+    client.open(uri, DEEP).await;
+    let found = of_family(&mut client, "resource/shared-memory", 2).await;
+    let mut lines: Vec<u64> =
+        found.iter().map(|found| found["range"]["start"]["line"].as_u64().unwrap()).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [2, 3]);
+    for found in &found {
+        assert_eq!(found["severity"], 3, "one among several is no mistake: {found}");
+        assert!(found["codeDescription"]["href"].as_str().is_some(), "{found}");
+        let message = found["message"].as_str().unwrap();
+        assert!(message.contains("`deep` with BK="), "{message}");
+        assert!(message.contains("more than a block on sm_90a can have (232448)"), "{message}");
+        let related = found["relatedInformation"].as_array().unwrap().iter();
+        let related: Vec<&str> = related.map(|at| at["message"].as_str().unwrap()).collect();
+        assert!(related.contains(&"multiplied here"), "{related:?}");
+    }
+    // With fewer stages the first of them fits.
+    let column = DEEP.lines().nth(2).unwrap().find("=5").unwrap() as u32 + 1;
+    client.edit(uri, 2, [2, column, 2, column + 1], "3").await;
+    let found = of_family(&mut client, "resource/shared-memory", 1).await;
+    assert_eq!(found[0]["range"]["start"]["line"], 3);
+    client.stop().await;
+}

@@ -26,6 +26,7 @@ pub fn specialize(
         origin: Origin::Scenario,
         assumed: Vec::new(),
         launches: Vec::new(),
+        config: None,
     })
 }
 

@@ -12,7 +12,7 @@ const MAX_RANGE: i128 = 4096;
 
 impl Host<'_> {
     pub(super) fn call(&mut self, frame: &mut Frame, callee: ExprId, args: &[Arg]) -> Value {
-        let code = frame.code.clone();
+        let (code, called, given) = (frame.code.clone(), callee, args);
         if let Expr::Subscript { value, index } = code.body().exprs[callee] {
             return self.launch(frame, value, index, args);
         }
@@ -51,7 +51,13 @@ impl Host<'_> {
                     None => Value::Unknown,
                 }
             }
-            (Value::Named(Resolution::Triton(path)), ..) => triton_call(&path, &args),
+            (Value::Named(Resolution::Triton(path)), ..) => match triton_call(&path, &args) {
+                Value::Config(config) => {
+                    let at = frame.call_place(called, given);
+                    Value::Config(Config { at, ..config })
+                }
+                value => value,
+            },
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args);
                 self.allocate(result, path.last().map_or("", |name| name))
@@ -295,6 +301,7 @@ fn config(args: &Args<'_>) -> Option<Config> {
             Some(Value::Named(Resolution::Function(at))) => Some(*at),
             _ => None,
         },
+        at: None,
     })
 }
 

@@ -137,7 +137,7 @@ impl PartialEq for Value {
             (Value::Tuple(a), Value::Tuple(b)) | (Value::List(a), Value::List(b)) => a == b,
             (Value::Dict(a), Value::Dict(b)) => a == b,
             (Value::Tensor(a), Value::Tensor(b)) => a == b,
-            (Value::Config(a), Value::Config(b)) => a == b,
+            (Value::Config(a), Value::Config(b)) => a.is_same(b),
             (Value::Named(a), Value::Named(b)) => a == b,
             (Value::Global(a), Value::Global(b)) => a == b,
             (Value::Descriptor(a), Value::Descriptor(b)) => a == b,

@@ -13,16 +13,13 @@ use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
-use tile_compiler::gpu::barrier::root;
-use tile_compiler::gpu::in_flight::{Reading, left_pending};
-use tile_compiler::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
-use tile_compiler::layout::{Conversion, LayoutError, plan_conversion};
 
-use super::{scan, sort};
-use crate::CodegenError;
-
-/// The symbol of dynamic shared memory.
-pub(super) const SYMBOL: &str = "shared_memory";
+use super::LowerError;
+use super::barrier::root;
+use super::exchange::{scan_bytes, sort_bytes};
+use super::in_flight::{Reading, left_pending};
+use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
+use crate::layout::{Conversion, LayoutError, plan_conversion};
 
 /// Ranges up to this size never overlap others.
 const SMALL_BYTES: u32 = 2048;
@@ -33,18 +30,18 @@ const SWIZZLE_ALIGN: u32 = 1024;
 
 /// One instruction's part of shared memory.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scratch {
+pub struct Scratch {
     /// First byte.
-    pub(super) offset: u32,
+    pub offset: u32,
     /// Size.
-    pub(super) bytes: u32,
+    pub bytes: u32,
     /// Whether all threads must have arrived before it is written.
-    pub(super) barrier_before: bool,
+    pub barrier_before: bool,
 }
 
 /// The plan for one function.
 #[derive(Debug, Default)]
-pub(super) struct SharedPlan {
+pub struct SharedPlan {
     scratch: SecondaryMap<Inst, Option<Box<Scratch>>>,
     /// The range of each allocation.
     buffers: FxHashMap<Value, Range<u32>>,
@@ -52,6 +49,18 @@ pub(super) struct SharedPlan {
     waiting: FxHashSet<Inst>,
     bytes: u32,
     has_warp_groups: bool,
+    users: Vec<SharedUse>,
+}
+
+/// What one instruction keeps in shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedUse {
+    /// The allocation, or the instruction that exchanges elements.
+    pub inst: Inst,
+    /// First byte.
+    pub offset: u32,
+    /// Bytes.
+    pub bytes: u32,
 }
 
 /// A range of shared memory, and the buffer that it is, if it is one.
@@ -83,7 +92,7 @@ impl Pending {
 
 impl SharedPlan {
     /// Plans `func`.
-    pub(super) fn new(func: &Function) -> Result<SharedPlan, CodegenError> {
+    pub fn new(func: &Function) -> Result<SharedPlan, LowerError> {
         let insts = func.walk();
         let is_warp_group = |inst: &Inst| func.insts[*inst].opcode == Opcode::WarpGroupMma;
         let has_warp_groups = insts.iter().any(is_warp_group);
@@ -111,6 +120,7 @@ impl SharedPlan {
         }
         extend_lives(func, &insts, &mut large);
         plan.place(large);
+        plan.list_users(func, &insts);
         plan.region(func, func.body, Pending::default());
         Ok(plan)
     }
@@ -148,33 +158,55 @@ impl SharedPlan {
         }
     }
 
+    /// Who uses shared memory, the largest first; their ranges may overlap.
+    pub fn users(&self) -> &[SharedUse] {
+        &self.users
+    }
+
+    /// Lists the users once they are placed.
+    fn list_users(&mut self, func: &Function, insts: &[Inst]) {
+        for &inst in insts {
+            let buffer = func.insts[inst].results.first();
+            let range = buffer.and_then(|buffer| self.buffers.get(buffer)).cloned();
+            let scratch = self.scratch[inst].as_deref();
+            let range = range.or(scratch.map(|part| part.offset..part.offset + part.bytes));
+            let user = range.map(|range| SharedUse {
+                inst,
+                offset: range.start,
+                bytes: range.end - range.start,
+            });
+            self.users.extend(user);
+        }
+        self.users.sort_by_key(|user| std::cmp::Reverse(user.bytes));
+    }
+
     /// The first byte of an allocation.
-    pub(super) fn buffer(&self, allocation: Value) -> Option<u32> {
+    pub fn buffer(&self, allocation: Value) -> Option<u32> {
         self.buffers.get(&allocation).map(|range| range.start)
     }
 
     /// Whether all threads must arrive before `inst` accesses buffers.
-    pub(super) fn needs_barrier(&self, inst: Inst) -> bool {
+    pub fn needs_barrier(&self, inst: Inst) -> bool {
         self.waiting.contains(&inst)
     }
 
     /// Whether matrix units read shared memory by themselves.
-    pub(super) fn has_warp_groups(&self) -> bool {
+    pub fn has_warp_groups(&self) -> bool {
         self.has_warp_groups
     }
 
     /// Dynamic shared memory in all.
-    pub(super) fn bytes(&self) -> u32 {
+    pub fn bytes(&self) -> u32 {
         self.bytes
     }
 
     /// The part of `inst`.
-    pub(super) fn scratch(&self, inst: Inst) -> Option<Scratch> {
+    pub fn scratch(&self, inst: Inst) -> Option<Scratch> {
         self.scratch[inst].as_deref().cloned()
     }
 
     /// Whether the result of an atomic must be passed to threads that did not do it.
-    pub(super) fn is_shared_result(&self, inst: Inst) -> bool {
+    pub fn is_shared_result(&self, inst: Inst) -> bool {
         self.scratch[inst].is_some()
     }
 
@@ -299,7 +331,7 @@ fn is_buffer(func: &Function, value: Value) -> bool {
 }
 
 /// Bytes of one stage of a buffer.
-pub(super) fn stage_bytes(buffer: &Type) -> u32 {
+pub fn stage_bytes(buffer: &Type) -> u32 {
     let bytes = buffer.elem().map_or(0, element_bytes);
     (buffer.numel() as u32 * bytes).next_multiple_of(ALIGN)
 }
@@ -316,29 +348,32 @@ fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
 }
 
 /// Bytes of an element in shared memory.
-pub(super) fn element_bytes(elem: Elem) -> u32 {
+pub fn element_bytes(elem: Elem) -> u32 {
     elem.bits().div_ceil(8)
 }
 
 /// The conversion that a `convert_layout` asks for.
-pub(super) fn conversion(func: &Function, data: &InstData) -> Result<Conversion, CodegenError> {
+pub fn conversion(func: &Function, data: &InstData) -> Result<Conversion, LowerError> {
     let (from, to) = (func.ty(data.operand(0)), func.ty(data.result()));
     let (Some(from_id), Some(to_id), Some(elem)) = (from.layout(), to.layout(), from.elem()) else {
-        return Err(CodegenError::Unsupported { what: "conversion of a scalar".to_owned() });
+        return Err(LowerError::Unsupported {
+            opcode: data.opcode,
+            reason: "conversion of a scalar".to_owned(),
+        });
     };
     let bits = elem.bits().max(8) as usize;
     Ok(plan_conversion(&func.layouts[from_id], &func.layouts[to_id], bits)?)
 }
 
-fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, CodegenError> {
+fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, LowerError> {
     match (data.opcode, &data.attrs) {
         (Opcode::ConvertLayout, _) => Ok(match conversion(func, data)? {
             Conversion::SharedMemory(plan) => plan.bytes as u32,
             _ => 0,
         }),
         (Opcode::Reduce, Attrs::Axis(axis)) => reduce_bytes(func, data, axis.axis as usize),
-        (Opcode::Scan, _) => Ok(scan::scratch_bytes(func, data)),
-        (Opcode::Sort, _) => Ok(sort::scratch_bytes(func, data)),
+        (Opcode::Scan, _) => Ok(scan_bytes(func, data)),
+        (Opcode::Sort, _) => Ok(sort_bytes(func, data)),
         (Opcode::Gather, _) => Ok(tile_bytes(func, data.operand(0))),
         (Opcode::Histogram, _) => Ok(tile_bytes(func, data.result())),
         (Opcode::AtomicRmw | Opcode::AtomicCas, _) => {
@@ -352,11 +387,7 @@ fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, CodegenError> 
 
 /// Elements of each operand of a reduction that go through shared memory: one per result element
 /// and group of warps that share a row.
-pub(super) fn reduce_partials(
-    func: &Function,
-    data: &InstData,
-    axis: usize,
-) -> Result<u32, LayoutError> {
+pub fn reduce_partials(func: &Function, data: &InstData, axis: usize) -> Result<u32, LayoutError> {
     let input = data.operand(0);
     let Some(layout) = func.ty(input).layout().map(|id| &func.layouts[id]) else { return Ok(0) };
     let Some(bits) = layout.reduction_bits(axis) else { return Ok(0) };
@@ -367,7 +398,7 @@ pub(super) fn reduce_partials(
     Ok(1 << (elements + bits.warp.count_ones()))
 }
 
-fn reduce_bytes(func: &Function, data: &InstData, axis: usize) -> Result<u32, CodegenError> {
+fn reduce_bytes(func: &Function, data: &InstData, axis: usize) -> Result<u32, LowerError> {
     let partials = reduce_partials(func, data, axis)?;
     let bytes = data.uses().filter_map(|value| func.ty(value).elem()).map(|elem| {
         // Operands lie one after another, each aligned to what a vector access needs.

@@ -1,6 +1,6 @@
 //! Occupancy from measured resources and the published limits of each architecture.
 
-use tile_compiler::artifact::Limit;
+use crate::artifact::Limit;
 
 /// Limits of one streaming multiprocessor.
 ///
