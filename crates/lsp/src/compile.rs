@@ -214,6 +214,11 @@ impl Compiler {
         let last_good = known.and_then(|entry| entry.status.last_good.clone());
         let before = known.and_then(|entry| entry.status.before.clone());
         let running = table.kernels.remove(key).and_then(|entry| entry.running);
+        if !compiles {
+            // What was found in the code before the error may not be there any more.
+            table.verdicts.remove(key);
+            table.inspected.remove(key);
+        }
         if let Some((since, cancel)) = &running
             && since.elapsed() > PATIENCE
         {
@@ -264,7 +269,10 @@ impl Compiler {
     /// What compiling the specializations of a kernel showed.
     pub(crate) fn verdicts(&self, key: &KernelKey) -> Vec<Verdict> {
         let table = self.table();
-        table.verdicts.get(key).into_iter().flat_map(|known| known.values().cloned()).collect()
+        let known = table.verdicts.get(key).into_iter().flat_map(|known| known.values());
+        let mut verdicts: Vec<Verdict> = known.cloned().collect();
+        verdicts.sort_by(|a, b| a.wish.label.cmp(&b.wish.label));
+        verdicts
     }
 
     /// Whether [`Compiler::want_inspected`] was told of a kernel as it is now.

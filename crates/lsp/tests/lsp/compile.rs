@@ -423,3 +423,22 @@ async fn configurations_that_do_not_fit_are_marked() {
     assert_eq!(found[0]["range"]["start"]["line"], 3);
     client.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn costs_are_hints_with_their_explanation() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let uri = "file:///nowhere/far.tile";
+    let text = "@triton.jit\ndef far(x_ptr, y_ptr, n, BLOCK: tl.constexpr):\n    \
+        rows = tl.arange(0, BLOCK)\n    tl.store(y_ptr + rows, tl.load(x_ptr + rows * n))\n\n\
+        # tile: x, y = randn(128, 64), empty(128)\n# tile: far[(1,)](x, y, 64, BLOCK=128)\n";
+    client.open(uri, text).await;
+    let found = of_family(&mut client, "perf/", 1).await;
+    assert_eq!((&found[0]["code"], &found[0]["severity"]), (&json!("perf/uncoalesced"), &json!(4)));
+    assert_eq!(found[0]["range"]["start"]["line"], 3);
+    let page = found[0]["codeDescription"]["href"].as_str().unwrap();
+    assert!(page.ends_with("#perfuncoalesced"), "{page}");
+    let related = found[0]["relatedInformation"].to_string();
+    assert!(related.contains("in this launch"), "{related}");
+    client.stop().await;
+}
