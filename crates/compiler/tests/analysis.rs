@@ -215,7 +215,9 @@ fn overflows_are_resolved_by_their_fixes() {
             let found = findings(&sources, file, &text, false);
             let overflow = found.iter().find(|found| found.code == Code::IndexOverflow);
             let Some(overflow) = overflow else {
-                assert!(found.is_empty() || rounds == 0, "line {line}: {found:#?}\n{text}");
+                // An edit changes neither how fast an access is nor what a hint says of it.
+                let wrong = found.iter().any(|found| found.severity != Severity::Hint);
+                assert!(!wrong || rounds == 0, "line {line}: {found:#?}\n{text}");
                 break;
             };
             let Some(fix) = overflow.fixes.first() else {
