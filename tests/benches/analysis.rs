@@ -18,7 +18,7 @@ use std::time::Instant;
 use divan::{Bencher, black_box};
 use tile_compiler::analysis;
 use tile_compiler::eval::Rules;
-use tile_compiler::project::{self, ItemRef, MemorySources};
+use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::source::FileId;
 use tile_compiler::specialization::{Flags, Origin, Specialization, discover};
 
@@ -122,7 +122,9 @@ impl Corpus {
     /// As `tile check` looks at one configuration; the number of findings.
     fn exact(&self, file: FileId, kernel: &str, spec: &Specialization) -> usize {
         let lowered = Rules::default().lower_kernel(&self.sources, file, kernel, spec);
-        let found = lowered.function.map(|func| analysis::check(&func, spec).len());
+        let found = lowered
+            .function
+            .map(|func| analysis::check(&func, spec, self.sources.capability()).len());
         found.unwrap_or(lowered.diagnostics.len())
     }
 }
