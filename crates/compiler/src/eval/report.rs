@@ -13,9 +13,12 @@ impl Evaluator<'_> {
     /// Reports `diagnostic`, which is in terms of the text evaluated now. Inside an inlined
     /// helper the primary place becomes the outermost call.
     pub(super) fn emit_diagnostic(&mut self, mut diagnostic: Diagnostic) -> Stop {
-        let is_error = diagnostic.severity == Severity::Error;
         if self.quiet > 0 || self.proves_nothing(diagnostic.code) {
             return Stop::Reported;
+        }
+        let is_error = diagnostic.severity == Severity::Error;
+        if is_error && self.may_never_compile(diagnostic.code) {
+            diagnostic.severity = Severity::Warning;
         }
         let inner = diagnostic.primary;
         if let Some(outer) = self.outermost_call() {
@@ -58,6 +61,13 @@ impl Evaluator<'_> {
         let refined = self.refined > 0
             || self.frames.iter().any(|frame| frame.remainder == Remainder::Refined);
         refined && !self.exact && !code.name().starts_with("name/")
+    }
+
+    /// True for a finding about types under a flag that nothing is known of: Triton refuses the
+    /// kernel only if somebody sets it.
+    fn may_never_compile(&self, code: Code) -> bool {
+        let about_types = ["type/", "shape/"].iter().any(|family| code.name().starts_with(family));
+        about_types && !self.exact && self.may_be_dead()
     }
 
     /// True where code may be dead at compile time.
