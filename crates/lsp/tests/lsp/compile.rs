@@ -384,9 +384,9 @@ def deep(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.conste
 async fn of_family(client: &mut Client, family: &str, count: usize) -> Vec<Value> {
     loop {
         let published = client.notification("textDocument/publishDiagnostics").await;
-        let all = published["diagnostics"].as_array().unwrap().iter();
+        let all = published["diagnostics"].as_array().into_iter().flatten();
         let found: Vec<Value> = all
-            .filter(|found| found["code"].as_str().unwrap().starts_with(family))
+            .filter(|found| found["code"].as_str().is_some_and(|code| code.starts_with(family)))
             .cloned()
             .collect();
         if found.len() == count {
