@@ -58,8 +58,8 @@ export class Workbench {
     await this.quickInput(`:${line}:${column}`);
   }
 
-  /** Opens a file of the workspace in the first group of editors. */
-  async openFile(name) {
+  /** Opens a file of the workspace in the first group of editors; again if the list changed as it was accepted. */
+  async openFile(name, tries = 4) {
     await this.page.keyboard.press("Control+1");
     await this.page.keyboard.press("Control+p");
     const box = this.page.locator(".quick-input-widget input.input");
@@ -67,7 +67,14 @@ export class Workbench {
     await box.fill(name);
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
     await this.page.keyboard.press("Enter");
-    await this.editor(name).locator(".view-line").first().waitFor();
+    const line = this.editor(name).locator(".view-line").first();
+    try {
+      await line.waitFor(tries > 1 ? { timeout: 8000 } : {});
+    } catch (error) {
+      if (tries <= 1) throw error;
+      await this.page.keyboard.press("Escape");
+      await this.openFile(name, tries - 1);
+    }
   }
 
   /** Types into the quick input that is open and accepts. */
