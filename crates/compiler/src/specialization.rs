@@ -11,6 +11,7 @@ use crate::hir::Name;
 use crate::ir::LaunchOptions;
 
 mod alternatives;
+mod config;
 mod discover;
 mod flags;
 mod guess;
@@ -24,13 +25,14 @@ mod tuning;
 mod usage;
 
 pub(crate) use alternatives::alternatives;
+pub use config::Config;
 pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use flags::{Flags, parse_type, parse_value};
 pub(crate) use host::named_dtype;
 pub use known::{GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
-pub use tuning::{Config, Tuning, tuning};
+pub use tuning::{Tuning, tuning};
 pub(crate) use usage::constant_parameters;
 
 /// A version of Triton whose rules apply.

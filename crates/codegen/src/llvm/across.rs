@@ -5,7 +5,7 @@
 //! holds its warp's result; each warp writes it, and after one barrier every thread reads as many
 //! results as one access moves and combines them itself. What is left, lanes combine once more.
 
-use tile_compiler::gpu::shared::{self, element_bytes};
+use tile_compiler::gpu::shared;
 use tile_compiler::ir::{Attrs, Inst, InstData, Region};
 use tile_compiler::layout::{Dim, LinearLayout, PlaceMasks};
 
@@ -171,7 +171,7 @@ impl Emitter<'_> {
         for value in data.uses() {
             let elem = self.ty(value).elem().ok_or_else(|| self.unsupported(data))?;
             bases.push(base);
-            base += (partials * element_bytes(elem)).next_multiple_of(16);
+            base += (partials * elem.bytes()).next_multiple_of(16);
         }
         let write_part = self.thread_index(&write_bases);
         let reading = Reading::new(&element_bases, count_bits, types);

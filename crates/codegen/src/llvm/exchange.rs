@@ -8,8 +8,7 @@
 
 use smallvec::SmallVec;
 use tile_compiler::gpu::exchange::{Carrier, carrier};
-use tile_compiler::gpu::shared::element_bytes;
-use tile_compiler::ir::{Attrs, Inst, InstData, Value};
+use tile_compiler::ir::{Attrs, Elem, Inst, InstData, Value};
 use tile_compiler::layout::{Dim, LinearLayout};
 
 use super::text::{Ty, Val};
@@ -126,7 +125,7 @@ impl Emitter<'_> {
         let mut bases = Vec::new();
         for &tile in tiles {
             bases.push(base);
-            let bytes = self.ty(tile).elem().map_or(0, element_bytes);
+            let bytes = self.ty(tile).elem().map_or(0, Elem::bytes);
             base += (self.ty(tile).numel() as u32 * bytes).next_multiple_of(16);
         }
         if self.plan.scratch(inst).is_some_and(|scratch| scratch.barrier_before) {

@@ -395,23 +395,3 @@ fn plain_access(
 fn memory_ty(ty: Ty) -> Ty {
     Ty::Int(ty.bits().max(8))
 }
-
-/// Runs of registers that count through `bits`, those that repeat others left out.
-pub(super) fn runs(layout: &LinearLayout, bits: &[u32]) -> Vec<SmallVec<[usize; 16]>> {
-    let within = bits.iter().fold(0, |mask, bit| mask | 1usize << bit);
-    let repeated = layout.duplicates().register as usize;
-    (0..layout.elements_per_thread())
-        .filter(|register| register & (within | repeated) == 0)
-        .map(|first| spread(first, bits))
-        .collect()
-}
-
-/// The registers that count through `bits`, from `first` on.
-fn spread(first: usize, bits: &[u32]) -> SmallVec<[usize; 16]> {
-    (0..1usize << bits.len())
-        .map(|member| {
-            let chosen = bits.iter().enumerate();
-            chosen.fold(first, |at, (bit, to)| at | (member >> bit & 1) << to)
-        })
-        .collect()
-}

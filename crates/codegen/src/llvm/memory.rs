@@ -13,7 +13,7 @@ use tile_compiler::ir::{
 };
 use tile_compiler::layout::{LinearLayout, PlaceMasks};
 
-use super::local::runs;
+use super::index::runs;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;

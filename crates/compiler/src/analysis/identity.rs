@@ -11,8 +11,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use super::elements::{Access, Element, Elements, Index, Variable};
-use super::race::padded;
-use super::terms::{Domain, Linear, Var};
+use super::terms::{Domain, Linear, Terms, Var};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
 
 /// Elements that may be looked at for one comparison.
@@ -301,4 +300,10 @@ fn hash(of: impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     of.hash(&mut hasher);
     hasher.finish()
+}
+
+/// The point with the least value for variables made after it.
+pub(super) fn padded(terms: &Terms, point: &[i128]) -> Vec<i128> {
+    let rest = terms.var_ranges().iter().skip(point.len()).map(|range| range.lo);
+    point.iter().copied().chain(rest).collect()
 }

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bounds::{buffer, happens, is_known, position};
 use super::elements::{Access, Elements};
-use super::identity::Origins;
+use super::identity::{Origins, padded};
 use super::report;
 use super::solve::{Outcome, search};
 use super::terms::{Cond, Domain, Interval, Linear, Terms, Var};
@@ -214,10 +214,4 @@ fn describe(
 fn rank(elements: &Elements<'_>, pair: &(Vec<i128>, Vec<i128>)) -> usize {
     let (a, b) = (position(elements, &pair.0), position(elements, &pair.1));
     (0..3).rev().find(|axis| a[*axis] != b[*axis]).map_or(1, |axis| axis + 1)
-}
-
-/// The point with the least value for variables made after it.
-pub(super) fn padded(terms: &Terms, point: &[i128]) -> Vec<i128> {
-    let rest = terms.var_ranges().iter().skip(point.len()).map(|range| range.lo);
-    point.iter().copied().chain(rest).collect()
 }

@@ -7,7 +7,6 @@
 use super::report::{finding, place};
 use crate::artifact::{Limit, Resources};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::gpu::barrier::root;
 use crate::gpu::limits::SmLimits;
 use crate::gpu::shared::{SharedPlan, SharedUse};
 use crate::gpu::{self, GpuTarget, LowerError};
@@ -133,7 +132,7 @@ fn comes_from(func: &Function, value: Value, buffer: Value) -> bool {
         Some(data) if data.opcode == Opcode::LocalLoad => data.operand(0),
         _ => value,
     };
-    matches!(func.ty(source), Type::Buffer(_)) && root(func, source) == buffer
+    matches!(func.ty(source), Type::Buffer(_)) && func.allocation(source) == buffer
 }
 
 /// How many stages fit into `limit`, found by lowering with fewer.

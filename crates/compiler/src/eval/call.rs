@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::function::is_builder;
 use super::names::suggest;
 use super::value::{Const, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Mode, Source, Stop};
@@ -466,4 +465,9 @@ fn by_field(names: &[Name], arguments: Vec<Argument>) -> Option<Vec<Value>> {
         *items.get_mut(index)? = Some(argument.value);
     }
     items.into_iter().collect()
+}
+
+/// The keywords by which builtins get what builds the kernel; kernels do not pass them.
+pub(super) fn is_builder(keyword: &str) -> bool {
+    matches!(keyword, "_builder" | "_semantic" | "_generator")
 }

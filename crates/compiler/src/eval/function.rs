@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::call::Argument;
+use super::call::{Argument, is_builder};
 use super::constant::compare_consts;
 use super::join::{Relation, relate};
 use super::names::suggest;
@@ -428,9 +428,4 @@ fn definition(function: &FunctionRef) -> FileRange {
         })
         .unwrap_or_default();
     FileRange { file: function.file, range }
-}
-
-/// The keywords by which builtins get what builds the kernel; kernels do not pass them.
-pub(super) fn is_builder(keyword: &str) -> bool {
-    matches!(keyword, "_builder" | "_semantic" | "_generator")
 }

@@ -34,16 +34,6 @@ pub fn insert(func: &mut Function) {
     }
 }
 
-/// The allocation that a buffer is (a part or view of).
-pub fn root(func: &Function, buffer: Value) -> Value {
-    match func.def(buffer) {
-        Some(data) if matches!(data.opcode, Opcode::LocalStage | Opcode::LocalPermute) => {
-            root(func, data.operand(0))
-        }
-        _ => buffer,
-    }
-}
-
 /// A buffer, or one stage of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
@@ -62,7 +52,7 @@ impl Place {
             }
             _ => None,
         };
-        Place { root: root(func, buffer), stage }
+        Place { root: func.allocation(buffer), stage }
     }
 
     /// Whether the two may share memory.

@@ -4,8 +4,6 @@
 use crate::ir::{Attrs, Elem, Function, InstData, Opcode, Value};
 use crate::layout::{Dim, LinearLayout};
 
-use super::shared::element_bytes;
-
 /// The bit of a hardware place that carries a bit of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
@@ -138,7 +136,7 @@ pub fn total_bytes(func: &Function, data: &InstData, tile: Value) -> u32 {
         _ => None,
     });
     let most: u32 = totals.max().unwrap_or(0);
-    (most * element_bytes(elem)).next_multiple_of(16)
+    (most * elem.bytes()).next_multiple_of(16)
 }
 
 /// Bytes of shared memory that a scan takes.

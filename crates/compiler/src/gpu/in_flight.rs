@@ -19,7 +19,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::barrier::root;
 use crate::ir::{Attrs, Builder, Function, Inst, Opcode, Region, Type, Value, ValueDef, Wait};
 
 /// The products of a loop's body whose sums nothing in the loop reads but products.
@@ -45,7 +44,7 @@ impl Carried {
             let data = &func.insts[product];
             direct.contains(&product)
                 && [0, 1].map(|slot| data.operand(slot)).into_iter().all(|operand| {
-                    let buffer = root(func, operand);
+                    let buffer = func.allocation(operand);
                     staged.contains(&buffer) || uses.is_constant_buffer(func, buffer)
                 })
         };
@@ -146,8 +145,8 @@ impl Uses {
                 users.entry(value).or_insert_with(Vec::new).push((inst, slot));
             }
             match data.opcode {
-                Opcode::LocalStore => written.insert(root(func, data.operand(0))),
-                Opcode::AsyncCopy => written.insert(root(func, data.operand(1))),
+                Opcode::LocalStore => written.insert(func.allocation(data.operand(0))),
+                Opcode::AsyncCopy => written.insert(func.allocation(data.operand(1))),
                 _ => false,
             };
         }

@@ -30,7 +30,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::barrier::root;
 use super::in_flight::Carried;
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{
@@ -381,7 +380,7 @@ fn feeds_warp_groups(func: &Function, body: Region, load: &EarlyLoad) -> bool {
     let buffer = func.insts[load.alloc].result();
     func.walk_from(body).into_iter().any(|inst| {
         let data = &func.insts[inst];
-        let reads = |value| root(func, value) == buffer;
+        let reads = |value| func.allocation(value) == buffer;
         data.opcode == Opcode::WarpGroupMma && data.uses().any(reads)
     })
 }

@@ -15,7 +15,6 @@ use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::LowerError;
-use super::barrier::root;
 use super::exchange::{scan_bytes, sort_bytes};
 use super::in_flight::{Reading, left_pending};
 use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
@@ -265,7 +264,7 @@ impl SharedPlan {
         let accessed: Vec<(Range<u32>, Value)> = data
             .uses()
             .filter(|&value| is_buffer(func, value))
-            .map(|value| root(func, value))
+            .map(|value| func.allocation(value))
             .filter_map(|buffer| Some((self.buffers.get(&buffer)?.clone(), buffer)))
             .collect();
         let clash = accessed.iter().any(|(range, buffer)| {
@@ -306,7 +305,7 @@ fn extend_lives(func: &Function, insts: &[Inst], users: &mut [Placement]) {
     for (at, &inst) in insts.iter().enumerate() {
         let data = &func.insts[inst];
         for value in data.uses().filter(|&value| is_buffer(func, value)) {
-            ends.entry(root(func, value)).or_default().push(at);
+            ends.entry(func.allocation(value)).or_default().push(at);
         }
         if matches!(data.opcode, Opcode::For | Opcode::While) {
             let inside = data.regions.iter().map(|&region| func.walk_from(region).len());
@@ -332,7 +331,7 @@ fn is_buffer(func: &Function, value: Value) -> bool {
 
 /// Bytes of one stage of a buffer.
 pub fn stage_bytes(buffer: &Type) -> u32 {
-    let bytes = buffer.elem().map_or(0, element_bytes);
+    let bytes = buffer.elem().map_or(0, Elem::bytes);
     (buffer.numel() as u32 * bytes).next_multiple_of(ALIGN)
 }
 
@@ -345,11 +344,6 @@ fn buffer_bytes(buffer: &Type) -> u32 {
 
 fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
-}
-
-/// Bytes of an element in shared memory.
-pub fn element_bytes(elem: Elem) -> u32 {
-    elem.bits().div_ceil(8)
 }
 
 /// The conversion that a `convert_layout` asks for.
@@ -402,14 +396,14 @@ fn reduce_bytes(func: &Function, data: &InstData, axis: usize) -> Result<u32, Lo
     let partials = reduce_partials(func, data, axis)?;
     let bytes = data.uses().filter_map(|value| func.ty(value).elem()).map(|elem| {
         // Operands lie one after another, each aligned to what a vector access needs.
-        (partials * element_bytes(elem)).next_multiple_of(16)
+        (partials * elem.bytes()).next_multiple_of(16)
     });
     Ok(bytes.sum())
 }
 
 fn tile_bytes(func: &Function, value: Value) -> u32 {
     let ty = func.ty(value);
-    let bytes = ty.elem().map_or(0, element_bytes) * ty.numel() as u32;
+    let bytes = ty.elem().map_or(0, Elem::bytes) * ty.numel() as u32;
     bytes.next_multiple_of(16)
 }
 
@@ -423,5 +417,5 @@ fn shared_result_bytes(func: &Function, result: Value) -> u32 {
             masks.lane != 0 || masks.warp != 0
         }
     };
-    if spread { ty.numel() as u32 * element_bytes(elem) } else { 0 }
+    if spread { ty.numel() as u32 * elem.bytes() } else { 0 }
 }

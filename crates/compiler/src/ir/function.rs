@@ -262,6 +262,16 @@ impl Function {
         }
     }
 
+    /// The allocation that the shared-memory buffer `buffer` is, or is a stage or view of.
+    pub fn allocation(&self, buffer: Value) -> Value {
+        match self.def(buffer) {
+            Some(data) if matches!(data.opcode, Opcode::LocalStage | Opcode::LocalPermute) => {
+                self.allocation(data.operand(0))
+            }
+            _ => buffer,
+        }
+    }
+
     /// The id of `layout` in this function's table.
     pub fn intern_layout(&mut self, layout: LinearLayout) -> LayoutId {
         let known = self.layouts.iter().find(|(_, known)| **known == layout).map(|(id, _)| id);

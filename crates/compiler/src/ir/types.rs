@@ -133,6 +133,11 @@ impl Elem {
         }
     }
 
+    /// Size in memory in bytes; `I1` takes a whole byte.
+    pub fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
     /// The number type, unless this is a pointer.
     pub fn scalar(self) -> Option<Scalar> {
         match self {

@@ -7,12 +7,13 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use rustc_hash::FxHashSet;
 
+use super::config::Config;
 use super::flags::Flags;
 use super::guess::{self, KernelFacts};
 use super::host::value::{Descriptor, Tensor, Value};
 use super::host::{Host, ObservedLaunch, SPELLINGS, language_dtype};
 use super::known::{KnownLaunch, known_launch};
-use super::tuning::{Config, Tuning, tuning};
+use super::tuning::{Tuning, tuning};
 use super::usage::{self, Compared, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Body, Expr, ItemKind, Launch, Literal, Module, Name, Param, ParamKind};

@@ -3,46 +3,10 @@
 
 use std::sync::Arc;
 
-use super::ConstArg;
+use super::config::Config;
 use super::host::{Host, value::Value};
 use crate::hir::{ArgKind, Expr, ExprId, Name};
-use crate::project::{Decorator, ItemRef, Kernel, Sources};
-use crate::source::FileRange;
-
-/// One `triton.Config`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Config {
-    /// Values of constexpr parameters.
-    pub kwargs: Vec<(Name, ConstArg)>,
-    /// Warps per CTA, if it says.
-    pub num_warps: Option<u32>,
-    /// Pipeline depth, if it says.
-    pub num_stages: Option<u32>,
-    /// CTAs per cluster, if it says.
-    pub num_ctas: Option<u32>,
-    /// Register limit per thread, if it says.
-    pub max_registers: Option<u32>,
-    /// The function that prepares the arguments of a launch, if it names one.
-    pub pre_hook: Option<ItemRef>,
-    /// The call that makes it.
-    pub at: Option<FileRange>,
-}
-
-impl Config {
-    /// Whether both ask for the same, wherever they stand.
-    pub fn is_same(&self, other: &Config) -> bool {
-        *self == Config { at: self.at, ..other.clone() }
-    }
-
-    /// Its values of parameters and launch options as `NAME=VALUE` pairs.
-    pub fn values(&self) -> Vec<(String, String)> {
-        let options = [("num_warps", self.num_warps), ("num_stages", self.num_stages)];
-        let options =
-            options.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
-        let values = self.kwargs.iter().map(|(name, value)| (&**name, value.to_string()));
-        values.chain(options).map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-}
+use crate::project::{Decorator, Kernel, Sources};
 
 /// What the decorators of a kernel say.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,7 @@ use super::value::{Storage, Tensor, Value};
 use super::{Frame, Host, ObservedLaunch, operators};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
 use crate::project::Resolution;
-use crate::specialization::tuning::Config;
+use crate::specialization::config::Config;
 
 /// A `range` longer than this is not unrolled.
 const MAX_RANGE: i128 = 4096;

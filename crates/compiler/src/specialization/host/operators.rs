@@ -1,7 +1,8 @@
 //! Operators of host code.
 
-use super::tensor;
-use super::value::Value;
+use std::sync::Arc;
+
+use super::value::{Storage, Tensor, Value};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 
@@ -34,7 +35,7 @@ pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
         (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => {
             Value::Tuple(a.iter().zip(b).map(|(a, b)| join(a, b)).collect())
         }
-        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(tensor::join(a, b)),
+        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(join_tensors(a, b)),
         (Value::Dict(a), Value::Dict(b)) => Value::Dict(join_entries(a, b)),
         _ => Value::Unknown,
     }
@@ -55,9 +56,9 @@ fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value
 /// `left op right`.
 pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     match (left, right) {
-        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(tensor::elementwise(a, Some(b))),
+        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(elementwise(a, Some(b))),
         (Value::Tensor(a), number) | (number, Value::Tensor(a)) => {
-            let mut result = tensor::elementwise(a, None);
+            let mut result = elementwise(a, None);
             if as_number(number).is_none() {
                 // It may be a tensor that the result is broadcast to.
                 result.storage = None;
@@ -279,4 +280,68 @@ pub(super) fn slice(value: &Value, lower: Option<&Value>, upper: Option<&Value>)
 pub(super) fn position(length: usize, index: i128) -> Option<usize> {
     let index = if index < 0 { index + length as i128 } else { index };
     usize::try_from(index).ok().filter(|index| *index < length)
+}
+
+/// What is known of a tensor that is one of two.
+fn join_tensors(a: &Tensor, b: &Tensor) -> Tensor {
+    Tensor {
+        dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
+        shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
+        strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
+        storage: join_storage(a.storage.as_ref(), b.storage.as_ref()),
+    }
+}
+
+fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
+    let (a, b) = (a?, b?);
+    (a.elements == b.elements).then(|| Storage {
+        id: a.id.filter(|id| Some(*id) == b.id),
+        elements: a.elements,
+        uninitialized: a.uninitialized && b.uninitialized,
+    })
+}
+
+/// The result of an elementwise operator on one or two tensors; two dtypes are not promoted.
+pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
+    match b {
+        None => Tensor { strides: None, ..a.clone() }.copied(),
+        Some(b) => Tensor {
+            dtype: promoted(a.dtype.as_ref(), b.dtype.as_ref()),
+            shape: broadcast(a.shape.as_deref(), b.shape.as_deref()),
+            ..Tensor::default()
+        }
+        .copied(),
+    }
+}
+
+/// The dtype of a float and an integer is the float's; of others only when they are the same.
+pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let (a, b) = (a?, b?);
+    match (is_float(a), is_float(b)) {
+        (true, false) => Some(a.clone()),
+        (false, true) => Some(b.clone()),
+        _ => (a == b).then(|| a.clone()),
+    }
+}
+
+/// Whether a dtype, in Triton's spelling, is one of floats.
+pub(super) fn is_float(dtype: &str) -> bool {
+    dtype.starts_with("fp") || dtype.starts_with("bf")
+}
+
+/// The shape that two shapes broadcast to, where that is known.
+pub(super) fn broadcast(a: Option<&[Value]>, b: Option<&[Value]>) -> Option<Vec<Value>> {
+    let (a, b) = (a?, b?);
+    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    let mut shape = long.to_vec();
+    let skipped = long.len() - short.len();
+    for (size, other) in shape[skipped..].iter_mut().zip(short) {
+        match (&*size, other) {
+            (Value::Int(Some(1)), other) => *size = other.clone(),
+            (_, Value::Int(Some(1))) => {}
+            (size, other) if *size == *other => {}
+            _ => return None,
+        }
+    }
+    Some(shape)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::operators::position;
+use super::operators::{binary, broadcast, elementwise, is_float, position, promoted};
 use super::value::{Descriptor, Storage, Tensor, Value};
 use crate::hir::{BinaryOp, Name};
 
@@ -64,25 +64,6 @@ pub(super) fn torch_dtype(path: &[Name]) -> Option<&'static str> {
     }
 }
 
-/// What is known of a tensor that is one of two.
-pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
-    Tensor {
-        dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
-        shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
-        strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
-        storage: join_storage(a.storage.as_ref(), b.storage.as_ref()),
-    }
-}
-
-fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
-    let (a, b) = (a?, b?);
-    (a.elements == b.elements).then(|| Storage {
-        id: a.id.filter(|id| Some(*id) == b.id),
-        elements: a.elements,
-        uninitialized: a.uninitialized && b.uninitialized,
-    })
-}
-
 /// Elements from a tensor's first to its last, both counted; `None` when something is not known.
 pub(super) fn span(tensor: &Tensor) -> Option<i128> {
     let known = |value: &Value| match value {
@@ -103,48 +84,13 @@ pub(super) fn span(tensor: &Tensor) -> Option<i128> {
         .try_fold(1i128, |span, (size, stride)| span.checked_add((size - 1).checked_mul(stride)?))
 }
 
-/// The result of an elementwise operator on one or two tensors; two dtypes are not promoted.
-pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
-    match b {
-        None => Tensor { strides: None, ..a.clone() }.copied(),
-        Some(b) => Tensor {
-            dtype: promoted(a.dtype.as_ref(), b.dtype.as_ref()),
-            shape: broadcast(a.shape.as_deref(), b.shape.as_deref()),
-            ..Tensor::default()
-        }
-        .copied(),
+impl Tensor {
+    /// A tensor of the same elements in memory of its own.
+    pub(super) fn copied(&self) -> Tensor {
+        let storage = span(self);
+        let storage = storage.map(|elements| Storage { id: None, elements, uninitialized: false });
+        Tensor { storage, ..self.clone() }
     }
-}
-
-/// The dtype of a float and an integer is the float's; of others only when they are the same.
-fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
-    let (a, b) = (a?, b?);
-    match (is_float(a), is_float(b)) {
-        (true, false) => Some(a.clone()),
-        (false, true) => Some(b.clone()),
-        _ => (a == b).then(|| a.clone()),
-    }
-}
-
-fn is_float(dtype: &str) -> bool {
-    dtype.starts_with("fp") || dtype.starts_with("bf")
-}
-
-/// The shape that two shapes broadcast to, where that is known.
-fn broadcast(a: Option<&[Value]>, b: Option<&[Value]>) -> Option<Vec<Value>> {
-    let (a, b) = (a?, b?);
-    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    let mut shape = long.to_vec();
-    let skipped = long.len() - short.len();
-    for (size, other) in shape[skipped..].iter_mut().zip(short) {
-        match (&*size, other) {
-            (Value::Int(Some(1)), other) => *size = other.clone(),
-            (_, Value::Int(Some(1))) => {}
-            (size, other) if *size == *other => {}
-            _ => return None,
-        }
-    }
-    Some(shape)
 }
 
 /// A function of scenarios on tensors, other than constructors; `None` for other functions.
@@ -425,7 +371,7 @@ pub(in crate::specialization) fn strides(tensor: &Tensor) -> Option<Vec<Value>> 
     let mut strides = Vec::new();
     for size in tensor.shape.as_ref()?.iter().rev() {
         strides.push(next.clone());
-        next = super::operators::binary(BinaryOp::Mul, &next, size);
+        next = binary(BinaryOp::Mul, &next, size);
     }
     strides.reverse();
     Some(strides)
@@ -457,9 +403,9 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         "stride" => dimension(strides(tensor)),
         "size" => dimension(tensor.shape.clone()),
         "numel" | "nelement" => match &tensor.shape {
-            Some(shape) => shape.iter().fold(Value::Int(Some(1)), |product, size| {
-                super::operators::binary(BinaryOp::Mul, &product, size)
-            }),
+            Some(shape) => shape
+                .iter()
+                .fold(Value::Int(Some(1)), |product, size| binary(BinaryOp::Mul, &product, size)),
             None => Value::Int(None),
         },
         "dim" | "ndimension" => Value::Int(tensor.shape.as_ref().map(|shape| shape.len() as i128)),

@@ -7,7 +7,7 @@ use super::Frame;
 use crate::hir::{ExprId, Name};
 use crate::project::{ItemRef, Resolution};
 use crate::specialization::ConstArg;
-use crate::specialization::tuning::Config;
+use crate::specialization::config::Config;
 
 /// A value of host code, as far as it is known.
 #[derive(Debug, Clone)]
@@ -96,13 +96,6 @@ impl Tensor {
     /// Which allocation it begins in, if that is known.
     fn allocation(&self) -> Option<u32> {
         self.storage.as_ref()?.id
-    }
-
-    /// A tensor of the same elements in memory of its own.
-    pub(super) fn copied(&self) -> Tensor {
-        let storage = super::tensor::span(self);
-        let storage = storage.map(|elements| Storage { id: None, elements, uninitialized: false });
-        Tensor { storage, ..self.clone() }
     }
 }
 
