@@ -129,6 +129,9 @@ struct Frame {
     lost: FxHashMap<Name, Lost>,
     /// Names that were annotated `tl.constexpr` and not assigned yet.
     declared: FxHashSet<Name>,
+    /// Names that an assignment bound to `None` or a type: unlike those of parameters and
+    /// annotated variables, these are no constexprs.
+    bare: FxHashSet<Name>,
     /// Values returned so far, with where.
     returns: Vec<(Value, FileRange)>,
     /// How many run-time loops are around.
@@ -189,6 +192,8 @@ struct Evaluator<'a> {
     options: ir::LaunchOptions,
     emitter: Option<Emitter>,
     frames: Vec<Frame>,
+    /// The innermost expression or statement that is being evaluated.
+    here: FileRange,
     origins: Vec<OriginData>,
     diagnostics: Vec<Diagnostic>,
     reported: FxHashSet<(Code, FileRange, FileRange)>,
@@ -207,6 +212,8 @@ struct Evaluator<'a> {
     /// not know: there the types that it sees prove nothing.
     refined: u32,
     failed: bool,
+    /// A tile without elements was made, which Triton 3.6 allows until something depends on it.
+    has_empty_tiles: bool,
     /// Steps until the first error.
     steps_to_error: u32,
     kernel: Name,
@@ -236,6 +243,7 @@ impl<'a> Evaluator<'a> {
             options: ir::LaunchOptions::default(),
             emitter: None,
             frames: Vec::new(),
+            here: FileRange::default(),
             origins: Vec::new(),
             diagnostics: Vec::new(),
             reported: FxHashSet::default(),
@@ -249,6 +257,7 @@ impl<'a> Evaluator<'a> {
             speculative: 0,
             refined: 0,
             failed: false,
+            has_empty_tiles: false,
             steps_to_error: 0,
             kernel: Name::from(""),
             label: None,

@@ -14,6 +14,7 @@ use crate::source::FileId;
 mod decorators;
 mod kernels;
 mod memory;
+mod named_tuple;
 pub mod paths;
 mod resolve;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use kernels::{
     launched_files, launching_item,
 };
 pub use memory::MemorySources;
+pub use named_tuple::{Field, named_tuple_fields};
 pub use resolve::{
     resolve, resolve_expr, resolve_item, resolve_member, resolve_member_under, resolve_under,
 };
@@ -145,11 +147,14 @@ pub fn function(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Function>> {
     }
 }
 
-/// The class behind `at`, if it is one.
+/// The class behind `at`, if it is one; also one that `namedtuple(...)` makes.
 pub fn class(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Class>> {
     sources.look_inside(at);
     match item(sources, at)?.kind {
         ItemKind::Class(class) => Some(class),
+        ItemKind::Assign { body, map, value, .. } => {
+            named_tuple::class(&body, &map, value).map(Arc::new)
+        }
         _ => None,
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::display::const_text;
 use super::dtype::{DType, Elem, Kind};
 use super::names::{known_member, suggest};
 use super::symbolic::Sym;
 use super::value::{
-    Const, FunctionKind, FunctionRef, ModuleRef, Object, Role, Shape, Tensor, Value,
+    Const, FunctionKind, FunctionRef, ModuleRef, Object, Role, Shape, Tensor, Tuple, Value,
 };
 use super::{Evaluator, Mode, Stop};
 use crate::builtins;
@@ -24,12 +25,16 @@ impl Evaluator<'_> {
             Value::Module(module) => self.module_member(module, attr, at),
             Value::Tensor(tensor) => self.tensor_attribute(tensor, attr, at),
             Value::Const(constant) => self.const_attribute(constant, attr, at),
+            Value::Tuple(tuple) if &**attr == "values" => Value::tuple(tuple.items.clone()),
+            Value::Tuple(tuple) if &**attr == "type" => match tuple_type(tuple, self.is_3_9()) {
+                Some(text) => Value::Const(Const::Opaque(text.into())),
+                None => self.fresh_const(),
+            },
             Value::Tuple(tuple) => match &tuple.named {
                 Some(named) => match named.1.iter().position(|name| name == attr) {
                     Some(index) => tuple.items.get(index).cloned().unwrap_or(Value::Unknown),
                     None => self.no_attribute(object, attr, at),
                 },
-                None if &**attr == "type" || &**attr == "values" => Value::Unknown,
                 None => self.no_attribute(object, attr, at),
             },
             Value::Object(fields) => self.object_attribute(fields, attr, object, at),
@@ -356,7 +361,8 @@ impl Evaluator<'_> {
     }
 
     fn no_attribute(&mut self, object: &Value, attr: &Name, at: FileRange) -> Value {
-        if self.frame().mode == Mode::Python || attr.starts_with('_') {
+        let private = attr.starts_with('_') && !matches!(object, Value::Tuple(_));
+        if self.frame().mode == Mode::Python || private {
             return Value::Unknown;
         }
         let start = at.range.end.saturating_sub(attr.len() as u32);
@@ -516,6 +522,31 @@ impl Evaluator<'_> {
 pub(super) fn is_listed(path: &str, name: &str) -> bool {
     let lists = matches!(path, builtins::LANGUAGE | builtins::MATH | builtins::LIBDEVICE);
     lists && !name.starts_with('_')
+}
+
+/// The type of a tuple as Triton spells it; `None` where not all of it is known.
+fn tuple_type(tuple: &Tuple, newer: bool) -> Option<String> {
+    let fields = tuple.named.as_ref().map(|named| &named.1);
+    let mut parts = Vec::with_capacity(tuple.items.len());
+    for (at, item) in tuple.items.iter().enumerate() {
+        let ty = match item {
+            Value::Tensor(tensor) if !tensor.elem.is_unknown() => match tensor.is_scalar() {
+                true => tensor.elem.to_string(),
+                false => const_text(&Const::BlockType(tensor.elem, tensor.shape.clone())),
+            },
+            Value::Const(constant) if !constant.is_symbol() => {
+                format!("constexpr_type[{}]", const_text(constant))
+            }
+            Value::Tuple(inner) => tuple_type(inner, newer)?,
+            _ => return None,
+        };
+        parts.push(match fields.and_then(|fields| fields.get(at)) {
+            Some(field) => format!("{field}:{ty}"),
+            None if newer => ty,
+            None => format!(":{ty}"),
+        });
+    }
+    Some(format!("[{}]", parts.join(",")))
 }
 
 fn bound(object: &Value, builtin: &'static builtins::Builtin) -> Value {

@@ -6,10 +6,11 @@ use smallvec::SmallVec;
 
 use super::names::suggest;
 use super::value::{Const, Object, Role, Tuple, Value};
-use super::{Eval, Evaluator, Mode, Source, Stop};
+use super::{Eval, Evaluator, Frame, Mode, Source, Stop};
 use crate::builtins::{Builtin, Parameter, ParameterKind, Rule};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Name};
+use crate::hir::{Arg, ArgKind, ExprId, Name};
+use crate::project;
 use crate::source::{FileRange, TextRange};
 
 /// An evaluated argument.
@@ -380,18 +381,8 @@ impl Evaluator<'_> {
         arguments: Vec<Argument>,
         at: FileRange,
     ) -> Value {
-        let bases: Vec<String> = class
-            .class
-            .bases
-            .iter()
-            .filter_map(|&base| match &class.class.body.exprs[base] {
-                Expr::Name(name) => Some(name.to_string()),
-                Expr::Attribute { attr, .. } => Some(attr.to_string()),
-                _ => None,
-            })
-            .collect();
-        if bases.iter().any(|base| base == "NamedTuple") {
-            return self.named_tuple(class, arguments, at);
+        if let Some(fields) = project::named_tuple_fields(&class.class) {
+            return self.named_tuple(class, &fields, arguments, at);
         }
         let init = class.class.methods.iter().find(|method| &*method.name == "__init__");
         if class.class.decorators.is_empty() {
@@ -406,10 +397,10 @@ impl Evaluator<'_> {
     fn named_tuple(
         &mut self,
         class: &super::value::ClassRef,
+        fields: &[project::Field],
         arguments: Vec<Argument>,
         at: FileRange,
     ) -> Value {
-        let fields = &class.class.fields;
         let names: Vec<Name> = fields.iter().map(|(name, ..)| name.clone()).collect();
         let mut slots: Vec<Option<Value>> = vec![None; names.len()];
         for (position, argument) in arguments.into_iter().enumerate() {
@@ -435,7 +426,7 @@ impl Evaluator<'_> {
         for (slot, (name, _, default)) in slots.into_iter().zip(fields) {
             match (slot, default) {
                 (Some(value), _) => items.push(value),
-                (None, Some(_)) => return Value::Unknown,
+                (None, Some(default)) => items.push(self.field_default(class, *default)),
                 (None, None) => {
                     let message = format!("`{}` needs the field `{name}`", class.class.name);
                     self.error(Code::MissingArgument, at, message);
@@ -445,6 +436,17 @@ impl Evaluator<'_> {
         }
         let named = Some(Arc::new((class.class.name.clone(), names)));
         Value::Tuple(Arc::new(Tuple { items, named }))
+    }
+
+    /// The default of a field, evaluated where the class is defined.
+    fn field_default(&mut self, class: &super::value::ClassRef, default: ExprId) -> Value {
+        let source = Source { body: &class.class.body, map: &class.class.map, file: class.file };
+        let frame =
+            Frame::new(Mode::Python, class.file, None, Arc::from([]), super::Locals::default());
+        self.frames.push(frame);
+        let value = self.quietly(|this| this.expr(source, default));
+        self.frames.pop();
+        value
     }
 }
 

@@ -137,6 +137,11 @@ impl Evaluator<'_> {
             );
             return Err(self.error(Code::BadCast, at, message));
         }
+        if from == DType::Float8E4B15 {
+            // Triton converts it to `fp16`, whatever is asked for, unless that is `fp32`.
+            let to = if to == DType::Float32 { to } else { DType::Float16 };
+            return Ok(self.retype(Opcode::FExt, tensor, Elem::Num(to)));
+        }
         if from.is_fp8() && to.is_int() || from.is_int() && to.is_fp8() {
             let message = format!("cannot convert `{from}` to `{to}`; go through `fp32`");
             return Err(self.error(Code::BadCast, at, message));
@@ -247,6 +252,10 @@ impl Evaluator<'_> {
 
     /// A tensor as the condition of an `if`, `while` or assertion: one bit.
     pub(super) fn truth_bit(&mut self, tensor: &Tensor, at: FileRange) -> Eval<Tensor> {
+        if tensor.elem == Elem::Num(DType::Float8E4B15) {
+            let message = "a condition cannot be `fp8e4b15`, which converts to floats only";
+            return Err(self.error(Code::BadCondition, at, message));
+        }
         self.cast(tensor, Elem::BOOL, at)
     }
 }

@@ -10,7 +10,9 @@ use crate::hir::{BinaryOp, CompareOp, Literal, UnaryOp};
 pub(super) fn literal(literal: &Literal) -> Value {
     match literal {
         Literal::Int(value) => Value::int(*value),
-        Literal::BigInt(_) | Literal::Bytes | Literal::Imaginary => Value::Unknown,
+        Literal::BigInt(_) => Value::Unknown,
+        Literal::Bytes => Value::Const(Const::Opaque("bytes".into())),
+        Literal::Imaginary => Value::Const(Const::Opaque("a complex number".into())),
         Literal::Float(bits) => Value::Const(Const::Float(f64::from_bits(*bits))),
         Literal::Bool(value) => Value::bool(*value),
         Literal::None => Value::NONE,

@@ -1,7 +1,7 @@
 //! Branches: `if` and the conditional expression.
 
 use super::display::type_text;
-use super::join::{Relation, leaves, rebuild, relate};
+use super::join::{Relation, leaves, names_differ, rebuild, relate};
 use super::stmt::{Flow, Outcome, Rest, contains_return};
 use super::value::{Const, Tensor, Value};
 use super::{Evaluator, Local, Locals, Mode, Remainder, Source};
@@ -267,7 +267,9 @@ impl Evaluator<'_> {
             return;
         }
         let place = |local: &Local| FileRange { file: at.file, range: local.at };
-        if relate(&then.value, &other.value) == Relation::Different {
+        let clash =
+            |a: &Value, b: &Value| relate(a, b) == Relation::Different || names_differ(a, b);
+        if clash(&then.value, &other.value) {
             let message = format!(
                 "`{name}` has different types in the branches of this `if`: `{}` and `{}`",
                 type_text(&then.value),
@@ -283,7 +285,7 @@ impl Evaluator<'_> {
         }
         let Some(old) = before else { return };
         let changed = if unchanged(old, then) { other } else { then };
-        if relate(&old.value, &changed.value) == Relation::Different {
+        if clash(&old.value, &changed.value) {
             let message = format!(
                 "`{name}` is `{}` before this `if`, but a branch makes it `{}`",
                 type_text(&old.value),
@@ -398,7 +400,9 @@ impl Evaluator<'_> {
         then_value.0 = self.settle(&then_value.0, &else_value.0, then_value.1);
         self.end_region(&then_open);
         else_value.0 = settled;
-        if relate(&then_value.0, &else_value.0) == Relation::Different {
+        if relate(&then_value.0, &else_value.0) == Relation::Different
+            || names_differ(&then_value.0, &else_value.0)
+        {
             self.return_mismatch(&then_value, &else_value, at);
         }
         let (then_leaves, else_leaves) = (leaves(&then_value.0), leaves(&else_value.0));

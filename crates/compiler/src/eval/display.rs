@@ -45,6 +45,7 @@ fn const_type(value: &Const) -> String {
         Const::BlockType(..) | Const::BlockPtrType(..) => "type",
         Const::Slice(_) => "slice",
         Const::Ellipsis => "ellipsis",
+        Const::Opaque(_) => "object",
         Const::Enum(_) => "enum",
         Const::Symbol(_) => return "constexpr".to_owned(),
     };
@@ -95,6 +96,7 @@ pub fn const_text(value: &Const) -> String {
         Const::BlockPtrType(elem, shape) => format!("pointer<{}>", block_type_text(*elem, shape)),
         Const::Slice(_) => "slice".to_owned(),
         Const::Ellipsis => "Ellipsis".to_owned(),
+        Const::Opaque(text) => text.to_string(),
         Const::Enum(name) => (*name).to_owned(),
         Const::Symbol(sym) => sym.to_string(),
     }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::dtype::{DType, Elem};
 use super::value::{Const, Origin, Shape, Tensor};
 use super::{Eval, Evaluator, Stop};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, Attrs, Builder, Opcode};
 use crate::source::FileRange;
 
@@ -60,8 +60,13 @@ impl Evaluator<'_> {
         self.emitter.is_some()
     }
 
-    /// Sets the location of new instructions; returns the one before.
-    pub(super) fn set_location(&mut self, at: FileRange) -> Option<ir::Loc> {
+    /// Sets what is evaluated, and so the location of new instructions; returns what was before.
+    pub(super) fn set_location(&mut self, at: FileRange) -> (FileRange, Option<ir::Loc>) {
+        let outer = std::mem::replace(&mut self.here, at);
+        (outer, self.locate(at))
+    }
+
+    fn locate(&mut self, at: FileRange) -> Option<ir::Loc> {
         let frame = self.frames.last()?;
         let (inlined_at, function) =
             (frame.inlined_at, frame.function.as_ref().map(|f| f.function.name.clone()));
@@ -83,7 +88,8 @@ impl Evaluator<'_> {
     }
 
     /// Restores a location that [`Self::set_location`] returned.
-    pub(super) fn restore_location(&mut self, loc: Option<ir::Loc>) {
+    pub(super) fn restore_location(&mut self, (at, loc): (FileRange, Option<ir::Loc>)) {
+        self.here = at;
         if let (Some(emitter), Some(loc)) = (self.emitter.as_mut(), loc) {
             emitter.loc = loc;
         }
@@ -111,6 +117,7 @@ impl Evaluator<'_> {
         elem: Elem,
         shape: Shape,
     ) -> Tensor {
+        self.refuse_storage_format(opcode, operands);
         let origin = first_origin(operands.iter().flatten().copied());
         let mut result = Tensor { elem, shape, ir: None, origin, open: false };
         if let Some(values) = self.handles(operands)
@@ -120,6 +127,19 @@ impl Evaluator<'_> {
             result.ir = emitter.inst(opcode, values, attrs, [ty], []).first().copied();
         }
         result
+    }
+
+    /// `fp8e4b15` is stored and converted; nothing is computed in it.
+    fn refuse_storage_format(&mut self, opcode: Opcode, operands: &[Option<&Tensor>]) {
+        let stored = Elem::Num(DType::Float8E4B15);
+        if !operands.iter().flatten().any(|tensor| tensor.elem == stored) || !computes(opcode) {
+            return;
+        }
+        let at = self.here;
+        let message = "`fp8e4b15` is a format of memory, in which nothing is computed";
+        let diagnostic = Diagnostic::new(Code::BadOperand, at, message)
+            .with_note("convert with `.to(tl.float16)` first");
+        self.emit_diagnostic(diagnostic);
     }
 
     /// An operation without results.
@@ -288,4 +308,22 @@ fn constant_bits(value: &Const, dtype: DType) -> Option<u64> {
 enum Number {
     Int(i128),
     Float(f64),
+}
+
+/// True for arithmetic on floats.
+fn computes(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::FAdd
+            | Opcode::FSub
+            | Opcode::FMul
+            | Opcode::FDiv
+            | Opcode::FRem
+            | Opcode::FNeg
+            | Opcode::FCmp
+            | Opcode::FMax
+            | Opcode::FMin
+            | Opcode::Fma
+            | Opcode::Sort
+    )
 }

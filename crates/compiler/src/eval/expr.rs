@@ -44,7 +44,11 @@ impl Evaluator<'_> {
                         Expr::Starred(_) => {
                             return self.unsupported("Starred", "write the elements out", at);
                         }
-                        _ => values.push(self.expr(source, item)),
+                        _ => {
+                            let value = self.expr(source, item);
+                            self.check_element(source, item, &value);
+                            values.push(value);
+                        }
                     }
                 }
                 Value::tuple(values)
@@ -96,6 +100,29 @@ impl Evaluator<'_> {
             Expr::Starred(_) => self.unsupported("Starred", "write the elements out", at),
             Expr::Unsupported(node) => self.unsupported(node, alternative(node), at),
         }
+    }
+
+    /// Tuples hold what has a type: neither builtins nor the `None` of an assignment.
+    fn check_element(&mut self, source: Source<'_>, item: ExprId, value: &Value) {
+        if self.frame().mode == Mode::Python {
+            return;
+        }
+        let refused = match value {
+            Value::Builtin(_) | Value::Bound(_) | Value::Module(_) | Value::Class(_) => true,
+            Value::Const(Const::None) => self.is_bare(source, item, value),
+            _ => false,
+        };
+        if !refused {
+            return;
+        }
+        let text = super::report::a(value);
+        let message = format!("{text} cannot be an element of a tuple");
+        let mut diagnostic = Diagnostic::new(Code::NotATensor, source.at(item), message);
+        if value.is_none() {
+            diagnostic = diagnostic
+                .with_note("write `None` in place, or annotate the variable with `tl.constexpr`");
+        }
+        self.emit_diagnostic(diagnostic);
     }
 
     /// The error that kernels may not use a construct of Python; silent in host code.
@@ -288,6 +315,16 @@ impl Evaluator<'_> {
                 self.equality(op, same)
             }
             (Value::Builtin(a), Value::Builtin(b)) => self.equality(op, std::ptr::eq(*a, *b)),
+            (Value::Tuple(_), Value::Tuple(_))
+                if self.is_3_9() && !matches!(op, CompareOp::Eq | CompareOp::Ne) =>
+            {
+                self.error(Code::BadOperand, at, "tuples are compared by `==` and `!=` only");
+                Value::Unknown
+            }
+            (Value::Tuple(a), Value::Tuple(b)) => match equal_tuples(a, b) {
+                Some(same) => self.equality(op, same),
+                None => self.fresh_const(),
+            },
             _ => self.fresh_const(),
         }
     }
@@ -439,8 +476,31 @@ impl Evaluator<'_> {
     pub(super) fn bind(&mut self, name: &Name, value: Value, at: crate::source::TextRange) {
         let frame = self.frame_mut();
         frame.lost.remove(name);
+        frame.bare.remove(name);
         frame.locals.insert(name.clone(), super::Local { value, at });
     }
+}
+
+/// Whether two tuples are equal; `None` where that depends on numbers at run time.
+fn equal_tuples(a: &Tuple, b: &Tuple) -> Option<bool> {
+    if a.items.len() != b.items.len() {
+        return Some(false);
+    }
+    let mut equal = Some(true);
+    for pair in a.items.iter().zip(&b.items) {
+        let same = match pair {
+            (Value::Const(x), Value::Const(y)) => compare_consts(CompareOp::Eq, x, y),
+            (Value::Tuple(x), Value::Tuple(y)) => equal_tuples(x, y),
+            (Value::Tensor(x), Value::Tensor(y)) if x.ir.is_some() && x.ir == y.ir => Some(true),
+            _ => None,
+        };
+        match same {
+            Some(false) => return Some(false),
+            Some(true) => {}
+            None => equal = None,
+        }
+    }
+    equal
 }
 
 fn unary_text(op: UnaryOp) -> &'static str {

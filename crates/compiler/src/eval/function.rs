@@ -33,6 +33,9 @@ impl Evaluator<'_> {
             self.steps = u32::MAX;
             return Value::Unknown;
         }
+        if self.refuse_collecting(function, at) {
+            return Value::Unknown;
+        }
         if function.kind.noinline && self.check_noinline(function, &arguments, at) {
             return Value::Unknown;
         }
@@ -43,6 +46,32 @@ impl Evaluator<'_> {
             self.inlined.push(function.clone());
         }
         self.inline(function, locals, at, Mode::Jit)
+    }
+
+    /// Jit functions collect arguments neither in `*args` before Triton 3.9 nor in `**kwargs`.
+    fn refuse_collecting(&mut self, function: &FunctionRef, at: FileRange) -> bool {
+        let param = function.function.params.iter().find(|param| match param.kind {
+            ParamKind::VarArgs => !self.is_3_9(),
+            ParamKind::KwArgs => true,
+            _ => false,
+        });
+        let Some(param) = param else { return false };
+        let (stars, note) = match param.kind {
+            ParamKind::KwArgs => ("**", "name the parameters"),
+            _ => ("*", "pass a tuple"),
+        };
+        let message = format!(
+            "`{}` collects arguments in `{stars}{}`, which jit functions cannot{}",
+            function.function.name,
+            param.name,
+            if param.kind == ParamKind::KwArgs { "" } else { " before Triton 3.9" }
+        );
+        let place = FileRange { file: function.file, range: param.range };
+        let diagnostic = Diagnostic::new(Code::UnsupportedPython, at, message)
+            .with_related(place, "collected here")
+            .with_note(format!("instead, {note}"));
+        self.emit_diagnostic(diagnostic);
+        true
     }
 
     /// Calls a function at compile time; what cannot be followed gives an unknown constexpr.

@@ -167,6 +167,18 @@ pub(super) fn relate(a: &Value, b: &Value) -> Relation {
     }
 }
 
+/// Whether two tuples differ in the names of their fields, which branches must agree in but the
+/// trips of a loop need not.
+pub(super) fn names_differ(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Tuple(x), Value::Tuple(y)) => {
+            let fields = |tuple: &Tuple| tuple.named.as_ref().map(|named| named.1.clone());
+            fields(x) != fields(y) || x.items.iter().zip(&y.items).any(|(x, y)| names_differ(x, y))
+        }
+        _ => false,
+    }
+}
+
 /// Whether a value is of its kind at every launch.
 fn is_settled(value: &Value) -> bool {
     match value {

@@ -12,6 +12,7 @@ use super::{Evaluator, Frame, Local, Locals, Mode, OriginKind, Rules, Source, op
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{ArgKind, Expr, ExprId, Literal, Name};
 use crate::ir::{self, Opcode};
+use crate::passes;
 use crate::project::{self, Decorator, ItemRef, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{
@@ -229,6 +230,9 @@ impl Evaluator<'_> {
             let body = emitter.func.body;
             self.terminate(body, Opcode::Return, []);
         }
+        if self.has_empty_tiles {
+            self.drop_empty_tiles();
+        }
         let function = self.emitter.take().filter(|_| !self.failed).map(|emitter| emitter.func);
         let mut types = std::mem::take(&mut self.types);
         types.set_origins(std::mem::take(&mut self.origins));
@@ -240,6 +244,26 @@ impl Evaluator<'_> {
             inlined: self.inlined,
             repaired: None,
             steps_to_error: self.steps_to_error,
+        }
+    }
+
+    /// Removes tiles without elements, which no later stage takes; what depends on one does not
+    /// compile.
+    fn drop_empty_tiles(&mut self) {
+        let Some(emitter) = self.emitter.as_mut() else { return };
+        passes::eliminate_dead_code(&mut emitter.func);
+        let func = &emitter.func;
+        let is_empty = |value: ir::Value| func.ty(value).shape().contains(&0);
+        let left = reachable(func, func.body).into_iter().find(|&inst| {
+            let data = &func.insts[inst];
+            data.uses().any(is_empty) || data.results.iter().any(|&value| is_empty(value))
+        });
+        if let Some(inst) = left {
+            let at = func.locs[func.insts[inst].loc].at;
+            let message = "this depends on a tile without elements";
+            let diagnostic = Diagnostic::new(Code::PowerOfTwo, at, message)
+                .with_note("every extent of a tile is a power of two");
+            self.emit_diagnostic(diagnostic);
         }
     }
 
@@ -490,4 +514,16 @@ fn is_constexpr_text(function: &crate::hir::Function, annotation: ExprId) -> boo
         Expr::Subscript { value, .. } => is_constexpr_text(function, *value),
         _ => false,
     }
+}
+
+/// The instructions of a region and of those inside, in order.
+fn reachable(func: &ir::Function, region: ir::Region) -> Vec<ir::Inst> {
+    let mut insts = Vec::new();
+    for &inst in &func.regions[region].insts {
+        insts.push(inst);
+        for &inner in &func.insts[inst].regions {
+            insts.extend(reachable(func, inner));
+        }
+    }
+    insts
 }

@@ -515,6 +515,7 @@ impl Frame {
             scope,
             locals,
             declared: rustc_hash::FxHashSet::default(),
+            bare: rustc_hash::FxHashSet::default(),
             lost: rustc_hash::FxHashMap::default(),
             returns: Vec::new(),
             loops: 0,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::value::{Const, Object, Tuple, Value};
-use super::{Evaluator, Local, Mode, OriginKind, Source};
+use super::{Evaluator, Mode, OriginKind, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, Expr, ExprId, Name, Stmt, StmtId};
 use crate::source::{FileRange, TextRange};
@@ -235,6 +235,11 @@ impl Evaluator<'_> {
 
     fn unpack(&mut self, source: Source<'_>, targets: &[ExprId], value: Value, at: FileRange) {
         let items = match &value {
+            Value::Tuple(tuple)
+                if self.frame().mode == Mode::Jit && self.refuse_type_in_tuple(tuple, at) =>
+            {
+                Vec::new()
+            }
             Value::Tuple(tuple) => tuple.items.clone(),
             Value::Unknown | Value::Const(Const::Symbol(_)) => Vec::new(),
             Value::Tensor(tensor) if tensor.is_open() => Vec::new(),
@@ -246,7 +251,9 @@ impl Evaluator<'_> {
                 Vec::new()
             }
         };
-        if matches!(value, Value::Tuple(_)) && items.len() < targets.len() {
+        if matches!(&value, Value::Tuple(tuple) if tuple.items.len() == items.len())
+            && items.len() < targets.len()
+        {
             let message =
                 format!("{} targets, but the tuple has {} elements", targets.len(), items.len());
             self.error(Code::BadUnpack, at, message);
@@ -266,6 +273,9 @@ impl Evaluator<'_> {
         for (index, &target) in targets.iter().enumerate() {
             let part = items.get(index).cloned().unwrap_or(Value::Unknown);
             self.assign(source, target, part);
+            if let Expr::Name(name) = &source.body.exprs[target] {
+                self.frame_mut().bare.remove(name);
+            }
         }
     }
 
@@ -279,9 +289,12 @@ impl Evaluator<'_> {
         if let Value::Tensor(tensor) = &value {
             self.name_value(tensor.ir, name);
         }
-        let frame = self.frame_mut();
-        frame.lost.remove(name);
-        frame.locals.insert(name.clone(), Local { value, at });
+        let bare = !declared
+            && matches!(value, Value::Const(Const::None | Const::DType(_) | Const::BlockType(..)));
+        self.bind(name, value, at);
+        if bare {
+            self.frame_mut().bare.insert(name.clone());
+        }
     }
 
     /// What an assignment makes of a value: numbers become tensors, also inside tuples.
@@ -290,11 +303,7 @@ impl Evaluator<'_> {
         let place = FileRange { file, range: at };
         match value {
             Value::Const(
-                Const::None
-                | Const::DType(_)
-                | Const::BlockType(..)
-                | Const::BlockPtrType(..)
-                | Const::Enum(_),
+                Const::None | Const::DType(_) | Const::BlockType(..) | Const::BlockPtrType(..),
             ) => value,
             Value::Const(Const::Symbol(ref sym)) => {
                 // A string, `None`, a type or a function stays; a number becomes a tensor.
@@ -309,6 +318,9 @@ impl Evaluator<'_> {
             }
             Value::Const(_) => self.literal_tensor(name, &value, place),
             Value::Tuple(tuple) => {
+                if self.refuse_type_in_tuple(&tuple, place) {
+                    return Value::Unknown;
+                }
                 let items =
                     tuple.items.iter().map(|item| self.sanitize(name, item.clone(), at)).collect();
                 Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
@@ -326,8 +338,25 @@ impl Evaluator<'_> {
                 self.error(Code::NotATensor, place, message);
                 value
             }
+            Value::Bound(_) | Value::Builtin(_) | Value::Module(_) | Value::Class(_) => {
+                let text = super::report::a(&value);
+                let message =
+                    format!("{text} cannot be assigned; annotate the target with `tl.constexpr`");
+                self.error(Code::NotATensor, place, message);
+                value
+            }
             other => other,
         }
+    }
+
+    /// Assignments take the types in tuples out of their constexprs, and tuples hold no such types.
+    fn refuse_type_in_tuple(&mut self, tuple: &Tuple, at: FileRange) -> bool {
+        let has_type = tuple.items.iter().any(|item| matches!(item, Value::Const(Const::DType(_))));
+        if has_type {
+            let message = "a tuple with a type in it has to be bound as a `tl.constexpr`";
+            self.error(Code::NotATensor, at, message);
+        }
+        has_type
     }
 
     fn literal_tensor(&mut self, name: &Name, value: &Value, at: FileRange) -> Value {
@@ -476,7 +505,8 @@ impl Evaluator<'_> {
     }
 
     fn return_stmt(&mut self, source: Source<'_>, value: Option<ExprId>, at: FileRange) {
-        let value = value.map_or(Value::NONE, |id| self.expr(source, id));
+        let returned = value;
+        let value = returned.map_or(Value::NONE, |id| self.expr(source, id));
         if self.frame().loops > 0 && self.frame().mode == Mode::Jit {
             let diagnostic = Diagnostic::new(
                 Code::UnsupportedPython,
@@ -486,15 +516,83 @@ impl Evaluator<'_> {
             .with_note("compute the result in the loop and return after it");
             self.emit_diagnostic(diagnostic);
         }
-        let value = if self.frame().mode == Mode::Jit { self.decay(value, at) } else { value };
+        let value = match returned {
+            Some(id) if self.frame().mode == Mode::Jit => {
+                let bare = self.is_bare(source, id, &value) || self.has_bare(source, id, &value);
+                self.returnable(value, bare, at)
+            }
+            _ => value,
+        };
         self.frame_mut().returns.push((value, at));
+    }
+
+    /// What a function returns for `value`; reports what it cannot return. `bare` is the value of
+    /// [`Self::is_bare`].
+    fn returnable(&mut self, value: Value, bare: bool, at: FileRange) -> Value {
+        let refused = match &value {
+            Value::Bound(_) | Value::Builtin(_) | Value::Module(_) | Value::Class(_) => true,
+            Value::Const(Const::Enum(_)) => true,
+            Value::Const(Const::DType(_) | Const::BlockType(..)) => bare && self.is_3_9(),
+            Value::Tuple(_) => bare && self.is_3_9(),
+            Value::Function(_) => !self.is_3_9(),
+            Value::Const(Const::None) => !bare && !self.is_3_9(),
+            _ => false,
+        };
+        if refused {
+            let text = super::report::a(&value);
+            let note = match &value {
+                Value::Const(Const::None) => "write `return` alone, or nothing",
+                Value::Const(_) | Value::Tuple(_) => {
+                    "bind the type to a `tl.constexpr` variable first"
+                }
+                _ => "pass it to where it is used as an argument",
+            };
+            let message = match &value {
+                Value::Tuple(_) => "functions return types only as constexprs".to_owned(),
+                _ => format!("functions return numbers, tensors and tuples, not {text}"),
+            };
+            let diagnostic = Diagnostic::new(Code::NotATensor, at, message).with_note(note);
+            self.emit_diagnostic(diagnostic);
+            return Value::Unknown;
+        }
+        if self.is_3_9() { value } else { self.decay(value, at) }
+    }
+
+    /// True for an expression that gives `None` or a type as Python has them, not as a constexpr.
+    pub(super) fn is_bare(&mut self, source: Source<'_>, expr: ExprId, value: &Value) -> bool {
+        if !matches!(value, Value::Const(Const::None | Const::DType(_) | Const::BlockType(..))) {
+            return false;
+        }
+        match &source.body.exprs[expr] {
+            Expr::Name(name) if self.frame().locals.contains_key(name) => {
+                self.frame().bare.contains(name)
+            }
+            Expr::Name(name) => {
+                let (file, scope) = (self.frame().file, self.frame().scope.clone());
+                let global = self.global(file, &scope, name);
+                global.is_some_and(|global| global.item.is_none() || !global.constexpr)
+            }
+            // Fields of tuples and aggregates are constexprs.
+            Expr::Attribute { value: object, .. } => !matches!(
+                self.quietly(|this| this.expr(source, *object)),
+                Value::Tuple(_) | Value::Object(_)
+            ),
+            // What a function without `return` gives.
+            Expr::Call { .. } => value.is_none() && !self.is_3_9(),
+            _ => false,
+        }
+    }
+
+    /// True for a tuple written out with such a type in it.
+    fn has_bare(&mut self, source: Source<'_>, expr: ExprId, value: &Value) -> bool {
+        let (Expr::Tuple(exprs), Value::Tuple(tuple)) = (&source.body.exprs[expr], value) else {
+            return false;
+        };
+        exprs.iter().zip(&tuple.items).any(|(&expr, item)| self.is_bare(source, expr, item))
     }
 
     /// Numbers that a function returns become tensors in Triton 3.6.
     fn decay(&mut self, value: Value, at: FileRange) -> Value {
-        if self.is_3_9() {
-            return value;
-        }
         match &value {
             Value::Const(Const::DType(elem)) => {
                 let message = format!(
@@ -503,10 +601,14 @@ impl Evaluator<'_> {
                 self.error(Code::NotATensor, at, message);
                 Value::Unknown
             }
-            Value::Const(Const::None | Const::Symbol(_)) => value,
+            Value::Const(Const::Symbol(_) | Const::None) => value,
             Value::Const(_) => self.materialize(&value, at).map_or(Value::Unknown, Value::Tensor),
             Value::Tuple(tuple) => {
-                let items = tuple.items.iter().map(|item| self.decay(item.clone(), at)).collect();
+                let items = tuple
+                    .items
+                    .iter()
+                    .map(|item| self.returnable(item.clone(), false, at))
+                    .collect();
                 Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
             }
             _ => value,

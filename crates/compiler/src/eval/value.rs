@@ -69,6 +69,9 @@ pub enum Const {
     Slice(Arc<[Option<Const>; 3]>),
     /// `...`.
     Ellipsis,
+    /// A value of Python that no operation of the language takes, by its text: a complex number,
+    /// bytes, the type of a tuple.
+    Opaque(Arc<str>),
     /// A member of an enumeration of the language, such as `PropagateNan.ALL`.
     Enum(&'static str),
     /// Not known yet: a symbol for a number, or for anything at all.

@@ -1,6 +1,6 @@
 //! Following a name to what it means.
 
-use super::{ItemRef, Resolution, Scope, Sources, decorators, item, paths, triton};
+use super::{ItemRef, Resolution, Scope, Sources, decorators, item, named_tuple, paths, triton};
 use crate::hir::{Arg, Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Occasion};
 use crate::source::FileId;
 use crate::specialization::TritonVersion;
@@ -262,6 +262,7 @@ impl<'a> Resolver<'a> {
                     self.step(|resolver| resolver.wrapped(scope, body, *callee, args, before));
                 match wrapped {
                     Resolution::Constexpr(_) => Resolution::Constexpr(at),
+                    Resolution::Class(_) => Resolution::Class(at),
                     Resolution::Unknown => Resolution::Constant(at),
                     found => found,
                 }
@@ -270,7 +271,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// `triton.jit(f)`, `triton.autotune(...)(f)` and the like; `tl.constexpr(value)`.
+    /// `triton.jit(f)`, `triton.autotune(...)(f)` and the like; `tl.constexpr(value)`;
+    /// `namedtuple(...)`.
     fn wrapped(
         &mut self,
         scope: Scope<'_>,
@@ -283,6 +285,9 @@ impl<'a> Resolver<'a> {
         if wrapper == Resolution::Triton("language.constexpr".into()) {
             let at = ItemRef { file: scope.file, index: 0 };
             return Resolution::Constexpr(at);
+        }
+        if named_tuple::makes(&wrapper) {
+            return Resolution::Class(ItemRef { file: scope.file, index: 0 });
         }
         let [Arg { value, .. }, ..] = args else { return Resolution::Unknown };
         if !matches!(body.exprs[*value], Expr::Name(_) | Expr::Attribute { .. }) {

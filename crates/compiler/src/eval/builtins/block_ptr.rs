@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::attribute::extents_of;
 use super::super::call::Call;
+use super::super::cast::pointer_like;
 use super::super::display::shape_text;
 use super::super::dtype::{DType, Elem};
 use super::super::join::{Relation, relate_shapes};
@@ -102,7 +103,13 @@ impl Evaluator<'_> {
             .with_note("use `tl.make_tensor_descriptor`");
             return Err(self.emit_diagnostic(diagnostic));
         }
-        let base = self.pointer_arg(call)?;
+        let mut base = self.pointer_arg(call)?;
+        if let Elem::Ptr(pointer) = base.elem
+            && pointer.to == Some(DType::Int1)
+        {
+            // Blocks of bools are blocks of the bytes that hold them.
+            base = self.pointer_cast(&base, pointer_like(pointer, DType::Int8));
+        }
         if base.is_block() {
             let message = format!(
                 "the base must be one pointer, but it has shape {}",

@@ -174,6 +174,7 @@ impl Evaluator<'_> {
     ) -> Eval<Value> {
         let allowed_zero = !self.is_3_9()
             && shape.dims().is_some_and(|dims| dims.iter().any(|extent| extent.int() == Some(0)));
+        self.has_empty_tiles |= allowed_zero;
         if !allowed_zero {
             self.check_extents(&shape, call.place("shape"))?;
         }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::super::attribute::extents_of;
 use super::super::call::Call;
 use super::super::display::shape_text;
-use super::super::dtype::DType;
+use super::super::dtype::{DType, Elem};
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::builtins::Rule;
@@ -15,7 +15,7 @@ use crate::ir::{self, Attrs, Longs, Opcode};
 impl Evaluator<'_> {
     pub(super) fn debug_barrier(&mut self) -> Eval<Value> {
         self.effect(Opcode::Barrier, &[], Attrs::None);
-        Ok(Value::NONE)
+        Ok(Value::Tensor(Tensor::new(Elem::Void, Shape::scalar())))
     }
 
     pub(super) fn facts(&mut self, call: &Call) -> Eval<Value> {
@@ -159,14 +159,14 @@ impl Evaluator<'_> {
                 return Ok(Value::NONE);
             }
         };
-        let elem = super::super::dtype::Elem::Num(dtype);
+        let elem = Elem::Num(dtype);
         Ok(Value::Tensor(self.op(Opcode::InlineAsm, &[], attrs, elem, Shape::scalar())))
     }
 
     /// The device's clock, in nanoseconds.
     pub(super) fn global_timer(&mut self, dtype: DType) -> Tensor {
         let attrs = volatile_asm("mov.u64 $0, %globaltimer;", "=l");
-        let elem = super::super::dtype::Elem::Num(dtype);
+        let elem = Elem::Num(dtype);
         self.op(Opcode::InlineAsm, &[], attrs, elem, Shape::scalar())
     }
 
