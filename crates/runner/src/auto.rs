@@ -1,114 +1,126 @@
 //! Arguments for a kernel that nothing launches: `--arg auto`.
 //!
-//! Buffers are as large as the kernel's own address arithmetic reaches. To find out, the kernel
-//! runs on the CPU executor with empty buffers, where every load gives zero and every store is
-//! dropped; then again with buffers of the size it reached, since what it loads may be an index,
-//! until it reaches no further. Floats are uniform in `0..1`, integers zero, so that an index
-//! that is loaded is a valid one.
+//! Integer parameters and the grid get values of one [`SCALES`] entry, floats one half; buffers are
+//! as large as the kernel's own address arithmetic then reaches. To find out, the kernel runs on
+//! the CPU executor with empty buffers, where every load gives zero and every store is dropped; then
+//! again with buffers of the size it reached, since what it loads may be an index, until it reaches
+//! no further. Floats in buffers are uniform in `0..1`, so that roots and logarithms have values;
+//! integers are zero, so that an index that is loaded is a valid one. A kernel that reaches too far
+//! or takes too long at one scale is tried at the next.
 //!
-//! Integer parameters are [`INTEGER`], or [`ALIGNED_INTEGER`] where the specialization says that
-//! they are multiples of 16; floats are one half; grid axes that the kernel asks for have
-//! [`PROGRAMS`] programs. What was chosen is returned in words.
+//! What is chosen is given as expressions of scenarios, so that a user can repeat and change it.
 
 use std::time::Duration;
 
 use tile_compiler::ir::{Attrs, Function, Opcode};
 use tile_compiler::specialization::{ArgSpec, Specialization};
 
-use crate::cpu::{Arg, Buffers, Kernel, Options};
-use crate::scenario::{
-    Array, BoundArg, BoundLaunch, DType, KernelInfo, KernelParam, LaunchFailure, StorageId, Store,
-    Value,
-};
+use crate::cpu::{Arg, Buffers, Kernel, Options, RunError};
+use crate::launch::arg_spec;
+use crate::scenario::{Arguments, Array, DType, KernelInfo, LaunchFailure, Value};
 
-/// Value of integer parameters.
-pub const INTEGER: i128 = 1000;
-/// Value of integer parameters that are multiples of 16.
-pub const ALIGNED_INTEGER: i128 = 1024;
-/// Programs along each axis that the kernel asks for.
-pub const PROGRAMS: u32 = 4;
+/// Values of integer parameters that are multiples of 16, and of others: the first is large enough
+/// for some tiles and a ragged one.
+const SCALES: [Scale; 3] = [
+    Scale { aligned: 1024, plain: 1000 },
+    Scale { aligned: 128, plain: 100 },
+    Scale { aligned: 16, plain: 10 },
+];
+
+/// Programs along each axis of the grid that the kernel asks for.
+const PROGRAMS: u32 = 4;
 
 /// Runs until the kernel must reach no further.
 const ROUNDS: usize = 4;
+
 /// Bytes that all buffers together may take.
-const MAX_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 28;
+
 /// Time that one run may take.
-const DEADLINE: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    aligned: i128,
+    plain: i128,
+}
 
 /// A launch whose arguments were chosen.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutoLaunch {
-    /// The launch.
-    pub launch: BoundLaunch,
-    /// Its tensors.
-    pub store: Store,
-    /// What was chosen, one line for each parameter and one for the grid.
-    pub notes: Vec<String>,
+    /// Expressions of the parameters that were not given, in parameter order.
+    pub args: Vec<(String, String)>,
+    /// The expression of the grid.
+    pub grid: String,
+}
+
+/// `spec` with what the given arguments say of their parameters.
+///
+/// # Errors
+/// When a value cannot be an argument.
+pub fn specialize_on(
+    spec: &Specialization,
+    info: &KernelInfo,
+    given: &Arguments,
+) -> Result<Specialization, LaunchFailure> {
+    let mut spec = spec.clone();
+    for param in &info.params {
+        let value = given.values.iter().find(|(name, _)| **name == *param.name);
+        if let Some((_, value)) = value {
+            spec.args.insert(param.name.clone(), arg_spec(param, value, &|_| 0)?);
+            spec.assumed.retain(|assumed| *assumed != param.name);
+        }
+    }
+    Ok(spec)
 }
 
 /// Chooses the arguments that are not `given` of a kernel under a specialization. `func` is its
-/// tile IR; tensors among the given values are in `store`.
+/// tile IR.
 ///
 /// # Errors
 /// When the kernel cannot run on the CPU, reaches further than memory allows, or takes arguments
 /// that cannot be chosen.
 pub fn choose(
-    info: &KernelInfo,
-    specialization: &Specialization,
+    spec: &Specialization,
     func: &Function,
-    given: &[(String, Value)],
+    given: &Arguments,
     grid: Option<[u32; 3]>,
-    mut store: Store,
 ) -> Result<AutoLaunch, LaunchFailure> {
-    let mut notes = Vec::new();
-    let chosen_grid = grid.unwrap_or_else(|| default_grid(func));
-    let mut slots = Vec::new();
-    for param in &info.params {
-        let spec = specialization.args.get(&param.name);
-        let found = given.iter().find(|(name, _)| **name == *param.name);
-        let slot = match (found, spec) {
-            (Some((_, value)), _) => Slot::Known(value.clone()),
-            (None, Some(spec)) => choose_one(param, spec, &mut notes)?,
-            (None, None) => {
-                return Err(LaunchFailure::Usage(format!("`{}` needs a value", param.name)));
-            }
-        };
-        slots.push(slot);
-    }
-    size_buffers(func, specialization, &mut slots, &mut store, chosen_grid)?;
-    let mut args = Vec::new();
-    for (param, slot) in info.params.iter().zip(slots) {
-        let value = match slot {
-            Slot::Known(value) => value,
-            Slot::Buffer { dtype, bytes } => {
-                let count = (bytes as usize).div_ceil(dtype.bytes()).max(1);
-                notes.push(format!("{} = {count} elements of {dtype}", param.name));
-                Value::Tensor(store.store(&contents(dtype, count)))
-            }
-        };
-        if let Value::Tensor(tensor) = &value {
-            store.storages[tensor.storage.0].name = param.name.to_string();
+    let kernel =
+        Kernel::compile(func).map_err(|error| LaunchFailure::Compile(error.to_string()))?;
+    let launched = grid.unwrap_or_else(|| default_grid(func));
+    let mut failure = None;
+    for scale in SCALES {
+        let mut slots = slots(spec, given, scale)?;
+        match size_buffers(&kernel, func, (&mut slots, given), launched) {
+            Ok(()) => return Ok(expressions(&slots, launched)),
+            Err(TooMuch(reason)) => failure = Some(reason),
         }
-        args.push(BoundArg { param: param.clone(), value });
     }
-    if grid.is_none() {
-        let [x, y, z] = chosen_grid;
-        notes.push(format!("grid = ({x}, {y}, {z})"));
-    }
-    let launch = BoundLaunch {
-        kernel: func.name.clone(),
-        args,
-        grid: chosen_grid,
-        options: specialization.options.clone(),
-    };
-    Ok(AutoLaunch { launch, store, notes })
+    Err(failure.unwrap_or_else(|| LaunchFailure::Usage("no argument can be chosen".to_owned())))
 }
 
-/// An argument while buffers are sized.
-#[derive(Debug, Clone)]
-enum Slot {
-    Known(Value),
-    Buffer { dtype: DType, bytes: u64 },
+/// Why a launch cannot be what is chosen; a smaller one may.
+struct TooMuch(LaunchFailure);
+
+/// A parameter while buffers are sized.
+#[derive(Debug)]
+struct Slot {
+    name: String,
+    argument: Argument,
+}
+
+#[derive(Debug)]
+enum Argument {
+    /// What the user gave.
+    Given(Value),
+    /// A compile-time value, as an expression.
+    Constant(String),
+    Scalar(Value),
+    Buffer {
+        dtype: DType,
+        bytes: u64,
+    },
 }
 
 fn default_grid(func: &Function) -> [u32; 3] {
@@ -124,104 +136,88 @@ fn default_grid(func: &Function) -> [u32; 3] {
     grid
 }
 
-fn choose_one(
-    param: &KernelParam,
-    spec: &ArgSpec,
-    notes: &mut Vec<String>,
-) -> Result<Slot, LaunchFailure> {
-    let value = match spec {
-        ArgSpec::Constexpr(value) => return Ok(Slot::Known(Value::from(value))),
-        ArgSpec::Runtime { signature, divisible_by_16 } => {
-            if let Some(pointee) = signature.strip_prefix('*') {
-                let pointee = pointee.strip_prefix('k').unwrap_or(pointee);
-                if let Some(dtype) = DType::from_name(pointee) {
-                    return Ok(Slot::Buffer { dtype, bytes: 0 });
-                }
-            }
-            match DType::from_name(signature) {
-                Some(DType::Bool) => Value::Bool(true),
-                Some(dtype) if dtype.is_float() => Value::Float(0.5),
-                Some(_) if *divisible_by_16 => Value::Int(ALIGNED_INTEGER),
-                // Eight bits hold no thousand.
-                Some(dtype) if dtype.bytes() == 1 => Value::Int(100),
-                Some(_) => Value::Int(INTEGER),
-                None => {
-                    let message =
-                        format!("no value can be chosen for `{}: {signature}`", param.name);
-                    return Err(LaunchFailure::Usage(message));
-                }
-            }
-        }
-        ArgSpec::Tuple(_) => {
-            let message = format!("no value can be chosen for the tuple `{}`", param.name);
-            return Err(LaunchFailure::Usage(message));
-        }
+fn slots(
+    spec: &Specialization,
+    given: &Arguments,
+    scale: Scale,
+) -> Result<Vec<Slot>, LaunchFailure> {
+    let slot = |(name, arg): (&tile_compiler::hir::Name, &ArgSpec)| {
+        let found = given.values.iter().find(|(known, _)| **known == **name);
+        let argument = match found {
+            Some((_, value)) => Argument::Given(value.clone()),
+            None => choose_one(name, arg, scale)?,
+        };
+        Ok(Slot { name: name.to_string(), argument })
     };
-    let shown = match &value {
-        Value::Int(value) => value.to_string(),
-        Value::Float(value) => value.to_string(),
-        _ => "True".to_owned(),
-    };
-    notes.push(format!("{} = {shown}", param.name));
-    Ok(Slot::Known(value))
+    spec.args.iter().map(slot).collect()
 }
 
-fn contents(dtype: DType, count: usize) -> Array {
-    if dtype.is_float() {
-        let random = crate::scenario::uniform(0, count);
-        Array::floats(dtype, vec![count], random)
-    } else {
-        Array::ints(dtype, vec![count], vec![0; count])
+fn choose_one(name: &str, arg: &ArgSpec, scale: Scale) -> Result<Argument, LaunchFailure> {
+    let hopeless = |what: &str| {
+        LaunchFailure::Usage(format!(
+            "--arg auto can choose no value for `{name}`, {what}; give it with --arg {name}=EXPR"
+        ))
+    };
+    let (signature, aligned) = match arg {
+        ArgSpec::Constexpr(value) => return Ok(Argument::Constant(value.to_string())),
+        ArgSpec::Tuple(_) => return Err(hopeless("a tuple")),
+        ArgSpec::Runtime { signature, divisible_by_16 } => (signature, *divisible_by_16),
+    };
+    if let Some(pointee) = signature.strip_prefix('*') {
+        let pointee = pointee.strip_prefix('k').unwrap_or(pointee);
+        let dtype = DType::from_name(pointee).ok_or_else(|| hopeless(signature))?;
+        return Ok(Argument::Buffer { dtype, bytes: 0 });
     }
+    let dtype = DType::from_name(signature).ok_or_else(|| hopeless(signature))?;
+    Ok(Argument::Scalar(match dtype {
+        DType::Bool => Value::Bool(true),
+        dtype if dtype.is_float() => Value::Float(0.5),
+        // Eight bits hold no thousand.
+        dtype if dtype.bytes() == 1 => Value::Int(scale.plain.min(100)),
+        _ if aligned => Value::Int(scale.aligned),
+        _ => Value::Int(scale.plain),
+    }))
 }
 
 /// Runs the kernel until its buffers are as large as it reaches.
 fn size_buffers(
+    kernel: &Kernel,
     func: &Function,
-    specialization: &Specialization,
-    slots: &mut [Slot],
-    store: &mut Store,
+    (slots, given): (&mut [Slot], &Arguments),
     grid: [u32; 3],
-) -> Result<(), LaunchFailure> {
-    let kernel =
-        Kernel::compile(func).map_err(|error| LaunchFailure::Compile(error.to_string()))?;
+) -> Result<(), TooMuch> {
     let options = Options { probe: true, deadline: Some(DEADLINE), ..Options::default() };
     for _ in 0..ROUNDS {
         let mut buffers = Buffers::new();
-        let mut args = Vec::new();
         let mut sized = Vec::new();
-        for (index, (slot, spec)) in slots.iter().zip(specialization.args.values()).enumerate() {
-            if matches!(spec, ArgSpec::Constexpr(_)) {
-                continue;
-            }
-            let arg = match slot {
-                Slot::Buffer { dtype, bytes } => {
+        let mut args = Vec::new();
+        for param in &func.params {
+            let index = slots.iter().position(|slot| *slot.name == *param.name);
+            let Some(index) = index else { continue };
+            args.push(match &slots[index].argument {
+                Argument::Buffer { dtype, bytes } => {
                     let count = *bytes as usize / dtype.bytes();
                     let id = buffers.add("", dtype.scalar(), &contents(*dtype, count).to_bytes());
                     sized.push(index);
                     Arg::Pointer(buffers.address(id))
                 }
-                Slot::Known(Value::Tensor(tensor)) => {
-                    let StorageId(storage) = tensor.storage;
-                    let storage = &store.storages[storage];
+                Argument::Given(Value::Tensor(tensor)) => {
+                    let storage = &given.store.storages[tensor.storage.0];
                     let id = buffers.add("", storage.dtype.scalar(), &storage.bytes);
                     sized.push(index);
                     let offset = tensor.layout.offset * tensor.dtype.bytes();
                     Arg::Pointer(buffers.address(id) + offset as u64)
                 }
-                Slot::Known(Value::Float(value)) => Arg::Float(*value),
-                Slot::Known(Value::Bool(value)) => Arg::Int(i128::from(*value)),
-                Slot::Known(Value::Int(value)) => Arg::Int(*value),
-                Slot::Known(other) => {
-                    let message = format!("{} is no runtime argument", other.kind());
-                    return Err(LaunchFailure::Usage(message));
-                }
-            };
-            args.push(arg);
+                Argument::Given(value) | Argument::Scalar(value) => scalar(value)?,
+                Argument::Constant(_) => continue,
+            });
         }
-        let report = kernel
-            .launch(&mut buffers, &args, grid, &options)
-            .map_err(|error| LaunchFailure::Device(error.to_string()))?;
+        let report = kernel.launch(&mut buffers, &args, grid, &options).map_err(|error| {
+            TooMuch(match error {
+                RunError::Arguments { .. } => LaunchFailure::Usage(error.to_string()),
+                _ => LaunchFailure::Device(error.to_string()),
+            })
+        })?;
         if !grow(slots, &sized, &report.extents)? {
             break;
         }
@@ -229,15 +225,37 @@ fn size_buffers(
     Ok(())
 }
 
+fn scalar(value: &Value) -> Result<Arg, TooMuch> {
+    match value {
+        Value::Float(value) => Ok(Arg::Float(*value)),
+        Value::Bool(value) => Ok(Arg::Int(i128::from(*value))),
+        Value::Int(value) => Ok(Arg::Int(*value)),
+        other => {
+            let message = format!("{} is no runtime argument", other.kind());
+            Err(TooMuch(LaunchFailure::Usage(message)))
+        }
+    }
+}
+
+fn contents(dtype: DType, count: usize) -> Array {
+    if dtype.is_float() {
+        Array::floats(dtype, vec![count], crate::scenario::uniform(0, count))
+    } else {
+        Array::ints(dtype, vec![count], vec![0; count])
+    }
+}
+
 /// Grows the buffers that were reached beyond their end; true if one was.
 fn grow(
     slots: &mut [Slot],
     sized: &[usize],
     extents: &[Option<(i64, i64)>],
-) -> Result<bool, LaunchFailure> {
+) -> Result<bool, TooMuch> {
     let mut grew = false;
     for (&index, extent) in sized.iter().zip(extents) {
-        let (Slot::Buffer { dtype, bytes }, Some((_, last))) = (&mut slots[index], extent) else {
+        let (Argument::Buffer { dtype, bytes }, Some((_, last))) =
+            (&mut slots[index].argument, extent)
+        else {
             continue;
         };
         let unit = dtype.bytes() as u64;
@@ -247,20 +265,46 @@ fn grow(
             grew = true;
         }
     }
-    let total: u64 = slots
-        .iter()
-        .map(|slot| match slot {
-            Slot::Buffer { bytes, .. } => *bytes,
-            Slot::Known(_) => 0,
-        })
-        .sum();
+    let bytes = |slot: &Slot| match slot.argument {
+        Argument::Buffer { bytes, .. } => bytes,
+        _ => 0,
+    };
+    let total: u64 = slots.iter().map(bytes).sum();
     if total > MAX_BYTES {
         let message = format!(
             "the kernel reaches over {} MiB with the arguments chosen; \
              give its sizes and strides with --arg NAME=VALUE",
             total >> 20
         );
-        return Err(LaunchFailure::Usage(message));
+        return Err(TooMuch(LaunchFailure::Usage(message)));
     }
     Ok(grew)
+}
+
+/// The chosen arguments and grid as a user would write them.
+fn expressions(slots: &[Slot], [x, y, z]: [u32; 3]) -> AutoLaunch {
+    let expression = |(seed, slot): (usize, &Slot)| {
+        let text = match &slot.argument {
+            Argument::Given(_) => return None,
+            Argument::Constant(text) => text.clone(),
+            Argument::Scalar(Value::Int(value)) => value.to_string(),
+            Argument::Scalar(Value::Float(value)) => value.to_string(),
+            Argument::Scalar(_) => "True".to_owned(),
+            Argument::Buffer { dtype, bytes } => {
+                let count = (*bytes as usize).div_ceil(dtype.bytes()).max(1);
+                if dtype.is_float() {
+                    format!("rand({count}, dtype={dtype}, seed={seed})")
+                } else {
+                    format!("zeros({count}, dtype={dtype})")
+                }
+            }
+        };
+        Some((slot.name.clone(), text))
+    };
+    let grid = match (y, z) {
+        (1, 1) => format!("({x},)"),
+        (_, 1) => format!("({x}, {y})"),
+        _ => format!("({x}, {y}, {z})"),
+    };
+    AutoLaunch { args: slots.iter().enumerate().filter_map(expression).collect(), grid }
 }

@@ -12,6 +12,7 @@ mod uses;
 
 use std::time::Duration;
 
+pub(crate) use arguments::arg_spec;
 pub use arguments::specialize;
 pub use flops::count_flops;
 pub use session::{LaunchRecord, Session, SessionOptions};

@@ -62,8 +62,15 @@ fn completed(
             return Err(usage("--arg auto needs one kernel: FILE::KERNEL"));
         };
         request.args.retain(|(_, text)| !text.is_empty());
-        request.args = auto::arguments(&request, opened, &kernel)?;
-        let chosen = auto::describe(&kernel, &request.args, request.grid.as_deref());
+        let module = opened.module();
+        if module.scenarios.iter().any(|scenario| launches(&module, scenario, &kernel)) {
+            let kept = format!("{kernel} has a scenario, so --arg auto has nothing to choose");
+            report(Body::Progress(kept));
+            return Ok(request);
+        }
+        let (args, grid) = auto::complete(&request, opened, &kernel)?;
+        (request.args, request.grid) = (args, Some(grid));
+        let chosen = auto::describe(&kernel, &request);
         report(Body::Progress(format!("--arg auto chose {chosen}")));
     }
     Ok(request)

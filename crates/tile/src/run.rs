@@ -160,8 +160,7 @@ fn human(result: &Value) -> String {
         lines.push(line);
     }
     for finding in result["findings"].as_array().into_iter().flatten() {
-        let code = finding.get("code").map(text).unwrap_or_default();
-        lines.push(format!("  line {}: {code}: {}", finding["line"], text(&finding["message"])));
+        lines.push(format!("  line {}: {}", finding["line"], text(&finding["message"])));
     }
     for print in result["prints"].as_array().into_iter().flatten() {
         lines.push(format!("  | {}", text(print)));

@@ -30,7 +30,8 @@ pub fn specialize(
     })
 }
 
-fn arg_spec(
+/// What is known of a parameter that gets `value`; `address` tells where storages begin.
+pub(crate) fn arg_spec(
     param: &KernelParam,
     value: &Value,
     address: &dyn Fn(StorageId) -> u64,
