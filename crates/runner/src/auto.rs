@@ -1,18 +1,20 @@
 //! Arguments for a kernel that nothing launches: `--arg auto`.
 //!
-//! Integer parameters and the grid get values of one [`SCALES`] entry, floats one half; buffers are
-//! as large as the kernel's own address arithmetic then reaches. To find out, the kernel runs on
-//! the CPU executor with empty buffers, where every load gives zero and every store is dropped; then
-//! again with buffers of the size it reached, since what it loads may be an index, until it reaches
-//! no further. Floats in buffers are uniform in `0..1`, so that roots and logarithms have values;
-//! integers are zero, so that an index that is loaded is a valid one. A kernel that reaches too far
-//! or takes too long at one scale is tried at the next.
+//! Integer parameters get values of one [`SCALES`] entry, floats one half; buffers are as large as
+//! the kernel's own address arithmetic then reaches. The grid has one program: with strides that
+//! nobody gave, several could meet in one element, which would say nothing about the kernel. To
+//! find out how far it reaches, the kernel runs on the CPU executor with empty buffers, where every
+//! load gives zero and every store is dropped; then again with buffers of the size it reached,
+//! since what it loads may be an index, until it reaches no further. Floats in buffers are uniform
+//! in `0..1`, so that roots and logarithms have values; integers are zero, so that an index that is
+//! loaded is a valid one. A kernel that reaches too far or takes too long at one scale is tried at
+//! the next.
 //!
 //! What is chosen is given as expressions of scenarios, so that a user can repeat and change it.
 
 use std::time::Duration;
 
-use tile_compiler::ir::{Attrs, Function, Opcode};
+use tile_compiler::ir::Function;
 use tile_compiler::specialization::{ArgSpec, Specialization};
 
 use crate::cpu::{Arg, Buffers, Kernel, Options, RunError};
@@ -26,9 +28,6 @@ const SCALES: [Scale; 3] = [
     Scale { aligned: 128, plain: 100 },
     Scale { aligned: 16, plain: 10 },
 ];
-
-/// Programs along each axis of the grid that the kernel asks for.
-const PROGRAMS: u32 = 4;
 
 /// Runs until the kernel must reach no further.
 const ROUNDS: usize = 4;
@@ -88,7 +87,7 @@ pub fn choose(
 ) -> Result<AutoLaunch, LaunchFailure> {
     let kernel =
         Kernel::compile(func).map_err(|error| LaunchFailure::Compile(error.to_string()))?;
-    let launched = grid.unwrap_or_else(|| default_grid(func));
+    let launched = grid.unwrap_or([1; 3]);
     let mut failure = None;
     for scale in SCALES {
         let mut slots = slots(spec, given, scale)?;
@@ -121,19 +120,6 @@ enum Argument {
         dtype: DType,
         bytes: u64,
     },
-}
-
-fn default_grid(func: &Function) -> [u32; 3] {
-    let mut grid = [1; 3];
-    for inst in func.walk() {
-        let data = &func.insts[inst];
-        if let (Opcode::ProgramId, Attrs::Axis(axis)) = (data.opcode, &data.attrs)
-            && let Some(extent) = grid.get_mut(axis.axis as usize)
-        {
-            *extent = PROGRAMS;
-        }
-    }
-    grid
 }
 
 fn slots(

@@ -514,11 +514,11 @@ fn arguments_are_chosen_to_fit_the_kernel() {
             args: [
                 (
                     "src",
-                    "rand(64, dtype=fp32, seed=0)",
+                    "rand(16, dtype=fp32, seed=0)",
                 ),
                 (
                     "out",
-                    "rand(64, dtype=fp32, seed=1)",
+                    "rand(16, dtype=fp32, seed=1)",
                 ),
                 (
                     "n",
@@ -529,7 +529,7 @@ fn arguments_are_chosen_to_fit_the_kernel() {
                     "16",
                 ),
             ],
-            grid: "(4,)",
+            grid: "(1,)",
         }
     "#]]
     .assert_debug_eq(&chosen);

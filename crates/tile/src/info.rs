@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use comfy_table::{Table, presets};
+use indexmap::IndexSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tile_compiler::artifact::{Artifact, Keep};
@@ -84,10 +85,10 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
     }
     if !infos.is_empty() {
         output::text_line(&table(&infos).to_string())?;
-        for info in &infos {
-            output::text_line(&format!("\n{} is compiled for", info.kernel))?;
-            for (name, parameter) in &info.specialized_on {
-                output::text_line(&parameter_line(name, parameter))?;
+        for kernel in infos.chunk_by(|a, b| a.kernel == b.kernel) {
+            output::text_line(&format!("\n{} is compiled for", kernel[0].kernel))?;
+            for name in kernel[0].specialized_on.keys() {
+                output::text_line(&parameter_line(name, kernel))?;
             }
         }
     }
@@ -132,12 +133,19 @@ fn specialized_on(opened: &Opened, selected: &Selected) -> Map<String, Value> {
         .collect()
 }
 
-/// `  n: int32; a value equal to 1, or beyond 32 bits compiles anew`.
-fn parameter_line(name: &str, parameter: &Value) -> String {
-    let text = |key: &str| parameter[key].as_str();
-    let anew = text("anew").map(|anew| format!("; {anew} compiles anew")).unwrap_or_default();
-    let assumed = if parameter["assumed"] == true { " (assumed)" } else { "" };
-    format!("  {name}: {}{anew}{assumed}", text("known").unwrap_or_default())
+/// `  n: int32; a value equal to 1, or beyond 32 bits compiles anew`: what a parameter is compiled for
+/// in the specializations of one kernel, each way once.
+fn parameter_line(name: &str, infos: &[Info]) -> String {
+    let known = infos.iter().filter_map(|info| {
+        let parameter = info.specialized_on.get(name)?;
+        let assumed = if parameter["assumed"] == true { " (assumed)" } else { "" };
+        Some(format!("{}{assumed}", parameter["known"].as_str()?))
+    });
+    let known: IndexSet<String> = known.collect();
+    let known = known.into_iter().collect::<Vec<_>>().join(" | ");
+    let anew = infos[0].specialized_on.get(name).and_then(|parameter| parameter["anew"].as_str());
+    let anew = anew.map(|anew| format!("; {anew} compiles anew")).unwrap_or_default();
+    format!("  {name}: {known}{anew}")
 }
 
 /// A specialization as data: parameters by name, and the launch options.
