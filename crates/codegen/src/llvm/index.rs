@@ -12,7 +12,7 @@ use super::text::{Ty, Val};
 pub(super) type IndexKey = Vec<u32>;
 
 /// Bits of the lane in the thread number.
-const LANE_BITS: usize = 5;
+pub(super) const LANE_BITS: usize = 5;
 
 impl Emitter<'_> {
     /// The thread's number in the CTA.

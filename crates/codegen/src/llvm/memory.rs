@@ -80,6 +80,30 @@ impl Words {
     }
 }
 
+/// A state space of memory.
+#[derive(Clone, Copy)]
+enum Space {
+    Global,
+    Shared,
+}
+
+impl Space {
+    fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+        }
+    }
+
+    /// The number of the address space in LLVM IR, and the constraint letter of its addresses.
+    fn address(self) -> (u32, &'static str) {
+        match self {
+            Space::Global => (1, "l"),
+            Space::Shared => (3, "r"),
+        }
+    }
+}
+
 /// Element types as memory holds them.
 fn memory_bits(elem: Elem) -> u32 {
     elem.bits().max(8)
@@ -152,7 +176,7 @@ impl Emitter<'_> {
                 let fill = data.operand_opt(2).map(|other| {
                     let all = self.registers(other);
                     let parts: Vec<Val> = others.iter().map(|&at| all[at]).collect();
-                    self.pack(elem, words, &parts)
+                    self.pack(Ty::of(elem), words, &parts)
                 });
                 self.asm_load(words, ptr, predicate, fill, hints)
             }
@@ -172,14 +196,15 @@ impl Emitter<'_> {
             let predicate = self.both(mask.as_ref().map(|mask| mask[group[0]]), owner);
             let words = Words::new(memory_bits(elem), group.len());
             let parts: Vec<Val> = group.iter().map(|&at| values[at]).collect();
-            let packed = self.pack(elem, words, &parts);
+            let packed = self.pack(Ty::of(elem), words, &parts);
             let plain = hints.cache == CacheModifier::Default && hints.evict == Eviction::Normal;
             if predicate.is_none() && plain {
                 self.plain_store(words, ptrs[group[0]], &packed);
                 continue;
             }
             let modifiers = modifiers(hints.cache, hints.evict);
-            self.asm_store(words, ptrs[group[0]], predicate, &packed, modifiers);
+            let place = (Space::Global, ptrs[group[0]]);
+            self.asm_store(words, place, predicate, &packed, modifiers);
         }
         Ok(())
     }
@@ -363,17 +388,34 @@ impl Emitter<'_> {
             .collect()
     }
 
+    /// Writes neighbors from element `index` on of an array of `ty` at byte `base` of shared memory,
+    /// where `predicate` holds. Unlike a branch it leaves the block whole, so that addresses are
+    /// computed where they are used and stay short.
+    pub(super) fn store_shared_where(
+        &mut self,
+        ty: Ty,
+        (base, index): (u32, Val),
+        values: &[Val],
+        predicate: Option<Val>,
+    ) {
+        let words = Words::new(ty.bits().max(8), values.len());
+        let packed = self.pack(ty, words, values);
+        let address = self.shared_address(ty, base, index);
+        self.asm_store(words, (Space::Shared, address), predicate, &packed, "");
+    }
+
     fn asm_store(
         &mut self,
         words: Words,
-        ptr: Val,
+        (space, ptr): (Space, Val),
         predicate: Option<Val>,
         values: &[Val],
         modifiers: &str,
     ) {
         let register = words.register();
-        let mut constraints = vec!["l".to_owned()];
-        let mut args = vec![format!("ptr addrspace(1) {ptr}")];
+        let (number, letter) = space.address();
+        let mut constraints = vec![letter.to_owned()];
+        let mut args = vec![format!("ptr addrspace({number}) {ptr}")];
         for &value in values {
             let word = self.text.cast("zext", words.ty(), value, register);
             constraints.push(words.letter().to_owned());
@@ -392,7 +434,8 @@ impl Emitter<'_> {
             args.push(format!("i1 {predicate}"));
         }
         self.text.line(format_args!(
-            "call void asm sideeffect \"{guard}st.global{modifiers}{} [$0], {inputs};\", \"{}\"({})",
+            "call void asm sideeffect \"{guard}st.{}{modifiers}{} [$0], {inputs};\", \"{}\"({})",
+            space.name(),
             words.suffix(),
             constraints.join(","),
             args.join(", ")
@@ -400,9 +443,8 @@ impl Emitter<'_> {
     }
 
     /// Elements as machine words, element 0 in the lowest bits.
-    fn pack(&mut self, elem: Elem, words: Words, elements: &[Val]) -> Vec<Val> {
-        let ty = Ty::of(elem);
-        let memory = Ty::Int(memory_bits(elem));
+    fn pack(&mut self, ty: Ty, words: Words, elements: &[Val]) -> Vec<Val> {
+        let memory = Ty::Int(ty.bits().max(8));
         let raw: Vec<Val> = elements
             .iter()
             .map(|&element| match ty {
@@ -481,7 +523,7 @@ impl Emitter<'_> {
                 .iter()
                 .map(|all| {
                     let parts: Vec<Val> = group.iter().map(|&at| all[at]).collect();
-                    self.pack(elem, words, &parts)
+                    self.pack(Ty::of(elem), words, &parts)
                 })
                 .collect();
             let old = self.atomic_run(data, elem, words, ptrs[group[0]], &args, predicate)?;

@@ -2,12 +2,14 @@
 //! the thread's other registers, from the inside out.
 //!
 //! Between lanes totals move by `shfl.sync.up` (or down); between warps through shared memory, where
-//! one barrier is enough: every thread reads the totals of all warps of its row.
+//! one barrier is enough: every thread reads the totals of all warps of its rows, and goes through
+//! them and its own registers in order.
 
 use tile_compiler::gpu::exchange::{Level, Places, levels, total_bytes};
 use tile_compiler::ir::{Attrs, Inst, InstData, Region};
-use tile_compiler::layout::{Dim, LinearLayout};
+use tile_compiler::layout::LinearLayout;
 
+use super::index::LANE_BITS;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
 use crate::CodegenError;
@@ -17,6 +19,131 @@ type Tuple = Vec<Val>;
 
 /// What stands before a block of elements, and whether anything does.
 type Before = Option<(Val, Tuple)>;
+
+/// What carries the index beyond a thread's neighbors, from the inside out.
+enum Step {
+    /// Lane bits: the lowest, and how many.
+    Lanes(u32, u32),
+    /// Warps, if any, then registers, by the bits of their numbers.
+    Outer { warps: Vec<u32>, registers: Vec<usize> },
+}
+
+impl Step {
+    fn of(levels: &[Level]) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for level in levels {
+            match (level, steps.last_mut()) {
+                (Level::Lanes { lowest, count }, _) => steps.push(Step::Lanes(*lowest, *count)),
+                (Level::Registers(bit), Some(Step::Outer { registers, .. })) => {
+                    registers.push(*bit)
+                }
+                (Level::Registers(bit), _) => {
+                    steps.push(Step::Outer { warps: Vec::new(), registers: vec![*bit] });
+                }
+                (Level::Warps(bits), _) => {
+                    steps.push(Step::Outer { warps: bits.clone(), registers: Vec::new() });
+                }
+            }
+        }
+        steps
+    }
+
+    fn is_between_warps(&self) -> bool {
+        matches!(self, Step::Outer { warps, .. } if !warps.is_empty())
+    }
+}
+
+/// How the totals of warps lie in shared memory: as many as one access moves next to each other,
+/// those of a thread's rows first, then those of the warps along one row, and after them those of
+/// neighboring threads, so that no bank is met twice.
+struct Totals {
+    places: Places,
+    /// How many bits of registers count through neighbors, and how many bits of warps after them.
+    near: (usize, usize),
+}
+
+impl Totals {
+    /// The bits that one access moves.
+    const ACCESS_BITS: u32 = 128;
+
+    fn new(places: Places, types: &[Ty]) -> Totals {
+        let widest = types.iter().map(|ty| ty.bits().max(8)).max().unwrap_or(32);
+        let one_access = (Self::ACCESS_BITS / widest).max(1).ilog2() as usize;
+        let rows = places.rows.len().min(one_access);
+        let along = places.along.len().min(one_access - rows);
+        Totals { places, near: (rows, along) }
+    }
+
+    /// The bits of a place from which on bits of threads, of rows and of warps count, as far as
+    /// they are not near, and those of registers further along a row.
+    fn starts(&self) -> [usize; 4] {
+        let Places { rows, lanes, warps, along, .. } = &self.places;
+        let threads = self.near.0 + self.near.1;
+        let far_rows = threads + lanes.len() + warps.len();
+        let far_along = far_rows + rows.len() - self.near.0;
+        [threads, far_rows, far_along, far_along + along.len() - self.near.1]
+    }
+
+    /// What the bits of the thread number contribute to the place, but for the warp along the axis.
+    fn thread_bases(&self) -> Vec<u32> {
+        let Places { lanes, warps, .. } = &self.places;
+        let lanes = lanes.iter().map(|&bit| bit as usize);
+        let bits = lanes.chain(warps.iter().map(|&bit| LANE_BITS + bit as usize));
+        let mut bases = Vec::new();
+        for (at, bit) in bits.enumerate() {
+            put(&mut bases, bit, 1 << (self.starts()[0] + at));
+        }
+        bases
+    }
+
+    /// The same with that warp.
+    fn own_bases(&self) -> Vec<u32> {
+        let mut bases = self.thread_bases();
+        for (at, &bit) in self.places.along.iter().enumerate() {
+            put(&mut bases, LANE_BITS + bit as usize, self.along(1 << at));
+        }
+        bases
+    }
+
+    /// What the number of a register contributes.
+    fn register(&self, register: usize) -> u32 {
+        let [_, far_rows, _, later] = self.starts();
+        let rows = self.places.rows.iter().enumerate().map(|(at, bit)| {
+            let far = at.checked_sub(self.near.0);
+            (bit, far.map_or(at, |at| far_rows + at))
+        });
+        let along = self.places.later.iter().enumerate().map(|(at, bit)| (bit, later + at));
+        let set = rows.chain(along).filter(|(bit, _)| register >> *bit & 1 != 0);
+        set.fold(0, |sum, (_, place)| sum | 1 << place)
+    }
+
+    /// What the number of a warp along the axis contributes.
+    fn along(&self, warp: u32) -> u32 {
+        let low = warp & ((1 << self.near.1) - 1);
+        low << self.near.0 | (warp >> self.near.1) << self.starts()[2]
+    }
+
+    /// The register bits that count through neighbors.
+    fn neighbors(&self) -> &[usize] {
+        &self.places.rows[..self.near.0]
+    }
+}
+
+/// Sets what bit `bit` of the thread number contributes.
+fn put(bases: &mut Vec<u32>, bit: usize, contribution: u32) {
+    bases.resize(bases.len().max(bit + 1), 0);
+    bases[bit] = contribution;
+}
+
+/// `first` with each combination of the register bits `bits`, counting through them.
+fn combinations(first: usize, bits: &[usize]) -> Vec<usize> {
+    let counted = 0..1usize << bits.len();
+    let member = |count: usize| {
+        let bits = bits.iter().enumerate();
+        bits.fold(first, |register, (at, bit)| register | (count >> at & 1) << bit)
+    };
+    counted.map(member).collect()
+}
 
 /// How a scan proceeds in a layout.
 struct Scan<'l> {
@@ -28,6 +155,38 @@ struct Scan<'l> {
     bases: Vec<u32>,
     /// The first register of each block of neighbors.
     blocks: Vec<usize>,
+}
+
+impl Scan<'_> {
+    /// The places in `blocks` of block `first` with each combination of the register bits `bits`.
+    fn places_of(&self, first: usize, bits: &[usize]) -> Vec<usize> {
+        let members = combinations(self.blocks[first], bits).into_iter();
+        members.filter_map(|at| self.blocks.binary_search(&at).ok()).collect()
+    }
+
+    /// The blocks of the row of block `first` that the register bits `bits` count through, in order.
+    fn row(&self, first: usize, bits: &[usize]) -> Vec<usize> {
+        let mut row = self.places_of(first, bits);
+        if self.reverse {
+            row.reverse();
+        }
+        row
+    }
+
+    /// Gives each block of a row what was seen in all of it.
+    fn finish_row(&self, row: &[usize], seen: Option<&Tuple>, total: &mut [Tuple]) {
+        for &block in row {
+            if let Some(seen) = seen {
+                total[block].clone_from(seen);
+            }
+        }
+    }
+
+    /// The blocks that have none of the register bits `bits`.
+    fn without(&self, bits: &[usize]) -> Vec<usize> {
+        let has_none = |&block: &usize| bits.iter().all(|bit| self.blocks[block] >> bit & 1 == 0);
+        (0..self.blocks.len()).filter(has_none).collect()
+    }
 }
 
 impl Emitter<'_> {
@@ -47,7 +206,7 @@ impl Emitter<'_> {
         let mut scan =
             Scan { layout, reverse: attrs.reverse, region, types, bases: Vec::new(), blocks };
         scan.bases = self.totals_in_memory(inst, data);
-        let before = self.scan_blocks(&scan, &levels, total)?;
+        let before = self.scan_blocks(&scan, &Step::of(&levels), total, &mut prefix)?;
         for (&block, before) in scan.blocks.iter().zip(&before) {
             let Some((any, before)) = before else { continue };
             for register in (0..=members).filter(|at| at & !members == 0).map(|at| block | at) {
@@ -111,44 +270,58 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// What stands before each block of elements, from the blocks' totals.
+    /// What stands before each block of elements, from the blocks' totals. Where blocks are single
+    /// elements, a first step between lanes goes into `prefix` right away: its sums are all there
+    /// is to keep.
     fn scan_blocks(
         &mut self,
         scan: &Scan<'_>,
-        levels: &[Level],
+        steps: &[Step],
         mut total: Vec<Tuple>,
+        prefix: &mut [Tuple],
     ) -> Result<Vec<Before>, CodegenError> {
         let mut before: Vec<Before> = vec![None; total.len()];
-        for (at, level) in levels.iter().enumerate() {
-            let is_last = at + 1 == levels.len();
-            match level {
-                Level::Lanes { lowest, count } => {
-                    let group = (*lowest, *count);
-                    let next_is_warps = matches!(levels.get(at + 1), Some(Level::Warps(_)));
-                    for (total, before) in total.iter_mut().zip(&mut before) {
-                        let outer = self.scan_lanes(scan, group, total)?;
-                        *before = self.put_before(scan, outer, before.take())?;
+        for (at, step) in steps.iter().enumerate() {
+            match step {
+                &Step::Lanes(lowest, count) => {
+                    let single = at == 0 && prefix.len() == total.len();
+                    for (block, total) in total.iter_mut().enumerate() {
+                        self.scan_lanes(scan, (lowest, count), total)?;
+                        if single {
+                            prefix[block].clone_from(total);
+                        } else {
+                            let outer = self.before_lane(scan, (lowest, count), total);
+                            before[block] = self.put_before(scan, outer, before[block].take())?;
+                        }
                         // Of what goes to memory the last lane's is written.
-                        if !is_last && !next_is_warps {
-                            *total = self.last_lane(scan, group, total);
+                        if steps.get(at + 1).is_some_and(|next| !next.is_between_warps()) {
+                            *total = self.last_lane(scan, (lowest, count), total);
                         }
                     }
                 }
-                Level::Warps(bits) => {
-                    let last_lanes = match at.checked_sub(1).map(|inner| &levels[inner]) {
-                        Some(&Level::Lanes { lowest, count }) => ((1 << count) - 1) << lowest,
-                        _ => 0,
-                    };
-                    if levels[..at].iter().any(|inner| matches!(inner, Level::Warps(_))) {
-                        self.barrier();
-                    }
-                    let outer = self.scan_warps(scan, bits, last_lanes, &mut total)?;
-                    for (outer, before) in outer.into_iter().zip(&mut before) {
-                        *before = self.put_before(scan, outer, before.take())?;
+                Step::Outer { warps, registers } if warps.is_empty() => {
+                    for first in scan.without(registers) {
+                        let mut seen = None;
+                        let row = scan.row(first, registers);
+                        for &block in &row {
+                            let part = total[block].clone();
+                            let before = &mut before[block];
+                            self.pass_block(scan, Val::Int(0), vec![part], &mut seen, before)?;
+                        }
+                        scan.finish_row(&row, seen.as_ref(), &mut total);
                     }
                 }
-                Level::Registers(bit) => {
-                    self.scan_registers(scan, *bit, &mut total, &mut before)?;
+                Step::Outer { warps, registers } => {
+                    if steps[..at].iter().any(Step::is_between_warps) {
+                        self.barrier();
+                    }
+                    let last_lanes = match at.checked_sub(1).map(|inner| &steps[inner]) {
+                        Some(&Step::Lanes(lowest, count)) => ((1 << count) - 1) << lowest,
+                        _ => 0,
+                    };
+                    let totals = Totals::new(Places::new(scan.layout, warps), &scan.types);
+                    self.write_totals(scan, &totals, last_lanes, &total);
+                    self.scan_warps(scan, &totals, registers, &mut total, &mut before)?;
                 }
             }
         }
@@ -170,36 +343,50 @@ impl Emitter<'_> {
         Ok(Some((self.either(any, inner_any), joined)))
     }
 
-    /// Scans `total` between the lanes of a group; returns what stands before each lane's.
+    /// Scans `total` between the lanes of a group.
     fn scan_lanes(
         &mut self,
         scan: &Scan<'_>,
         (lowest, count): (u32, u32),
         total: &mut Tuple,
-    ) -> Result<(Val, Tuple), CodegenError> {
+    ) -> Emitted {
+        let position = self.position_in_lanes(scan, (lowest, count));
+        for bit in 0..count {
+            let distance = 1 << bit;
+            let other = self.of_lanes_before(scan, distance << lowest, total);
+            let joined = self.combine(scan.region, &other, total)?;
+            let any = self.text.op(format_args!("icmp uge i32 {position}, {distance}"));
+            *total = self.choose_tuple(any, &scan.types, &joined, total);
+        }
+        Ok(())
+    }
+
+    /// What stands before each lane of a group, from their sums.
+    fn before_lane(
+        &mut self,
+        scan: &Scan<'_>,
+        (lowest, count): (u32, u32),
+        sums: &[Val],
+    ) -> (Val, Tuple) {
+        let position = self.position_in_lanes(scan, (lowest, count));
+        let before = self.of_lanes_before(scan, 1 << lowest, sums);
+        (self.text.op(format_args!("icmp uge i32 {position}, 1")), before)
+    }
+
+    /// The lane's number in its group, counted in the scan's direction.
+    fn position_in_lanes(&mut self, scan: &Scan<'_>, (lowest, count): (u32, u32)) -> Val {
         let bases: Vec<u32> =
             (0..lowest).map(|_| 0).chain((0..count).map(|bit| 1 << bit)).collect();
         let part = self.thread_index(&bases);
         let last = (1 << count) - 1;
-        let position = self.offset_index(part, &bases, if scan.reverse { last } else { 0 });
+        self.offset_index(part, &bases, if scan.reverse { last } else { 0 })
+    }
+
+    /// What lanes hold that come earlier by `distance`.
+    fn of_lanes_before(&mut self, scan: &Scan<'_>, distance: u32, tuple: &[Val]) -> Tuple {
         let mode = if scan.reverse { "down" } else { "up" };
-        let from = |this: &mut Self, distance: u32, tuple: &[Val]| -> Tuple {
-            let lanes = Val::Int(i64::from(distance << lowest));
-            let values = scan.types.iter().zip(tuple);
-            values.map(|(&ty, &value)| this.shuffle(mode, ty, value, lanes)).collect()
-        };
-        let has = |this: &mut Self, distance: u32| {
-            this.text.op(format_args!("icmp uge i32 {position}, {distance}"))
-        };
-        for bit in 0..count {
-            let distance = 1 << bit;
-            let other = from(self, distance, total);
-            let joined = self.combine(scan.region, &other, total)?;
-            let any = has(self, distance);
-            *total = self.choose_tuple(any, &scan.types, &joined, total);
-        }
-        let before = from(self, 1, total);
-        Ok((has(self, 1), before))
+        let values = scan.types.iter().zip(tuple);
+        values.map(|(&ty, &value)| self.shuffle(mode, ty, value, distance.into())).collect()
     }
 
     /// The total of a group of lanes, which its last lane has.
@@ -213,71 +400,117 @@ impl Emitter<'_> {
         values.map(|(&ty, &value)| self.shuffle("idx", ty, value, lane)).collect()
     }
 
-    /// Scans the totals of warps through shared memory, all blocks at once. Of the lanes, those
+    /// Writes the totals of warps to shared memory and waits for those of others. Of the lanes, those
     /// whose number has all bits of `last_lanes` (none of them, in reverse) know their warp's total.
+    fn write_totals(&mut self, scan: &Scan<'_>, totals: &Totals, last_lanes: u32, total: &[Tuple]) {
+        let bases = totals.own_bases();
+        let part = self.thread_index(&bases);
+        let knows = self.lanes_that_know(last_lanes, scan.reverse);
+        let turned =
+            if scan.reverse { totals.along((1 << totals.places.along.len()) - 1) } else { 0 };
+        for first in scan.without(totals.neighbors()) {
+            let place = totals.register(scan.blocks[first]) ^ turned;
+            let place = self.offset_index(part, &bases, place);
+            let run = scan.places_of(first, totals.neighbors());
+            for (at, (&ty, &base)) in scan.types.iter().zip(&scan.bases).enumerate() {
+                let values: Vec<Val> = run.iter().map(|&block| total[block][at]).collect();
+                self.store_shared_where(ty, (base, place), &values, knows);
+            }
+        }
+        self.barrier();
+    }
+
+    /// Scans between warps, whose totals are in shared memory, and the registers `later` beyond
+    /// them. Rows whose totals are read together go on together.
     fn scan_warps(
         &mut self,
         scan: &Scan<'_>,
-        bits: &[u32],
-        last_lanes: u32,
+        totals: &Totals,
+        later: &[usize],
         total: &mut [Tuple],
-    ) -> Result<Vec<(Val, Tuple)>, CodegenError> {
-        let places = Places::new(scan.layout, bits);
-        let warps = 1u32 << bits.len();
-        let turned = if scan.reverse { warps - 1 } else { 0 };
-        let own = Self::thread_bases(scan.layout, |basis| places.row(basis));
-        let row = self.thread_index(&own);
-        let mut warp_bases = vec![0; 5];
-        for warp in 0..bits.iter().max().map_or(0, |bit| bit + 1) {
-            let place = bits.iter().position(|&bit| bit == warp);
-            warp_bases.push(place.map_or(0, |place| 1 << place));
-        }
-        let part = self.thread_index(&warp_bases);
-        let warp = self.offset_index(part, &warp_bases, turned);
-        let register = |block: usize| {
-            let index = scan.layout.pack_input(&[(Dim::Register, block)]);
-            places.row(scan.layout.apply_packed(index))
-        };
-        let knows = self.lanes_that_know(last_lanes, scan.reverse);
-        let [write, wait] = [(); 2].map(|()| self.text.add_block());
-        match knows {
-            Some(knows) => self.text.branch(knows, write, wait),
-            None => self.text.jump(write),
-        }
-        self.text.switch_to(write);
-        for (&block, total) in scan.blocks.iter().zip(total.iter()) {
-            let row = self.offset_index(row, &own, register(block));
-            let place = self.text.binary("or", Ty::Int(32), row, warp);
-            for ((&ty, &base), &value) in scan.types.iter().zip(&scan.bases).zip(total) {
-                self.store_shared(ty, base, place, value);
-            }
-        }
-        self.text.jump(wait);
-        self.text.switch_to(wait);
-        self.barrier();
-        let mut before = Vec::with_capacity(total.len());
-        for (&block, total) in scan.blocks.iter().zip(total) {
-            let row = self.offset_index(row, &own, register(block));
-            let columns: Vec<Vec<Val>> = scan
-                .types
-                .iter()
-                .zip(&scan.bases)
-                .map(|(&ty, &base)| self.load_shared_run(ty, base, row, warps as usize))
-                .collect();
-            let of = |at: u32| -> Tuple { columns.iter().map(|all| all[at as usize]).collect() };
-            let mut sum = of(0);
-            let mut own = sum.clone();
-            for at in 1..warps {
-                sum = self.combine(scan.region, &sum, &of(at))?;
-                if at + 1 < warps {
-                    let reached = self.text.op(format_args!("icmp ugt i32 {warp}, {at}"));
-                    own = self.choose_tuple(reached, &scan.types, &sum, &own);
+        before: &mut [Before],
+    ) -> Emitted {
+        let warp = self.warp_along(scan, &totals.places.along);
+        let fixed: Vec<usize> = later.iter().chain(totals.neighbors()).copied().collect();
+        for first in scan.without(&fixed) {
+            let firsts = scan.places_of(first, totals.neighbors());
+            let rows: Vec<Vec<usize>> =
+                firsts.into_iter().map(|first| scan.row(first, later)).collect();
+            let mut seen: Vec<Option<Tuple>> = vec![None; rows.len()];
+            for at in 0..rows[0].len() {
+                let parts = self.read_totals(scan, totals, rows[0][at]);
+                for ((row, seen), parts) in rows.iter().zip(&mut seen).zip(parts) {
+                    self.pass_block(scan, warp, parts, seen, &mut before[row[at]])?;
                 }
             }
-            *total = sum;
-            before.push((self.text.op(format_args!("icmp ne i32 {warp}, 0")), own));
+            for (row, seen) in rows.iter().zip(&seen) {
+                scan.finish_row(row, seen.as_ref(), total);
+            }
         }
-        Ok(before)
+        Ok(())
+    }
+
+    /// The totals of the warps along the axis in order, for block `first` and each that lies next
+    /// to it.
+    fn read_totals(&mut self, scan: &Scan<'_>, totals: &Totals, first: usize) -> Vec<Vec<Tuple>> {
+        let bases = totals.thread_bases();
+        let part = self.thread_index(&bases);
+        let (rows, near) = (1 << totals.near.0, 1 << totals.near.1);
+        let warps = 1u32 << totals.places.along.len();
+        let mut parts = vec![vec![Tuple::new(); warps as usize]; rows];
+        for warp in (0..warps).step_by(near) {
+            let place = totals.register(scan.blocks[first]) | totals.along(warp);
+            let place = self.offset_index(part, &bases, place);
+            for (&ty, &base) in scan.types.iter().zip(&scan.bases) {
+                let read = self.load_shared_run(ty, base, place, rows * near);
+                for (number, value) in read.into_iter().enumerate() {
+                    parts[number % rows][warp as usize + number / rows].push(value);
+                }
+            }
+        }
+        parts
+    }
+
+    /// Goes through the `parts` of a block, those of `warp` and of the others along the axis: what
+    /// was `seen` when it comes to the thread's own stands before that.
+    fn pass_block(
+        &mut self,
+        scan: &Scan<'_>,
+        warp: Val,
+        parts: Vec<Tuple>,
+        seen: &mut Option<Tuple>,
+        before: &mut Before,
+    ) -> Emitted {
+        let mut own = seen.clone().map(|seen| (Val::bool(true), seen));
+        for (number, part) in parts.into_iter().enumerate() {
+            let Some(sum) = seen.take() else {
+                *seen = Some(part);
+                continue;
+            };
+            if number > 0 {
+                let reached = self.text.op(format_args!("icmp uge i32 {warp}, {number}"));
+                own = Some(match own {
+                    None => (reached, sum.clone()),
+                    Some((any, own)) => (any, self.choose_tuple(reached, &scan.types, &sum, &own)),
+                });
+            }
+            *seen = Some(self.combine(scan.region, &sum, &part)?);
+        }
+        if let Some(outer) = own {
+            *before = self.put_before(scan, outer, before.take())?;
+        }
+        Ok(())
+    }
+
+    /// The number of the thread's warp among those along the axis, in the scan's direction.
+    fn warp_along(&mut self, scan: &Scan<'_>, warps: &[u32]) -> Val {
+        let mut bases = Vec::new();
+        for (at, &bit) in warps.iter().enumerate() {
+            put(&mut bases, LANE_BITS + bit as usize, 1 << at);
+        }
+        let part = self.thread_index(&bases);
+        let last = (1 << warps.len()) - 1;
+        self.offset_index(part, &bases, if scan.reverse { last } else { 0 })
     }
 
     fn lanes_that_know(&mut self, last_lanes: u32, reverse: bool) -> Option<Val> {
@@ -290,30 +523,6 @@ impl Emitter<'_> {
             let bits = this.text.binary("and", Ty::Int(32), thread, lanes);
             this.text.op(format_args!("icmp eq i32 {bits}, {lanes}"))
         }))
-    }
-
-    /// Scans between registers of one thread, from the totals of pairs of blocks.
-    fn scan_registers(
-        &mut self,
-        scan: &Scan<'_>,
-        bit: usize,
-        total: &mut [Tuple],
-        before: &mut [Before],
-    ) -> Result<(), CodegenError> {
-        for low in 0..total.len() {
-            let pair = scan.blocks[low] | 1 << bit;
-            let Some(high) = scan.blocks.iter().position(|&block| block == pair) else { continue };
-            if low == high {
-                continue;
-            }
-            let (early, late) = if scan.reverse { (high, low) } else { (low, high) };
-            // Blocks that were joined before follow their first ones.
-            let outer = (Val::bool(true), total[early].clone());
-            before[late] = self.put_before(scan, outer, before[late].take())?;
-            let sum = self.combine(scan.region, &total[early], &total[late])?;
-            (total[early], total[late]) = (sum.clone(), sum);
-        }
-        Ok(())
     }
 
     fn choose_tuple(&mut self, condition: Val, types: &[Ty], yes: &[Val], no: &[Val]) -> Tuple {

@@ -111,7 +111,7 @@ fn stride_limit(func: &Function, infos: &AxisInfos, ptr: Value, axis: usize) -> 
 }
 
 /// How many neighbors a thread may hold for writes, and for reads of one group with a write whose
-/// values come from them element by element.
+/// values come from them element by element, or by scans, which leave elements where they are.
 fn write_limits(func: &Function, accesses: &[(Inst, Group)]) -> SecondaryMap<Inst, Option<usize>> {
     let groups: FxHashMap<Inst, &Group> = accesses.iter().map(|(at, group)| (*at, group)).collect();
     let mut makers: SecondaryMap<Value, Option<Inst>> = SecondaryMap::new();
@@ -134,13 +134,14 @@ fn write_limits(func: &Function, accesses: &[(Inst, Group)]) -> SecondaryMap<Ins
                 limits[inst] = Some(limits[inst].map_or(limit, |known: usize| known.min(limit)));
             }
             let data = &func.insts[inst];
-            let sources: &[usize] = match data.opcode {
-                Opcode::Gather => &[1],
-                Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => &[1, 2],
-                opcode if is_elementwise(opcode) => &[0, 1, 2],
-                _ => &[],
+            let sources = match data.opcode {
+                Opcode::Gather => 1..2,
+                Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => 1..3,
+                Opcode::Scan => 0..data.operands.len(),
+                opcode if is_elementwise(opcode) => 0..3,
+                _ => 0..0,
             };
-            let values = sources.iter().filter_map(|&slot| data.operand_opt(slot));
+            let values = sources.filter_map(|slot| data.operand_opt(slot));
             open.extend(values.filter_map(|value| makers[value]).filter(|&from| seen.insert(from)));
         }
     }

@@ -53,46 +53,65 @@ pub enum Level {
     Registers(usize),
 }
 
-/// Where the totals of warps lie: those of one row next to each other.
-#[derive(Debug, Clone)]
+/// Which bits of the hardware places tell apart the totals that warps exchange in a scan. A thread
+/// finds the totals of its own rows, whatever else lies between.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// Bits of the index that tell rows apart.
-    row: u64,
-    /// Bits of the warp that count through one row.
-    pub warp_bits: u32,
+    /// Register bits that count through rows.
+    pub rows: Vec<usize>,
+    /// Register bits that count through one row, beyond the warps.
+    pub later: Vec<usize>,
+    /// Lane bits that tell totals apart.
+    pub lanes: Vec<u32>,
+    /// Warp bits that do, but for those along the axis.
+    pub warps: Vec<u32>,
+    /// Warp bits that count through one row.
+    pub along: Vec<u32>,
 }
 
 impl Places {
-    /// The places in a layout whose bits `warps` carry the index along the axis.
-    pub fn new(layout: &LinearLayout, warps: &[u32]) -> Places {
-        let bases = layout.bases(Dim::Warp);
-        let highest = warps.iter().map(|&bit| bases[bit as usize]).max().unwrap_or(0);
-        let lowest = warps.iter().map(|&bit| bases[bit as usize]).min().unwrap_or(0);
-        Places { row: rows(layout, lowest, highest), warp_bits: warps.len() as u32 }
+    /// The places in a layout whose warp bits `along` carry the index along the axis.
+    pub fn new(layout: &LinearLayout, along: &[u32]) -> Places {
+        let carried = along.iter().map(|&bit| layout.bases(Dim::Warp)[bit as usize]);
+        let (lowest, highest) = (carried.clone().min().unwrap_or(0), carried.max().unwrap_or(0));
+        let (rows, later) = beyond(layout, lowest, highest);
+        let of = |dim: Dim, mask: u64| -> Vec<usize> {
+            let bases = layout.bases(dim).iter().enumerate();
+            bases.filter(|&(_, basis)| basis & mask != 0).map(|(bit, _)| bit).collect()
+        };
+        let numbers = |dim: Dim| of(dim, rows | later).into_iter().map(|bit| bit as u32).collect();
+        let mut registers = of(Dim::Register, rows | later);
+        let within = of(Dim::Register, later);
+        registers.retain(|bit| !within.contains(bit));
+        Places {
+            rows: registers,
+            later: within,
+            lanes: numbers(Dim::Lane),
+            warps: numbers(Dim::Warp),
+            along: along.to_vec(),
+        }
     }
 
-    /// The place of the first total of the row that holds an element.
-    pub fn row(&self, index: u64) -> u32 {
-        let (mut place, mut next) = (0, 1 << self.warp_bits);
-        for bit in (0..u64::BITS).filter(|bit| self.row >> bit & 1 != 0) {
-            place |= if index >> bit & 1 != 0 { next } else { 0 };
-            next <<= 1;
-        }
-        place
+    /// Totals of one tile.
+    pub fn count(&self) -> u32 {
+        let Places { rows, later, lanes, warps, along } = self;
+        1 << (rows.len() + later.len() + lanes.len() + warps.len() + along.len())
     }
 }
 
-/// The bits of the packed index but those from the start of their axis up to `highest`.
-fn rows(layout: &LinearLayout, lowest: u64, highest: u64) -> u64 {
-    let (mut shift, mut below) = (0, 0);
+/// The bits of the packed index that count through other axes, and those along the axis of `lowest`
+/// that are above `highest`.
+fn beyond(layout: &LinearLayout, lowest: u64, highest: u64) -> (u64, u64) {
+    let (mut shift, mut axis) = (0, 0);
     for output in layout.outputs() {
-        let axis = ((1u64 << output.bits) - 1) << shift;
-        if axis & lowest != 0 {
-            below = axis & (highest | (highest - 1));
+        let bits = ((1u64 << output.bits) - 1) << shift;
+        if bits & lowest != 0 {
+            axis = bits;
         }
         shift += output.bits;
     }
-    ((1u64 << shift) - 1) & !below
+    let all = (1u64 << shift) - 1;
+    (all & !axis, axis & !(highest | (highest - 1)))
 }
 
 /// The register bits that count through a thread's neighbors, and what carries the other bits of
@@ -130,9 +149,7 @@ pub fn total_bytes(func: &Function, data: &InstData, tile: Value) -> u32 {
     let layout = &func.layouts[id];
     let Some((_, levels)) = levels(layout, scan.axis as usize) else { return 0 };
     let totals = levels.iter().filter_map(|level| match level {
-        Level::Warps(bits) => {
-            Some(1 << (Places::new(layout, bits).row.count_ones() + bits.len() as u32))
-        }
+        Level::Warps(bits) => Some(Places::new(layout, bits).count()),
         _ => None,
     });
     let most: u32 = totals.max().unwrap_or(0);
