@@ -19,6 +19,10 @@ mod operations;
 /// Values followed into each other; what is nested deeper is unknown.
 const MAX_DEPTH: u32 = 200;
 
+/// Elements that are worked out for one function. What exchanges lanes again and again, such as a
+/// sorting network, asks for exponentially many; further ones are unknown.
+const MAX_ELEMENTS: u32 = 200_000;
+
 /// Positions of an element along each axis of its tile; empty for scalars.
 pub type Index = SmallVec<[Linear; 3]>;
 
@@ -107,6 +111,10 @@ pub struct Elements<'f> {
     owner: FxHashMap<Region, Inst>,
     home: FxHashMap<Inst, Region>,
     depth: u32,
+    /// Elements that may still be worked out.
+    fuel: u32,
+    /// Whether an element is unknown because it was too much work.
+    gave_up: bool,
 }
 
 impl<'f> Elements<'f> {
@@ -136,9 +144,17 @@ impl<'f> Elements<'f> {
             owner: FxHashMap::default(),
             home: FxHashMap::default(),
             depth: 0,
+            fuel: MAX_ELEMENTS,
+            gave_up: false,
         };
         elements.note_homes(func.body);
         elements
+    }
+
+    /// True when an element was too much work, and is taken for anything its type can be: then a
+    /// point that was found shows nothing where what is unknown is a variable.
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
     }
 
     fn note_homes(&mut self, region: Region) {
@@ -373,9 +389,11 @@ impl<'f> Elements<'f> {
         if let Some(known) = self.memo.get(&key) {
             return known.clone();
         }
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || self.fuel == 0 {
+            self.gave_up = true;
             return self.unknown(value, index);
         }
+        self.fuel -= 1;
         self.depth += 1;
         let element = match self.func.values[value].def {
             ValueDef::Argument(region, at) => self.argument(value, region, at as usize, index),

@@ -34,6 +34,10 @@ const SMALL: i128 = 2048;
 /// Values followed into each other.
 const MAX_DEPTH: u32 = 150;
 
+/// Elements that are followed from one load. Each exchange of a sorting network asks for twice as
+/// many as the one before; where lanes go further than this, nothing is said of them.
+const MAX_ELEMENTS: usize = 4_000;
+
 /// Findings about the masks of `func`.
 pub(super) fn check(func: &Function) -> Vec<Diagnostic> {
     let has_mask = |inst: &Inst| mask_of(&func.insts[*inst]).is_some();
@@ -179,7 +183,7 @@ impl Flow<'_, '_> {
                 conds.push(mask_cond);
             }
             conds.push(undefined);
-            self.holds_somewhere(&conds)
+            !self.elements.gave_up() && self.holds_somewhere(&conds)
         })
     }
 
@@ -209,7 +213,7 @@ impl Flow<'_, '_> {
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || self.memo.len() >= MAX_ELEMENTS {
             return Terms::FALSE;
         }
         // What a loop carries is not asked for while it is worked out.

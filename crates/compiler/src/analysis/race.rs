@@ -11,7 +11,7 @@ use super::elements::{Access, Elements};
 use super::identity::{Origins, padded};
 use super::report;
 use super::solve::{Outcome, search};
-use super::terms::{Cond, Domain, Interval, Linear, Terms, Var};
+use super::terms::{Cond, Domain, Interval, Linear, Substitution, Terms, Var};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Opcode};
 use crate::specialization::KnownLaunch;
@@ -41,14 +41,19 @@ pub(super) fn check<'f>(
         .filter(|access| is_known(&elements.terms, &access.offset))
         .filter(|access| is_before(func, access, waits))
         .collect();
+    let pairs = pairs(func, launch, &stores);
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let mut other = Other::new(&mut elements.terms);
     let mut found = Vec::new();
     let mut reported = FxHashSet::default();
-    for (first, second) in pairs(func, launch, &stores) {
+    for (first, second) in pairs {
         let locs = (func.insts[first.inst].loc, func.insts[second.inst].loc);
         if !reported.insert(locs) {
             continue;
         }
-        if let Some(pair) = collision(elements, &programs, grid, first, second) {
+        if let Some(pair) = collision(elements, &mut other, (&programs, grid), first, second) {
             let same = Origins::same(func, elements, (first, &pair.0), (second, &pair.1));
             if same == Some(false) {
                 found.push(describe(func, launch, elements, first, second, &pair));
@@ -107,22 +112,16 @@ fn pairs<'a>(
 /// The points of two programs at which both stores are to one element.
 fn collision(
     elements: &mut Elements<'_>,
-    programs: &[Linear; 3],
-    grid: [u32; 3],
+    other: &mut Other,
+    (programs, grid): (&[Linear; 3], [u32; 3]),
     first: &Access,
     second: &Access,
 ) -> Option<(Vec<i128>, Vec<i128>)> {
-    let plain = elements.terms.var_ranges().len();
-    let shifted = shift(&mut elements.terms, plain);
     let terms = &mut elements.terms;
-    let offset = terms.substitute(&second.offset, &shifted.vars);
+    let offset = other.moved.term(terms, &second.offset);
     let mut both = happens(first);
-    let others: Vec<Cond> = happens(second)
-        .into_iter()
-        .map(|cond| terms.substitute_cond(cond, &shifted.vars))
-        .collect();
-    both.extend(others);
-    both.extend(&shifted.in_range);
+    both.extend(happens(second).into_iter().map(|cond| other.moved.cond(terms, cond)));
+    both.extend(&other.in_range);
     let meet = terms.equal(&first.offset, &offset);
     both.push(meet);
     let mut equal_so_far = Vec::new();
@@ -131,54 +130,66 @@ fn collision(
         if grid[axis] == 1 {
             continue;
         }
-        let other = terms.substitute(program, &shifted.vars);
+        let moved = other.moved.term(terms, program);
         // Two different stores may collide in either order.
-        let before = [terms.less(program, &other), terms.less(&other, program)];
+        let before = [terms.less(program, &moved), terms.less(&moved, program)];
         let orders = if first.inst == second.inst { 1 } else { 2 };
         for order in &before[..orders] {
             let mut conds = equal_so_far.clone();
             conds.push(*order);
             conds.extend(&both);
             if let Outcome::Found(point) = search(terms, &conds, &mut fuel) {
-                let mut domain = Domain::at(terms, &point);
-                let moved = (0..plain).map(|var| match shifted.vars.get(&Var(var as u32)) {
-                    Some(term) => domain.value(term).unwrap_or_default(),
-                    None => point[var],
-                });
-                let second_point = moved.collect();
-                return Some((point[..plain].to_vec(), second_point));
+                return Some(other.points(terms, &point));
             }
         }
-        let same = terms.equal(program, &other);
+        let same = terms.equal(program, &moved);
         equal_so_far.push(same);
     }
     None
 }
 
-/// Another program's variables in terms of the first one's.
-struct Shifted {
-    vars: FxHashMap<Var, Linear>,
+/// Another program: its variables are the first one's plus differences, variables of their own.
+struct Other {
+    /// How many variables the first program has.
+    plain: usize,
+    moved: Substitution,
     in_range: Vec<Cond>,
 }
 
-fn shift(terms: &mut Terms, plain: usize) -> Shifted {
-    let mut shifted = Shifted { vars: FxHashMap::default(), in_range: Vec::new() };
-    for index in 0..plain {
-        let range = terms.var_ranges()[index];
-        let width = range.hi - range.lo;
-        if width == 0 {
-            continue;
+impl Other {
+    /// Beside the program of every variable of `terms`.
+    fn new(terms: &mut Terms) -> Other {
+        let plain = terms.var_ranges().len();
+        let mut vars = FxHashMap::default();
+        let mut in_range = Vec::new();
+        for index in 0..plain {
+            let range = terms.var_ranges()[index];
+            let width = range.hi - range.lo;
+            if width == 0 {
+                continue;
+            }
+            let difference = terms.var(Interval::new(-width, width));
+            let difference = terms.var_term(difference);
+            let var = Var(index as u32);
+            let Some(moved) = terms.var_term(var).plus(&difference) else { continue };
+            let low = terms.at_most(&Linear::constant(range.lo), &moved);
+            let high = terms.at_most(&moved, &Linear::constant(range.hi));
+            in_range.extend([low, high]);
+            vars.insert(var, moved);
         }
-        let difference = terms.var(Interval::new(-width, width));
-        let difference = terms.var_term(difference);
-        let var = Var(index as u32);
-        let Some(moved) = terms.var_term(var).plus(&difference) else { continue };
-        let low = terms.at_most(&Linear::constant(range.lo), &moved);
-        let high = terms.at_most(&moved, &Linear::constant(range.hi));
-        shifted.in_range.extend([low, high]);
-        shifted.vars.insert(var, moved);
+        Other { plain, moved: Substitution::new(vars), in_range }
     }
-    shifted
+
+    /// The points of both programs at a point that was found.
+    fn points(&self, terms: &Terms, point: &[i128]) -> (Vec<i128>, Vec<i128>) {
+        let mut domain = Domain::at(terms, point);
+        let second = (0..self.plain).map(|var| match self.moved.of_var(Var(var as u32)) {
+            Some(term) => domain.value(term).unwrap_or_default(),
+            None => point[var],
+        });
+        let second = second.collect();
+        (point[..self.plain].to_vec(), second)
+    }
 }
 
 fn describe(

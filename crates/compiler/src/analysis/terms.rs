@@ -12,6 +12,10 @@ use std::fmt;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+mod substitute;
+
+pub use substitute::Substitution;
+
 /// An atom of a [`Terms`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom(u32);
@@ -242,6 +246,7 @@ pub struct Terms {
     atom_ids: FxHashMap<AtomKind, Atom>,
     conds: Vec<CondKind>,
     cond_ids: FxHashMap<CondKind, Cond>,
+    negations: FxHashMap<Cond, Cond>,
     vars: Vec<Interval>,
     unknowns: u32,
 }
@@ -253,6 +258,7 @@ impl Default for Terms {
             atom_ids: FxHashMap::default(),
             conds: Vec::new(),
             cond_ids: FxHashMap::default(),
+            negations: FxHashMap::default(),
             vars: Vec::new(),
             unknowns: 0,
         };
@@ -418,6 +424,15 @@ impl Terms {
 
     /// Not so.
     pub fn not(&mut self, cond: Cond) -> Cond {
+        if let Some(&known) = self.negations.get(&cond) {
+            return known;
+        }
+        let negation = self.negation(cond);
+        self.negations.insert(cond, negation);
+        negation
+    }
+
+    fn negation(&mut self, cond: Cond) -> Cond {
         match self.cond(cond).clone() {
             CondKind::True => Terms::FALSE,
             CondKind::False => Terms::TRUE,
@@ -467,22 +482,17 @@ impl Terms {
 
     /// Calls `visit` on every atom of `term`, those inside atoms included.
     pub fn visit(&self, term: &Linear, visit: &mut dyn FnMut(Atom, &AtomKind)) {
-        self.visit_term(term, &mut FxHashSet::default(), visit);
+        self.visit_term(term, &mut Seen::default(), visit);
     }
 
     /// As [`Terms::visit`], of a truth value.
     pub fn visit_cond(&self, cond: Cond, visit: &mut dyn FnMut(Atom, &AtomKind)) {
-        self.visit_truth(cond, &mut FxHashSet::default(), visit);
+        self.visit_truth(cond, &mut Seen::default(), visit);
     }
 
-    fn visit_term(
-        &self,
-        term: &Linear,
-        seen: &mut FxHashSet<Atom>,
-        visit: &mut dyn FnMut(Atom, &AtomKind),
-    ) {
+    fn visit_term(&self, term: &Linear, seen: &mut Seen, visit: &mut dyn FnMut(Atom, &AtomKind)) {
         for &(atom, _) in &term.terms {
-            if !seen.insert(atom) {
+            if !seen.atoms.insert(atom) {
                 continue;
             }
             let kind = self.atom(atom);
@@ -503,12 +513,10 @@ impl Terms {
         }
     }
 
-    fn visit_truth(
-        &self,
-        cond: Cond,
-        seen: &mut FxHashSet<Atom>,
-        visit: &mut dyn FnMut(Atom, &AtomKind),
-    ) {
+    fn visit_truth(&self, cond: Cond, seen: &mut Seen, visit: &mut dyn FnMut(Atom, &AtomKind)) {
+        if !seen.conds.insert(cond) {
+            return;
+        }
         match self.cond(cond) {
             CondKind::True | CondKind::False | CondKind::Unknown(_) => {}
             CondKind::AtMostZero(term) | CondKind::IsZero(term) => {
@@ -524,79 +532,27 @@ impl Terms {
 
     /// True when a truth value depends on an unknown one.
     pub fn has_unknown_cond(&self, cond: Cond) -> bool {
-        match self.cond(cond) {
-            CondKind::Unknown(_) => true,
-            CondKind::Not(inner) => self.has_unknown_cond(*inner),
-            CondKind::And(a, b) | CondKind::Or(a, b) => {
-                self.has_unknown_cond(*a) || self.has_unknown_cond(*b)
+        let mut seen = FxHashSet::default();
+        let mut pending = vec![cond];
+        while let Some(cond) = pending.pop() {
+            match self.cond(cond) {
+                _ if !seen.insert(cond) => {}
+                CondKind::Unknown(_) => return true,
+                CondKind::Not(inner) => pending.push(*inner),
+                CondKind::And(a, b) | CondKind::Or(a, b) => pending.extend([*a, *b]),
+                _ => {}
             }
-            _ => false,
         }
+        false
     }
+}
 
-    /// `term` with other terms in place of variables.
-    pub fn substitute(&mut self, term: &Linear, vars: &FxHashMap<Var, Linear>) -> Linear {
-        let mut sum = Linear::constant(term.constant);
-        for (atom, factor) in &term.terms {
-            let part = self.substitute_atom(*atom, vars);
-            let scaled = part.scaled(*factor).and_then(|part| sum.plus(&part));
-            sum = match scaled {
-                Some(sum) => sum,
-                None => return self.unknown(Interval::signed(64)),
-            };
-        }
-        sum
-    }
-
-    fn substitute_atom(&mut self, atom: Atom, vars: &FxHashMap<Var, Linear>) -> Linear {
-        match self.atom(atom).clone() {
-            AtomKind::Var(var) => match vars.get(&var) {
-                Some(term) => term.clone(),
-                None => Linear::atom(atom),
-            },
-            AtomKind::Unknown(_) => Linear::atom(atom),
-            AtomKind::Binary(op, a, b) => {
-                let (a, b) = (self.substitute(&a, vars), self.substitute(&b, vars));
-                self.binary(op, &a, &b)
-            }
-            AtomKind::Wrap(bits, inner) => {
-                let inner = self.substitute(&inner, vars);
-                self.wrap(bits, &inner)
-            }
-            AtomKind::Choose(cond, a, b) => {
-                let cond = self.substitute_cond(cond, vars);
-                let (a, b) = (self.substitute(&a, vars), self.substitute(&b, vars));
-                self.choose(cond, &a, &b)
-            }
-        }
-    }
-
-    /// `cond` with other terms in place of variables.
-    pub fn substitute_cond(&mut self, cond: Cond, vars: &FxHashMap<Var, Linear>) -> Cond {
-        match self.cond(cond).clone() {
-            CondKind::True | CondKind::False | CondKind::Unknown(_) => cond,
-            CondKind::AtMostZero(term) => {
-                let term = self.substitute(&term, vars);
-                self.at_most_zero(Some(term))
-            }
-            CondKind::IsZero(term) => {
-                let term = self.substitute(&term, vars);
-                self.equal(&term, &Linear::default())
-            }
-            CondKind::Not(inner) => {
-                let inner = self.substitute_cond(inner, vars);
-                self.not(inner)
-            }
-            CondKind::And(a, b) => {
-                let (a, b) = (self.substitute_cond(a, vars), self.substitute_cond(b, vars));
-                self.and(a, b)
-            }
-            CondKind::Or(a, b) => {
-                let (a, b) = (self.substitute_cond(a, vars), self.substitute_cond(b, vars));
-                self.or(a, b)
-            }
-        }
-    }
+/// Atoms and truth values that a visit has met: they are shared, so that following each path to
+/// them would take exponential time.
+#[derive(Default)]
+struct Seen {
+    atoms: FxHashSet<Atom>,
+    conds: FxHashSet<Cond>,
 }
 
 /// The signed integer of `bits` bits that is congruent to `value`.
