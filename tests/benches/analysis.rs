@@ -124,7 +124,7 @@ impl Corpus {
         let lowered = Rules::default().lower_kernel(&self.sources, file, kernel, spec);
         let found = lowered
             .function
-            .map(|func| analysis::check(&func, spec, self.sources.capability()).len());
+            .map(|func| analysis::check(&func, spec, self.sources.capability(), &|| ()).len());
         found.unwrap_or(lowered.diagnostics.len())
     }
 }

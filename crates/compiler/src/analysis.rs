@@ -29,6 +29,7 @@ mod widen;
 pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
 pub use launches::check_launches;
+pub use solve::Pause;
 
 /// Which launch a finding belongs to, and how it says so.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -103,14 +104,17 @@ pub const MASKS_CHECKED: usize = 3;
 /// What is provably wrong with `func`, the tile IR of a kernel under `spec`: its masks whatever the
 /// arguments are, and its accesses in the launches that the source shows.
 ///
-/// Hints about what it costs are for a GPU of the given compute capability.
+/// Hints about what it costs are for a GPU of the given compute capability. `pause` is called now
+/// and then and may unwind.
 pub fn check(
     func: &Function,
     spec: &Specialization,
     capability: u32,
+    pause: Pause<'_>,
 ) -> Vec<(Diagnostic, AtLaunch)> {
-    let mut found = check_accesses(func, spec);
-    let everywhere = check_masks(func, spec).into_iter().chain(check_costs(func, spec, capability));
+    let mut found = check_accesses(func, spec, pause);
+    let everywhere =
+        check_masks(func, spec, pause).into_iter().chain(check_costs(func, spec, capability));
     found.extend(everywhere.map(|finding| (finding, AtLaunch::default())));
     found
 }
@@ -126,8 +130,8 @@ fn check_costs(func: &Function, spec: &Specialization, capability: u32) -> Vec<D
 }
 
 /// The part of [`check`] about masks, which takes no launch.
-pub fn check_masks(func: &Function, spec: &Specialization) -> Vec<Diagnostic> {
-    let mut found = masks::check(func);
+fn check_masks(func: &Function, spec: &Specialization, pause: Pause<'_>) -> Vec<Diagnostic> {
+    let mut found = masks::check(func, pause);
     let label = spec.to_string();
     for finding in &mut found {
         finding.specialization = Some(label.clone());
@@ -137,14 +141,18 @@ pub fn check_masks(func: &Function, spec: &Specialization) -> Vec<Diagnostic> {
 
 /// The part of [`check`] about known launches: accesses, and what the grid and the types of
 /// arguments make of them.
-pub fn check_accesses(func: &Function, spec: &Specialization) -> Vec<(Diagnostic, AtLaunch)> {
+pub fn check_accesses(
+    func: &Function,
+    spec: &Specialization,
+    pause: Pause<'_>,
+) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found: Vec<(Diagnostic, AtLaunch)> = Vec::new();
     for launch in &spec.launches {
         let mut here = grid::check(func, launch);
         if launch.grid.is_some() {
-            let mut elements = Elements::of_launch(func, launch);
+            let mut elements = Elements::of_launch(func, launch, pause);
             let accesses = elements.accesses();
-            here.extend(bounds::check(func, launch, &mut elements, &accesses));
+            here.extend(bounds::check(func, launch, &mut elements, &accesses, pause));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
@@ -176,7 +184,9 @@ pub fn check_in(
     spec: &Specialization,
     masks: bool,
 ) -> Vec<Diagnostic> {
-    let found =
-        if masks { check(func, spec, sources.capability()) } else { check_accesses(func, spec) };
+    let found = match masks {
+        true => check(func, spec, sources.capability(), &|| ()),
+        false => check_accesses(func, spec, &|| ()),
+    };
     found.into_iter().map(|(finding, launch)| launch.attach(finding, sources)).collect()
 }

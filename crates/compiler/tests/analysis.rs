@@ -6,7 +6,9 @@
 //! else may be found. Most blocks have no such line. What the family `resource` finds needs
 //! configurations to be lowered further, which is done for its own chapter and explanations.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
+use std::panic;
 use std::path::{Path, PathBuf};
 
 use tile_compiler::analysis::{self, CompiledKernel};
@@ -290,6 +292,35 @@ fn reports_of_the_assembler_are_judged() {
         arch: "sm_90a",
     };
     assert_eq!(analysis::check_compiled(&sources, at, &guessed, compiled), []);
+}
+
+/// The analyses can be given up at any moment, and soon after it is asked for.
+#[test]
+fn work_can_be_given_up() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/matmul.py");
+    let text = std::fs::read_to_string(path).expect("the example exists");
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("matmul.py", &text);
+    let at = project::kernels(&sources, file)[0];
+    let spec = &discover(&sources, at, &Flags::default())[0];
+    let func = Rules::default().lower_kernel(&sources, file, "matmul_kernel", spec).function;
+    let func = func.expect("the example lowers");
+    let calls = Cell::new(0u32);
+    analysis::check(&func, spec, 90, &|| calls.set(calls.get() + 1));
+    let all = calls.take();
+    assert!(all > 500, "{all} chances to give up");
+    for last in [1, all / 2, all] {
+        let given_up = panic::catch_unwind(panic::AssertUnwindSafe(|| {
+            analysis::check(&func, spec, 90, &|| {
+                calls.set(calls.get() + 1);
+                if calls.get() == last {
+                    panic::resume_unwind(Box::new("given up"));
+                }
+            })
+        }));
+        assert!(given_up.is_err());
+        assert_eq!(calls.take(), last);
+    }
 }
 
 /// Working kernels are left alone.

@@ -586,12 +586,10 @@ fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
     let kernel = (file.id(db), &*name);
     let mut found = analysis::blame(&sources, rules.triton, kernel, spec, &result);
     let spec = result.repaired.as_ref().unwrap_or(spec);
-    let analyzed = result.function.map(|func| {
-        if index < analysis::MASKS_CHECKED {
-            analysis::check(&func, spec, rules.capability)
-        } else {
-            analysis::check_accesses(&func, spec)
-        }
+    let pause = || db.unwind_if_revision_cancelled();
+    let analyzed = result.function.map(|func| match index < analysis::MASKS_CHECKED {
+        true => analysis::check(&func, spec, rules.capability, &pause),
+        false => analysis::check_accesses(&func, spec, &pause),
     });
     found.extend(analyzed.unwrap_or_default());
     let (found, launches): (Vec<Diagnostic>, _) = found.into_iter().unzip();

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::elements::{Access, Elements, Variable};
 use super::report;
-use super::solve::{Outcome, search};
+use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Cond, Domain, Interval, Linear, Terms};
 use super::{Finding, Spot, widen};
 use crate::diagnostic::{Code, Diagnostic};
@@ -28,6 +28,7 @@ pub(super) fn check(
     launch: &KnownLaunch,
     elements: &mut Elements<'_>,
     accesses: &[Access],
+    pause: Pause<'_>,
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut reported = FxHashSet::default();
@@ -45,7 +46,7 @@ pub(super) fn check(
         }
         fuel -= before - share;
     }
-    let uncovered = uncovered(func, launch, elements, accesses);
+    let uncovered = uncovered(func, launch, elements, accesses, pause);
     found.extend(uncovered.map(|found| Finding { spot: Spot::Launch, ..Finding::from(found) }));
     found
 }
@@ -82,7 +83,7 @@ fn outside(
     for objective in [beyond, before] {
         let mut conds = happens(access);
         conds.push(objective);
-        if let Outcome::Found(point) = search(&elements.terms, &conds, fuel) {
+        if let Outcome::Found(point) = elements.search(&conds, fuel) {
             return Some(point);
         }
     }
@@ -227,6 +228,7 @@ fn uncovered(
     launch: &KnownLaunch,
     elements: &mut Elements<'_>,
     accesses: &[Access],
+    pause: Pause<'_>,
 ) -> Option<Diagnostic> {
     let grid = launch.grid?;
     let written = |inst: &Inst| func.insts[*inst].opcode != Opcode::Load;
@@ -244,7 +246,8 @@ fn uncovered(
             continue;
         };
         for axis in 0..3 {
-            let missed = missed(func, launch, (elements, accesses), access, axis, grid[axis]);
+            let missed =
+                missed(func, launch, (elements, accesses), access, (axis, grid[axis]), pause);
             let Some((position, element)) = missed else { continue };
             let name = elements.param_name(access.param);
             let extents: Vec<i128> =
@@ -269,11 +272,11 @@ fn missed(
     launch: &KnownLaunch,
     (elements, accesses): (&mut Elements<'_>, &[Access]),
     access: &Access,
-    axis: usize,
-    extent: u32,
+    (axis, extent): (usize, u32),
+    pause: Pause<'_>,
 ) -> Option<([i128; 3], i128)> {
     let size = buffer(func, launch, access.param)?.elements;
-    let mut wide = Elements::of_launch(func, launch);
+    let mut wide = Elements::of_launch(func, launch, pause);
     let most = i128::from(extent).saturating_mul(16).saturating_add(4096);
     let program = wide.widen(axis as u32, Interval::new(0, most.min(i128::from(i32::MAX) - 1)));
     let same = wide.accesses().into_iter().find(|wide| wide.inst == access.inst)?;
@@ -283,7 +286,7 @@ fn missed(
     let end = wide.terms.less(&same.offset, &Linear::constant(size));
     conds.extend([start, end, beyond]);
     let mut fuel = ACCESS_FUEL;
-    let Outcome::Found(point) = search(&wide.terms, &conds, &mut fuel) else { return None };
+    let Outcome::Found(point) = wide.search(&conds, &mut fuel) else { return None };
     let element = Domain::at(&wide.terms, &point).value(&same.offset)?;
     let position = position(&wide, &point);
     let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
@@ -297,7 +300,7 @@ fn missed(
         let mut conds = happens(other);
         let writes = elements.terms.equal(&other.offset, &Linear::constant(element));
         conds.push(writes);
-        if search(&elements.terms, &conds, &mut fuel) != Outcome::Never {
+        if elements.search(&conds, &mut fuel) != Outcome::Never {
             return None;
         }
     }

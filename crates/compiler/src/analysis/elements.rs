@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::solve::{Outcome, Pause, search_within};
 use super::terms::{Atom, Cond, Interval, Linear, Terms, Var};
 use crate::ir::{Function, Inst, IntPredicate, Opcode, Region, Value, ValueDef};
 use crate::specialization::{KnownArg, KnownLaunch};
@@ -115,20 +116,30 @@ pub struct Elements<'f> {
     fuel: u32,
     /// Whether an element is unknown because it was too much work.
     gave_up: bool,
+    pause: Pause<'f>,
 }
 
 impl<'f> Elements<'f> {
     /// Of `func` under `launch`. What is not known of it is unknown.
-    pub fn of_launch(func: &'f Function, launch: &'f KnownLaunch) -> Elements<'f> {
-        Elements::new(func, Some(launch), false)
+    pub fn of_launch(
+        func: &'f Function,
+        launch: &'f KnownLaunch,
+        pause: Pause<'f>,
+    ) -> Elements<'f> {
+        Elements::new(func, Some(launch), false, pause)
     }
 
     /// Of `func` whatever its arguments, the grid and memory are: variables stand for them.
-    pub fn of_any_launch(func: &'f Function) -> Elements<'f> {
-        Elements::new(func, None, true)
+    pub fn of_any_launch(func: &'f Function, pause: Pause<'f>) -> Elements<'f> {
+        Elements::new(func, None, true, pause)
     }
 
-    fn new(func: &'f Function, launch: Option<&'f KnownLaunch>, free: bool) -> Elements<'f> {
+    fn new(
+        func: &'f Function,
+        launch: Option<&'f KnownLaunch>,
+        free: bool,
+        pause: Pause<'f>,
+    ) -> Elements<'f> {
         let mut elements = Elements {
             func,
             terms: Terms::default(),
@@ -146,6 +157,7 @@ impl<'f> Elements<'f> {
             depth: 0,
             fuel: MAX_ELEMENTS,
             gave_up: false,
+            pause,
         };
         elements.note_homes(func.body);
         elements
@@ -155,6 +167,21 @@ impl<'f> Elements<'f> {
     /// point that was found shows nothing where what is unknown is a variable.
     pub fn gave_up(&self) -> bool {
         self.gave_up
+    }
+
+    /// A point at which all of `conds` hold; see [`search`](super::solve::search).
+    pub(super) fn search(&self, conds: &[Cond], fuel: &mut u32) -> Outcome {
+        self.search_within(self.terms.var_ranges().to_vec(), conds, fuel)
+    }
+
+    /// As [`Elements::search`], for variables within `ranges`.
+    pub(super) fn search_within(
+        &self,
+        ranges: Vec<Interval>,
+        conds: &[Cond],
+        fuel: &mut u32,
+    ) -> Outcome {
+        search_within(&self.terms, ranges, conds, fuel, self.pause)
     }
 
     fn note_homes(&mut self, region: Region) {
@@ -394,6 +421,7 @@ impl<'f> Elements<'f> {
             return self.unknown(value, index);
         }
         self.fuel -= 1;
+        (self.pause)();
         self.depth += 1;
         let element = match self.func.values[value].def {
             ValueDef::Argument(region, at) => self.argument(value, region, at as usize, index),

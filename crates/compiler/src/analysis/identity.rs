@@ -176,6 +176,10 @@ impl<'e, 'f> Origins<'e, 'f> {
                 self.across(inst, data, axis as usize, at)
             }
             (Opcode::Dot, _) => self.dot(inst, data, at),
+            (Opcode::Join, _) => {
+                let (side, inner) = at.split_last()?;
+                self.print(data.operand(usize::from(*side != 0)), &Position::from_slice(inner))
+            }
             _ => match self.elements.moved(data, &index(at)) {
                 Some((source, moved)) => {
                     let moved = moved.iter().map(|term| self.value(term));

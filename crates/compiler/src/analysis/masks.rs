@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::elements::{Elements, Index};
 use super::report;
-use super::solve::{Outcome, search, search_within};
+use super::solve::{Outcome, Pause};
 use super::terms::{Cond, Interval, Linear, Terms};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
@@ -39,7 +39,7 @@ const MAX_DEPTH: u32 = 150;
 const MAX_ELEMENTS: usize = 4_000;
 
 /// Findings about the masks of `func`.
-pub(super) fn check(func: &Function) -> Vec<Diagnostic> {
+pub(super) fn check(func: &Function, pause: Pause<'_>) -> Vec<Diagnostic> {
     let has_mask = |inst: &Inst| mask_of(&func.insts[*inst]).is_some();
     if !func.walk().iter().any(has_mask) {
         return Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn check(func: &Function) -> Vec<Diagnostic> {
     // Equal computations become one value, so that what they have in common is seen.
     let mut shared = func.clone();
     eliminate_common_subexpressions(&mut shared);
-    let mut elements = Elements::of_any_launch(&shared);
+    let mut elements = Elements::of_any_launch(&shared, pause);
     let reached = reached(&shared, &mut elements);
     found.extend(undefined_lanes(&shared, &mut elements, &reached));
     found.extend(always_true(&shared, &mut elements, &reached));
@@ -190,11 +190,10 @@ impl Flow<'_, '_> {
     /// True when conditions hold together at some point. Small launches are enough to look at: a
     /// mask that is wrong is wrong for them, and they keep what is not linear within reach.
     fn holds_somewhere(&mut self, conds: &[Cond]) -> bool {
-        let terms = &self.elements.terms;
-        let small = small_ranges(terms);
+        let small = small_ranges(&self.elements.terms);
         let mut share = FUEL.min(*self.fuel);
         let before = share;
-        let found = search_within(terms, small, conds, &mut share);
+        let found = self.elements.search_within(small, conds, &mut share);
         *self.fuel -= before - share;
         matches!(found, Outcome::Found(_))
     }
@@ -552,13 +551,13 @@ fn always_true(
         conds.push(not);
         // Nearly every mask is false somewhere in a small launch.
         let small = small_ranges(&elements.terms);
-        let outcome = search_within(&elements.terms, small, &conds, &mut { QUICK_FUEL });
+        let outcome = elements.search_within(small, &conds, &mut { QUICK_FUEL });
         if !matches!(outcome, Outcome::Never) {
             continue;
         }
         let mut share = FUEL.min(fuel);
         let before = share;
-        let outcome = search(&elements.terms, &conds, &mut share);
+        let outcome = elements.search(&conds, &mut share);
         fuel -= before - share;
         if outcome == Outcome::Never {
             let message = "this mask is true in every lane, whatever the arguments are";

@@ -8,7 +8,7 @@ use super::Finding;
 use super::bounds::{happens, is_known, position};
 use super::elements::{Access, Element, Elements};
 use super::report;
-use super::solve::{Outcome, search};
+use super::solve::Outcome;
 use super::terms::{Domain, Interval, Linear};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Opcode, Value};
@@ -64,7 +64,7 @@ fn lossy(
     let point = [above, below].into_iter().find_map(|cond| {
         let mut conds = happens(access);
         conds.push(cond);
-        match search(&elements.terms, &conds, &mut fuel) {
+        match elements.search(&conds, &mut fuel) {
             Outcome::Found(point) => Some(point),
             _ => None,
         }

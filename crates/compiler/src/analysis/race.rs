@@ -10,8 +10,8 @@ use super::bounds::{buffer, happens, is_known, position};
 use super::elements::{Access, Elements};
 use super::identity::{Origins, padded};
 use super::report;
-use super::solve::{Outcome, search};
-use super::terms::{Cond, Domain, Interval, Linear, Substitution, Terms, Var};
+use super::solve::Outcome;
+use super::terms::{Atom, AtomKind, Cond, Domain, Interval, Linear, Substitution, Terms, Var};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Opcode};
 use crate::specialization::KnownLaunch;
@@ -53,14 +53,47 @@ pub(super) fn check<'f>(
         if !reported.insert(locs) {
             continue;
         }
-        if let Some(pair) = collision(elements, &mut other, (&programs, grid), first, second) {
-            let same = Origins::same(func, elements, (first, &pair.0), (second, &pair.1));
-            if same == Some(false) {
-                found.push(describe(func, launch, elements, first, second, &pair));
-            }
+        if let Some(pair) = race(func, elements, &programs, &mut other, (first, second)) {
+            found.push(describe(func, launch, elements, first, second, &pair));
         }
     }
     found
+}
+
+/// A point of each of two programs.
+type Pair = (Vec<i128>, Vec<i128>);
+
+/// The points of two programs that store different values to one element.
+///
+/// Values may be equal at the edges, where masks replace them, and differ elsewhere: collisions are
+/// looked for among all programs, among later ones, and among later elements.
+fn race<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    programs: &[Linear; 3],
+    other: &mut Other,
+    stores: (&Access, &Access),
+) -> Option<Pair> {
+    let mut fuel = PAIR_FUEL;
+    for part in parts(&mut elements.terms, programs, stores.0) {
+        let pair = collision(elements, programs, other, stores, &part, &mut fuel)?;
+        let same = Origins::same(func, elements, (stores.0, &pair.0), (stores.1, &pair.1));
+        if same == Some(false) {
+            return Some(pair);
+        }
+    }
+    None
+}
+
+/// Parts of a launch by the conditions on the first store.
+fn parts(terms: &mut Terms, programs: &[Linear; 3], store: &Access) -> [Vec<Cond>; 3] {
+    let mut later = |term: &Linear| {
+        let all = terms.range(term);
+        let middle = all.lo.saturating_add(all.hi) / 2;
+        terms.at_most(&Linear::constant(middle), term)
+    };
+    let later_programs = programs.iter().map(&mut later).collect();
+    [Vec::new(), later_programs, vec![later(&store.offset)]]
 }
 
 /// The first operation by which programs may wait for each other: what comes after it may be in
@@ -109,27 +142,25 @@ fn pairs<'a>(
     pairs
 }
 
-/// The points of two programs at which both stores are to one element.
+/// The points of two programs at which both stores are to one element, within a part of the launch.
 fn collision(
     elements: &mut Elements<'_>,
+    programs: &[Linear; 3],
     other: &mut Other,
-    (programs, grid): (&[Linear; 3], [u32; 3]),
-    first: &Access,
-    second: &Access,
-) -> Option<(Vec<i128>, Vec<i128>)> {
+    (first, second): (&Access, &Access),
+    part: &[Cond],
+    fuel: &mut u32,
+) -> Option<Pair> {
     let terms = &mut elements.terms;
-    let offset = other.moved.term(terms, &second.offset);
     let mut both = happens(first);
+    both.extend(part);
     both.extend(happens(second).into_iter().map(|cond| other.moved.cond(terms, cond)));
-    both.extend(&other.in_range);
-    let meet = terms.equal(&first.offset, &offset);
-    both.push(meet);
+    let offset = other.moved.term(terms, &second.offset);
+    both.push(terms.equal(&first.offset, &offset));
+    both.extend(other.in_range(terms, (first, second), programs));
     let mut equal_so_far = Vec::new();
-    let mut fuel = PAIR_FUEL;
-    for (axis, program) in programs.iter().enumerate() {
-        if grid[axis] == 1 {
-            continue;
-        }
+    for program in programs.iter().filter(|program| program.as_constant().is_none()) {
+        let terms = &mut elements.terms;
         let moved = other.moved.term(terms, program);
         // Two different stores may collide in either order.
         let before = [terms.less(program, &moved), terms.less(&moved, program)];
@@ -138,12 +169,11 @@ fn collision(
             let mut conds = equal_so_far.clone();
             conds.push(*order);
             conds.extend(&both);
-            if let Outcome::Found(point) = search(terms, &conds, &mut fuel) {
-                return Some(other.points(terms, &point));
+            if let Outcome::Found(point) = elements.search(&conds, fuel) {
+                return Some(other.points(&elements.terms, &point));
             }
         }
-        let same = terms.equal(program, &moved);
-        equal_so_far.push(same);
+        equal_so_far.push(elements.terms.equal(program, &moved));
     }
     None
 }
@@ -153,7 +183,8 @@ struct Other {
     /// How many variables the first program has.
     plain: usize,
     moved: Substitution,
-    in_range: Vec<Cond>,
+    /// By variable, the conditions that its other value is within its range.
+    in_range: Vec<(Var, [Cond; 2])>,
 }
 
 impl Other {
@@ -174,14 +205,36 @@ impl Other {
             let Some(moved) = terms.var_term(var).plus(&difference) else { continue };
             let low = terms.at_most(&Linear::constant(range.lo), &moved);
             let high = terms.at_most(&moved, &Linear::constant(range.hi));
-            in_range.extend([low, high]);
+            in_range.push((var, [low, high]));
             vars.insert(var, moved);
         }
         Other { plain, moved: Substitution::new(vars), in_range }
     }
 
+    /// The conditions that the variables which matter to two stores are within their ranges.
+    fn in_range(
+        &self,
+        terms: &Terms,
+        (first, second): (&Access, &Access),
+        programs: &[Linear; 3],
+    ) -> Vec<Cond> {
+        let mut used = FxHashSet::default();
+        let mut note = |_: Atom, kind: &AtomKind| {
+            if let AtomKind::Var(var) = kind {
+                used.insert(*var);
+            }
+        };
+        for store in [first, second] {
+            happens(store).into_iter().for_each(|cond| terms.visit_cond(cond, &mut note));
+            terms.visit(&store.offset, &mut note);
+        }
+        programs.iter().for_each(|program| terms.visit(program, &mut note));
+        let matter = self.in_range.iter().filter(|(var, _)| used.contains(var));
+        matter.flat_map(|(_, conds)| *conds).collect()
+    }
+
     /// The points of both programs at a point that was found.
-    fn points(&self, terms: &Terms, point: &[i128]) -> (Vec<i128>, Vec<i128>) {
+    fn points(&self, terms: &Terms, point: &[i128]) -> Pair {
         let mut domain = Domain::at(terms, point);
         let second = (0..self.plain).map(|var| match self.moved.of_var(Var(var as u32)) {
             Some(term) => domain.value(term).unwrap_or_default(),
@@ -198,7 +251,7 @@ fn describe(
     elements: &Elements<'_>,
     first: &Access,
     second: &Access,
-    pair: &(Vec<i128>, Vec<i128>),
+    pair: &Pair,
 ) -> Diagnostic {
     let mut domain = Domain::at(&elements.terms, &padded(&elements.terms, &pair.0));
     let element = domain.value(&first.offset).unwrap_or_default();
@@ -222,7 +275,7 @@ fn describe(
 }
 
 /// Axes of the grid along which the programs of a pair differ, counted from the first.
-fn rank(elements: &Elements<'_>, pair: &(Vec<i128>, Vec<i128>)) -> usize {
+fn rank(elements: &Elements<'_>, pair: &Pair) -> usize {
     let (a, b) = (position(elements, &pair.0), position(elements, &pair.1));
     (0..3).rev().find(|axis| a[*axis] != b[*axis]).map_or(1, |axis| axis + 1)
 }

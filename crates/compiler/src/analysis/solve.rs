@@ -20,6 +20,10 @@ pub enum Outcome {
     Unknown,
 }
 
+/// What is called now and then in work that may take a while. It may unwind, which gives the work
+/// up: a server whose answer is not wanted any more does so.
+pub type Pause<'a> = &'a dyn Fn();
+
 /// Rounds of tightening bounds in one box.
 const ROUNDS: usize = 4;
 
@@ -27,9 +31,9 @@ const ROUNDS: usize = 4;
 const COMBINATIONS: usize = 6;
 
 /// Searches for a point at which all of `conds` hold. `fuel` is the number of boxes that may be
-/// looked at; what is used is taken off it.
-pub fn search(terms: &Terms, conds: &[Cond], fuel: &mut u32) -> Outcome {
-    search_within(terms, terms.var_ranges().to_vec(), conds, fuel)
+/// looked at; what is used is taken off it. `pause` is called before each box.
+pub fn search(terms: &Terms, conds: &[Cond], fuel: &mut u32, pause: Pause<'_>) -> Outcome {
+    search_within(terms, terms.var_ranges().to_vec(), conds, fuel, pause)
 }
 
 /// As [`search`], for variables within `ranges`.
@@ -38,7 +42,9 @@ pub fn search_within(
     ranges: Vec<Interval>,
     conds: &[Cond],
     fuel: &mut u32,
+    pause: Pause<'_>,
 ) -> Outcome {
+    let mut domain = Domain::new(terms, ranges.clone());
     let mut boxes = vec![(ranges, conds.to_vec())];
     let mut undecided = false;
     while let Some((ranges, conds)) = boxes.pop() {
@@ -46,7 +52,8 @@ pub fn search_within(
             return Outcome::Unknown;
         }
         *fuel -= 1;
-        match visit(terms, &conds, ranges) {
+        pause();
+        match visit(&mut domain, &conds, ranges) {
             Step::Point(point) => return Outcome::Found(point),
             Step::Empty => {}
             Step::Undecided => undecided = true,
@@ -82,32 +89,26 @@ struct Rest {
     linear: Vec<Linear>,
 }
 
-fn visit(terms: &Terms, conds: &[Cond], mut ranges: Vec<Interval>) -> Step {
-    for _ in 0..ROUNDS {
-        let mut domain = Domain::new(terms, ranges.clone());
-        let Some(rest) = undecided(terms, &mut domain, conds) else { return Step::Empty };
+fn visit(domain: &mut Domain<'_>, conds: &[Cond], mut ranges: Vec<Interval>) -> Step {
+    let terms = domain.terms();
+    for round in 0..=ROUNDS {
+        domain.reset(&ranges);
+        let Some(rest) = undecided(terms, domain, conds) else { return Step::Empty };
         if rest.conds.is_empty() {
             return Step::Point(ranges.iter().map(|range| range.lo).collect());
         }
         let mut changed = false;
         for term in &rest.linear {
-            match tighten(terms, &domain, term, &mut ranges) {
+            match tighten(terms, domain, term, &mut ranges) {
                 None => return Step::Empty,
                 Some(tightened) => changed |= tightened,
             }
         }
-        if !changed {
-            return decide(terms, &mut domain, &rest, conds);
+        if !changed || round == ROUNDS {
+            return decide(terms, domain, &rest, conds);
         }
     }
-    let mut domain = Domain::new(terms, ranges);
-    match undecided(terms, &mut domain, conds) {
-        None => Step::Empty,
-        Some(rest) if rest.conds.is_empty() => {
-            Step::Point(domain.ranges().iter().map(|range| range.lo).collect())
-        }
-        Some(rest) => decide(terms, &mut domain, &rest, conds),
-    }
+    Step::Undecided
 }
 
 /// The conditions that a box does not decide; `None` when one of them never holds in it.

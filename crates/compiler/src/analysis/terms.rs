@@ -707,6 +707,14 @@ impl<'t> Domain<'t> {
         Domain::new(terms, point.iter().map(|value| Interval::point(*value)).collect())
     }
 
+    /// Bounds the variables anew; memory is kept.
+    pub(super) fn reset(&mut self, ranges: &[Interval]) {
+        self.ranges.clear();
+        self.ranges.extend_from_slice(ranges);
+        self.resolved.clear();
+        self.truths.clear();
+    }
+
     /// Where a term lies.
     pub fn range(&mut self, term: &Linear) -> Interval {
         let term = self.resolve(term);
@@ -834,6 +842,11 @@ impl<'t> Domain<'t> {
                 None => self.terms.atoms[atom.0 as usize].1,
             },
         }
+    }
+
+    /// What the domain is of.
+    pub(super) fn terms(&self) -> &'t Terms {
+        self.terms
     }
 
     /// Bounds of every variable.

@@ -132,6 +132,14 @@ impl Elements<'_> {
                 let condition = self.truth(data.operand(0), index);
                 self.select(value, condition, data.operand(1), data.operand(2), index)
             }
+            (Opcode::Join, _) => match index.split_last() {
+                Some((side, inner)) => {
+                    let first = self.terms.at_most(side, &Linear::default());
+                    let inner = Index::from(inner);
+                    self.select(value, first, data.operand(0), data.operand(1), &inner)
+                }
+                None => Element::Unknown,
+            },
             _ => match self.moved(data, index) {
                 Some((source, index)) => self.element(source, &index),
                 None if ty.elem().is_some_and(|elem| elem.is_int()) => {
