@@ -15,3 +15,4 @@ mod scratch;
 pub use cache::Cache;
 pub use pool::{Cancel, Pool, WorkerCommand, WorkerError};
 pub use protocol::{CompileOptions, CompileRequest, Failure, FailureKind, RunRequest};
+pub use scratch::Scratch;

@@ -355,7 +355,7 @@ const NICENESS: i32 = 5;
 
 impl Worker {
     fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
-        let scratch = Scratch::new().map_err(|error| {
+        let scratch = Scratch::new("worker").map_err(|error| {
             let folder = std::env::temp_dir();
             WorkerError::Start(format!("no folder in {}: {error}", folder.display()))
         })?;

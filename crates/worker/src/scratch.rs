@@ -1,4 +1,4 @@
-//! Folders for the temporary files of workers.
+//! Folders for temporary files: those of workers, and those that editors are shown.
 //!
 //! A worker may be killed at any moment and then removes nothing, so the process that starts it
 //! owns the folder that it writes to and removes it with the worker. Should that process be killed
@@ -11,31 +11,33 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// What the names of the folders start with.
-const PREFIX: &str = "tile-worker-";
+/// What the names of all such folders start with.
+const PREFIX: &str = "tile-";
 
 /// The file in each folder that its owner has locked.
 const OWNER: &str = "owner.lock";
 
 /// A folder that is removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     folder: TempDir,
     // The lock ends with the file.
     _owned: File,
 }
 
 impl Scratch {
-    /// Makes an empty folder among the temporary files of the system.
+    /// Makes a folder for `purpose`, a word that is part of its name, among the temporary files of
+    /// the system.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(crate) fn new() -> io::Result<Scratch> {
-        Scratch::new_in(&std::env::temp_dir())
+    pub fn new(purpose: &str) -> io::Result<Scratch> {
+        Scratch::new_in(&std::env::temp_dir(), purpose)
     }
 
-    fn new_in(parent: &Path) -> io::Result<Scratch> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+    fn new_in(parent: &Path, purpose: &str) -> io::Result<Scratch> {
+        let prefix = format!("{PREFIX}{purpose}-");
+        let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
         // Locked before it has its name, so that nobody ever sees it without a lock.
         let unnamed = folder.path().join("unlocked");
         let owned = File::create(&unnamed)?;
@@ -45,7 +47,7 @@ impl Scratch {
     }
 
     /// Where it lies.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
@@ -78,8 +80,8 @@ mod tests {
     #[test]
     fn abandoned_folders_are_swept_and_others_stay() {
         let parent = tempfile::tempdir().unwrap();
-        let kept = Scratch::new_in(parent.path()).unwrap();
-        let Scratch { folder, _owned } = Scratch::new_in(parent.path()).unwrap();
+        let kept = Scratch::new_in(parent.path(), "worker").unwrap();
+        let Scratch { folder, _owned } = Scratch::new_in(parent.path(), "views").unwrap();
         // As if its owner had been killed.
         let abandoned = folder.keep();
         drop(_owned);

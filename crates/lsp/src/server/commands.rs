@@ -208,28 +208,24 @@ async fn view(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
     {
         return Err(failed(format!("`{}` has no text at this stage: {error}", target.kernel)));
     }
-    let path = view_path(&target.uri, &target.kernel, stage);
-    let written = path.clone();
-    blocking(state, move |_| {
-        let folder = written.parent().unwrap_or(&written);
-        let wrote =
-            std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&written, result.text));
-        wrote.map_err(|error| failed(format!("cannot write {}: {error}", written.display())))
+    let place = view_place(&target.uri, &target.kernel, stage);
+    let path = blocking(state, move |state| {
+        let wrote = state.write_view(&place, &result.text);
+        wrote.map_err(|error| failed(format!("cannot write {}: {error}", place.display())))
     })
     .await?;
     show(state, &path).await;
     Ok(json!({ "path": path }))
 }
 
-/// The same document, kernel and stage give the same path.
-fn view_path(uri: &Uri, kernel: &str, stage: IrStage) -> PathBuf {
+/// Where a text lies below the folder of views: the same document, kernel and stage give the same
+/// place.
+fn view_place(uri: &Uri, kernel: &str, stage: IrStage) -> PathBuf {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     uri.as_str().hash(&mut hasher);
-    let folder = format!("tile-views-{}", std::process::id());
-    let place = format!("{:016x}", hasher.finish());
-    let name = format!("{kernel}.{}", stage.extension());
-    std::env::temp_dir().join(folder).join(place).join(name)
+    let folder = format!("{:016x}", hasher.finish());
+    PathBuf::from(folder).join(format!("{kernel}.{}", stage.extension()))
 }
 
 async fn show(state: &State, path: &std::path::Path) {
