@@ -102,7 +102,7 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
                 change_notifications: Some(OneOf::Left(true)),
             }),
             file_operations: Some(WorkspaceFileOperationsServerCapabilities {
-                will_rename: Some(source_files()),
+                will_rename: Some(moved_files()),
                 ..WorkspaceFileOperationsServerCapabilities::default()
             }),
         }),
@@ -110,17 +110,16 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
     }
 }
 
-/// Files whose moves the server is asked about.
-fn source_files() -> FileOperationRegistrationOptions {
-    let filter = |extension: &str| FileOperationFilter {
+/// Files, and folders with files, whose moves the server is asked about.
+fn moved_files() -> FileOperationRegistrationOptions {
+    let filter = |glob: String, matches: FileOperationPatternKind| FileOperationFilter {
         scheme: Some("file".to_owned()),
-        pattern: FileOperationPattern {
-            glob: format!("**/*.{extension}"),
-            matches: Some(FileOperationPatternKind::File),
-            options: None,
-        },
+        pattern: FileOperationPattern { glob, matches: Some(matches), options: None },
     };
-    FileOperationRegistrationOptions { filters: paths::EXTENSIONS.map(filter).to_vec() }
+    let files = paths::EXTENSIONS
+        .map(|extension| filter(format!("**/*.{extension}"), FileOperationPatternKind::File));
+    let folders = filter("**".to_owned(), FileOperationPatternKind::Folder);
+    FileOperationRegistrationOptions { filters: files.into_iter().chain([folders]).collect() }
 }
 
 /// Files whose changes matter although no editor has them open.
