@@ -124,6 +124,11 @@ impl Files {
         self.table().by_path.get(path).copied()
     }
 
+    /// Every file.
+    pub(crate) fn all(&self) -> Vec<SourceFile> {
+        self.table().by_id.clone()
+    }
+
     fn table(&self) -> MutexGuard<'_, FileTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -229,18 +234,45 @@ impl Database {
 
     /// Takes the text of a file from disk again, if the file was ever asked for.
     pub(crate) fn reload(&mut self, path: &Path) {
-        let known = self.files.table().by_path.get(path).copied();
-        let Some(file) = known else { return };
-        let text = self.files.system.read(path);
-        let unchanged = match (file.text(self), &text) {
-            (Some(old), Some(new)) => **old.text() == **new,
-            (None, None) => true,
-            _ => false,
-        };
-        if !unchanged {
-            let text = text.map(SourceText::new);
+        if let Some(file) = self.files.known(path) {
+            let text = self.files.system.read(path);
+            self.set_text(file, text.map(SourceText::new));
+        }
+    }
+
+    /// Sets the text of a file that nobody edits.
+    pub(crate) fn set_text(&mut self, file: SourceFile, text: Option<SourceText>) {
+        let known = file.text(self).as_ref().map(SourceText::text);
+        if known != text.as_ref().map(SourceText::text) {
             file.set_text(self).with_durability(Durability::MEDIUM).to(text);
         }
+    }
+
+    /// Takes over settings, choices and who launches what from another database.
+    pub(crate) fn configure_as(&mut self, other: &Database) {
+        let theirs = Workspace::get(other);
+        self.configure(theirs.folders(other).clone(), theirs.rules(other).clone());
+        let here = |id: &FileId| {
+            let file = other.file_of(*id)?;
+            Some(self.file(file.path(other)).id(self))
+        };
+        let importers = theirs.importers(other).iter().filter_map(|(file, importers)| {
+            Some((here(file)?, importers.iter().filter_map(here).collect()))
+        });
+        let importers = importers.collect();
+        self.set_importers(importers);
+    }
+
+    /// Keeps few of the large answers from now on: those about files that are looked at once.
+    pub(crate) fn keep_few(&mut self) {
+        contents::set_lru_capacity(self, KEPT_FILES);
+        kernels::set_lru_capacity(self, KEPT_FILES);
+        parts::keep_few(self, KEPT_FILES);
+    }
+
+    /// Forgets large answers that are more than are to be kept, as it does after every edit.
+    pub(crate) fn forget_large(&mut self) {
+        salsa::Database::trigger_lru_eviction(self);
     }
 
     /// Chooses a kernel's specialization by its label; `None` leaves it to the best known one.
@@ -276,6 +308,9 @@ impl Database {
         }
     }
 }
+
+/// Files of which [`Database::keep_few`] keeps what is large; a database keeps all otherwise.
+const KEPT_FILES: usize = 64;
 
 /// What holds for every file.
 #[salsa::input(singleton)]
@@ -352,7 +387,7 @@ struct Contents {
 }
 
 /// Both from one tree, which is not kept where nobody edits the file.
-#[salsa::tracked(returns(ref))]
+#[salsa::tracked(returns(ref), lru = 0)]
 fn contents(db: &dyn Db, file: SourceFile) -> Contents {
     let Some(text) = file.text(db) else {
         return Contents { module: Arc::default(), errors: Vec::new() };
@@ -425,6 +460,19 @@ fn import(db: &dyn Db, from: SourceFile, level: u32, dotted: String) -> Option<S
     let candidates = paths::candidates(&from.path(db).to_string_lossy(), roots, level, &path);
     let mut files = candidates.iter().map(|candidate| db.file(Path::new(candidate)));
     files.find(|file| file.text(db).is_some())
+}
+
+/// The folders that `from <level dots><path> import ...` may mean where no file does, best first.
+pub(crate) fn package_folders(
+    db: &dyn Db,
+    from: SourceFile,
+    level: u32,
+    path: &[Name],
+) -> Vec<String> {
+    let roots = import_roots(db, from);
+    let candidates = paths::candidates(&from.path(db).to_string_lossy(), roots, level, path);
+    let inits = candidates.iter().filter_map(|file| file.strip_suffix("/__init__.py"));
+    inits.map(str::to_owned).collect()
 }
 
 /// The files whose kernels host code of `file` launches.
@@ -686,7 +734,7 @@ pub(crate) struct Labelled {
 }
 
 /// The kernels of a file, in source order.
-#[salsa::tracked(returns(ref), no_eq)]
+#[salsa::tracked(returns(ref), no_eq, lru = 0)]
 pub(crate) fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Kernel> {
     let sources = Analysis(db);
     let scenarios = scenarios(db, file);

@@ -8,6 +8,7 @@ pub(crate) mod faded;
 pub(crate) mod fixes;
 pub(crate) mod hints;
 pub(crate) mod hover;
+pub(crate) mod installed;
 pub(crate) mod layouts;
 pub(crate) mod lenses;
 pub(crate) mod moves;

@@ -138,6 +138,7 @@ where
     let service = Ordered::new(service, state.clone());
     transport::serve(input, output, service, socket).await;
     background.shutdown().await;
+    state.remove_views();
     state.is_shut_down()
 }
 
@@ -347,8 +348,8 @@ impl LanguageServer for Server {
         params: GotoDefinitionParams,
     ) -> Result<Option<GotoDefinitionResponse>> {
         let at = params.text_document_position_params;
-        self.read(move |_, snapshot| {
-            navigation::definition(snapshot, &at).map(GotoDefinitionResponse::Scalar)
+        self.read(move |state, snapshot| {
+            navigation::definition(state, snapshot, &at).map(GotoDefinitionResponse::Scalar)
         })
         .await
     }

@@ -13,7 +13,7 @@ use tile_compiler::hir::{Function, ItemKind, Module, Name, apart};
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, TextRange};
 
-use super::{Analysis, Db, SourceFile, module};
+use super::{Analysis, Database, Db, SourceFile, module};
 
 /// A module, equal to another one when the heads of its items are.
 #[derive(Debug, Clone)]
@@ -32,8 +32,18 @@ impl PartialEq for Heads {
     }
 }
 
+/// Keeps the parts of this many files.
+pub(super) fn keep_few(db: &mut Database, files: usize) {
+    heads::set_lru_capacity(db, files);
+    host_code::set_lru_capacity(db, files);
+    inside::set_lru_capacity(db, files * ITEMS);
+}
+
+/// Items of a file that are looked into, in general.
+const ITEMS: usize = 8;
+
 /// The heads of the items of a file; `None` when there is no such file.
-#[salsa::tracked(returns(ref))]
+#[salsa::tracked(returns(ref), lru = 0)]
 pub(crate) fn heads(db: &dyn Db, file: SourceFile) -> Option<Heads> {
     let text = file.text(db).as_ref()?.text().clone();
     let module = module(db, file).clone();
@@ -83,7 +93,7 @@ impl PartialEq for Inside {
     }
 }
 
-#[salsa::tracked(returns(ref))]
+#[salsa::tracked(returns(ref), lru = 0)]
 fn inside(db: &dyn Db, file: SourceFile, index: u32) -> Option<Inside> {
     let text = file.text(db).as_ref()?.text();
     let module = module(db, file).clone();
@@ -116,7 +126,7 @@ impl PartialEq for HostCode {
     }
 }
 
-#[salsa::tracked(returns(ref))]
+#[salsa::tracked(returns(ref), lru = 0)]
 fn host_code(db: &dyn Db, file: SourceFile) -> Option<HostCode> {
     file.text(db).as_ref()?;
     Some(HostCode { module: module(db, file).clone(), kernels: jit_items(db, file).clone() })

@@ -1,6 +1,7 @@
 //! Where things are defined and used, and giving them other names.
 
 use rustc_hash::FxHashSet;
+use tile_compiler::builtins::Builtin;
 use tile_compiler::eval::value::Value;
 use tile_compiler::hir::{Expr, Stmt};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
@@ -13,6 +14,14 @@ use crate::ide::symbol::{Semantics, Symbol, range};
 pub(crate) fn definition(db: &dyn Db, file: SourceFile, offset: usize) -> Option<FileRange> {
     let (symbol, _) = Semantics::new(db, file)?.symbol_at(offset)?;
     definition_of(db, &symbol)
+}
+
+/// The member of the language that stands at `offset`.
+pub(crate) fn builtin_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<&'static Builtin> {
+    match Semantics::new(db, file)?.symbol_at(offset)? {
+        (Symbol::Builtin(builtin) | Symbol::BuiltinParameter(builtin, _), _) => Some(builtin),
+        _ => None,
+    }
 }
 
 /// Where the type of what stands at `offset` is defined: the class of an aggregate.

@@ -14,7 +14,7 @@ use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
 use tile_compiler::source::{FileId, FileRange, TextRange};
 use tile_compiler::syntax::{self, Parse};
-use tile_worker::Cancel;
+use tile_worker::{Cancel, Scratch};
 use tower_lsp::Client;
 use tower_lsp::ls_types::{
     DidChangeTextDocumentParams, DidOpenTextDocumentParams, Location, Position, ProgressToken,
@@ -33,8 +33,11 @@ use crate::server::configuration::{Configuration, Configurations, SettingSources
 use crate::server::session::Session;
 use crate::server::to_proto::Tags;
 
+mod checks;
 #[cfg(test)]
 mod tests;
+
+use checks::Checks;
 
 /// Beyond this many changes in one message, the text is parsed anew once instead of once a change.
 const MAX_INCREMENTAL_CHANGES: usize = 8;
@@ -44,9 +47,6 @@ const WORKSPACE_IS_NEWS: Duration = Duration::from_secs(20);
 
 /// A request that edits overtake is started again this often.
 const MAX_ATTEMPTS: usize = 8;
-
-/// A pause in typing after which work that edits overtook is taken up again.
-const TYPING_PAUSE: Duration = Duration::from_millis(50);
 
 /// Shared by everything that serves one client.
 #[derive(Debug)]
@@ -69,6 +69,12 @@ pub(crate) struct State {
     tokens: Mutex<KeptTokens>,
     /// Files of the workspace that may have to do with kernels, and since when that is known.
     kernel_files: Mutex<Option<(Instant, Vec<PathBuf>)>>,
+    /// What checks of the workspace ask; made when there is a first.
+    checks: Mutex<Option<Checks>>,
+    /// Files that changed on the disk since the last check of the workspace.
+    changed_on_disk: Mutex<Vec<PathBuf>>,
+    /// Texts that the client was shown as files.
+    views: Mutex<Option<Scratch>>,
     /// Wakes the loop that publishes diagnostics.
     pub(crate) changed: tokio::sync::Notify,
 }
@@ -224,6 +230,9 @@ impl State {
             told: Mutex::default(),
             tokens: Mutex::default(),
             kernel_files: Mutex::default(),
+            checks: Mutex::default(),
+            changed_on_disk: Mutex::default(),
+            views: Mutex::default(),
             changed: tokio::sync::Notify::new(),
         }
     }
@@ -351,21 +360,6 @@ impl State {
         Err(ReadError::Overtaken)
     }
 
-    /// As [`State::read_for`], for what may take longer than typing pauses: however many edits
-    /// overtake it, it is started again after them. What queries found meanwhile is kept.
-    pub(crate) fn read_between_edits<T>(
-        &self,
-        request: &Request,
-        answer: impl Fn(&Snapshot) -> T,
-    ) -> Result<T, ReadError> {
-        loop {
-            match self.read_for(request, &answer) {
-                Err(ReadError::Overtaken) => std::thread::sleep(TYPING_PAUSE),
-                ended => return ended,
-            }
-        }
-    }
-
     /// As [`State::read`], but gives up when an edit overtakes it.
     pub(crate) fn read_once<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
         attempt(&self.snapshot(), answer)
@@ -439,6 +433,28 @@ impl State {
         for (_, cancel) in lock(&self.runs).active.values() {
             cancel.cancel();
         }
+    }
+
+    /// Writes a text that the client is shown as a file; its path. `place` counts from a folder
+    /// that lasts as long as the session.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write_view(&self, place: &Path, text: &str) -> std::io::Result<PathBuf> {
+        let mut views = lock(&self.views);
+        let views = match &mut *views {
+            Some(views) => views,
+            none => none.insert(Scratch::new("views")?),
+        };
+        let path = views.path().join(place);
+        std::fs::create_dir_all(path.parent().unwrap_or(views.path()))?;
+        std::fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// Removes what [`State::write_view`] wrote.
+    pub(crate) fn remove_views(&self) {
+        *lock(&self.views) = None;
     }
 
     /// Notes what tokens the client is given, and gives them a result id.
@@ -653,6 +669,7 @@ impl State {
         runs.fastest.retain(|(of, _), _| of != uri);
         drop(runs);
         host.db.reload(&open.path);
+        lock(&self.changed_on_disk).push(open.path);
         host.search_again();
         host.dirty.push(uri.clone());
         drop(host);
@@ -669,6 +686,7 @@ impl State {
             let is_open = host.open.values().any(|open| open.path == path);
             if !is_open {
                 host.db.reload(&path);
+                lock(&self.changed_on_disk).push(path.into_owned());
             }
         }
         host.search_again();

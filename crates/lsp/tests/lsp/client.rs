@@ -117,6 +117,11 @@ impl Client {
         self.take(|message| message["method"] == method).await["params"].clone()
     }
 
+    /// Has a message that was taken taken again.
+    pub fn put_back(&mut self, message: Value) {
+        self.waiting.push_front(message);
+    }
+
     /// Asserts that no notification of `method` came that nobody took, up to now.
     pub async fn expect_no_more(&mut self, method: &str) {
         // What was said before the answer to this lies before it.

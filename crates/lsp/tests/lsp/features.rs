@@ -555,3 +555,32 @@ async fn folds_selections_links_and_highlights() {
         .assert_eq(&found.join(" | "));
     client.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_the_language_lead_to_the_installed_triton() {
+    let folder = tempfile::tempdir().unwrap();
+    let packages = folder.path().join("env/lib/python3.12/site-packages");
+    let language = packages.join("triton/language");
+    std::fs::create_dir_all(&language).unwrap();
+    std::fs::write(packages.join("triton/__init__.py"), "").unwrap();
+    std::fs::write(language.join("__init__.py"), "from .core import load\n").unwrap();
+    let core = "def builtin(f):\n    return f\n\n@builtin\ndef load(pointer):\n    pass\n";
+    std::fs::write(language.join("core.py"), core).unwrap();
+    let text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    \
+                tl.store(x, tl.load(x))\n";
+    let mut client = Client::connect(tile_lsp::Options { worker: None, ..Default::default() });
+    let settings = json!({ "python": folder.path().join("env") });
+    client.initialize(json!({ "capabilities": {}, "initializationOptions": settings })).await;
+    client.open(URI, text).await;
+    let at = |character: u32| json!({ "textDocument": { "uri": URI }, "position": { "line": 5, "character": character } });
+    let found = client.request("textDocument/definition", at(20)).await.unwrap();
+    assert!(found["uri"].as_str().unwrap().ends_with("triton/language/core.py"), "{found}");
+    assert_eq!(range_text(&found["range"]), "4:4-4:8");
+    // This Triton has no `store`, so a page tells of it.
+    let found = client.request("textDocument/definition", at(8)).await.unwrap();
+    let page = found["uri"].as_str().unwrap().strip_prefix("file://").unwrap().to_owned();
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(page.ends_with("tl.store.md") && text.starts_with("```python\ntl.store("), "{text}");
+    client.stop().await;
+    assert!(!std::path::Path::new(&page).exists(), "it goes with the session");
+}

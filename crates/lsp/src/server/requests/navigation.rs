@@ -1,6 +1,7 @@
 //! Definitions, references, highlights, renames, outlines, folds and selections.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use tile_compiler::source::FileRange;
 use tower_lsp::jsonrpc::Result;
@@ -10,10 +11,10 @@ use tower_lsp::ls_types::{
     Uri, WorkspaceEdit,
 };
 
-use crate::db::SourceFile;
-use crate::ide::navigation;
+use crate::db::{SourceFile, version};
 use crate::ide::structure::{self, EntryKind};
 use crate::ide::workspace;
+use crate::ide::{hover, installed, navigation};
 use crate::server::requests::failed;
 use crate::server::state::{Snapshot, State};
 
@@ -26,10 +27,31 @@ pub(crate) fn place(
     Some((file, snapshot.offset(file, at.position)))
 }
 
-/// `textDocument/definition`.
-pub(crate) fn definition(snapshot: &Snapshot, at: &TextDocumentPositionParams) -> Option<Location> {
+/// `textDocument/definition`. A member of the language is defined in the installed Triton; where
+/// there is none, a page with its documentation stands in for it.
+pub(crate) fn definition(
+    state: &State,
+    snapshot: &Snapshot,
+    at: &TextDocumentPositionParams,
+) -> Option<Location> {
     let (file, offset) = place(snapshot, at)?;
-    snapshot.location(navigation::definition(&snapshot.db, file, offset)?)
+    let db = &snapshot.db;
+    if let Some(defined) = navigation::definition(db, file, offset) {
+        return snapshot.location(defined);
+    }
+    let builtin = navigation::builtin_at(db, file, offset)?;
+    if let Some(defined) = installed::definition(db, file, builtin) {
+        return snapshot.location(defined);
+    }
+    let text = hover::about_builtin(builtin, version(db, file));
+    let page = PathBuf::from(format!("{}.md", builtin.display_name()));
+    match state.write_view(&page, &text) {
+        Ok(path) => Some(Location { uri: Uri::from_file_path(path)?, range: Range::default() }),
+        Err(error) => {
+            tracing::warn!(%error, "a page of documentation cannot be written");
+            None
+        }
+    }
 }
 
 fn places(state: &State, snapshot: &Snapshot, file: SourceFile, offset: usize) -> Vec<FileRange> {

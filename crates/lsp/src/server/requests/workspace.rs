@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tile_compiler::source::{FileRange, TextRange};
+use tokio::sync::mpsc::unbounded_channel;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::ls_types::{
     CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, DocumentLink,
@@ -16,16 +17,13 @@ use tower_lsp::ls_types::{
 };
 
 use crate::db::{Db, SourceFile};
-use crate::ide::moves::{self, Move};
+use crate::ide::moves::{self, Moves};
 use crate::ide::{structure, workspace};
 use crate::server::requests::editing::workspace_edit;
 use crate::server::requests::navigation::place;
 use crate::server::settings::MovedImports;
 use crate::server::state::{Request, Snapshot, State};
 use crate::server::{blocking, diagnostics};
-
-/// Files between two reports of progress.
-const REPORT_EVERY: usize = 50;
 
 /// `workspace/symbol`.
 #[allow(deprecated, reason = "the protocol's type still has the member")]
@@ -158,16 +156,13 @@ pub(crate) fn renamed_files(
         MovedImports::All => true,
         MovedImports::Off => false,
     };
-    let moves: Vec<Move> = renames
-        .iter()
-        .filter_map(|rename| {
-            let (old, new) = (path(&rename.old_uri)?, path(&rename.new_uri)?);
-            let file = db.file(&old);
-            let moves = wanted(&old) && file.text(db).is_some();
-            moves.then(|| Move { file: file.id(db), to: new.to_string_lossy().into_owned() })
-        })
-        .collect();
-    if moves.is_empty() {
+    let mut moves = Moves::default();
+    for rename in renames {
+        if let (Some(old), Some(new)) = (path(&rename.old_uri), path(&rename.new_uri)) {
+            moves.add(db, (&old, &new), wanted);
+        }
+    }
+    if moves.are_none_of_ours() {
         return None;
     }
     let paths = state.workspace_files(snapshot.open_paths());
@@ -177,53 +172,67 @@ pub(crate) fn renamed_files(
     (!edits.is_empty()).then(|| workspace_edit(snapshot, &edits))
 }
 
-/// `workspace/diagnostic`. Each file is read by itself, so that edits in between overtake one file
-/// and not the whole.
+/// `workspace/diagnostic`. Files that are open are looked into as [`diagnostics::pull`] does, the
+/// others as they were when the check began; see [`State::check`].
 pub(crate) async fn diagnose(
     state: &Arc<State>,
     request: &Request,
     params: WorkspaceDiagnosticParams,
 ) -> Result<WorkspaceDiagnosticReport> {
-    let files = blocking(state, |state| {
-        let wanted = |path: &Path| state.configuration(path).settings.workspace_diagnostics;
-        let mut folders = state.folders();
-        folders.push(PathBuf::new());
-        if !folders.iter().any(|folder| wanted(&folder.join("file"))) {
-            return Ok(state.read(|snapshot| snapshot.open_files().collect::<Vec<_>>())?);
-        }
-        let paths = state.kernel_files()?;
-        Ok(state.read(|snapshot| {
-            let open: Vec<SourceFile> = snapshot.open_files().collect();
-            let all = paths.iter().map(|path| snapshot.db.file(path));
-            all.filter(|file| open.contains(file) || wanted(file.path(&snapshot.db))).collect()
-        })?)
-    });
-    let files = files.await?;
     let token = params.work_done_progress_params.work_done_token;
     let progress = Progress::begin(state, token).await;
-    let known: Arc<Vec<(Uri, String)>> = Arc::new(
-        params.previous_result_ids.into_iter().map(|known| (known.uri, known.value)).collect(),
-    );
-    let mut items = Vec::new();
-    let count = files.len();
-    for (done, chunk) in files.chunks(REPORT_EVERY).enumerate() {
-        let (chunk, known, request) = (chunk.to_vec(), known.clone(), request.clone());
-        let reports = blocking(state, move |state| {
-            let report = |file| {
-                Ok(state.read_between_edits(&request, |snapshot| report(snapshot, file, &known))?)
-            };
-            chunk.iter().map(|file| report(*file)).collect::<Result<Vec<_>>>()
-        });
-        items.extend(reports.await?.into_iter().flatten());
-        progress.report(state, done * REPORT_EVERY, count).await;
-    }
+    let known: Vec<(Uri, String)> =
+        params.previous_result_ids.into_iter().map(|known| (known.uri, known.value)).collect();
+    let (done, mut news) = unbounded_channel();
+    let request = request.clone();
+    let work = blocking(state, move |state| {
+        let tell = |percentage: usize| {
+            // Nobody listens to a request that is withdrawn.
+            let _ = done.send(percentage);
+        };
+        reports(state, &request, &known, tell)
+    });
+    let told = async {
+        while let Some(percentage) = news.recv().await {
+            progress.report(state, percentage).await;
+        }
+    };
+    let (items, ()) = tokio::join!(work, told);
     progress.end(state).await;
+    Ok(WorkspaceDiagnosticReport { items: items? })
+}
+
+/// What there is to tell of the files that settings want checked, and those that are open; `tell`
+/// hears the percentage that is done.
+fn reports(
+    state: &State,
+    request: &Request,
+    known: &[(Uri, String)],
+    tell: impl Fn(usize),
+) -> Result<Vec<WorkspaceDocumentDiagnosticReport>> {
+    let wanted = |path: &Path| state.configuration(path).settings.workspace_diagnostics;
+    let mut folders = state.folders();
+    folders.push(PathBuf::new());
+    let mut closed = match folders.iter().any(|folder| wanted(&folder.join("file"))) {
+        true => state.kernel_files()?,
+        false => Vec::new(),
+    };
+    let open = state.snapshot().open_paths();
+    closed.retain(|path| !open.contains(path) && wanted(path));
+    let found = state.read_for(request, |snapshot| {
+        let files = snapshot.open_files();
+        files.filter_map(|file| report(snapshot, file, known)).collect::<Vec<_>>()
+    });
+    let mut items = found?;
+    let report = |snapshot: &Snapshot, file| report(snapshot, file, known);
+    let found = state.check(request, &closed, report, |done| tell(done * 100 / closed.len()));
+    items.extend(found?.into_iter().flatten());
     let is_gone = |uri: &&Uri| !items.iter().any(|item| address(item) == *uri);
     let gone: Vec<Uri> = known.iter().map(|(uri, _)| uri).filter(is_gone).cloned().collect();
     items.extend(
         gone.into_iter().map(|uri| full(uri, None, FullDocumentDiagnosticReport::default())),
     );
-    Ok(WorkspaceDiagnosticReport { items })
+    Ok(items)
 }
 
 /// The findings in one file; nothing for one without findings that the client knows nothing of.
@@ -286,8 +295,7 @@ impl Progress {
         progress
     }
 
-    async fn report(&self, state: &State, done: usize, count: usize) {
-        let percentage = done * 100 / count.max(1);
+    async fn report(&self, state: &State, percentage: usize) {
         self.send(state, json!({ "kind": "report", "percentage": percentage })).await;
     }
 

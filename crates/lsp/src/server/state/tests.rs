@@ -14,7 +14,7 @@ use tower_lsp::ls_types::{
     DidChangeTextDocumentParams, DidOpenTextDocumentParams, InitializeParams, Position, Range, Uri,
 };
 
-use super::{ReadError, Snapshot, State, lock};
+use super::{ReadError, Request, Snapshot, State, lock};
 use crate::db;
 use crate::files::FileSystem;
 use crate::server::requests::{editing, hover, kernels, lenses, navigation, workspace};
@@ -153,6 +153,15 @@ fn answers(state: &State, places: &[(Uri, Vec<Position>)]) -> BTreeMap<String, S
         said
     });
     said.extend(of_workspace.expect("no request panics"));
+    let checked = state.check(
+        &Request::default(),
+        &paths,
+        |snapshot, file| pretty(&diagnostics::whole(snapshot, file, None).0),
+        |_| {},
+    );
+    for (path, found) in paths.iter().zip(checked.expect("no check panics")) {
+        said.insert(format!("check of {}", path.display()), found);
+    }
     said
 }
 
@@ -176,7 +185,9 @@ fn of_document(
     for place in places {
         let at = json!({ "textDocument": { "uri": uri }, "position": place });
         let hover = hover::hover(state, snapshot, &typed(at.clone()));
-        let definition = navigation::definition(snapshot, &typed(at));
+        let definition = navigation::definition(state, snapshot, &typed(at));
+        // Pages about the language lie in a folder that each server makes.
+        let definition = definition.filter(|found| !found.uri.as_str().ends_with(".md"));
         let what = format!("hover at {}:{}", place.line, place.character);
         say(&what, format!("{}\n{}", pretty(&hover), pretty(&definition)));
     }
