@@ -46,6 +46,12 @@ pub const TARGET_INFO: &str = "triton.language.target_info";
 pub const TRITON: &str = "triton";
 /// Pseudo-module of the Python builtins that kernels may use.
 pub const PYTHON: &str = "builtins";
+/// Python's builtin names that host code may use and kernels may not.
+pub const PYTHON_HOST: &str = "builtins, outside of kernels";
+/// The module that imports modules by name.
+pub const IMPORTLIB: &str = "importlib";
+/// The part of [`IMPORTLIB`] that looks for modules.
+pub const IMPORTLIB_UTIL: &str = "importlib.util";
 /// PyTorch, of which constants of modules are made: types and their limits.
 pub const TORCH: &str = "torch";
 /// The module that says what PyTorch was built for.
@@ -206,6 +212,9 @@ pub enum Rule {
     PythonFloat,
     PythonRange,
     TypeLimits,
+    /// A module by its dotted path, at compile time.
+    ImportModule,
+    PythonBool,
     PythonList,
     PythonIsInstance,
     PythonGetAttr,
@@ -425,6 +434,7 @@ pub fn submodules(module: &str) -> &'static [(&'static str, &'static str)] {
             &[("libdevice", LIBDEVICE), ("cuda", CUDA), ("hip", "triton.language.extra.hip")]
         }
         CUDA | "triton.language.extra.hip" => &[("libdevice", LIBDEVICE)],
+        IMPORTLIB => &[("util", IMPORTLIB_UTIL)],
         _ => &[],
     }
 }

@@ -18,6 +18,7 @@ mod guess;
 mod host;
 mod known;
 mod preview;
+mod stated;
 #[cfg(test)]
 mod tests;
 mod tuned;
@@ -59,7 +60,7 @@ pub enum Origin {
     Scenario,
     /// A launch in host code.
     Launch,
-    /// An autotune configuration.
+    /// An autotune configuration, or what a decorator states that tunes by rules of its own.
     Autotune,
     /// The documented guess.
     Guess,

@@ -1,6 +1,8 @@
 //! Python builtins that kernels may use, Python's `math`, Triton's host functions.
 
-use super::{Builtin, PYTHON, PYTHON_MATH, Rule, TORCH, TRITON};
+use super::{
+    Builtin, IMPORTLIB, IMPORTLIB_UTIL, PYTHON, PYTHON_HOST, PYTHON_MATH, Rule, TORCH, TRITON,
+};
 
 const fn math(name: &'static str, signature: &'static str, doc: &'static str) -> Builtin {
     Builtin::new(PYTHON_MATH, name, signature, Rule::PythonMath, doc)
@@ -48,6 +50,41 @@ pub(super) const ROWS: &[Builtin] = &[
         "type",
         Rule::TypeLimits,
         "Limits of an integer type, for constants of the module: `tl.constexpr(torch.iinfo(torch.int32).max)`.",
+    ),
+    Builtin::new(
+        IMPORTLIB,
+        "import_module",
+        "name, package=None",
+        Rule::ImportModule,
+        "A module by its dotted path, for constants of the module.",
+    ),
+    Builtin::new(
+        IMPORTLIB_UTIL,
+        "find_spec",
+        "name, package=None",
+        Rule::ImportModule,
+        "Looks for a module, for constants of the module.",
+    ),
+    Builtin::new(
+        IMPORTLIB_UTIL,
+        "module_from_spec",
+        "spec",
+        Rule::ImportModule,
+        "The module that was found, for constants of the module.",
+    ),
+    Builtin::new(
+        PYTHON_HOST,
+        "bool",
+        "x=False",
+        Rule::PythonBool,
+        "Python's truth value, for constants of the module.",
+    ),
+    Builtin::new(
+        PYTHON_HOST,
+        "tuple",
+        "iterable=()",
+        Rule::PythonList,
+        "A tuple of the elements, for constants of the module.",
     ),
     Builtin::new(PYTHON, "list", "iterable=()", Rule::PythonList, "A tuple of the elements."),
     Builtin::new(

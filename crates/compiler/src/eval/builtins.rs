@@ -1,9 +1,9 @@
 //! The rules of the table of builtins.
 
 use super::call::Call;
-use super::value::{Const, Tensor, Value};
+use super::value::{Const, ModuleRef, Tensor, Value};
 use super::{Eval, Evaluator, OriginKind, Stop};
-use crate::builtins::Rule;
+use crate::builtins::{self, Rule};
 use crate::diagnostic::Code;
 use crate::source::FileRange;
 
@@ -150,6 +150,11 @@ impl Evaluator<'_> {
             Rule::PythonIsInstance => self.python_isinstance(call),
             Rule::PythonGetAttr | Rule::PythonHasAttr => self.python_getattr(call),
             Rule::TypeLimits => self.type_limits(call),
+            Rule::ImportModule => Ok(import_module(&call.nth(0))),
+            Rule::PythonBool => match call.nth(0).as_const().map(Const::truth) {
+                Some(Some(truth)) => Ok(Value::bool(truth)),
+                _ => Ok(self.fresh_const()),
+            },
             Rule::PythonMath => self.python_math(call),
             Rule::HostCDiv | Rule::HostNextPowerOf2 | Rule::HostLog2 => self.host_function(call),
             Rule::Libdevice => self.libdevice(call),
@@ -225,5 +230,20 @@ impl Evaluator<'_> {
         }
         let message = format!("axis {axis} is out of range for a value of rank {rank}");
         Err(self.error(Code::AxisRange, at, message))
+    }
+}
+
+/// The module of a dotted path, or the one found already. A module that no version of Triton has
+/// is `None`, as `find_spec` gives.
+fn import_module(name: &Value) -> Value {
+    match name {
+        Value::Module(_) => name.clone(),
+        Value::Const(Const::Str(path)) if builtins::is_known_module(path) => {
+            Value::Module(ModuleRef::Known(path.clone()))
+        }
+        Value::Const(Const::Str(path)) if path.split('.').next() == Some(builtins::TRITON) => {
+            Value::NONE
+        }
+        _ => Value::Unknown,
     }
 }

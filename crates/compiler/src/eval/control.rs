@@ -27,6 +27,11 @@ impl Evaluator<'_> {
             Value::Tensor(tensor) => self.runtime_test(&tensor.clone(), at),
             Value::Const(constant) => self.constant_test(constant, at),
             Value::Unknown => Test::Open,
+            Value::Module(_) | Value::Function(_) | Value::Builtin(_)
+                if self.frame().mode == Mode::Python =>
+            {
+                Test::Known(true)
+            }
             Value::Tuple(_) if self.frame().mode == Mode::Jit => {
                 self.bad_condition("a tuple", at);
                 Test::Open

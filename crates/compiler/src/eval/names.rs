@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
-use crate::builtins::{self, LANGUAGE, PYTHON, PYTHON_MATH, TORCH, TORCH_VERSION, TRITON};
+use crate::builtins::{
+    self, IMPORTLIB, LANGUAGE, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH, TORCH_VERSION, TRITON,
+};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Class, Expr, ExprId, ItemKind, Name};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
@@ -81,7 +83,7 @@ impl Evaluator<'_> {
             return Value::Builtin(builtin);
         }
         if self.frame().mode == Mode::Python {
-            return Value::Unknown;
+            return builtins::member(PYTHON_HOST, name).map_or(Value::Unknown, Value::Builtin);
         }
         self.undefined(name, at);
         Value::Unknown
@@ -383,6 +385,11 @@ fn triton_path(path: &str) -> String {
 fn external(path: &[Name]) -> Value {
     let is_math = path.first().is_some_and(|first| &**first == PYTHON_MATH);
     match path {
+        [module] if &**module == IMPORTLIB => Value::Module(ModuleRef::Known(Arc::from(IMPORTLIB))),
+        [module, .., name] if &**module == IMPORTLIB => {
+            let module = path[..path.len() - 1].join(".");
+            known_member(&module, name).unwrap_or(Value::Unknown)
+        }
         [_] if is_math => Value::Module(ModuleRef::Known(Arc::from(PYTHON_MATH))),
         [_, name] if is_math => known_member(PYTHON_MATH, name).unwrap_or(Value::Unknown),
         [module] if &**module == TORCH => Value::Module(ModuleRef::Known(Arc::from(TORCH))),

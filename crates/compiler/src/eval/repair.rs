@@ -15,7 +15,7 @@ use crate::source::{FileRange, TextRange};
 use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion, alternatives};
 
 /// Lowerings tried for one specialization.
-const MAX_TRIALS: u32 = 48;
+const MAX_TRIALS: u32 = 64;
 
 /// Local variables are followed this far.
 const MAX_TRACE: u32 = 4;
@@ -33,31 +33,62 @@ pub(super) fn repair(
     let mut trials = MAX_TRIALS;
     let mut best = spec.clone();
     let mut progress = Progress::of(failed)?;
-    let mut tried: FxHashSet<(Name, ArgSpec)> = FxHashSet::default();
+    let mut tried: FxHashSet<Change> = FxHashSet::default();
     loop {
         let mut improved = None;
-        'search: for name in suspects(&function, &best, progress.at) {
-            let assumed = best.assumed.contains(&name);
-            let values = alternatives(sources, at, &best, &name).into_iter();
-            for value in values.filter(|value| assumed || is_refinement(&best, &name, value)) {
-                if !tried.insert((name.clone(), value.clone())) {
-                    continue;
-                }
-                trials = trials.checked_sub(1)?;
-                let candidate = with(&best, &name, value);
-                let result = lower_function(sources, at, &candidate, version);
-                if result.function.is_some() {
-                    return Some((candidate, result));
-                }
-                let Some(reached) = Progress::of(&result) else { continue };
-                if reached.steps > progress.steps {
-                    improved = Some((candidate, reached));
-                    break 'search;
-                }
+        for change in changes(sources, at, &best, &suspects(&function, &best, progress.at)) {
+            if !tried.insert(change.clone()) {
+                continue;
+            }
+            trials = trials.checked_sub(1)?;
+            let candidate = with(&best, &change);
+            let result = lower_function(sources, at, &candidate, version);
+            if result.function.is_some() {
+                return Some((candidate, result));
+            }
+            let Some(reached) = Progress::of(&result) else { continue };
+            if reached.steps > progress.steps {
+                improved = Some((candidate, reached));
+                break;
             }
         }
         (best, progress) = improved?;
     }
+}
+
+/// Other values for some arguments.
+type Change = Vec<(Name, ArgSpec)>;
+
+/// What is tried in turn: other values for each suspect, then other elements for all pointers
+/// that have the same elements, since operands of one operation mostly do.
+fn changes(
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    suspects: &[Name],
+) -> Vec<Change> {
+    let mut found = Vec::new();
+    for name in suspects {
+        let assumed = spec.assumed.contains(name);
+        let values = alternatives(sources, at, spec, name).into_iter();
+        let values = values.filter(|value| assumed || is_refinement(spec, name, value));
+        found.extend(values.map(|value| vec![(name.clone(), value)]));
+    }
+    let is_pointer = |spec: &ArgSpec| matches!(spec, ArgSpec::Runtime { signature, .. } if signature.starts_with('*'));
+    let mut pointers: Vec<&Name> = suspects.iter().collect();
+    pointers.retain(|name| {
+        spec.assumed.contains(*name) && spec.args.get(*name).is_some_and(is_pointer)
+    });
+    if let Some(first) = pointers.first().copied() {
+        let alike = |name: &&&Name| spec.args.get(**name) == spec.args.get(first);
+        let together: Vec<&Name> = pointers.iter().filter(alike).copied().collect();
+        let values = alternatives(sources, at, spec, first).into_iter().filter(is_pointer);
+        let joint = values.map(|value| {
+            together.iter().map(|name| ((*name).clone(), value.clone())).collect::<Change>()
+        });
+        found.extend(joint.filter(|change| change.len() > 1));
+    }
+    found
 }
 
 /// Whether a value takes back nothing that a launch shows: something for `None`, or 1 for a number.
@@ -80,12 +111,14 @@ impl Progress {
     }
 }
 
-/// The specialization with another value for an argument that stays assumed.
-fn with(spec: &Specialization, name: &Name, value: ArgSpec) -> Specialization {
+/// The specialization with other values for arguments, which stay assumed.
+fn with(spec: &Specialization, change: &Change) -> Specialization {
     let mut changed = spec.clone();
-    changed.args.insert(name.clone(), value);
-    if !changed.assumed.contains(name) {
-        changed.assumed.push(name.clone());
+    for (name, value) in change {
+        changed.args.insert(name.clone(), value.clone());
+        if !changed.assumed.contains(name) {
+            changed.assumed.push(name.clone());
+        }
     }
     changed
 }
@@ -205,5 +238,53 @@ impl Mentions<'_> {
             _ => None,
         });
         values.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use crate::eval::Rules;
+    use crate::project::MemorySources;
+    use crate::specialization::{Flags, TritonVersion, discover};
+
+    /// Checks for what the last kernel of `text` is compiled when nothing is known of it.
+    fn check(text: &str, expected: Expect) {
+        let mut sources = MemorySources::new(Vec::new());
+        let head = "import triton\nimport triton.language as tl\n\
+                    from triton.language.extra import libdevice\n@triton.jit\n";
+        let file = sources.add("kernel.py", &format!("{head}{text}"));
+        let at = crate::project::kernels(&sources, file).pop().expect("a kernel");
+        let spec = discover(&sources, at, &Flags::default()).remove(0);
+        let rules = Rules::Only(TritonVersion::V3_9);
+        let result = rules.lower_kernel(&sources, file, "kernel", &spec);
+        let found = result.repaired.map(|spec| spec.to_string());
+        expected.assert_eq(&found.unwrap_or_else(|| "not repaired".to_owned()));
+    }
+
+    #[test]
+    fn operands_of_one_operation_change_together() {
+        check(
+            "def kernel(a_ptr, b_ptr, c_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = i[:, None] * BLOCK + i[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.int32)
+    for k in range(4):
+        acc += tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at))
+    tl.store(c_ptr + at, acc)
+",
+            expect!["a_ptr=*i8:16 b_ptr=*i8:16 c_ptr=*fp32:16 BLOCK=64 num_warps=4 num_stages=3"],
+        );
+    }
+
+    #[test]
+    fn a_number_may_have_to_be_a_float() {
+        check(
+            "def kernel(x_ptr, DIV: tl.constexpr):
+    tl.store(x_ptr, libdevice.div_rn(tl.load(x_ptr), DIV))
+",
+            expect!["x_ptr=*fp32:16 DIV=1.0 num_warps=4 num_stages=3"],
+        );
     }
 }

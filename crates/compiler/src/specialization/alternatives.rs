@@ -87,7 +87,8 @@ fn constants(value: &ConstArg) -> Vec<ArgSpec> {
             let scaled = [2, 4, 8].iter().map(|factor| value.saturating_mul(*factor));
             let divided = [2, 4].iter().map(|factor| value / factor).filter(|value| *value > 0);
             let small = [1, 0, 2, 3, 16, 128];
-            scaled.chain(divided).chain(small).map(ConstArg::Int).collect()
+            let integers = scaled.chain(divided).chain(small).map(ConstArg::Int);
+            integers.chain([ConstArg::Float(1f64.to_bits())]).collect()
         }
         ConstArg::Float(_) => vec![ConstArg::Int(1), ConstArg::Int(64), ConstArg::None],
         ConstArg::Str(_) => vec![ConstArg::None, ConstArg::Int(0)],

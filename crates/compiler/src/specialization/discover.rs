@@ -43,7 +43,9 @@ pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specia
         binder.specialize(origin, Some(&launch), &mut found);
     }
     if found.is_empty() {
-        binder.specialize(Origin::Guess, None, &mut found);
+        let is_guess = binder.tuning.stated.is_empty();
+        let origin = if is_guess { Origin::Guess } else { Origin::Autotune };
+        binder.specialize(origin, None, &mut found);
     }
     follow_scenario(&mut found);
     if !flags.is_empty() {
@@ -334,10 +336,20 @@ impl<'a> Binder<'a> {
             launches: known.into_iter().collect(),
             assumed: assumed.map(|(name, _)| name.clone()).collect(),
             args: bound.into_iter().map(|(name, bound)| (name, bound.spec)).collect(),
-            options: options(launch, config),
+            options: self.options(launch, config),
             origin,
             config: None,
         }
+    }
+
+    fn options(&self, launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOptions {
+        let mut options = options(launch, config);
+        if let (None, None) = (launch, config) {
+            let stated = &self.tuning.stated;
+            options.num_warps = stated.num_warps.unwrap_or(options.num_warps);
+            options.num_stages = stated.num_stages.unwrap_or(options.num_stages);
+        }
+        options
     }
 
     /// What a launch shows beyond what the kernel is compiled for.
@@ -402,6 +414,11 @@ impl<'a> Binder<'a> {
         if let Some(spec) = known {
             return Bound::new(spec, false);
         }
+        if given.is_none()
+            && let Some(spec) = self.tuning.stated.argument(&param.name)
+        {
+            return Bound::new(spec.clone(), false);
+        }
         let default =
             if given.is_none() { self.default_argument(param, is_constexpr) } else { None };
         if let Some(spec) = default {
@@ -412,6 +429,9 @@ impl<'a> Binder<'a> {
             && let Some(spec) = descriptor("fp32", block)
         {
             return Bound::new(spec, true);
+        }
+        if let Some(extent) = self.tuning.stated.extent(&param.name).filter(|_| is_constexpr) {
+            return Bound::new(extent, true);
         }
         Bound::new(self.guess(index, param, is_constexpr), true)
     }

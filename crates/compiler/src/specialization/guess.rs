@@ -5,7 +5,8 @@
 //! 1. its default value, when it has one that is not `None` (a float or integer default of a
 //!    parameter that is not constexpr gives only its type);
 //! 2. the type that its annotation forces (`n: int` is `i32`, `x: float` is `fp32`);
-//! 3. for a constexpr parameter, by use: a dtype is `fp32`; a condition is `False`; what is
+//! 3. for a constexpr parameter, by use: a dtype is `fp32`; an option of a builtin that is a string
+//!    is its usual one; a condition is `False`; what is
 //!    compared for equality with strings, numbers or constants of the module is the first of
 //!    them, if it is no extent and bounds nothing; what is only compared with `None` is `None`;
 //!    the bound of an unrolled loop is 4; a tile extent is 1024 when it is the only one in a
@@ -61,8 +62,8 @@ pub(super) fn constexpr(
     if let Some(compared) = compared {
         return compared;
     }
-    if uses.text {
-        return ConstArg::Str("".into());
+    if uses.text || uses.option.is_some() {
+        return ConstArg::Str(uses.option.unwrap_or_default().into());
     }
     let is_number = uses.extent || uses.number || uses.unrolled || uses.operand;
     if uses.none_test && !is_number {

@@ -371,3 +371,52 @@ fn guessed_types_prove_only_what_shapes_and_values_show() {
     let guessed = &discover(&sources, kernels(&sources, file)[0], &Flags::default())[0];
     assert!(!guessed.proves(Code::PowerOfTwo));
 }
+
+#[test]
+fn decorators_of_other_compilers_state_types() {
+    check(
+        r#"
+import triton
+import triton.language as tl
+from torch._inductor.runtime import triton_helpers, triton_heuristics
+from torch._inductor.runtime.hints import AttrsDescriptor, DeviceProperties, instance_descriptor
+
+@triton_heuristics.pointwise(
+    size_hints={'x': 100},
+    filename=__file__,
+    triton_meta={'signature': {'in_ptr0': '*bf16', 'out_ptr0': '*fp16', 'ks0': 'i64', 'one': 'i32', 'xnumel': 'i32', 'XBLOCK': 'constexpr'}, 'device': DeviceProperties(type='cuda', index=0), 'constants': {'one': 1}, 'configs': [{(0,): [['tt.divisibility', 16]], (4,): [['tt.divisibility', 16]]}]},
+    inductor_meta={'kernel_name': 'triton_poi_fused_add_0'},
+    min_elem_per_thread=0
+)
+@triton.jit
+def pointwise(in_ptr0, out_ptr0, ks0, one, xnumel, XBLOCK : tl.constexpr):
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
+    tmp0 = tl.load(in_ptr0 + (xindex + ks0), xindex < xnumel).to(tl.float32)
+    tl.store(out_ptr0 + (xindex), tmp0 + one, xindex < xnumel)
+
+@triton_heuristics.reduction(
+    size_hints={'x': 4096, 'r0_': 20000},
+    triton_meta={'signature': {'in_ptr0': '*fp32', 'out_ptr0': '*fp32', 'xnumel': 'i32', 'r0_numel': 'i32', 'XBLOCK': 'constexpr', 'R0_BLOCK': 'constexpr'}, 'constants': {}, 'configs': [AttrsDescriptor.from_dict({'arg_properties': {'tt.divisibility': (0, 1), 'tt.equal_to': ()}, 'cls': 'AttrsDescriptor'})]},
+)
+@triton.jit
+def reduction(in_ptr0, out_ptr0, xnumel, r0_numel, XBLOCK : tl.constexpr, R0_BLOCK : tl.constexpr):
+    x = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]
+    r = tl.arange(0, R0_BLOCK)[None, :]
+    tl.store(out_ptr0 + x, tl.sum(tl.load(in_ptr0 + (x + r)), 1)[:, None], x < xnumel)
+
+@triton_heuristics.template(
+    num_stages=2,
+    num_warps=8,
+    triton_meta={'signature': {0: '*fp32', 1: 'i32'}, 'constants': {}, 'configs': [instance_descriptor(divisible_by_16=(0, 1), equal_to_1=())]},
+)
+@triton.jit
+def template(out_ptr0, n):
+    tl.store(out_ptr0, n)
+"#,
+        expect![[r#"
+            pointwise (autotune): in_ptr0=*bf16:16 out_ptr0=*fp16 ks0=i64 one=1 xnumel=i32:16 XBLOCK=128 num_warps=4 num_stages=3 assumed XBLOCK
+            reduction (autotune): in_ptr0=*fp32:16 out_ptr0=*fp32:16 xnumel=i32 r0_numel=i32 XBLOCK=1 R0_BLOCK=1024 num_warps=4 num_stages=3 assumed XBLOCK R0_BLOCK
+            template (autotune): out_ptr0=*fp32:16 n=i32:16 num_warps=8 num_stages=2
+        "#]],
+    );
+}

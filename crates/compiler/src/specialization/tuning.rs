@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::config::Config;
 use super::host::{Host, value::Value};
+use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Expr, ExprId, Name};
 use crate::project::{Decorator, Kernel, Sources};
 
@@ -29,6 +30,8 @@ pub struct Tuning {
     pub noinline: bool,
     /// True for `@triton.jit(debug=True)`.
     pub debug: bool,
+    /// What a decorator states of arguments.
+    pub(super) stated: Stated,
     /// The functions behind `heuristics`.
     pub(super) heuristic_functions: Vec<Value>,
 }
@@ -46,7 +49,12 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
             Decorator::Autotune(id) => reader.autotune(id),
             Decorator::Heuristics(id) => reader.heuristics(id),
             // Project wrappers take the same arguments as what they wrap.
-            Decorator::Other(id) => reader.autotune(id),
+            Decorator::Other(id) => {
+                reader.autotune(id);
+                if let Some(stated) = stated(&mut reader.host, kernel, id) {
+                    reader.tuning.stated = stated;
+                }
+            }
             _ => {}
         }
     }

@@ -53,6 +53,8 @@ pub(super) struct Use {
     pub(super) none_test: bool,
     /// It is compared with a string.
     pub(super) text: bool,
+    /// It is an option of a builtin that is a string: the string's usual value.
+    pub(super) option: Option<&'static str>,
     /// It is a dtype.
     pub(super) dtype: bool,
     /// It bounds a loop that is unrolled.

@@ -5,6 +5,17 @@ use super::{BodyUses, Finder, MAX_TRACE, Origin, Use};
 use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId};
 use crate::project::{ItemRef, Scope, Sources, function};
 
+/// Options of builtins that are strings, with a value that works everywhere.
+const OPTIONS: &[(&str, &str)] = &[
+    ("cache_modifier", ""),
+    ("eviction_policy", ""),
+    ("fp_downcast_rounding", "rtne"),
+    ("input_precision", "tf32"),
+    ("padding_option", ""),
+    ("scope", "gpu"),
+    ("sem", "acq_rel"),
+];
+
 impl<'a> BodyUses<'a> {
     pub(super) fn scan_calls(&mut self, finder: &mut Finder<'_>, scope: Scope<'_>) {
         let body = self.body;
@@ -23,6 +34,12 @@ impl<'a> BodyUses<'a> {
     }
 
     pub(super) fn builtin_call(&mut self, name: &str, callee: ExprId, args: &[Arg]) {
+        for arg in args {
+            let usual = OPTIONS.iter().find(|(option, _)| is_keyword(arg, option));
+            if let (Some((_, usual)), Some(at)) = (usual, self.direct(arg.value)) {
+                self.uses[at].option = Some(usual);
+            }
+        }
         match name {
             "load" | "store" | "prefetch" => {
                 match argument(args, 0, "pointer") {
@@ -218,6 +235,7 @@ impl<'a> BodyUses<'a> {
                 outer.condition |= inner.condition;
                 outer.none_test |= inner.none_test;
                 outer.text |= inner.text;
+                outer.option = outer.option.or(inner.option);
                 outer.dtype |= inner.dtype;
                 outer.unrolled |= inner.unrolled;
                 outer.called |= inner.called;
