@@ -673,6 +673,26 @@ def matmul_leaky_relu(n):
                 ["c_ptr"], size(a, b, c), 2 * n**3, 4e-3)
 
 
+def matmul_int4(m, n, choices):
+    group = 128
+    a, c = randn(m, n, dtype=torch.float16), empty(m, n, dtype=torch.float16)
+    b = torch.randint(-2**31, 2**31 - 1, (n // 8, n), device="cuda", dtype=torch.int32)
+    scale = (torch.rand(n // group, n, device="cuda") / 8).half()
+    zero = torch.randint(0, 16, (n // group, n), device="cuda", dtype=torch.int8)
+    arguments = {"a_ptr": a, "b_ptr": b, "scale_ptr": scale, "zero_ptr": zero, "c_ptr": c, "M": m,
+                 "N": n, "K": n}
+    return Case("matmul_int4.py", "matmul_int4_kernel",
+                lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"])),
+                arguments, tiles(choices, GROUP=group), ["c_ptr"], size(a, b, scale, zero, c),
+                2 * m * n * n, 2e-2)
+
+
+INT4_TILES = ((16, 64, 64, 2, 4), (16, 64, 128, 3, 4), (16, 128, 64, 4, 4))
+case("matmul_int4.decode", matmul_int4, 16, 8192, INT4_TILES)
+INT4_TILES = ((64, 64, 32, 3, 4), (128, 128, 64, 3, 8), (64, 128, 64, 3, 4))
+case("matmul_int4.prefill", matmul_int4, 2048, 4096, INT4_TILES)
+
+
 def matmul_persistent(n, dtype=torch.float16, choices=TILES[:5], programs=132):
     a, b, c = randn(n, n, dtype=dtype), randn(n, n, dtype=dtype), empty(n, n, dtype=torch.float16)
     arguments = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": n, "N": n, "K": n, "stride_am": n,

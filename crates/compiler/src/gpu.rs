@@ -22,6 +22,7 @@
 pub mod assign;
 pub mod barrier;
 pub mod coalesce;
+mod early;
 pub mod exchange;
 pub mod in_flight;
 pub mod limits;
@@ -36,12 +37,22 @@ pub mod shared;
 
 use thiserror::Error;
 
+use self::limits::SmLimits;
+use self::pipeline::EarlyLoads;
+use self::shared::SharedPlan;
 use crate::ir::{Function, Opcode, Type, Verified, VerifyError, verify};
 use crate::layout::LayoutError;
 use crate::passes;
 
 /// Threads of a warp.
 pub const LANES: usize = 32;
+
+/// Registers of a thread in kernels with matrix products, as far as their number is asked for before
+/// it is known.
+const TYPICAL_REGISTERS: u32 = 128;
+
+/// The first compute capability with asynchronous copies to shared memory (`cp.async`).
+pub const ASYNC_COPIES: u32 = 80;
 
 /// The most 32-bit registers of each thread that one tile may take: four times what a thread has.
 /// Beyond that the assembler takes minutes, to move all of it through local memory.
@@ -111,13 +122,34 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("cleanup", &lowered)?;
-    pipeline::pipeline(&mut lowered);
+    let mut lowered = pipelined(lowered, target)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("pipeline", &lowered)?;
     barrier::insert(&mut lowered);
     check("barrier", &lowered)?;
     Ok(lowered)
+}
+
+/// `func` with its loops pipelined: loads that products use from registers are issued early as well
+/// where there are asynchronous copies, and where their buffers leave room for as many CTAs, which
+/// hide what loads take.
+fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let mut fewer = func.clone();
+    pipeline::pipeline(&mut fewer, EarlyLoads::OfBuffers);
+    let limits = SmLimits::of_capability(target.capability);
+    let Some(limits) = limits.filter(|_| target.capability >= ASYNC_COPIES) else {
+        return Ok(fewer);
+    };
+    let mut all = func;
+    if !pipeline::pipeline(&mut all, EarlyLoads::OfOperands) {
+        return Ok(fewer);
+    }
+    let resident = |func: &Function| -> Result<u32, LowerError> {
+        let bytes = SharedPlan::new(func)?.bytes();
+        Ok(limits.resident_blocks(func.options.num_warps, TYPICAL_REGISTERS, bytes).0)
+    };
+    Ok(if resident(&all)? >= resident(&fewer)?.max(1) { all } else { fewer })
 }
 
 /// Refuses what would only burn time in later stages.

@@ -14,9 +14,8 @@ use super::memory::Words;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
+use tile_compiler::gpu::ASYNC_COPIES;
 
-/// The first architecture with asynchronous copies.
-const ASYNC_COPIES: u32 = 80;
 /// Bits of a word of a matrix instruction.
 const MATRIX_WORD: u32 = 32;
 

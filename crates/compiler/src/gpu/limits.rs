@@ -69,7 +69,11 @@ impl SmLimits {
     /// not listed, `None` when it is older than all.
     pub fn of(arch: &str) -> Option<&'static SmLimits> {
         let digits = arch.strip_prefix("sm_")?.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let capability: u32 = digits.parse().ok()?;
+        SmLimits::of_capability(digits.parse().ok()?)
+    }
+
+    /// As [`SmLimits::of`], by compute capability as one number.
+    pub fn of_capability(capability: u32) -> Option<&'static SmLimits> {
         SM_LIMITS.iter().rev().find(|limits| limits.capability <= capability)
     }
 
@@ -81,7 +85,12 @@ impl SmLimits {
     }
 
     /// Resident CTAs, and what bounds them.
-    fn resident_blocks(&self, num_warps: u32, registers: u32, shared_bytes: u32) -> (u32, Limit) {
+    pub fn resident_blocks(
+        &self,
+        num_warps: u32,
+        registers: u32,
+        shared_bytes: u32,
+    ) -> (u32, Limit) {
         let num_warps = num_warps.max(1);
         let per_warp = (registers.max(1) * 32).next_multiple_of(REGISTER_UNIT);
         let warps = REGISTERS / SUB_PARTITIONS / per_warp * SUB_PARTITIONS;

@@ -1,9 +1,9 @@
 //! Software pipelining: operands of matrix products are copied to shared memory while earlier ones
 //! are multiplied.
 //!
-//! In: a GPU-level function in which products read loaded operands from shared buffers. Out: in
-//! each innermost loop that asks for more than one stage, the buffers of loads that can be issued
-//! early have as many stages, and
+//! In: a GPU-level function in which products read loaded operands from shared buffers, or from
+//! registers to which loads contribute. Out: in each innermost loop that asks for more than one
+//! stage, the loads that can be issued early have buffers with as many stages, and
 //!
 //! ```text
 //! for k in 0..stages-1:           # the prologue, spelled out
@@ -23,52 +23,63 @@
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
 //! and from carried values by pure operations alone, and when nothing in the loop writes global
-//! memory. What is turned for warp groups after it was loaded is not issued early where the stages
+//! memory; [`early`](super::early) finds those that matter. What is turned for warp groups after it was loaded is not issued early where the stages
 //! would not fit shared memory. With one stage more than copies in flight, one barrier per
 //! iteration is enough: it stands after the wait and before the copy, see
 //! [`barrier`](super::barrier). Cost: linear per loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::early::{EarlyLoad, loads_of_operands};
 use super::in_flight::Carried;
+use super::shared::stage_bytes;
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{
     Attrs, BufferType, Builder, Effects, Function, Inst, InstData, IntCompare, IntPredicate, Loop,
     Opcode, Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
 };
 
-/// The smallest asynchronous copy of one thread, in bytes.
-const LEAST_COPY_BYTES: u32 = 4;
-
 /// Shared memory of one CTA where warp groups multiply, in bytes: that of sm_90.
 const SHARED_BYTES: u32 = 227 * 1024;
 
-/// Pipelines the loops of `func`.
-pub fn pipeline(func: &mut Function) {
-    let infos = AxisInfos::of(func);
-    pipeline_region(func, &infos, func.body);
+/// Which loads are issued early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlyLoads {
+    /// Those whose tile goes into a buffer that products read.
+    OfBuffers,
+    /// Those, and all from which operands of products follow.
+    OfOperands,
 }
 
-fn pipeline_region(func: &mut Function, infos: &AxisInfos, region: Region) {
+/// Pipelines the loops of `func`; true if loads whose tile is used from registers are issued early.
+pub fn pipeline(func: &mut Function, which: EarlyLoads) -> bool {
+    let infos = AxisInfos::of(func);
+    pipeline_region(func, &infos, func.body, which)
+}
+
+fn pipeline_region(
+    func: &mut Function,
+    infos: &AxisInfos,
+    region: Region,
+    which: EarlyLoads,
+) -> bool {
+    let mut from_registers = false;
     let insts = std::mem::take(&mut func.regions[region].insts);
     for inst in insts {
-        match Plan::new(func, infos, inst) {
-            Some(plan) => plan.write(func, region),
+        match Plan::new(func, infos, inst, which) {
+            Some(plan) => {
+                from_registers |= plan.loads.iter().any(|load| load.buffered.is_none());
+                plan.write(func, region);
+            }
             None => {
                 func.regions[region].insts.push(inst);
                 for inner in func.insts[inst].regions.clone() {
-                    pipeline_region(func, infos, inner);
+                    from_registers |= pipeline_region(func, infos, inner, which);
                 }
             }
         }
     }
-}
-
-/// A load that is issued early.
-struct EarlyLoad {
-    load: Inst,
-    store: Inst,
-    alloc: Inst,
+    from_registers
 }
 
 /// What is to be done with one loop.
@@ -89,7 +100,7 @@ struct Plan {
 
 impl Plan {
     /// The plan for `inst`; `None` when it is no loop with loads to issue early.
-    fn new(func: &Function, infos: &AxisInfos, inst: Inst) -> Option<Plan> {
+    fn new(func: &Function, infos: &AxisInfos, inst: Inst, which: EarlyLoads) -> Option<Plan> {
         let data = &func.insts[inst];
         let (Opcode::For, Attrs::Loop(Loop { stages, .. })) = (data.opcode, &data.attrs) else {
             return None;
@@ -106,16 +117,15 @@ impl Plan {
         let in_flight = None;
         let mut plan = Plan { inst, body, stages, loads, slice, carried, yields, in_flight };
         let mut early = Vec::new();
-        for &store in insts {
-            let Some(load) = early_load(func, insts, store) else { continue };
+        for load in candidates(func, body, which) {
             let sources = func.insts[load.load].uses().collect();
-            let wide = copy_bytes(func, infos, &load) >= LEAST_COPY_BYTES;
-            let Some(reached) = plan.backward_slice(func, sources).filter(|_| wide) else {
+            let can_copy = load.is_copy(func, infos);
+            let Some(reached) = plan.backward_slice(func, sources).filter(|_| can_copy) else {
                 continue;
             };
             early.push((load, reached));
         }
-        let feeds = |(load, _): &(EarlyLoad, Slice)| feeds_warp_groups(func, body, load);
+        let feeds = |(load, _): &(EarlyLoad, Slice)| load.feeds_warp_groups(func, body);
         if early.iter().any(feeds) && !fits(func, body, stages, &early) {
             early.retain(feeds);
         }
@@ -129,7 +139,8 @@ impl Plan {
         plan.slice = insts.iter().copied().filter(|inner| slice.contains(inner)).collect();
         plan.carried = carried.into_iter().collect();
         plan.carried.sort_unstable();
-        let staged = plan.loads.iter().map(|load| func.insts[load.alloc].result()).collect();
+        let buffered = plan.loads.iter().filter_map(|load| load.buffered.as_ref());
+        let staged = buffered.map(|buffered| func.insts[buffered.alloc].result()).collect();
         plan.in_flight = Carried::of(func, body, &staged);
         (!plan.loads.is_empty()).then_some(plan)
     }
@@ -182,12 +193,10 @@ impl Plan {
 
     /// Allocates the stages of a load's buffer in front of the loop.
     fn hoist_buffer(&self, func: &mut Function, region: Region, load: &EarlyLoad) -> Value {
-        let data = &func.insts[load.alloc];
-        let (loc, ty) = (data.loc, func.ty(data.result()).clone());
-        let ty = match ty {
-            Type::Buffer(buffer) => Type::Buffer(BufferType { stages: self.stages, ..buffer }),
-            other => other,
-        };
+        let loc = func.insts[load.buffered.as_ref().map_or(load.load, |b| b.alloc)].loc;
+        let layout = func.intern_layout(load.storage.clone());
+        let (elem, shape, stages) = (load.elem, load.shape.clone(), self.stages);
+        let ty = Type::Buffer(BufferType { elem, shape, stages, layout });
         let mut builder = Builder::new(func, region);
         builder.set_loc(loc);
         builder.emit_typed(Opcode::LocalAlloc, &[], Attrs::None, ty)
@@ -285,8 +294,7 @@ impl Plan {
         builder.set_loc(data.loc);
         let wait = Wait { pending: self.stages - 2 };
         builder.emit_inst(Opcode::AsyncWait, [], wait, [Type::Token], []);
-        let gone: FxHashSet<Inst> =
-            self.loads.iter().flat_map(|load| [load.load, load.store, load.alloc]).collect();
+        let gone: FxHashSet<Inst> = self.loads.iter().flat_map(EarlyLoad::instructions).collect();
         insts.retain(|inst| !gone.contains(inst));
         insts.push(end);
         let used = used_values(func, &insts);
@@ -350,88 +358,40 @@ fn read_stage(
     replaced: &mut FxHashMap<Value, Value>,
 ) {
     let (loc, tile) = (func.insts[load.load].loc, func.insts[load.load].result());
-    let old_buffer = func.insts[load.alloc].result();
     let (stage_ty, tile_ty) = (one_stage(func.ty(buffer)), func.ty(tile).clone());
     let mut builder = Builder::new(func, body);
     builder.set_loc(loc);
     let place = builder.emit_typed(Opcode::LocalStage, &[buffer, stage], Attrs::None, stage_ty);
-    replaced.insert(old_buffer, place);
+    if let Some(buffered) = &load.buffered {
+        replaced.insert(builder.func.insts[buffered.alloc].result(), place);
+    }
     if used.contains(&tile) {
         let loaded = builder.emit_typed(Opcode::LocalLoad, &[place], Attrs::None, tile_ty);
         replaced.insert(tile, loaded);
     }
 }
 
+/// The loads of a loop's body that may be issued early, in order.
+fn candidates(func: &Function, body: Region, which: EarlyLoads) -> Vec<EarlyLoad> {
+    let insts = &func.regions[body].insts;
+    let stored = insts.iter().filter_map(|&store| EarlyLoad::stored(func, insts, store));
+    let mut found: Vec<EarlyLoad> = stored.collect();
+    if which == EarlyLoads::OfOperands {
+        let known: FxHashSet<Inst> = found.iter().map(|early| early.load).collect();
+        let loads = loads_of_operands(func, body);
+        let others = insts.iter().filter(|inst| loads.contains(inst) && !known.contains(inst));
+        found.extend(others.filter_map(|&load| EarlyLoad::from_registers(func, load)));
+    }
+    found
+}
+
 /// Whether the buffers of a loop's body fit shared memory, those of `early` loads with `stages`.
 fn fits(func: &Function, body: Region, stages: u32, early: &[(EarlyLoad, Slice)]) -> bool {
-    let bytes = |alloc: Inst| {
-        let ty = func.ty(func.insts[alloc].result());
-        ty.numel() as u32 * ty.elem().map_or(0, |elem| elem.bits().div_ceil(8))
-    };
-    let is_alloc = |inst: &&Inst| func.insts[**inst].opcode == Opcode::LocalAlloc;
-    let once: u32 = func.regions[body].insts.iter().filter(is_alloc).map(|&inst| bytes(inst)).sum();
-    let more: u32 = early.iter().map(|(load, _)| bytes(load.alloc) * (stages - 1)).sum();
+    let insts = func.regions[body].insts.iter().map(|&inst| &func.insts[inst]);
+    let allocs = insts.filter(|data| data.opcode == Opcode::LocalAlloc);
+    let once: u32 = allocs.map(|data| stage_bytes(func.ty(data.result()))).sum();
+    let more: u32 = early.iter().map(|(load, _)| load.added_bytes(stages)).sum();
     once + more <= SHARED_BYTES
-}
-
-/// Whether products of warp groups read the load's buffer; others are turned first, and take the
-/// more room.
-fn feeds_warp_groups(func: &Function, body: Region, load: &EarlyLoad) -> bool {
-    let buffer = func.insts[load.alloc].result();
-    func.walk_from(body).into_iter().any(|inst| {
-        let data = &func.insts[inst];
-        let reads = |value| func.allocation(value) == buffer;
-        data.opcode == Opcode::WarpGroupMma && data.uses().any(reads)
-    })
-}
-
-/// The load whose tile `store` puts into a buffer of its own, if all three are among `insts` and
-/// the load can be a copy: what is masked off is zero.
-fn early_load(func: &Function, insts: &[Inst], store: Inst) -> Option<EarlyLoad> {
-    let data = &func.insts[store];
-    if data.opcode != Opcode::LocalStore {
-        return None;
-    }
-    let defined_by = |value: Value, opcode: Opcode| match func.values[value].def {
-        ValueDef::Result(inst, _) if func.insts[inst].opcode == opcode => {
-            insts.contains(&inst).then_some(inst)
-        }
-        _ => None,
-    };
-    let alloc = defined_by(data.operand(0), Opcode::LocalAlloc)?;
-    let load = defined_by(data.operand(1), Opcode::Load)?;
-    let loaded = &func.insts[load];
-    let other = loaded.operand_opt(2);
-    let is_zero = other.is_none_or(|other| func.constant_bits(other) == Some(0));
-    let volatile = matches!(&loaded.attrs, Attrs::LoadHints(hints) if hints.volatile);
-    (is_zero && !volatile).then_some(EarlyLoad { load, store, alloc })
-}
-
-/// The bytes that one thread can copy at a time.
-fn copy_bytes(func: &Function, infos: &AxisInfos, load: &EarlyLoad) -> u32 {
-    let data = &func.insts[load.load];
-    let ptr = data.operand(0);
-    let buffer = func.ty(func.insts[load.alloc].result());
-    let (Some(elem), Some(tile), Some(buffer)) =
-        (buffer.elem(), func.ty(ptr).layout(), buffer.layout())
-    else {
-        return 0;
-    };
-    let bytes = elem.bits().div_ceil(8);
-    let (layout, buffer) = (&func.layouts[tile], &func.layouts[buffer]);
-    let Some((shared, _)) = layout.shared_access(buffer, bytes as usize) else { return 0 };
-    let info = infos.get(func, ptr);
-    let mask = data.operand_opt(1).map(|mask| infos.get(func, mask));
-    let axes = 0..layout.rank();
-    let elements = axes.map(|axis| {
-        let aligned = (info.divisibility[axis] / i64::from(bytes)).max(1);
-        let known = info.contiguity[axis].min(aligned);
-        let known = mask.as_ref().map_or(known, |mask| known.min(mask.constancy[axis]));
-        let bits = layout.vector_bits(axis);
-        let both = bits.iter().zip(&shared).take_while(|(global, shared)| global == shared);
-        known.min(1 << both.count()) as u32
-    });
-    elements.max().unwrap_or(1) * bytes
 }
 
 /// Whether something in `region` writes global memory or could.

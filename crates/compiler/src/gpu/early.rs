@@ -1,0 +1,184 @@
+//! The loads of a loop that software pipelining can issue early.
+//!
+//! Two kinds: loads whose tile is put into a buffer that products read, and loads whose tile
+//! products follow from by way of registers, as the packed weights and the scales of a quantized
+//! product. The latter get a buffer of their own, in which each thread finds again what it copied.
+
+use rustc_hash::FxHashSet;
+
+use crate::analysis::axis::AxisInfos;
+use crate::ir::{Attrs, Elem, Function, Inst, Opcode, Region, Shape, Type, Value, ValueDef};
+use crate::layout::{Dim, LinearLayout};
+
+/// The smallest asynchronous copy of one thread, in bytes.
+const LEAST_COPY_BYTES: u32 = 4;
+
+/// The largest asynchronous copy of one thread, in bytes.
+const MOST_COPY_BYTES: u32 = 16;
+
+/// A load that can be issued early.
+pub(super) struct EarlyLoad {
+    /// The load.
+    pub load: Inst,
+    /// The allocation and the store that put its tile into a buffer of one stage; `None` when the
+    /// tile is used from registers.
+    pub buffered: Option<Buffered>,
+    /// Shape of the buffer.
+    pub shape: Shape,
+    /// Element type of the buffer.
+    pub elem: Elem,
+    /// From element offset in the buffer to tile coordinates.
+    pub storage: LinearLayout,
+}
+
+/// The instructions that put a load's tile into a buffer.
+pub(super) struct Buffered {
+    pub alloc: Inst,
+    pub store: Inst,
+}
+
+impl EarlyLoad {
+    /// The load whose tile `store` puts into a buffer of its own, if all three are among `insts`.
+    pub fn stored(func: &Function, insts: &[Inst], store: Inst) -> Option<EarlyLoad> {
+        let data = &func.insts[store];
+        if data.opcode != Opcode::LocalStore {
+            return None;
+        }
+        let defined_by = |value: Value, opcode: Opcode| match func.values[value].def {
+            ValueDef::Result(inst, _) if func.insts[inst].opcode == opcode => {
+                insts.contains(&inst).then_some(inst)
+            }
+            _ => None,
+        };
+        let alloc = defined_by(data.operand(0), Opcode::LocalAlloc)?;
+        let load = defined_by(data.operand(1), Opcode::Load)?;
+        let Type::Buffer(buffer) = func.ty(func.insts[alloc].result()) else { return None };
+        let storage = func.layouts[buffer.layout].clone();
+        let (shape, elem) = (buffer.shape.clone(), buffer.elem);
+        Some(EarlyLoad { load, buffered: Some(Buffered { alloc, store }), shape, elem, storage })
+    }
+
+    /// A load whose tile is used from registers, with a buffer of its own.
+    pub fn from_registers(func: &Function, load: Inst) -> Option<EarlyLoad> {
+        let tile = func.ty(func.insts[load].result());
+        let elem = tile.elem().filter(|elem| elem.bits() >= 8)?;
+        let layout = &func.layouts[tile.layout()?];
+        let storage = thread_storage(layout, elem)?;
+        Some(EarlyLoad { load, buffered: None, shape: tile.shape().into(), elem, storage })
+    }
+
+    /// Whether the load can be an asynchronous copy: what is masked off is zero, and each thread
+    /// copies whole words.
+    pub fn is_copy(&self, func: &Function, infos: &AxisInfos) -> bool {
+        let data = &func.insts[self.load];
+        let other = data.operand_opt(2);
+        let is_zero = other.is_none_or(|other| func.constant_bits(other) == Some(0));
+        let is_volatile = matches!(&data.attrs, Attrs::LoadHints(hints) if hints.volatile);
+        is_zero && !is_volatile && self.copy_bytes(func, infos) >= LEAST_COPY_BYTES
+    }
+
+    /// The bytes that one thread can copy at a time.
+    fn copy_bytes(&self, func: &Function, infos: &AxisInfos) -> u32 {
+        let data = &func.insts[self.load];
+        let ptr = data.operand(0);
+        let Some(tile) = func.ty(ptr).layout() else { return 0 };
+        let (layout, bytes) = (&func.layouts[tile], self.elem.bytes());
+        let Some((shared, _)) = layout.shared_access(&self.storage, bytes as usize) else {
+            return 0;
+        };
+        let info = infos.get(func, ptr);
+        let mask = data.operand_opt(1).map(|mask| infos.get(func, mask));
+        let axes = 0..layout.rank();
+        let elements = axes.map(|axis| {
+            let aligned = (info.divisibility[axis] / i64::from(bytes)).max(1);
+            let known = info.contiguity[axis].min(aligned);
+            let known = mask.as_ref().map_or(known, |mask| known.min(mask.constancy[axis]));
+            let bits = layout.vector_bits(axis);
+            let both = bits.iter().zip(&shared).take_while(|(global, shared)| global == shared);
+            known.min(1 << both.count()) as u32
+        });
+        elements.max().unwrap_or(1) * bytes
+    }
+
+    /// The instructions that an early copy takes the place of.
+    pub fn instructions(&self) -> impl Iterator<Item = Inst> + use<> {
+        let buffered = self.buffered.as_ref().map(|buffered| [buffered.alloc, buffered.store]);
+        std::iter::once(self.load).chain(buffered.into_iter().flatten())
+    }
+
+    /// Bytes of shared memory that `stages` stages take beyond what the load takes now.
+    pub fn added_bytes(&self, stages: u32) -> u32 {
+        let one = self.shape.iter().product::<u32>() * self.elem.bytes();
+        one * (stages - u32::from(self.buffered.is_some()))
+    }
+
+    /// Whether products of warp groups read the load's buffer; others are turned first, and take
+    /// the more room.
+    pub fn feeds_warp_groups(&self, func: &Function, body: Region) -> bool {
+        let Some(Buffered { alloc, .. }) = self.buffered else { return false };
+        let buffer = func.insts[alloc].result();
+        func.walk_from(body).into_iter().any(|inst| {
+            let data = &func.insts[inst];
+            let reads = |value| func.allocation(value) == buffer;
+            data.opcode == Opcode::WarpGroupMma && data.uses().any(reads)
+        })
+    }
+}
+
+/// Where each thread keeps its elements side by side and lanes follow each other, so that a warp
+/// reads and writes all banks; `None` for layouts that are no permutation of the tile.
+fn thread_storage(layout: &LinearLayout, elem: Elem) -> Option<LinearLayout> {
+    let registers = layout.bases(Dim::Register);
+    let vector = (MOST_COPY_BYTES / elem.bytes()).max(1).ilog2() as usize;
+    let (near, far) = registers.split_at(vector.min(registers.len()));
+    let bases = [near, layout.bases(Dim::Lane), layout.bases(Dim::Warp), far].concat();
+    let bases: Vec<u64> = bases.into_iter().filter(|&basis| basis != 0).collect();
+    let outputs: Vec<(Dim, u32)> = layout.outputs().iter().map(|out| (out.dim, out.bits)).collect();
+    let storage = LinearLayout::new(&[(Dim::Offset, bases.len() as u32)], &outputs, bases).ok()?;
+    (storage.is_injective() && storage.is_surjective()).then_some(storage)
+}
+
+/// The loads among the instructions of `body` that its products wait for: operands follow from
+/// them, and from no other product, behind which the load would be hidden.
+pub(super) fn loads_of_operands(func: &Function, body: Region) -> FxHashSet<Inst> {
+    let insts = &func.regions[body].insts;
+    let products = insts.iter().filter(|&&inst| is_product(func, inst));
+    products.filter_map(|&product| loads_of(func, insts, product)).flatten().collect()
+}
+
+fn is_product(func: &Function, inst: Inst) -> bool {
+    let opcode = func.insts[inst].opcode;
+    matches!(opcode, Opcode::Mma | Opcode::MultiplyAdd | Opcode::WarpGroupMma)
+}
+
+/// The loads among `insts` that the factors of `product` follow from; `None` if another product
+/// contributes.
+fn loads_of(func: &Function, insts: &[Inst], product: Inst) -> Option<Vec<Inst>> {
+    let mut waiting = [0, 1].map(|slot| func.insts[product].operand(slot)).to_vec();
+    let (mut seen, mut loads) = (FxHashSet::default(), Vec::new());
+    while let Some(value) = waiting.pop() {
+        let ValueDef::Result(inst, _) = func.values[value].def else { continue };
+        if !insts.contains(&inst) || !seen.insert(value) {
+            continue;
+        }
+        let data = &func.insts[inst];
+        match data.opcode {
+            _ if is_product(func, inst) => return None,
+            Opcode::Load => loads.push(inst),
+            Opcode::LocalAlloc => waiting.extend(stored_in(func, insts, value)),
+            _ => waiting.extend(data.uses()),
+        }
+    }
+    Some(loads)
+}
+
+/// The tiles that `insts` put into `buffer`.
+fn stored_in<'f>(
+    func: &'f Function,
+    insts: &'f [Inst],
+    buffer: Value,
+) -> impl Iterator<Item = Value> + 'f {
+    let stores = insts.iter().map(|&inst| &func.insts[inst]);
+    let stores = stores.filter(|data| data.opcode == Opcode::LocalStore);
+    stores.filter(move |data| data.operand(0) == buffer).map(|data| data.operand(1))
+}
