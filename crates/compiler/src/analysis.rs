@@ -156,7 +156,7 @@ pub fn check_accesses(
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
-            let costs = perf::check_launch(func, &mut elements, &accesses);
+            let costs = perf::check_launch(func, launch, &mut elements, &accesses);
             here.extend(costs.into_iter().map(Finding::from));
         }
         for Finding { diagnostic, spot, widen } in here {

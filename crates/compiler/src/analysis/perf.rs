@@ -3,30 +3,39 @@
 //!
 //! [`check`] needs nothing but tile IR, [`check_launch`] what a launch shows of numbers.
 //!
-//! Conflicts of the banks of shared memory and tiles that go through shared memory to change threads
-//! are not among them: both follow from the choice of layouts, and no change of the source that an
-//! author could make against them has been measured.
+//! Conflicts of the banks of shared memory are not among them: layouts of shared memory are derived
+//! so that none remain. Nor are most tiles that change threads on their way: `docs/hints.md`
+//! lists what changes of the source against them gained.
 
 use super::elements::{Access, Elements};
 use crate::diagnostic::Diagnostic;
 use crate::ir::Function;
+use crate::specialization::KnownLaunch;
 
 mod access;
+mod atomics;
 mod float64;
+mod operand;
 mod product;
+mod sum_in_loop;
 
 /// Hints about `func`, a function of tile level, on a GPU of this compute capability.
 pub(super) fn check(func: &Function, capability: u32) -> Vec<Diagnostic> {
     let mut found = product::check(func, capability);
     found.extend(float64::check(func));
+    found.extend(atomics::check(func));
+    found.extend(operand::check(func, capability));
     found
 }
 
 /// Hints about how `func` accesses memory in a launch, by its elements and accesses there.
 pub(super) fn check_launch(
     func: &Function,
+    launch: &KnownLaunch,
     elements: &mut Elements<'_>,
     accesses: &[Access],
 ) -> Vec<Diagnostic> {
-    access::check(func, elements, accesses)
+    let mut found = access::check(func, elements, accesses);
+    found.extend(sum_in_loop::check(func, launch, elements, accesses));
+    found
 }

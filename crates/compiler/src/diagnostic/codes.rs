@@ -214,6 +214,12 @@ codes! {
         include_str!("explain/perf-float64.md");
     SmallProduct = "perf/small-product", Hint, "a matrix product that fills no tensor core",
         include_str!("explain/perf-small-product.md");
+    AtomicLanes = "perf/atomic-lanes", Hint, "lanes that update one address by atomic operations",
+        include_str!("explain/perf-atomic-lanes.md");
+    OperandOrder = "perf/operand-order", Hint, "an operand that is transposed for tensor cores",
+        include_str!("explain/perf-operand-order.md");
+    SumInLoop = "perf/sum-in-loop", Hint, "a tile summed to a number in each trip of a loop",
+        include_str!("explain/perf-sum-in-loop.md");
     WhereCondition = "type/where-condition", Warning, "a condition of `tl.where` that is not `int1`",
         include_str!("explain/type-where-condition.md");
     NotATensor = "type/not-a-tensor", Error, "a value that cannot become a tensor",
