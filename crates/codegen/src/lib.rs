@@ -152,8 +152,8 @@ fn generate(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Nothing,
-    /// Room for loads, see [`streams`].
-    Loads,
+    /// So many registers for loads, see [`streams`].
+    Loads(u32),
     /// One CTA more on each multiprocessor: where one waits for a product, another multiplies. The
     /// assembler takes registers freely up to the next limit that it knows of.
     Block,
@@ -162,8 +162,8 @@ enum Wish {
 impl Wish {
     fn of(func: &Function) -> Wish {
         let is_product = |&inst: &Inst| func.insts[inst].opcode == Opcode::WarpGroupMma;
-        if streams::found(func) {
-            Wish::Loads
+        if let Some(room) = streams::room(func) {
+            Wish::Loads(room)
         } else if func.walk().iter().any(is_product) {
             Wish::Block
         } else {
@@ -180,7 +180,9 @@ impl Wish {
         let Manifest { num_warps, shared_bytes, .. } = manifest;
         match self {
             Wish::Nothing => None,
-            Wish::Loads => streams::blocks_with_room(num_warps * 32, limits.warps, registers),
+            Wish::Loads(room) => {
+                streams::blocks_with_room(num_warps * 32, limits.warps, registers, room)
+            }
             Wish::Block => {
                 let (blocks, limit) =
                     limits.one_more_block(*num_warps, registers, *shared_bytes)?;

@@ -25,6 +25,7 @@ mod scan;
 mod shape;
 mod sort;
 mod text;
+mod totals;
 mod warp_group;
 
 use std::collections::BTreeSet;

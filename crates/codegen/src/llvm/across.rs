@@ -2,14 +2,15 @@
 //! memory between warps.
 //!
 //! The combination may be any region over any number of values. After the shuffles every lane
-//! holds its warp's result; each warp writes it, and after one barrier every thread reads as many
-//! results as one access moves and combines them itself. What is left, lanes combine once more.
+//! holds its warp's result; each warp writes it, and after one barrier every thread reads results
+//! by whole accesses and combines them itself. What is left, lanes combine once more.
 
-use tile_compiler::gpu::shared;
+use tile_compiler::gpu::exchange::Places;
 use tile_compiler::ir::{Attrs, Inst, InstData, Region};
-use tile_compiler::layout::{Dim, LinearLayout, PlaceMasks};
+use tile_compiler::layout::{LinearLayout, PlaceMasks};
 
 use super::text::{Ty, Val};
+use super::totals::{Totals, combinations, put};
 use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
 
@@ -138,8 +139,7 @@ impl Emitter<'_> {
         self.text.bitcast(raw_ty, moved, ty)
     }
 
-    /// Combines the results of warps that share rows. Partial results lie in shared memory by
-    /// result element, the warps of one element next to each other.
+    /// Combines the results of warps that share rows, through shared memory.
     fn combine_warps(
         &mut self,
         inst: Inst,
@@ -152,60 +152,71 @@ impl Emitter<'_> {
         if scratch.barrier_before {
             self.barrier();
         }
-        let count_bits = bits.warp.count_ones();
-        let warps: Vec<u32> = (0..32).filter(|bit| bits.warp >> bit & 1 != 0).collect();
-        // Where the element lies, and within it the partial result of this thread's warp.
-        let element_bases = Self::thread_bases(reduced, |basis| (basis as u32) << count_bits);
-        let mut write_bases = element_bases.clone();
-        for (place, &warp) in warps.iter().enumerate() {
-            let at = 5 + warp as usize;
-            if write_bases.len() <= at {
-                write_bases.resize(at + 1, 0);
-            }
-            write_bases[at] |= 1 << place;
-        }
-        let partials =
-            shared::reduce_partials(self.func, data, axis_of(data)).map_err(CodegenError::from)?;
+        let totals = Totals::new(Places::of_reduction(reduced, bits.warp), types);
         let mut base = scratch.offset;
         let mut bases = Vec::new();
         for value in data.uses() {
             let elem = self.ty(value).elem().ok_or_else(|| self.unsupported(data))?;
             bases.push(base);
-            base += (partials * elem.bytes()).next_multiple_of(16);
+            base += (totals.places.count() * elem.bytes()).next_multiple_of(16);
         }
-        let write_part = self.thread_index(&write_bases);
-        let reading = Reading::new(&element_bases, count_bits, types);
-        let read_part = self.thread_index(&reading.bases);
-        let constant = |register: usize| {
-            (reduced.apply_packed(reduced.pack_input(&[(Dim::Register, register)])) as u32)
-                << count_bits
-        };
-        for (register, tuple) in results.iter().enumerate() {
-            let index = self.offset_index(write_part, &write_bases, constant(register));
-            for ((&ty, &value), &base) in types.iter().zip(tuple).zip(&bases) {
-                self.store_shared(ty, base, index, value);
+        let is_first =
+            |register: &usize| totals.neighbors().iter().all(|bit| register >> bit & 1 == 0);
+        let firsts: Vec<usize> = (0..results.len()).filter(is_first).collect();
+        let own = totals.own_bases();
+        let part = self.thread_index(&own);
+        for &first in &firsts {
+            let index = self.offset_index(part, &own, totals.register(first));
+            let rows = combinations(first, totals.neighbors());
+            for (at, (&ty, &base)) in types.iter().zip(&bases).enumerate() {
+                let values: Vec<Val> = rows.iter().map(|&row| results[row][at]).collect();
+                self.store_shared_run(ty, base, index, &values);
             }
         }
         self.barrier();
-        let region = data.regions[0];
-        for (register, tuple) in results.iter_mut().enumerate() {
-            let index = self.offset_index(read_part, &reading.bases, constant(register));
-            let columns: Vec<Vec<Val>> = types
-                .iter()
-                .zip(&bases)
-                .map(|(&ty, &base)| self.load_shared_run(ty, base, index, reading.each))
-                .collect();
-            let mut tuples: Vec<Tuple> = (0..reading.each)
-                .map(|at| columns.iter().map(|column| column[at]).collect())
-                .collect();
-            let mut total = self.combine_all(region, &mut tuples)?;
-            for &lane in &reading.lanes {
-                let other = self.shuffle_tuple(types, &total, 1 << lane);
-                total = self.combine(region, &total, &other)?;
+        let reading = Reading::new(&totals, types);
+        for &first in &firsts {
+            let parts = self.read_warps(&totals, &reading, first, types, &bases);
+            let rows = combinations(first, totals.neighbors());
+            for (row, mut parts) in rows.into_iter().zip(parts) {
+                let mut total = self.combine_all(data.regions[0], &mut parts)?;
+                for &lane in &reading.lanes {
+                    let other = self.shuffle_tuple(types, &total, 1 << lane);
+                    total = self.combine(data.regions[0], &total, &other)?;
+                }
+                results[row] = total;
             }
-            *tuple = total;
         }
         Ok(())
+    }
+
+    /// The results of warps that this thread reads, for register `first` and each whose results lie
+    /// next to it.
+    fn read_warps(
+        &mut self,
+        totals: &Totals,
+        reading: &Reading,
+        first: usize,
+        types: &[Ty],
+        bases: &[u32],
+    ) -> Vec<Vec<Tuple>> {
+        let part = self.thread_index(&reading.bases);
+        let rows = 1 << totals.near.0;
+        let mut parts = vec![Vec::new(); rows];
+        for &warp in &reading.warps {
+            let place = totals.register(first) | totals.along(warp);
+            let index = self.offset_index(part, &reading.bases, place);
+            let columns: Vec<Vec<Val>> = types
+                .iter()
+                .zip(bases)
+                .map(|(&ty, &base)| self.load_shared_run(ty, base, index, rows << totals.near.1))
+                .collect();
+            for number in 0..rows << totals.near.1 {
+                let tuple = columns.iter().map(|column| column[number]).collect();
+                parts[number % rows].push(tuple);
+            }
+        }
+        parts
     }
 
     /// The address of element `index` of an array of `ty` at byte `base` of shared memory.
@@ -282,40 +293,30 @@ impl Emitter<'_> {
     }
 }
 
-/// How the results of all warps are read: by each thread some neighbors, the others by other lanes.
+/// How the results of all warps are read: by each thread some, the others by other lanes.
 struct Reading {
     /// What the bits of the thread number contribute to the first result that a thread reads.
     bases: Vec<u32>,
-    /// How many results a thread reads.
-    each: usize,
+    /// The first warp of each access of a thread.
+    warps: Vec<u32>,
     /// Bits of the lane that tell apart which ones.
     lanes: Vec<u32>,
 }
 
 impl Reading {
-    /// The bits that one access moves.
-    const ACCESS_BITS: u32 = 128;
-
-    /// `2^count_bits` results for the element that `elements` are the contributions to.
-    fn new(elements: &[u32], count_bits: u32, types: &[Ty]) -> Reading {
-        let widest = types.iter().map(|ty| ty.bits().max(8)).max().unwrap_or(32);
-        let one_access = (Self::ACCESS_BITS / widest).max(1).ilog2();
-        let free = (0..5).filter(|&lane| elements[lane as usize] == 0);
-        let lanes: Vec<u32> = free.take(count_bits.saturating_sub(one_access) as usize).collect();
-        let each = 1 << (count_bits - lanes.len() as u32);
-        let mut bases = elements.to_vec();
-        for (bit, &lane) in lanes.iter().enumerate() {
-            bases[lane as usize] = each << bit;
+    /// Lanes that hold the same share what one access cannot read.
+    fn new(totals: &Totals, types: &[Ty]) -> Reading {
+        let (along, near) = (totals.places.along.len(), totals.near.1);
+        let free = (0..5).filter(|lane| !totals.places.lanes.contains(lane));
+        let shared = along.saturating_sub(Totals::one_access(types));
+        let lanes: Vec<u32> = free.take(shared).collect();
+        let mut bases = totals.thread_bases();
+        for (at, &lane) in lanes.iter().enumerate() {
+            put(&mut bases, lane as usize, totals.along(1 << (near + at)));
         }
-        Reading { bases, each: each as usize, lanes }
-    }
-}
-
-fn axis_of(data: &InstData) -> usize {
-    match &data.attrs {
-        Attrs::Axis(axis) => axis.axis as usize,
-        Attrs::Scan(scan) => scan.axis as usize,
-        _ => 0,
+        let each = near + lanes.len();
+        let warps = (0..1 << (along - each)).map(|access: u32| access << each).collect();
+        Reading { bases, warps, lanes }
     }
 }
 

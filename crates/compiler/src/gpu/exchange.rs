@@ -53,8 +53,8 @@ pub enum Level {
     Registers(usize),
 }
 
-/// Which bits of the hardware places tell apart the totals that warps exchange in a scan. A thread
-/// finds the totals of its own rows, whatever else lies between.
+/// Which bits of the hardware places tell apart the totals that warps exchange in a scan or a
+/// reduction. A thread finds the totals of its own rows, whatever else lies between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     /// Register bits that count through rows.
@@ -70,8 +70,25 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places in a layout whose warp bits `along` carry the index along the axis.
-    pub fn new(layout: &LinearLayout, along: &[u32]) -> Places {
+    /// The places of what a reduction leaves in `reduced`, in which the warp bits of the mask
+    /// `along` hold the totals of one row.
+    pub fn of_reduction(reduced: &LinearLayout, along: u32) -> Places {
+        let numbers = |dim: Dim| {
+            let bases = reduced.bases(dim).iter().enumerate();
+            bases.filter(|&(_, &basis)| basis != 0).map(|(bit, _)| bit as u32)
+        };
+        let is_along = |bit: &u32| along >> bit & 1 != 0;
+        Places {
+            rows: numbers(Dim::Register).map(|bit| bit as usize).collect(),
+            later: Vec::new(),
+            lanes: numbers(Dim::Lane).collect(),
+            warps: numbers(Dim::Warp).filter(|bit| !is_along(bit)).collect(),
+            along: (0..u32::BITS).filter(is_along).collect(),
+        }
+    }
+
+    /// The places of a scan in a layout whose warp bits `along` carry the index along the axis.
+    pub fn of_scan(layout: &LinearLayout, along: &[u32]) -> Places {
         let carried = along.iter().map(|&bit| layout.bases(Dim::Warp)[bit as usize]);
         let (lowest, highest) = (carried.clone().min().unwrap_or(0), carried.max().unwrap_or(0));
         let (rows, later) = beyond(layout, lowest, highest);
@@ -149,7 +166,7 @@ pub fn total_bytes(func: &Function, data: &InstData, tile: Value) -> u32 {
     let layout = &func.layouts[id];
     let Some((_, levels)) = levels(layout, scan.axis as usize) else { return 0 };
     let totals = levels.iter().filter_map(|level| match level {
-        Level::Warps(bits) => Some(Places::new(layout, bits).count()),
+        Level::Warps(bits) => Some(Places::of_scan(layout, bits).count()),
         _ => None,
     });
     let most: u32 = totals.max().unwrap_or(0);

@@ -15,7 +15,7 @@ use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::LowerError;
-use super::exchange::{scan_bytes, sort_bytes};
+use super::exchange::{Places, scan_bytes, sort_bytes};
 use super::in_flight::{Reading, left_pending};
 use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
 use crate::layout::{Conversion, LayoutError, plan_conversion};
@@ -388,8 +388,8 @@ pub fn reduce_partials(func: &Function, data: &InstData, axis: usize) -> Result<
     if bits.warp == 0 {
         return Ok(0);
     }
-    let elements = layout.remove_axis(axis)?.total_output_bits();
-    Ok(1 << (elements + bits.warp.count_ones()))
+    let reduced = layout.remove_axis(axis)?.without_free_registers();
+    Ok(Places::of_reduction(&reduced, bits.warp).count())
 }
 
 fn reduce_bytes(func: &Function, data: &InstData, axis: usize) -> Result<u32, LowerError> {
