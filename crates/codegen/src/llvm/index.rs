@@ -115,17 +115,21 @@ impl Emitter<'_> {
         bases
     }
 
-    /// `part` XOR `constant`, where `bases` are the contributions that `part` can have.
+    /// `part` XOR `constant`, where `bases` are the contributions that `part` can have. Bits that
+    /// `part` cannot have come last: they become the fixed distance of an address from one that
+    /// others share.
     pub(super) fn offset_index(&mut self, part: Val, bases: &[u32], constant: u32) -> Val {
+        if let Val::Int(part) = part {
+            return Val::Int(part ^ i64::from(constant));
+        }
         let reach = bases.iter().fold(0, |reach, basis| reach | basis);
-        match (part, constant) {
-            (part, 0) => part,
-            (Val::Int(part), constant) => Val::Int(part ^ i64::from(constant)),
-            (part, constant) => {
-                let op = if reach & constant == 0 { "or disjoint" } else { "xor" };
-                self.text.binary(op, Ty::Int(32), part, Val::Int(constant.into()))
+        let mut index = part;
+        for (op, bits) in [("xor", constant & reach), ("or disjoint", constant & !reach)] {
+            if bits != 0 {
+                index = self.text.binary(op, Ty::Int(32), index, Val::Int(bits.into()));
             }
         }
+        index
     }
 
     /// The row-major element index of each register of a tile in `layout`.
