@@ -27,7 +27,7 @@ pub const TARGETS: &[(&str, Target)] = &[("reparse", reparse), ("session", sessi
 pub const SEPARATOR: u8 = 0xff;
 
 /// A text and edits of it: the tree after each edit has an error where a fresh one has, and is
-/// equal to it where there is none.
+/// equal to it where there is none; and what the edit leaves alone can be taken over.
 ///
 /// The text comes first, then the edits, each after a [`SEPARATOR`]: two bytes that tell where, one
 /// that tells how many bytes are replaced, then what stands there afterwards.
@@ -35,14 +35,22 @@ pub fn reparse(data: &[u8]) {
     let mut parts = data.split(|byte| *byte == SEPARATOR);
     let text = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let mut parse = Parse::new(text);
+    let mut module = hir::lower(&parse);
     for part in parts {
         let [high, low, delete, insert @ ..] = part else { continue };
         let (edit, text) = edited(parse.text(), [*high, *low], *delete, insert);
-        parse = parse.edit(&edit, text);
+        let older = parse;
+        parse = older.edit(&edit, text);
         let fresh = Parse::new(parse.text().clone());
         assert_eq!(fresh.root().has_error(), parse.root().has_error(), "{:?}", parse.text());
-        parse.diagnostics(FileId(0));
-        let module = hir::lower(&parse);
+        let kept = parse.kept_since(&older);
+        let errors = parse.diagnostics(FileId(0));
+        if older.diagnostics(FileId(0)).is_empty() {
+            assert_eq!(parse.diagnostics_beside(FileId(0), &kept), errors, "{:?}", parse.text());
+        }
+        let again = hir::lower_again(&parse, &module, &kept);
+        module = hir::lower(&parse);
+        assert_eq!(again, module, "{:?}", parse.text());
         if !fresh.root().has_error() {
             let trees = [&fresh, &parse].map(|parse| parse.root().to_sexp());
             assert_eq!(trees[0], trees[1], "{:?}", parse.text());

@@ -20,7 +20,7 @@ pub mod pretty;
 #[cfg(test)]
 mod tests;
 
-pub use lower::{MAX_DEPTH, lower, lower_expression};
+pub use lower::{MAX_DEPTH, lower, lower_again, lower_expression};
 
 /// An expression of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -169,7 +169,7 @@ pub struct Function {
     /// Docstring.
     pub doc: Option<Arc<str>>,
     /// The statements, and every expression of decorators, annotations and defaults.
-    pub body: Body,
+    pub body: Arc<Body>,
     /// Where the parts of the body stand.
     pub map: SourceMap,
 }
@@ -208,7 +208,7 @@ pub struct Class {
     /// Its name.
     pub name: Name,
     /// Holds decorators, bases, annotations and defaults.
-    pub body: Body,
+    pub body: Arc<Body>,
     /// Where they stand.
     pub map: SourceMap,
     /// Decorators, outermost first.

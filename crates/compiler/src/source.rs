@@ -103,9 +103,9 @@ impl LineIndex {
     pub fn new(text: &str) -> LineIndex {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            let lone_cr = *byte == b'\r' && bytes.get(at + 1) != Some(&b'\n');
-            if *byte == b'\n' || lone_cr {
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            let in_pair = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
+            if !in_pair {
                 starts.push(at as u32 + 1);
             }
         }

@@ -60,6 +60,17 @@ pub(crate) struct SourceText {
 struct Forms {
     parse: OnceLock<Parse>,
     rope: OnceLock<Rope>,
+    lowered: OnceLock<LoweredText>,
+    /// An older text of the file, of which much may be the same.
+    before: Mutex<Option<(Parse, LoweredText)>>,
+}
+
+/// What lowering a text gave.
+#[derive(Debug, Clone)]
+struct LoweredText {
+    module: Arc<Module>,
+    /// Whether there are no syntax errors.
+    is_clean: bool,
 }
 
 impl SourceText {
@@ -71,8 +82,44 @@ impl SourceText {
     /// A text that was parsed already.
     pub(crate) fn parsed(parse: Parse, rope: Rope) -> SourceText {
         let text = parse.text().clone();
-        let forms = Forms { parse: OnceLock::from(parse), rope: OnceLock::from(rope) };
-        SourceText { text, forms: Arc::new(forms) }
+        let (parse, rope) = (OnceLock::from(parse), OnceLock::from(rope));
+        SourceText { text, forms: Arc::new(Forms { parse, rope, ..Forms::default() }) }
+    }
+
+    /// Takes over from an older text what helps to look into this one.
+    fn follow(&self, older: &SourceText) {
+        let lowered = older.forms.lowered.get().cloned();
+        let older = match (older.forms.parse.get(), lowered) {
+            (Some(parse), Some(lowered)) => Some((parse.clone(), lowered)),
+            _ => lock(&older.forms.before).take(),
+        };
+        *lock(&self.forms.before) = older;
+    }
+
+    /// The HIR, and the syntax errors as those of `file`.
+    fn lower(&self, file: FileId) -> Contents {
+        let Some(parse) = self.forms.parse.get() else {
+            let parse = Parse::new(self.text.clone());
+            return Contents {
+                module: Arc::new(hir::lower(&parse)),
+                errors: parse.diagnostics(file),
+            };
+        };
+        let before = lock(&self.forms.before).take();
+        let before = before.map(|(older, lowered)| (parse.kept_since(&older), lowered));
+        let module = match (self.forms.lowered.get(), &before) {
+            (Some(known), _) => known.module.clone(),
+            (None, Some((kept, older))) => Arc::new(hir::lower_again(parse, &older.module, kept)),
+            (None, None) => Arc::new(hir::lower(parse)),
+        };
+        let errors = match &before {
+            Some((kept, older)) if older.is_clean => parse.diagnostics_beside(file, kept),
+            _ => parse.diagnostics(file),
+        };
+        let lowered = LoweredText { module: module.clone(), is_clean: errors.is_empty() };
+        // Another database that has the text may have been faster, with the same outcome.
+        let _ = self.forms.lowered.set(lowered);
+        Contents { module, errors }
     }
 
     /// The text in one piece.
@@ -85,19 +132,14 @@ impl SourceText {
         self.forms.parse.get_or_init(|| Parse::new(self.text.clone()))
     }
 
-    /// Asks the syntax tree once: one that is not kept yet is not kept for this. Trees take some
-    /// fifty times as much memory as their texts.
-    fn with_parse<T>(&self, ask: impl FnOnce(&Parse) -> T) -> T {
-        match self.forms.parse.get() {
-            Some(parse) => ask(parse),
-            None => ask(&Parse::new(self.text.clone())),
-        }
-    }
-
     /// The text by lines, for positions.
     pub(crate) fn rope(&self) -> &Rope {
         self.forms.rope.get_or_init(|| Rope::from_str(&self.text))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Every file that was asked for.
@@ -130,7 +172,7 @@ impl Files {
     }
 
     fn table(&self) -> MutexGuard<'_, FileTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 
@@ -222,6 +264,9 @@ impl Database {
         let known = self.files.table().by_path.get(path).copied();
         match known {
             Some(file) => {
+                if let Some(older) = file.text(self) {
+                    text.follow(older);
+                }
                 file.set_text(self).with_durability(Durability::LOW).to(Some(text));
                 file
             }
@@ -392,10 +437,7 @@ fn contents(db: &dyn Db, file: SourceFile) -> Contents {
     let Some(text) = file.text(db) else {
         return Contents { module: Arc::default(), errors: Vec::new() };
     };
-    text.with_parse(|parse| Contents {
-        module: Arc::new(hir::lower(parse)),
-        errors: parse.diagnostics(file.id(db)),
-    })
+    text.lower(file.id(db))
 }
 
 /// The HIR of a file; empty when there is no such file.

@@ -8,8 +8,9 @@ use tree_sitter::Node;
 use super::{Body, Expr, ExprId, Module, Name, SourceMap, Stmt, StmtId};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::{Parse, range};
+use crate::syntax::{Kept, Parse, range};
 
+mod again;
 mod expr;
 mod function;
 mod literal;
@@ -24,6 +25,14 @@ pub const MAX_DEPTH: u32 = 200;
 /// Lowers a whole file.
 pub fn lower(parse: &Parse) -> Module {
     let mut module = module::lower(parse);
+    scenario::lower(parse, &mut module);
+    module.index_items();
+    module
+}
+
+/// As [`lower`], after an edit: `old` is the module of a text of which `kept` stands in this one.
+pub fn lower_again(parse: &Parse, old: &Module, kept: &Kept) -> Module {
+    let mut module = again::lower(parse, old, kept);
     scenario::lower(parse, &mut module);
     module.index_items();
     module

@@ -22,7 +22,7 @@ pub(super) fn class(body: &Arc<Body>, map: &Arc<SourceMap>, value: ExprId) -> Op
     let name = text(body, argument(args, 0, "typename")?)?;
     Some(Class {
         name: Name::from(name),
-        body: (**body).clone(),
+        body: body.clone(),
         map: (**map).clone(),
         decorators: Vec::new(),
         bases: vec![*callee],

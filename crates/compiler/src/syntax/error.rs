@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use tree_sitter::Node;
 
 use super::kind::{Field, Kind};
-use super::{Parse, range, rules};
+use super::{Kept, Parse, range, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -23,16 +23,16 @@ const COMPOUND_KEYWORDS: &[&str] =
 /// Text shown in a message is cut after this many characters.
 const MAX_QUOTE: usize = 24;
 
-/// Errors of `parse`, in source order.
-pub(super) fn diagnostics(parse: &Parse, file: FileId) -> Vec<Diagnostic> {
+/// Errors of `parse`, in source order; there are none in what is `kept`.
+pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
     let mut errors = Errors { text: parse.text(), file, found: Vec::new() };
     errors.broken(parse.root());
-    errors.indentation(parse.root());
+    errors.indentation(parse.root(), kept);
     for line in parse.scenario_lines() {
         errors.unfinished(line);
     }
     if errors.found.is_empty() {
-        errors.found = rules::diagnostics(parse, file);
+        errors.found = rules::diagnostics(parse, file, kept);
     }
     errors.finish()
 }
@@ -273,7 +273,7 @@ impl<'a> Errors<'a> {
 
     /// Checks what the parser lets pass: that blocks are there and evenly indented, and that each
     /// statement has its line.
-    fn indentation(&mut self, root: Node<'_>) {
+    fn indentation(&mut self, root: Node<'_>, kept: &Kept) {
         let mut pending = vec![root];
         while let Some(node) = pending.pop() {
             let mut cursor = node.walk();
@@ -291,7 +291,8 @@ impl<'a> Errors<'a> {
                 if holds_statements {
                     self.statement_line(child, &mut block);
                 }
-                if is_compound(kind) {
+                let is_kept = || block.is_module && kept.place_before(range(child)).is_some();
+                if is_compound(kind) && !is_kept() {
                     pending.push(child);
                 }
             }

@@ -5,12 +5,12 @@ use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
 use super::kind::{Field, Kind};
-use super::{Parse, range};
+use super::{Kept, Parse, range};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
-/// What breaks the rules, in no particular order.
-pub(super) fn diagnostics(parse: &Parse, file: FileId) -> Vec<Diagnostic> {
+/// What breaks the rules, in no particular order; nothing of what is `kept` does.
+pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
     let mut rules = Rules { text: parse.text(), file, found: Vec::new() };
     let mut cursor = parse.root().walk();
     // Kinds of the compound nodes around the current one.
@@ -18,8 +18,11 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId) -> Vec<Diagnostic> {
     loop {
         let node = cursor.node();
         let kind = Kind::of(node);
-        rules.check(node, kind, &around);
-        if cursor.goto_first_child() {
+        let is_kept = around.len() == 2 && kept.place_before(range(node)).is_some();
+        if !is_kept {
+            rules.check(node, kind, &around);
+        }
+        if !is_kept && cursor.goto_first_child() {
             around.push(kind);
             continue;
         }

@@ -256,17 +256,25 @@ proptest! {
         edits in prop::collection::vec((any::<usize>(), 0..40usize, snippet()), 1..12)
     ) {
         let mut parse = Parse::new(KERNEL);
+        let mut module = hir::lower(&parse);
         for (at, delete, insert) in edits {
             let (edit, new) = apply(parse.text(), at, delete, &insert);
-            parse = parse.edit(&edit, new);
+            let older = parse;
+            parse = older.edit(&edit, new);
             let fresh = Parse::new(parse.text().clone());
-            let module = hir::lower(&parse);
+            let kept = parse.kept_since(&older);
+            let again = hir::lower_again(&parse, &module, &kept);
+            module = hir::lower(&parse);
+            prop_assert_eq!(&again, &module);
             hir::pretty::module(&module);
-            parse.diagnostics(FileId(0));
+            let errors = parse.diagnostics(FileId(0));
+            if older.diagnostics(FileId(0)).is_empty() {
+                prop_assert_eq!(parse.diagnostics_beside(FileId(0), &kept), errors);
+            }
             prop_assert_eq!(fresh.root().has_error(), parse.root().has_error());
             if !fresh.root().has_error() {
                 prop_assert_eq!(fresh.root().to_sexp(), parse.root().to_sexp());
-                prop_assert_eq!(hir::lower(&fresh), module);
+                prop_assert_eq!(&hir::lower(&fresh), &module);
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]
         params: params.unwrap_or_default(),
         returns,
         doc,
-        body: lowering.body,
+        body: Arc::new(lowering.body),
         map: lowering.map,
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn class(
     let fields = Field::Body.of(definition).map(|body| lowering.fields(body)).unwrap_or_default();
     Class {
         name: Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n)),
-        body: lowering.body,
+        body: Arc::new(lowering.body),
         map: lowering.map,
         decorators,
         bases,

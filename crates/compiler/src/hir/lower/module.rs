@@ -18,22 +18,14 @@ const MAX_BLOCKS: usize = 100;
 
 /// Collects the items and the launches in host code.
 pub(super) fn lower(parse: &Parse) -> Module {
-    let mut collector = Collector {
-        text: parse.text(),
-        module: Module::default(),
-        scope: Vec::new(),
-        host: None,
-        blocks: 0,
-        binds: true,
-        occasion: Occasion::Always,
-    };
+    let mut collector = Collector::new(parse.text());
     collector.statements(parse.root());
     collector.module
 }
 
-struct Collector<'a> {
+pub(super) struct Collector<'a> {
     text: &'a str,
-    module: Module,
+    pub(super) module: Module,
     scope: Vec<Name>,
     /// The innermost function around the statement.
     host: Option<Name>,
@@ -42,6 +34,27 @@ struct Collector<'a> {
     binds: bool,
     /// When the statement runs.
     occasion: Occasion,
+}
+
+impl<'a> Collector<'a> {
+    /// A collector of the outermost statements of `text`.
+    pub(super) fn new(text: &'a str) -> Collector<'a> {
+        Collector {
+            text,
+            module: Module::default(),
+            scope: Vec::new(),
+            host: None,
+            blocks: 0,
+            binds: true,
+            occasion: Occasion::Always,
+        }
+    }
+
+    /// An outermost statement.
+    pub(super) fn outermost(&mut self, node: Node<'_>) {
+        self.blocks = 1;
+        self.statement(node);
+    }
 }
 
 impl Collector<'_> {
