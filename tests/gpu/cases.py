@@ -693,6 +693,78 @@ INT4_TILES = ((64, 64, 32, 3, 4), (128, 128, 64, 3, 8), (64, 128, 64, 3, 4))
 case("matmul_int4.prefill", matmul_int4, 2048, 4096, INT4_TILES)
 
 
+# Serving models.
+
+
+def gemv(n, dtype):
+    a, x, y = randn(n, n, dtype=dtype), randn(n, dtype=dtype), empty(n)
+    arguments = {"a_ptr": a, "x_ptr": x, "y_ptr": y, "n_cols": n}
+    return Case("serving.py", "gemv", lambda meta: (n // meta["BLOCK_M"],), arguments,
+                [Config({"BLOCK_M": 4, "BLOCK_N": 512}), Config({"BLOCK_M": 1, "BLOCK_N": 2048})],
+                ["y_ptr"], size(a, x, y), tolerance=1e-3)
+
+
+def paged_attention(sequences, kv_heads, group, length, page=64, dim=128):
+    pages = length // page
+    count = sequences * pages
+    k, v = (randn(count, page, kv_heads, dim, dtype=torch.float16) for _ in range(2))
+    q = randn(sequences, kv_heads * group, dim, dtype=torch.float16)
+    out = torch.empty_like(q)
+    table = torch.randperm(count, device="cuda").int().view(sequences, pages)
+    lengths = torch.randint(length // 2, length, (sequences,), device="cuda", dtype=torch.int32)
+    arguments = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "table_ptr": table, "length_ptr": lengths,
+                 "out_ptr": out, "scale": dim**-0.5, "n_heads": kv_heads, "max_pages": pages}
+    read = 4 * dim * kv_heads * int(lengths.sum())
+    return Case("serving.py", "paged_attention", (sequences, kv_heads), arguments,
+                [Config({"GROUP": group, "PAGE": page, "DIM": dim}, 4, stages) for stages in (3, 2)],
+                ["out_ptr"], read, tolerance=4e-3)
+
+
+def causal_conv(batch, length, channels, dtype):
+    x = randn(batch, length, channels, dtype=dtype)
+    w, bias, y = randn(channels, 4, dtype=dtype), randn(channels, dtype=dtype), torch.empty_like(x)
+    arguments = {"x_ptr": x, "w_ptr": w, "bias_ptr": bias, "y_ptr": y, "length": length,
+                 "channels": channels}
+    grid = lambda meta: (triton.cdiv(length, meta["BLOCK_T"]),
+                         triton.cdiv(channels, meta["BLOCK_C"]), batch)
+    return Case("serving.py", "causal_conv", grid, arguments,
+                [Config({"WIDTH": 4, "BLOCK_T": 32, "BLOCK_C": 128})], ["y_ptr"], size(x, y),
+                tolerance=1e-5 if dtype == torch.float32 else 1.6e-2)
+
+
+def chunked_attention(heads, length, dim):
+    q, k, v = (randn(heads, length, dim, dtype=torch.float16) / 8 for _ in range(3))
+    g, o = -torch.rand(heads, length, device="cuda") / 8, torch.empty_like(v)
+    arguments = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "g_ptr": g, "o_ptr": o, "length": length}
+    flops = 2 * heads * length * dim * (2 * 64 + 2 * dim)
+    return Case("serving.py", "chunked_attention", lambda meta: (dim // meta["BLOCK_V"], heads),
+                arguments, [Config({"K": dim, "V": dim, "BLOCK_V": 64, "CHUNK": 64}, warps, 2)
+                            for warps in (4, 8)],
+                ["o_ptr"], size(q, k, v, o), flops, 4e-3)
+
+
+def expert_products(tokens, experts, n, k, block=64):
+    x, w = randn(tokens, k, dtype=torch.float16), randn(experts, n, k, dtype=torch.float16)
+    y = empty(tokens, n, dtype=torch.float16)
+    order = torch.randperm(tokens, device="cuda").int()
+    of_block = torch.randint(0, experts, (tokens // block,), device="cuda", dtype=torch.int32)
+    arguments = {"x_ptr": x, "w_ptr": w, "y_ptr": y, "token_ptr": order, "expert_ptr": of_block,
+                 "n_tokens": tokens, "N": n, "K": k}
+    return Case("serving.py", "expert_products",
+                lambda meta: (tokens // block, n // meta["BLOCK_N"]), arguments,
+                tiles(((block, 128, 64, 3, 4), (block, 64, 64, 4, 4), (block, 128, 64, 4, 8))),
+                ["y_ptr"], size(x, w, y), 2 * tokens * n * k, 4e-3)
+
+
+case("serving.gemv.f16", gemv, 8192, torch.float16)
+case("serving.gemv.f32", gemv, 8192, torch.float32)
+case("serving.paged_attention", paged_attention, 64, 8, 16, 4096)
+case("serving.causal_conv.f32", causal_conv, 8, 4096, 2048, torch.float32)
+case("serving.causal_conv.bf16", causal_conv, 8, 4096, 2048, torch.bfloat16)
+case("serving.chunked_attention", chunked_attention, 128, 4096, 128)
+case("serving.experts", expert_products, 8192, 8, 2048, 2048)
+
+
 def matmul_persistent(n, dtype=torch.float16, choices=TILES[:5], programs=132):
     a, b, c = randn(n, n, dtype=dtype), randn(n, n, dtype=dtype), empty(n, n, dtype=torch.float16)
     arguments = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": n, "N": n, "K": n, "stride_am": n,

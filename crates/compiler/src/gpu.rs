@@ -19,6 +19,7 @@
 //! Beside them, [`shared`] plans where buffers and exchanges lie in shared memory, [`exchange`] says
 //! what carries an axis in a layout, and [`limits`] what a multiprocessor of each architecture has.
 
+pub mod accumulate;
 pub mod assign;
 pub mod barrier;
 pub mod coalesce;
@@ -111,6 +112,7 @@ pub struct GpuTarget {
 /// When a tile has no layout or an operation is not supported on the target.
 pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerError> {
     let mut expanded = func.function().clone();
+    accumulate::accumulate(&mut expanded);
     scaled::expand(&mut expanded);
     precision::expand(&mut expanded, target);
     let func = verified("precision", &expanded)?;
