@@ -21,6 +21,7 @@ mod random;
 mod reduction;
 mod shape;
 mod signature;
+mod text;
 
 pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
 pub use signature::{Parameter, ParameterKind};
@@ -58,6 +59,8 @@ pub const TORCH: &str = "torch";
 pub const TORCH_VERSION: &str = "torch.version";
 /// Python's `math` module.
 pub const PYTHON_MATH: &str = "math";
+
+pub use text::{INTEGER, STRING};
 
 /// A member of the language.
 #[derive(Debug)]
@@ -122,6 +125,16 @@ pub enum Rule {
     Arithmetic(crate::hir::BinaryOp),
     Logical {
         and: bool,
+    },
+    /// A function of Triton's library that combines two elements by an operator.
+    CombineOperator(crate::hir::BinaryOp),
+    CombineExtremum {
+        max: bool,
+    },
+    /// As [`Rule::CombineExtremum`], of elements with their positions.
+    CombineIndexed {
+        max: bool,
+        tie_left: bool,
     },
     Extremum {
         max: bool,
@@ -201,6 +214,8 @@ pub enum Rule {
     Randn4x,
     UniformFloat,
     PairNormal,
+    /// Does nothing and gives `None`.
+    NoValue,
     /// A class that serves `isinstance` and annotations alone.
     Class,
     IntDType,
@@ -215,6 +230,9 @@ pub enum Rule {
     /// A module by its dotted path, at compile time.
     ImportModule,
     PythonBool,
+    /// A method of Python's strings.
+    PythonString,
+    PythonBitLength,
     PythonList,
     PythonIsInstance,
     PythonGetAttr,
@@ -267,6 +285,50 @@ impl Builtin {
         doc: &'static str,
     ) -> Builtin {
         Builtin::new(LANGUAGE, name, signature, rule, doc)
+    }
+
+    /// True when Triton itself has it as a jit function, which may combine elements.
+    pub fn is_jit(&self) -> bool {
+        const WRITTEN_IN_TRITON: &[&str] = &[
+            "argmax",
+            "argmin",
+            "bitonic_merge",
+            "cdiv",
+            "cumprod",
+            "cumsum",
+            "flip",
+            "interleave",
+            "max",
+            "min",
+            "pair_uniform_to_normal",
+            "philox",
+            "philox_impl",
+            "rand",
+            "rand4x",
+            "randint",
+            "randint4x",
+            "randn",
+            "randn4x",
+            "ravel",
+            "reduce_or",
+            "sigmoid",
+            "softmax",
+            "sort",
+            "squeeze",
+            "sum",
+            "swizzle2d",
+            "topk",
+            "uint_to_uniform_float",
+            "unsqueeze",
+            "xor_sum",
+            "zeros",
+            "zeros_like",
+        ];
+        let combines = matches!(
+            self.rule,
+            Rule::CombineOperator(_) | Rule::CombineExtremum { .. } | Rule::CombineIndexed { .. }
+        );
+        self.module == LANGUAGE && (combines || WRITTEN_IN_TRITON.contains(&self.name))
     }
 
     const fn method(mut self) -> Builtin {
@@ -347,6 +409,7 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
         shape::ROWS,
         math::ROWS,
         reduction::ROWS,
+        text::ROWS,
         memory::ROWS,
         debug::ROWS,
         random::ROWS,

@@ -1,6 +1,7 @@
 //! Reductions, scans, sorting.
 
 use super::{Builtin, Rule};
+use crate::hir::BinaryOp;
 
 pub(super) const ROWS: &[Builtin] = &[
     Builtin::tl("reduce", "input, axis: constexpr, combine_fn, keep_dims: constexpr = False", Rule::Reduce,
@@ -19,6 +20,26 @@ pub(super) const ROWS: &[Builtin] = &[
         "Bitwise exclusive or of the integers along `axis`, or of all.").method(),
     Builtin::tl("reduce_or", "input, axis: constexpr, keep_dims: constexpr = False", Rule::ReduceOr,
         "Bitwise or of the integers along `axis`.").method(),
+    Builtin::tl("_sum_combine", "a, b", Rule::CombineOperator(BinaryOp::Add),
+        "Sum of two elements, for `tl.reduce`."),
+    Builtin::tl("_prod_combine", "a, b", Rule::CombineOperator(BinaryOp::Mul),
+        "Product of two elements, for `tl.reduce`."),
+    Builtin::tl("_xor_combine", "a, b", Rule::CombineOperator(BinaryOp::Xor),
+        "Exclusive or of two elements, for `tl.reduce`."),
+    Builtin::tl("_or_combine", "x, y", Rule::CombineOperator(BinaryOp::Or),
+        "Bitwise or of two elements, for `tl.reduce`."),
+    Builtin::tl("_elementwise_max", "a, b", Rule::CombineExtremum { max: true },
+        "The larger one of two elements, for `tl.reduce`."),
+    Builtin::tl("_elementwise_min", "a, b", Rule::CombineExtremum { max: false },
+        "The smaller one of two elements, for `tl.reduce`."),
+    Builtin::tl("_argmax_combine_tie_break_left", "value1, index1, value2, index2", Rule::CombineIndexed { max: true, tie_left: true },
+        "The larger one of two elements with its position, the first of equal ones, for `tl.reduce`."),
+    Builtin::tl("_argmax_combine_tie_break_fast", "value1, index1, value2, index2", Rule::CombineIndexed { max: true, tie_left: false },
+        "The larger one of two elements with its position, any of equal ones, for `tl.reduce`."),
+    Builtin::tl("_argmin_combine_tie_break_left", "value1, index1, value2, index2", Rule::CombineIndexed { max: false, tie_left: true },
+        "The smaller one of two elements with its position, the first of equal ones, for `tl.reduce`."),
+    Builtin::tl("_argmin_combine_tie_break_fast", "value1, index1, value2, index2", Rule::CombineIndexed { max: false, tie_left: false },
+        "The smaller one of two elements with its position, any of equal ones, for `tl.reduce`."),
     Builtin::tl("associative_scan", "input, axis: constexpr, combine_fn, reverse: constexpr = False", Rule::AssociativeScan,
         "Inclusive prefix combination along `axis` by an associative jit function.").method(),
     Builtin::tl("cumsum", "input, axis: constexpr = 0, reverse: constexpr = False, dtype: constexpr = None", Rule::CumSum,
@@ -27,7 +48,10 @@ pub(super) const ROWS: &[Builtin] = &[
         "Running product along `axis`, from the end with `reverse=True`.").method()
         .in_3_9("input, axis: constexpr = 0, reverse: constexpr = False, dtype: constexpr = None"),
     Builtin::tl("sort", "x, dim: constexpr = None, descending: constexpr = 0", Rule::Sort,
-        "Sorts along the last axis.").method(),
+        "Sorts along the last axis."),
+    Builtin::tl("sort", "self, dim: constexpr = None, descending: constexpr = 0", Rule::NoValue,
+        "Gives `None`: Triton declares this method, but does not implement it.").only_method()
+        .deprecated("use `tl.sort(x)`: the method gives `None`"),
     Builtin::tl("topk", "x, k: constexpr, dim: constexpr = None", Rule::TopK,
         "The `k` largest elements along the last axis, largest first. `k` is a power of two.")
         .in_3_9("x, k: constexpr, dim: constexpr = None, descending: constexpr = 1"),

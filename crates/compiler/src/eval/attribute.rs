@@ -63,6 +63,9 @@ impl Evaluator<'_> {
                     None => self.no_attribute(object, attr, at),
                 },
             },
+            Value::Function(function) if &**attr == "__name__" => {
+                Value::str(function.function.name.clone())
+            }
             Value::Builtin(builtin) => match (builtin.name, &**attr) {
                 ("PropagateNan", "ALL") => Value::Const(Const::Enum("PropagateNan.ALL")),
                 ("PropagateNan", "NONE") => Value::Const(Const::Enum("PropagateNan.NONE")),
@@ -196,7 +199,7 @@ impl Evaluator<'_> {
                 let dims = [1, 0];
                 self.permute(&tensor, &dims, at).map_or(Value::Unknown, Value::Tensor)
             }
-            "handle" | "value" => Value::Unknown,
+            "handle" => Value::Unknown,
             name => {
                 let object = Value::Tensor(tensor.clone());
                 if open && descriptor_method(name).is_some() {
@@ -215,6 +218,22 @@ impl Evaluator<'_> {
         match (constant, &**attr) {
             (_, "value") => Value::Const(constant.clone()),
             (Const::Symbol(_), _) => Value::Unknown,
+            (Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::Str(_), "type")
+                if self.frame().mode == Mode::Jit =>
+            {
+                let text = format!("constexpr_type[{}]", const_text(constant));
+                Value::Const(Const::Opaque(text.into()))
+            }
+            (Const::Str(_), name)
+                if let Some(method) = builtins::member(builtins::STRING, name) =>
+            {
+                bound(&Value::Const(constant.clone()), method)
+            }
+            (Const::Int(_) | Const::Bool(_), name)
+                if let Some(method) = builtins::member(builtins::INTEGER, name) =>
+            {
+                bound(&Value::Const(constant.clone()), method)
+            }
             (Const::DType(elem), name) => self.dtype_attribute(*elem, name),
             (Const::BlockPtrType(elem, shape), name) => match name {
                 "element_ty" => Value::Const(Const::BlockType(*elem, shape.clone())),

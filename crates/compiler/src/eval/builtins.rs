@@ -23,6 +23,9 @@ mod rearrange;
 mod reduce;
 mod sort;
 mod statics;
+pub(super) mod text;
+
+use reduce::Combine;
 
 impl Evaluator<'_> {
     /// Applies the rule of a builtin to its arguments.
@@ -70,7 +73,19 @@ impl Evaluator<'_> {
             Rule::Where => self.where_builtin(call),
             Rule::Arithmetic(op) => {
                 let places = (call.place_nth(0), call.place_nth(1));
-                Ok(self.binary(op, &call.nth(0), &call.nth(1), call.at, places))
+                let mut left = call.nth(0);
+                if let (Value::Const(_), Value::Const(_)) = (&left, call.nth(1)) {
+                    // Unlike an operator, it computes at run time.
+                    left = Value::Tensor(self.materialize(&left, places.0)?);
+                }
+                Ok(self.binary(op, &left, &call.nth(1), call.at, places))
+            }
+            Rule::CombineOperator(op) => self.combine_elements(call, &Combine::Operator(op)),
+            Rule::CombineExtremum { max } => {
+                self.combine_elements(call, &Combine::Extremum { max })
+            }
+            Rule::CombineIndexed { max, tie_left } => {
+                self.combine_elements(call, &Combine::Indexed { max, tie_left })
             }
             Rule::Logical { and } => {
                 let (a, b) = (self.tensor_arg(call, 0)?, self.tensor_arg(call, 1)?);
@@ -150,6 +165,9 @@ impl Evaluator<'_> {
             Rule::PythonIsInstance => self.python_isinstance(call),
             Rule::PythonGetAttr | Rule::PythonHasAttr => self.python_getattr(call),
             Rule::TypeLimits => self.type_limits(call),
+            Rule::NoValue => Ok(Value::NONE),
+            Rule::PythonString => self.python_string(call),
+            Rule::PythonBitLength => self.python_bit_length(call),
             Rule::ImportModule => Ok(import_module(&call.nth(0))),
             Rule::PythonBool => match call.nth(0).as_const().map(Const::truth) {
                 Some(Some(truth)) => Ok(Value::bool(truth)),

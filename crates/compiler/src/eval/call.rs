@@ -9,7 +9,7 @@ use super::value::{Const, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Frame, Mode, Source, Stop};
 use crate::builtins::{Builtin, Parameter, ParameterKind, Rule};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Arg, ArgKind, ExprId, Name};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Name};
 use crate::project;
 use crate::source::{FileRange, TextRange};
 
@@ -89,7 +89,35 @@ impl Evaluator<'_> {
         let at = source.at(id);
         let function = self.expr(source, callee);
         let Some(arguments) = self.arguments(source, args) else { return Value::Unknown };
+        if !self.is_3_9() && is_jit(&function) {
+            self.refuse_bare_arguments(source, args, &arguments);
+        }
         self.call_value(&function, arguments, at)
+    }
+
+    /// Before Triton 3.9 jit functions take builtins, classes and modules only as constexprs.
+    fn refuse_bare_arguments(&mut self, source: Source<'_>, args: &[Arg], values: &[Argument]) {
+        if self.frame().mode != Mode::Jit || args.len() != values.len() {
+            return;
+        }
+        for (arg, Argument { value, at, .. }) in args.iter().zip(values) {
+            let bare = match value {
+                Value::Builtin(builtin) => !builtin.is_jit(),
+                Value::Class(_) | Value::Module(_) => true,
+                _ => false,
+            };
+            let local = matches!(
+                &source.body.exprs[arg.value],
+                Expr::Name(name) if self.frame().locals.contains_key(name)
+            );
+            if bare && !local {
+                let text = super::report::a(value);
+                let message = format!("{text} cannot be passed before Triton 3.9");
+                let diagnostic = Diagnostic::new(Code::NotATensor, *at, message)
+                    .with_note("bind it to a `tl.constexpr` variable first");
+                self.emit_diagnostic(diagnostic);
+            }
+        }
     }
 
     /// Evaluates arguments in order; `None` when one cannot be followed.
@@ -472,4 +500,13 @@ fn by_field(names: &[Name], arguments: Vec<Argument>) -> Option<Vec<Value>> {
 /// The keywords by which builtins get what builds the kernel; kernels do not pass them.
 pub(super) fn is_builder(keyword: &str) -> bool {
     matches!(keyword, "_builder" | "_semantic" | "_generator")
+}
+
+/// True for a jit function, and for a method that is one.
+fn is_jit(function: &Value) -> bool {
+    match function {
+        Value::Function(function) => function.kind.role == Role::Jit,
+        Value::Bound(bound) => is_jit(&bound.1),
+        _ => false,
+    }
 }

@@ -36,6 +36,17 @@ impl Evaluator<'_> {
                 self.bad_condition("a tuple", at);
                 Test::Open
             }
+            Value::Function(_) | Value::Builtin(_) | Value::Class(_) | Value::Module(_)
+                if self.frame().mode == Mode::Jit =>
+            {
+                self.bad_condition("something to call or a module", at);
+                Test::Open
+            }
+            Value::Object(object) if self.frame().mode == Mode::Jit => {
+                let what = format!("an instance of `{}`", object.class.class.name);
+                self.bad_condition(&what, at);
+                Test::Open
+            }
             _ => Test::Open,
         }
     }

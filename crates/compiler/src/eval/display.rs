@@ -150,11 +150,17 @@ pub fn print_text(value: &Value) -> String {
         Value::Tensor(tensor) => tensor_text(tensor),
         Value::Tuple(tuple) => {
             let items: Vec<String> =
-                tuple.items.iter().map(|item| format!("'{}'", nested_text(item))).collect();
+                tuple.items.iter().map(|item| quoted(&nested_text(item))).collect();
             format!("[{}]", items.join(", "))
         }
         other => type_text(other),
     }
+}
+
+/// A text as Python's `repr` spells it, but for escapes.
+fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    format!("{quote}{text}{quote}")
 }
 
 /// An element of a printed tuple: constants show that they are.

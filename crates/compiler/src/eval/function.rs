@@ -375,6 +375,16 @@ impl Evaluator<'_> {
         arguments: Vec<Tensor>,
         at: FileRange,
     ) -> Vec<Value> {
+        if let Value::Builtin(builtin) = function
+            && !builtin.is_jit()
+        {
+            let name = builtin.display_name();
+            let message = format!("`{name}` is no jit function, so it cannot be applied here");
+            let diagnostic = Diagnostic::new(Code::NotCallable, at, message)
+                .with_note("wrap it in a function with `@triton.jit`");
+            self.emit_diagnostic(diagnostic);
+            return vec![Value::Unknown];
+        }
         let arguments = arguments
             .into_iter()
             .map(|tensor| Argument { keyword: None, value: Value::Tensor(tensor), at })

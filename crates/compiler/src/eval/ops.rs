@@ -1,5 +1,7 @@
 //! Operators on tensors.
 
+use super::builtins::text::format_percent;
+use super::display::const_text;
 use super::dtype::{DType, Elem};
 use super::promote::{Operand, PromotionError, promote, promote_integers};
 use super::report::a;
@@ -36,6 +38,11 @@ impl Evaluator<'_> {
                     Ok(tensor) => Value::Tensor(Tensor { open, ..tensor }),
                     Err(_) => Value::Unknown,
                 }
+            }
+            (Value::Const(Const::Str(text)), Value::Const(value)) if op == BinaryOp::Mod => {
+                let known = Some(value).filter(|value| !value.is_symbol());
+                let formatted = known.and_then(|value| format_percent(text, &const_text(value)));
+                formatted.map_or_else(|| self.fresh_const(), Value::str)
             }
             (Value::Const(a), Value::Const(b)) => self.const_operands(op, a, b, at, places),
             (Value::Tuple(tuple), other) | (other, Value::Tuple(tuple)) => {
@@ -85,6 +92,10 @@ impl Evaluator<'_> {
             (BinaryOp::Add, Value::Tuple(a), Value::Tuple(b)) => {
                 Value::tuple(a.items.iter().chain(&b.items).cloned().collect())
             }
+            (BinaryOp::Mul, Value::Const(_), _) if self.frame().mode == Mode::Jit => {
+                self.bad_operands(op, left, right, at);
+                Value::Unknown
+            }
             (BinaryOp::Mul, ..) => match other {
                 Value::Const(Const::Int(count)) => {
                     let count = usize::try_from((*count).max(0)).unwrap_or(0).min(1 << 12);
@@ -101,8 +112,21 @@ impl Evaluator<'_> {
     }
 
     fn bad_operands(&mut self, op: BinaryOp, left: &Value, right: &Value, at: FileRange) -> Stop {
-        if matches!(left, Value::Object(_) | Value::Class(_) | Value::Module(_) | Value::Bound(_))
-            || matches!(right, Value::Object(_) | Value::Class(_) | Value::Module(_))
+        let overloads = |value: &Value| match value {
+            Value::Object(object) => {
+                let class = &object.class.class;
+                !class.bases.is_empty()
+                    || class
+                        .methods
+                        .iter()
+                        .any(|method| method.name.starts_with("__") && &*method.name != "__init__")
+            }
+            _ => false,
+        };
+        if overloads(left)
+            || overloads(right)
+            || matches!(left, Value::Class(_) | Value::Module(_) | Value::Bound(_))
+            || matches!(right, Value::Class(_) | Value::Module(_))
             || self.frame().mode == Mode::Python
         {
             return Stop::Unknown;
@@ -502,6 +526,7 @@ impl Evaluator<'_> {
         match tensor.elem {
             Elem::Num(DType::Int1) => Ok(tensor.clone()),
             Elem::Unknown => Ok(Tensor { elem: Elem::BOOL, ir: None, ..tensor.clone() }),
+            Elem::Ptr(_) => self.cast(tensor, Elem::BOOL, at),
             elem => {
                 let diagnostic = Diagnostic::new(
                     Code::BadOperand,

@@ -66,7 +66,8 @@ impl Evaluator<'_> {
     /// True for a finding about types under a flag that nothing is known of: Triton refuses the
     /// kernel only if somebody sets it.
     fn may_never_compile(&self, code: Code) -> bool {
-        let about_types = ["type/", "shape/"].iter().any(|family| code.name().starts_with(family));
+        let about_types = code == Code::NoAttribute
+            || ["type/", "shape/"].iter().any(|family| code.name().starts_with(family));
         about_types && !self.exact && self.may_be_dead()
     }
 

@@ -82,9 +82,12 @@ impl Evaluator<'_> {
                 if targets.len() > 1 && self.frame().mode == Mode::Jit {
                     self.unsupported("several targets in one assignment", "assign one by one", at);
                 }
-                let value = self.expr(source, *value);
+                let result = self.expr(source, *value);
+                if self.refuse_whole_tuple(source, *value, &result) {
+                    return Outcome::Next;
+                }
                 for &target in targets {
-                    self.assign(source, target, value.clone());
+                    self.assign(source, target, result.clone());
                 }
                 Outcome::Next
             }
@@ -112,7 +115,12 @@ impl Evaluator<'_> {
             }
             Stmt::With { items, body } => {
                 for (item, target) in items {
-                    self.expr(source, *item);
+                    let context = self.expr(source, *item);
+                    let called = matches!(source.body.exprs[*item], Expr::Call { .. });
+                    if !called && !context.is_unknown() {
+                        let note = "`with` takes calls that make contexts";
+                        self.unsupported("`with` of anything but a call", note, at);
+                    }
                     if let Some(target) = target {
                         self.bind_target(source, *target, Value::Unknown);
                     }
@@ -142,6 +150,28 @@ impl Evaluator<'_> {
                 Outcome::Next
             }
         }
+    }
+
+    /// The tuple that a function gives at compile time is one constexpr, which an assignment does
+    /// not take apart.
+    fn refuse_whole_tuple(&mut self, source: Source<'_>, expr: ExprId, value: &Value) -> bool {
+        let (Expr::Call { callee, .. }, Value::Tuple(_), Mode::Jit) =
+            (&source.body.exprs[expr], value, self.frame().mode)
+        else {
+            return false;
+        };
+        let called = self.quietly(|this| this.expr(source, *callee));
+        let is_constexpr = matches!(
+            &called,
+            Value::Function(function) if function.kind.role == super::value::Role::Constexpr
+        );
+        if is_constexpr {
+            let message = "a tuple from a `constexpr_function` cannot be assigned";
+            let diagnostic = Diagnostic::new(Code::NotATensor, source.at(expr), message)
+                .with_note("annotate the target with `tl.constexpr`, and index it");
+            self.emit_diagnostic(diagnostic);
+        }
+        is_constexpr
     }
 
     fn expression_statement(&mut self, source: Source<'_>, expr: ExprId) {
@@ -189,6 +219,9 @@ impl Evaluator<'_> {
                     let value = local.value.clone();
                     self.types.record(target, &value);
                 }
+            }
+            Expr::List(_) if self.frame().mode == Mode::Jit => {
+                self.unsupported("a list of targets", "write the targets without brackets", at);
             }
             Expr::Tuple(items) | Expr::List(items) => {
                 self.unpack(source, items, value, at);
@@ -393,6 +426,9 @@ impl Evaluator<'_> {
         value: Option<ExprId>,
     ) {
         let constexpr = self.is_constexpr_annotation(source, annotation);
+        if self.frame().mode == Mode::Jit && !constexpr {
+            self.check_annotation(source, annotation);
+        }
         let Some(value) = value else {
             self.declared(source, target, constexpr);
             return;
@@ -418,6 +454,21 @@ impl Evaluator<'_> {
         self.bind(name, result.clone(), source.map.exprs[target]);
         if self.frames.len() == 1 && self.quiet == 0 {
             self.types.record(target, &result);
+        }
+    }
+
+    /// Triton evaluates annotations, so what they name has to be there.
+    fn check_annotation(&mut self, source: Source<'_>, annotation: ExprId) {
+        match &source.body.exprs[annotation] {
+            Expr::Name(name) => {
+                self.name(&name.clone(), source.at(annotation));
+            }
+            Expr::Attribute { value, attr } => {
+                if let object @ Value::Module(_) = self.quietly(|this| this.expr(source, *value)) {
+                    self.attribute(&object, attr, source.at(annotation));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -460,7 +511,10 @@ impl Evaluator<'_> {
     ) {
         let Expr::Attribute { value: object, attr } = &source.body.exprs[target] else { return };
         let Expr::Name(name) = &source.body.exprs[*object] else { return };
-        let Some(local) = self.frame().locals.get(name).cloned() else { return };
+        let Some(local) = self.frame().locals.get(name).cloned() else {
+            self.unsupported("assignment to an attribute", "use a variable", at);
+            return;
+        };
         let constructs = |frame: &super::Frame| {
             frame.function.as_ref().is_some_and(|called| &*called.function.name == "__init__")
         };
@@ -492,12 +546,15 @@ impl Evaluator<'_> {
         let tensor = annotation.is_some_and(|id| {
             matches!(&class.body.exprs[id], Expr::Attribute { attr, .. } if &**attr == "tensor")
         });
-        let constant = matches!(value, Value::Const(constant) if !constant.is_symbol());
-        if tensor && constant {
-            let message = format!(
-                "the field `{attr}` of `{}` is a tensor, but this is a compile-time value",
-                class.name
-            );
+        let what = match value {
+            Value::Const(constant) if !constant.is_symbol() => "a compile-time value",
+            Value::Tuple(_) => "a tuple",
+            Value::Object(_) => "an aggregate",
+            _ => return true,
+        };
+        if tensor {
+            let message =
+                format!("the field `{attr}` of `{}` is a tensor, but this is {what}", class.name);
             self.error(Code::NotATensor, at, message);
             return false;
         }
@@ -620,9 +677,13 @@ impl Evaluator<'_> {
             return;
         }
         // Compiled only in debug mode; the condition is still checked to be a scalar or tile.
-        if let Value::Tuple(_) = condition {
-            self.error(Code::BadOperand, at, "the condition of `assert` is a tuple");
-        }
+        let text = match condition {
+            Value::Tuple(_) => "a tuple",
+            Value::Const(Const::Str(_)) => "a string",
+            Value::Const(Const::None) => "`None`",
+            _ => return,
+        };
+        self.error(Code::BadOperand, at, format!("the condition of `assert` is {text}"));
     }
 }
 

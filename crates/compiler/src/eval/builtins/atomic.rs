@@ -64,6 +64,22 @@ impl Evaluator<'_> {
         Ok(())
     }
 
+    /// Masks of atomic operations are tensors, unless Triton 3.9 broadcasts them, or 3.6 combines
+    /// them with the signs of floats.
+    fn refuse_literal_mask(&mut self, call: &Call, ptr: &Tensor, op: AtomicOp) -> Eval<()> {
+        let Some(Value::Const(Const::Bool(_))) = call.given("mask") else { return Ok(()) };
+        let float = ptr.elem.pointee().num().is_some_and(DType::is_float);
+        let by_sign = float && matches!(op, AtomicOp::SMax | AtomicOp::SMin);
+        let taken = if self.is_3_9() { !ptr.is_scalar() } else { by_sign && ptr.is_scalar() };
+        if taken || ptr.elem.is_unknown() {
+            return Ok(());
+        }
+        let message = "the mask of an atomic operation has to be a tensor";
+        let diagnostic = Diagnostic::new(Code::MaskType, call.place("mask"), message)
+            .with_note("leave it out, or compare at run time");
+        Err(self.emit_diagnostic(diagnostic))
+    }
+
     pub(super) fn atomic_rmw(&mut self, call: &Call, op: AtomicOp) -> Eval<Value> {
         let (order, scope) = self.ordering(call)?;
         let ptr = self.pointer_arg(call)?;
@@ -76,6 +92,7 @@ impl Evaluator<'_> {
             Value::Unknown if !self.emitting() => Tensor::new(Elem::Unknown, Shape::unknown()),
             value => self.materialize(&value, call.place_nth(1))?,
         };
+        self.refuse_literal_mask(call, &ptr, op)?;
         let mask = self.mask_arg(call)?;
         let shape = ptr.shape.clone();
         let places = (call.place_nth(0), call.place_nth(1));

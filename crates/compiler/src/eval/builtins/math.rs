@@ -254,7 +254,8 @@ impl Evaluator<'_> {
     /// Python's `min` and `max`.
     pub(super) fn python_extremum(&mut self, call: &Call, max: bool) -> Eval<Value> {
         let mut values: Vec<(Value, FileRange)> = call.rest.clone();
-        if let [(Value::Tuple(tuple), at)] = values.as_slice() {
+        if let ([(Value::Tuple(tuple), at)], Mode::Python) = (values.as_slice(), self.frame().mode)
+        {
             let at = *at;
             values = tuple.items.iter().map(|item| (item.clone(), at)).collect();
         }

@@ -351,7 +351,7 @@ impl Evaluator<'_> {
             return Ok(Value::Tensor(Tensor { shape: Shape::unknown(), ir: None, ..a }));
         };
         if left.len() != 1 || right.len() != 1 {
-            if self.is_3_9() {
+            if self.is_3_9() && !reorder {
                 return self.cat_axes(&a, &b, call);
             }
             let message = "`tl.cat` takes one-dimensional tiles";

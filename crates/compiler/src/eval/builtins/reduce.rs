@@ -57,6 +57,17 @@ impl Evaluator<'_> {
         }
     }
 
+    /// A function of Triton's library that combines elements, called with all of them.
+    pub(super) fn combine_elements(&mut self, call: &Call, combine: &Combine<'_>) -> Eval<Value> {
+        let count = if matches!(combine, Combine::Indexed { .. }) { 4 } else { 2 };
+        let mut args = Vec::with_capacity(count);
+        for index in 0..count {
+            args.push(self.strict_tensor(call, index)?);
+        }
+        let results = self.combine(combine, &args, call.at)?;
+        Ok(packed(results, count > 2))
+    }
+
     fn combine_indexed(
         &mut self,
         max: bool,
@@ -306,19 +317,18 @@ impl Evaluator<'_> {
     ) -> Eval<Vec<Tensor>> {
         let at = call.at;
         let input = self.widen_bf16(input, at)?;
-        let Some(rank) = input.shape.rank() else {
+        let Some(_) = input.shape.rank() else {
             let value = Tensor { shape: Shape::unknown(), ir: None, ..input.clone() };
             let index = Tensor { elem: Elem::I32, ..value.clone() };
             return Ok(vec![value, index]);
         };
         let axis = match axis {
             Some(axis) => axis,
-            None if rank > 1 => {
+            None => {
                 let message =
                     format!("positions need an axis: the shape is {}", shape_text(&input.shape));
                 return Err(self.error(Code::AxisRange, at, message));
             }
-            None => 0,
         };
         let indices = self.axis_indices(&input.shape, axis);
         let combine = Combine::Indexed { max, tie_left };

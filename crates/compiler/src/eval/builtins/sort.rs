@@ -5,7 +5,7 @@ use super::super::dtype::{DType, Elem};
 use super::super::symbolic::Sym;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, Attrs, Opcode};
 use crate::source::FileRange;
 
@@ -102,6 +102,15 @@ impl Evaluator<'_> {
             let message =
                 format!("the last axis has {extent} elements, so there are no {k} largest");
             return Err(self.error(Code::AxisRange, call.place("k"), message));
+        }
+        if !self.is_3_9() && dims.len() == 1 && k.int() == Some(1) && dims[0].int() != Some(1) {
+            let diagnostic = Diagnostic::new(
+                Code::AxisRange,
+                call.place("k"),
+                "in Triton 3.6 `tl.topk` keeps more than one element of a row that is alone",
+            )
+            .with_note("use `tl.max`");
+            return Err(self.emit_diagnostic(diagnostic));
         }
         let mut shape = dims.to_vec();
         shape[last] = k;

@@ -79,6 +79,15 @@ impl Evaluator<'_> {
 
     pub(super) fn range_builtin(&mut self, call: &Call) -> Eval<Value> {
         let rule = call.builtin.rule;
+        for option in ["num_stages", "loop_unroll_factor"] {
+            if let Some(value @ Value::Tensor(tensor)) = call.given(option)
+                && !tensor.elem.is_unknown()
+            {
+                let (value, at) = (value.clone(), call.place(option));
+                let what = format!("`{option}`");
+                return Err(self.not_constexpr(Code::NotConstexpr, &what, &value, at));
+            }
+        }
         let kind = (rule == Rule::PythonRange, rule == Rule::StaticRange);
         let number = |name: &str| match call.given(name) {
             Some(Value::Const(Const::Int(value))) => u32::try_from(*value).unwrap_or(0),

@@ -36,6 +36,10 @@ impl Lowering<'_> {
             Kind::Ellipsis => Expr::Literal(Literal::Ellipsis),
             Kind::String => self.string(&[node]),
             Kind::ConcatenatedString => self.string(&parts(node)),
+            // `(x) = 1`: the parentheses alone make no tuple.
+            Kind::TuplePattern if !self.text(node).contains(',') && parts(node).len() == 1 => {
+                return self.expr(parts(node)[0]);
+            }
             Kind::Tuple | Kind::ExpressionList | Kind::PatternList | Kind::TuplePattern => {
                 Expr::Tuple(self.exprs(&parts(node)))
             }
