@@ -11,6 +11,7 @@ use tile_compiler::hir::Name;
 use tile_compiler::source::FileId;
 use tile_worker::protocol::{CompileOptions, Depth};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
 use tower_lsp::ls_types::{MessageType, Uri};
 
 use crate::compile::{Event, KernelKey, Stage, Wish};
@@ -27,6 +28,7 @@ const REFRESH_EVERY: Duration = Duration::from_millis(50);
 /// Follows changes of documents until the session ends.
 pub(crate) async fn follow_changes(state: Arc<State>) {
     let mut published = Published::default();
+    let mut search = None;
     loop {
         state.changed.notified().await;
         let Some(session) = state.session() else { continue };
@@ -55,12 +57,21 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
             }
         }
         want_inspected(&state, &dirty, &open).await;
-        if !state.is_dirty() {
-            let reader = state.clone();
-            // An edit that overtakes this comes back here.
-            let _ = tokio::task::spawn_blocking(move || reader.find_launches()).await;
+        if !state.is_dirty() && search.as_ref().is_none_or(JoinHandle::is_finished) {
+            search = Some(look_for_launches(state.clone()));
         }
     }
+}
+
+/// Looks for launches in the rest of the workspace, which may be large: edits are answered for
+/// meanwhile.
+fn look_for_launches(state: Arc<State>) -> JoinHandle<()> {
+    tokio::task::spawn_blocking(move || {
+        if matches!(state.find_launches(), Err(ReadError::Overtaken)) {
+            // It starts again after the edit.
+            state.changed.notify_one();
+        }
+    })
 }
 
 /// Checks the kernels of open documents under their specializations, those of edited documents
