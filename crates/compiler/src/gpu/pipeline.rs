@@ -22,7 +22,7 @@
 //!
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
-//! and from carried values by pure operations alone, and when nothing in the loop writes global
+//! and from carried values by pure operations and other loads, as of a table of pages, and when nothing in the loop writes global
 //! memory; [`early`](super::early) finds those that matter. What is turned for warp groups after it was loaded is not issued early where the stages
 //! would not fit shared memory. With one stage more than copies in flight, one barrier per
 //! iteration is enough: it stands after the wait and before the copy, see
@@ -214,7 +214,10 @@ impl Plan {
         exists: Value,
     ) -> Vec<Value> {
         for &inst in &self.slice {
-            copy_inst(func, region, inst, values);
+            let copy = copy_inst(func, region, inst, values);
+            if func.insts[copy].opcode == Opcode::Load {
+                self.only_if(func, region, copy, exists);
+            }
         }
         let mapped = |values: &FxHashMap<Value, Value>, value: Value| {
             values.get(&value).copied().unwrap_or(value)
@@ -245,7 +248,30 @@ impl Plan {
         self.carried.iter().map(|&at| mapped(values, self.yields[at])).collect()
     }
 
-    /// What `sources` follow from within the body; `None` when something there is not pure.
+    /// Has the load `copy`, the last instruction of `region`, read nothing unless its iteration
+    /// `exists`.
+    fn only_if(&self, func: &mut Function, region: Region, copy: Inst, exists: Value) {
+        func.regions[region].insts.pop();
+        let (loc, own) = (func.insts[copy].loc, func.insts[copy].operand_opt(1));
+        let ty = func.ty(func.insts[copy].operand(0)).with_elem(Scalar::I1);
+        let is_tile = matches!(ty, Type::Tile(_));
+        let mut builder = Builder::new(func, region);
+        builder.set_loc(loc);
+        let mut mask = exists;
+        if is_tile {
+            mask = builder.emit_typed(Opcode::Splat, &[mask], Attrs::None, ty);
+        }
+        if let Some(own) = own {
+            mask = builder.emit(Opcode::And, &[own, mask], Attrs::None);
+        }
+        let operands = &mut func.insts[copy].operands;
+        operands.resize(operands.len().max(2), None);
+        operands[1] = Some(mask);
+        func.regions[region].insts.push(copy);
+    }
+
+    /// What `sources` follow from within the body, loads included: nothing in the body writes
+    /// memory. `None` when something else there is not pure.
     fn backward_slice(&self, func: &Function, sources: Vec<Value>) -> Option<Slice> {
         let mut slice = Slice::default();
         let mut waiting = sources;
@@ -262,7 +288,7 @@ impl Plan {
                 ValueDef::Argument(..) => {}
                 ValueDef::Result(inst, _) if func.regions[self.body].insts.contains(&inst) => {
                     let data = &func.insts[inst];
-                    if !data.opcode.is_pure() {
+                    if !data.opcode.is_pure() && !is_plain_load(data) {
                         return None;
                     }
                     slice.insts.insert(inst);
@@ -371,6 +397,12 @@ fn read_stage(
     }
 }
 
+/// Whether this is a load that may be done twice.
+fn is_plain_load(data: &InstData) -> bool {
+    let is_volatile = matches!(&data.attrs, Attrs::LoadHints(hints) if hints.volatile);
+    data.opcode == Opcode::Load && !is_volatile
+}
+
 /// The loads of a loop's body that may be issued early, in order.
 fn candidates(func: &Function, body: Region, which: EarlyLoads) -> Vec<EarlyLoad> {
     let insts = &func.regions[body].insts;
@@ -424,13 +456,13 @@ fn used_values(func: &Function, insts: &[Inst]) -> FxHashSet<Value> {
     used
 }
 
-/// Copies a pure instruction to the end of `region`, with its operands as `values` maps them.
+/// Copies an instruction to the end of `region`, with its operands as `values` maps them.
 fn copy_inst(
     func: &mut Function,
     region: Region,
     inst: Inst,
     values: &mut FxHashMap<Value, Value>,
-) {
+) -> Inst {
     let data = func.insts[inst].clone();
     let operands: Vec<Option<Value>> = data
         .operands
@@ -443,6 +475,7 @@ fn copy_inst(
     let copy = builder.emit_inst(data.opcode, operands, data.attrs, types, []);
     let results = func.insts[copy].results.clone();
     values.extend(data.results.into_iter().zip(results));
+    copy
 }
 
 /// The type of one stage of a buffer.
