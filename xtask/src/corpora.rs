@@ -77,6 +77,7 @@ pub(crate) fn check(sh: &Shell, tile: &Path) -> Result<Counts> {
         counts.add(!found.iter().any(is_error));
     }
     counts.add(coverage(sh)?);
+    counts.add(mutations(sh)?);
     Ok(counts)
 }
 
@@ -155,3 +156,19 @@ fn coverage(sh: &Shell) -> Result<bool> {
     let enough = |what: &&str| share(what) >= LEAST_UNDERSTOOD;
     Ok(["functions_inferred", "kernels_lowered"].iter().all(enough))
 }
+
+/// Breaks kernels of the corpora and prints per family the share of mistakes that is found; see
+/// `tests/src/bin/mutations.rs`. Whether the shares are large enough.
+fn mutations(sh: &Shell) -> Result<bool> {
+    let folders = CORPORA.iter().map(|wheel| target().join("corpora").join(wheel));
+    let text =
+        tee(cmd!(sh, "cargo run --quiet --package tile-tests --bin mutations -- {folders...}"))?;
+    let shares: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
+        .context("mutations gave no JSON")?;
+    let shares = shares["found_percent"].as_object().context("mutations gave no shares")?;
+    let enough = |share: &Value| share.as_f64().unwrap_or(0.0) >= LEAST_FOUND;
+    Ok(!shares.is_empty() && shares.values().all(enough))
+}
+
+/// Least share, in percent, of the mistakes of each family that must be found.
+const LEAST_FOUND: f64 = 95.0;

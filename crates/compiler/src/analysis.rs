@@ -185,8 +185,8 @@ pub fn check_in(
     masks: bool,
 ) -> Vec<Diagnostic> {
     let found = match masks {
-        true => check(func, spec, sources.capability(), &|| ()),
-        false => check_accesses(func, spec, &|| ()),
+        true => check(func, spec, sources.capability(), &|| sources.checkpoint()),
+        false => check_accesses(func, spec, &|| sources.checkpoint()),
     };
     found.into_iter().map(|(finding, launch)| launch.attach(finding, sources)).collect()
 }

@@ -9,7 +9,7 @@ use super::kernel::{
     named_kernel,
 };
 use super::repair::repair;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::Name;
 use crate::project::{ItemRef, Sources};
 use crate::source::FileId;
@@ -60,7 +60,10 @@ impl Rules {
             return Some(inference);
         };
         let earlier = infer_function(sources, at, entry, older);
-        Some(earlier.filter(|found| accepted(&found.diagnostics)).unwrap_or(inference))
+        let better = |found: &KernelInference| {
+            accepted(&found.diagnostics) || is_removed(&inference.diagnostics, &found.diagnostics)
+        };
+        Some(earlier.filter(better).unwrap_or(inference))
     }
 
     /// As [`lower_kernel`], under the version that accepts the kernel. Guesses that cannot work
@@ -90,7 +93,9 @@ impl Rules {
         let result = lower_kernel(sources, file, kernel, spec, self.newest());
         let Some(older) = self.older().filter(|_| result.function.is_none()) else { return result };
         let earlier = lower_kernel(sources, file, kernel, spec, older);
-        if earlier.function.is_some() { earlier } else { result }
+        let better =
+            earlier.function.is_some() || is_removed(&result.diagnostics, &earlier.diagnostics);
+        if better { earlier } else { result }
     }
 
     fn repair(
@@ -210,6 +215,42 @@ impl Lowering<'_> {
     }
 }
 
+/// True when the newer version refuses a member that the older one has: the author writes for the
+/// older one, and what that says is what is wrong.
+fn is_removed(newer: &[Diagnostic], older: &[Diagnostic]) -> bool {
+    let unknown = |found: &[Diagnostic]| found.iter().any(|f| f.code == Code::UnknownBuiltin);
+    unknown(newer) && !unknown(older)
+}
+
 fn accepted(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::{MemorySources, jit_functions};
+
+    /// What is wrong with a kernel of which any version may be meant.
+    fn errors(body: &str) -> Vec<String> {
+        let head = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, T):\n";
+        let mut sources = MemorySources::new(Vec::new());
+        let file = sources.add("k.py", &format!("{head}{body}"));
+        let at = jit_functions(&sources, file)[0];
+        let inferred = Rules::Any.infer_function(&sources, at, true).expect("the kernel is there");
+        inferred.diagnostics.iter().map(|found| found.code.to_string()).collect()
+    }
+
+    #[test]
+    fn mistakes_beside_removed_members_are_those_of_the_version_that_has_them() {
+        let block = "    p = tl.make_block_ptr(x, (T,), (1,), (0,), (16,), (0,))\n";
+        let inferred = errors(&format!("{block}    tl.sum(tl.load(p), axis=5)\n"));
+        assert_eq!(inferred, ["shape/axis"]);
+        let inferred = errors(&format!("{block}    tl.nothing(p)\n"));
+        assert!(inferred.contains(&"name/unknown-builtin".to_owned()), "{inferred:?}");
+        let inferred = errors("    tl.sum(tl.arange(0, 16), axis=5)\n");
+        assert_eq!(inferred, ["shape/axis"]);
+        let inferred = errors(&format!("{block}    tl.load(p)\n"));
+        assert_eq!(inferred, Vec::<String>::new());
+    }
 }
