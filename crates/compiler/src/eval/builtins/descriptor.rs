@@ -39,6 +39,12 @@ impl Evaluator<'_> {
             let message = format!("a tensor descriptor has 1 to 5 axes, not {rank}");
             return Err(self.error(Code::Descriptor, call.at, message));
         }
+        for name in ["shape", "strides"] {
+            if matches!(call.given(name), Some(Value::Tensor(tensor)) if !tensor.is_open()) {
+                let message = format!("`{name}` is a list with one entry per axis");
+                return Err(self.error(Code::Descriptor, call.place(name), message));
+            }
+        }
         self.check_last_extent(&base, &block, call)?;
         self.check_last_stride(call)?;
         let shape =

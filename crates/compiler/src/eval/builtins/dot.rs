@@ -457,6 +457,10 @@ impl Evaluator<'_> {
         call: &Call,
     ) -> Eval<()> {
         let Some(scale) = scale else { return Ok(()) };
+        if let Some(dtype) = scale.elem.num().filter(|dtype| dtype.bits() != 8) {
+            let message = format!("`{name}` has one byte per scale, but this is `{dtype}`");
+            return Err(self.error(Code::BadOperand, call.place(name), message));
+        }
         let group = if scale.elem == Elem::Num(DType::Float8E4NV) { 16 } else { 32 };
         let Some(groups) = k.floor_div(&Sym::Int(group)) else { return Ok(()) };
         let expected = Shape::of([rows.clone(), groups]);
