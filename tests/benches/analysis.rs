@@ -99,7 +99,7 @@ impl Corpus {
 
     fn measure(&self, name: &str) {
         let (mut symbolic, mut exact) = (Vec::new(), Vec::new());
-        for (file, at) in self.kernels() {
+        for (_, at) in self.kernels() {
             let Some(item) = project::item(&self.sources, at) else { continue };
             let ms = least(|| {
                 black_box(Rules::default().infer_function(&self.sources, at, true));
@@ -110,7 +110,7 @@ impl Corpus {
                     continue;
                 }
                 let ms = least(|| {
-                    black_box(self.exact(file, &item.name, &spec));
+                    black_box(self.exact(at, &spec));
                 });
                 exact.push(Time { what: format!("{} {spec}", item.name), ms });
             }
@@ -120,8 +120,8 @@ impl Corpus {
     }
 
     /// As `tile check` looks at one configuration; the number of findings.
-    fn exact(&self, file: FileId, kernel: &str, spec: &Specialization) -> usize {
-        let lowered = Rules::default().lower_kernel(&self.sources, file, kernel, spec);
+    fn exact(&self, at: ItemRef, spec: &Specialization) -> usize {
+        let lowered = Rules::default().lower_kernel(&self.sources, at, spec);
         let found = lowered
             .function
             .map(|func| analysis::check(&func, spec, self.sources.capability(), &|| ()).len());
@@ -198,9 +198,8 @@ fn symbolic(bencher: Bencher, name: &str) {
 fn exact(bencher: Bencher, name: &str) {
     let (corpus, kernels) = example(name);
     bencher.bench(|| {
-        for (file, at, spec) in &kernels {
-            let item = project::item(&corpus.sources, *at).expect("a kernel is an item");
-            black_box(corpus.exact(*file, &item.name, spec));
+        for (_, at, spec) in &kernels {
+            black_box(corpus.exact(*at, spec));
         }
     });
 }

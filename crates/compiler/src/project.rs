@@ -23,8 +23,8 @@ pub mod triton;
 
 pub use decorators::{Decorator, decorators, is_jit};
 pub use kernels::{
-    Kernel, called_from_jit, is_entry, jit_functions, kernel, kernels, launch_scope,
-    launched_files, launching_item,
+    Kernel, called_from_jit, is_entry, is_helper_of_others, jit_functions, kernel, kernels,
+    launch_scope, launching_item, used_files,
 };
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
@@ -62,7 +62,7 @@ pub trait Sources {
     }
 
     /// Other files whose host code launches kernels of `file`: those with `file` among their
-    /// [`launched_files`], as far as the owner of the files knows them.
+    /// [`used_files`], as far as the owner of the files knows them.
     fn importers(&self, _file: FileId) -> Vec<FileId> {
         Vec::new()
     }

@@ -88,6 +88,7 @@ impl Parse {
             let line = node.and_then(enclosing_scenario_line);
             lines.extend(line.filter(|line| lines.last() != Some(line)));
         }
+        lines.retain(|line| !is_remark(*line));
         lines
     }
 
@@ -139,6 +140,12 @@ fn point(text: &str, offset: usize) -> Point {
     let row = before.iter().filter(|&&byte| byte == b'\n').count();
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     Point { row, column: offset - start }
+}
+
+/// True for a comment inside of indented code that begins like a scenario line and is none: words
+/// of a longer comment, wrapped there.
+pub(crate) fn is_remark(line: Node<'_>) -> bool {
+    line.start_position().column > 0 && line.has_error()
 }
 
 fn enclosing_scenario_line(node: Node<'_>) -> Option<Node<'_>> {

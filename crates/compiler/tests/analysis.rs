@@ -53,17 +53,15 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
     }
     found.extend(analysis::check_launches(sources, file));
     for at in project::kernels(sources, file) {
-        let Some(item) = project::item(sources, at) else { continue };
         for spec in discover(sources, at, &Flags::default()) {
             if spec.origin == Origin::Guess {
                 continue;
             }
-            let lowered = rules.lower_kernel(sources, file, &item.name, &spec);
+            let lowered = rules.lower_kernel(sources, at, &spec);
             if let (true, Some(func)) = (compile && spec.is_certain(), &lowered.function) {
                 found.extend(compiled(sources, at, &spec, func.clone()));
             }
-            let blamed =
-                analysis::blame(sources, rules, (file, &item.name), &spec, &lowered).into_iter();
+            let blamed = analysis::blame(sources, rules, at, &spec, &lowered).into_iter();
             let blamed = blamed.map(|(found, at)| at.attach(found, sources));
             let analyzed =
                 lowered.function.map(|func| analysis::check_in(sources, &func, &spec, true));
@@ -303,7 +301,7 @@ fn work_can_be_given_up() {
     let file = sources.add("matmul.py", &text);
     let at = project::kernels(&sources, file)[0];
     let spec = &discover(&sources, at, &Flags::default())[0];
-    let func = Rules::default().lower_kernel(&sources, file, "matmul_kernel", spec).function;
+    let func = Rules::default().lower_kernel(&sources, at, spec).function;
     let func = func.expect("the example lowers");
     let calls = Cell::new(0u32);
     analysis::check(&func, spec, 90, &|| calls.set(calls.get() + 1));

@@ -519,8 +519,8 @@ pub(crate) fn package_folders(
 
 /// The files whose kernels host code of `file` launches.
 #[salsa::tracked(returns(ref))]
-fn launched_files(db: &dyn Db, file: SourceFile) -> Vec<FileId> {
-    project::launched_files(&Analysis(db), file.id(db))
+fn used_files(db: &dyn Db, file: SourceFile) -> Vec<FileId> {
+    project::used_files(&Analysis(db), file.id(db))
 }
 
 /// The database as the compiler's front end asks it.
@@ -559,7 +559,7 @@ impl project::Sources for Analysis<'_> {
         let candidates = known.into_iter().flatten().copied();
         let launches = |from: &FileId| {
             let from = self.0.file_of(*from);
-            from.is_some_and(|from| launched_files(self.0, from).contains(&file))
+            from.is_some_and(|from| used_files(self.0, from).contains(&file))
         };
         candidates.filter(launches).collect()
     }
@@ -667,14 +667,12 @@ struct Checked {
 #[salsa::tracked(returns(ref))]
 fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
     let settled = settled::settled(db, file, item).get(index);
-    let Some((Labelled { spec, .. }, name)) = settled.zip(item_name(db, file, item)) else {
-        return Checked::default();
-    };
+    let Some(Labelled { spec, .. }) = settled else { return Checked::default() };
     let Some(result) = lower(db, file, item, spec) else { return Checked::default() };
     let rules = folder_rules(db, file);
     let sources = Observed::kernels(db, rules.capability);
-    let kernel = (file.id(db), &*name);
-    let mut found = analysis::blame(&sources, rules.triton, kernel, spec, &result);
+    let at = ItemRef { file: file.id(db), index: item };
+    let mut found = analysis::blame(&sources, rules.triton, at, spec, &result);
     let spec = result.repaired.as_ref().unwrap_or(spec);
     let pause = || db.unwind_if_revision_cancelled();
     let analyzed = result.function.map(|func| match index < analysis::MASKS_CHECKED {
@@ -686,16 +684,10 @@ fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
     Checked { found: Anchored::new(db, found), launches }
 }
 
-fn item_name(db: &dyn Db, file: SourceFile, item: u32) -> Option<Name> {
-    let module = &parts::heads(db, file).as_ref()?.module;
-    Some(module.items.get(item as usize)?.name.clone())
-}
-
 fn lower(db: &dyn Db, file: SourceFile, item: u32, spec: &Specialization) -> Option<LowerResult> {
-    let name = item_name(db, file, item)?;
     let rules = folder_rules(db, file);
     let sources = Observed::kernels(db, rules.capability);
-    Some(rules.triton.lower_kernel(&sources, file.id(db), &name, spec))
+    Some(rules.triton.lower_kernel(&sources, ItemRef { file: file.id(db), index: item }, spec))
 }
 
 /// What is found in a file without a specialization: fast enough for every keystroke.

@@ -48,9 +48,8 @@ fn edit_to_resources(bencher: Bencher, name: &str) {
         let mut sources = MemorySources::new(Vec::new());
         let file = sources.add(name, &text);
         let at = project::jit_functions(&sources, file)[0];
-        let kernel = project::kernel(&sources, at).expect("a jit function").item.name.clone();
         let spec = discover(&sources, at, &Flags::default()).remove(0);
-        let lowered = Rules::Any.lower_kernel(&sources, file, &kernel, &spec);
+        let lowered = Rules::Any.lower_kernel(&sources, at, &spec);
         let ir = lowered.function.expect("the examples compile").to_string();
         let request = CompileRequest { ir, options: options.clone() };
         pool.compile(&request, &Cancel::default()).expect("the examples compile")

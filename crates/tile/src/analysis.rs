@@ -95,7 +95,7 @@ pub(crate) fn check(
     let mut kernels = Vec::new();
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
-        let mut lowering = options.rules.lowering(workspace, file, &item.name);
+        let mut lowering = options.rules.lowering(workspace, at);
         let mut seen: Vec<Specialization> = Vec::new();
         if let Some(compiler) = compiler {
             let compiled = check_compiled(workspace, at, options, compiler);
@@ -109,8 +109,7 @@ pub(crate) fn check(
                 continue;
             }
             let (used, lowered) = lowering.lower(&spec);
-            let blamed =
-                analysis::blame(workspace, options.rules, (file, &item.name), &spec, &lowered);
+            let blamed = analysis::blame(workspace, options.rules, at, &spec, &lowered);
             let blamed = blamed.into_iter().map(|(found, at)| at.attach(found, workspace));
             // Of arguments other than those of the launch nothing is proved.
             let function = lowered.function.filter(|_| used.args == spec.args);
@@ -139,7 +138,7 @@ fn check_compiled(
     let specs = discover(workspace, at, &options.flags).into_iter().filter(certain);
     let mut found = Vec::new();
     for spec in specs {
-        let lowered = options.rules.lower_kernel(workspace, at.file, &item.name, &spec);
+        let lowered = options.rules.lower_kernel(workspace, at, &spec);
         let Some(function) = lowered.function else { continue };
         let compiled = compiler.try_compile(&function, Keep::default());
         let compiled = match &compiled {
@@ -195,6 +194,8 @@ pub(crate) struct Opened {
 pub(crate) struct Selected {
     /// The kernel's name.
     pub(crate) name: String,
+    /// Where it is defined.
+    pub(crate) at: ItemRef,
     /// The kernel.
     pub(crate) function: Arc<hir::Function>,
     /// What it is compiled for.
@@ -286,10 +287,11 @@ impl Opened {
         for (name, at) in wanted {
             let Some(function) = project::function(&self.workspace, at) else { continue };
             self.options.flags.check(&function).map_err(CommandError::usage)?;
-            let mut lowering = self.options.rules.lowering(&self.workspace, self.file, &name);
+            let mut lowering = self.options.rules.lowering(&self.workspace, at);
             let specs = discover(&self.workspace, at, &self.options.flags).into_iter();
             selected.extend(specs.map(|spec| Selected {
                 name: name.clone(),
+                at,
                 function: Arc::clone(&function),
                 spec: lowering.lower(&spec).0,
             }));
@@ -335,17 +337,16 @@ impl Opened {
 
     /// Tile IR of a kernel under a specialization, or the errors.
     pub(crate) fn lower(&self, selected: &Selected) -> Result<Function, Vec<Diagnostic>> {
-        self.lower_as(&selected.name, &selected.spec)
+        self.lower_as(selected.at, &selected.spec)
     }
 
-    /// As [`Opened::lower`], by name.
+    /// As [`Opened::lower`], of any jit function.
     pub(crate) fn lower_as(
         &self,
-        kernel: &str,
+        at: ItemRef,
         spec: &Specialization,
     ) -> Result<Function, Vec<Diagnostic>> {
-        let rules = self.options.rules;
-        let lowered = rules.lower_kernel(&self.workspace, self.file, kernel, spec);
+        let lowered = self.options.rules.lower_kernel(&self.workspace, at, spec);
         lowered.function.ok_or(lowered.diagnostics)
     }
 

@@ -216,7 +216,11 @@ impl KernelCompiler for FrontEnd<'_> {
     }
 
     fn tile_ir(&mut self, kernel: &str, spec: &Specialization) -> Result<Function, LaunchFailure> {
-        self.opened.lower_as(kernel, spec).map_err(|diagnostics| {
+        let Some((_, at)) = self.opened.jit_function(kernel) else {
+            let names = self.opened.kernel_names();
+            return Err(LaunchFailure::Usage(no_such_kernel(kernel, &names)));
+        };
+        self.opened.lower_as(at, spec).map_err(|diagnostics| {
             let files = self.opened.workspace.table();
             let shown = diagnostics.iter().map(|found| render::human(&files, found, false));
             LaunchFailure::Compile(shown.collect::<Vec<_>>().join("\n\n"))

@@ -12,7 +12,7 @@ use ignore::WalkBuilder;
 use memchr::memmem;
 use rayon::prelude::*;
 use tile_compiler::hir::{self, Module, Name};
-use tile_compiler::project::{Sources, jit_functions, launched_files, paths};
+use tile_compiler::project::{Sources, jit_functions, paths, used_files};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::syntax::Parse;
 
@@ -138,7 +138,7 @@ impl Workspace {
     /// Looks, once, which of `files` launch kernels of others.
     pub(crate) fn index_launches(&self, files: &[FileId]) {
         self.importers.get_or_init(|| {
-            let launched = files.par_iter().map(|file| (*file, launched_files(self, *file)));
+            let launched = files.par_iter().map(|file| (*file, used_files(self, *file)));
             let launched: Vec<(FileId, Vec<FileId>)> = launched.collect();
             let mut importers: HashMap<FileId, Vec<FileId>> = HashMap::new();
             for (from, targets) in launched {

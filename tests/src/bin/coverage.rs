@@ -171,9 +171,8 @@ impl<'a> Coverage<'a> {
     /// Lowers every kernel of a file under each specialization.
     fn lower_kernels(&mut self, file: FileId) {
         for at in project::kernels(self.sources, file) {
-            let Some(item) = project::item(self.sources, at) else { continue };
             let mut verdict = Verdict::Inferred;
-            let mut lowering = self.rules.lowering(self.sources, file, &item.name);
+            let mut lowering = self.rules.lowering(self.sources, at);
             for spec in discover(self.sources, at, &Flags::default()) {
                 let (spec, result) = lowering.lower(&spec);
                 let found = self.judge(&result);

@@ -4,17 +4,16 @@
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::{Culprit, LowerResult, Rules};
-use crate::project::{self, Sources};
-use crate::source::FileId;
+use crate::project::{self, ItemRef, Sources};
 use crate::specialization::Specialization;
 
-/// What lowering the kernel called `kernel` of `file` under `spec` found, each finding with the
+/// What lowering the kernel at `at` under `spec` found, each finding with the
 /// launch to which it belongs. An error that the type of one argument alone causes is one of the
 /// launches that pass it.
 pub fn blame(
     sources: &dyn Sources,
     rules: Rules,
-    (file, kernel): (FileId, &str),
+    at: ItemRef,
     spec: &Specialization,
     lowered: &LowerResult,
 ) -> Vec<(Diagnostic, AtLaunch)> {
@@ -27,10 +26,13 @@ pub fn blame(
     if sites.is_empty() {
         return plain();
     }
-    let Some(culprit) = rules.culprit(sources, file, kernel, spec, lowered) else {
+    let Some(culprit) = rules.culprit(sources, at, spec, lowered) else {
         return plain();
     };
-    let Some(index) = parameter(sources, file, kernel, &culprit) else { return plain() };
+    let Some(function) = project::function(sources, at) else { return plain() };
+    let index = function.params.iter().position(|param| param.name == culprit.name);
+    let Some(index) = index else { return plain() };
+    let kernel = &*function.name;
     let Culprit { name, given, works } = culprit;
     let message = format!(
         "`{name}` is passed as `{given}`, with which `{kernel}` does not compile; with `{works}` it would"
@@ -56,18 +58,4 @@ fn first_error(lowered: &LowerResult) -> Option<&Diagnostic> {
         return None;
     }
     lowered.diagnostics.iter().find(|found| found.severity == Severity::Error)
-}
-
-/// The position of the parameter.
-fn parameter(
-    sources: &dyn Sources,
-    file: FileId,
-    kernel: &str,
-    culprit: &Culprit,
-) -> Option<usize> {
-    let mut kernels = project::kernels(sources, file).into_iter();
-    let at = kernels
-        .rfind(|at| project::item(sources, *at).is_some_and(|item| &*item.name == kernel))?;
-    let function = project::function(sources, at)?;
-    function.params.iter().position(|param| param.name == culprit.name)
 }

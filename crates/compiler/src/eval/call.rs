@@ -88,7 +88,14 @@ impl Evaluator<'_> {
     ) -> Value {
         let at = source.at(id);
         let function = self.expr(source, callee);
-        let Some(arguments) = self.arguments(source, args) else { return Value::Unknown };
+        // The message of an assertion is evaluated only when it fails, and may itself fail then.
+        let asserts = matches!(&function, Value::Builtin(it) if it.rule == Rule::StaticAssert);
+        let (said, message) = args.split_at(if asserts { 1.min(args.len()) } else { args.len() });
+        let Some(mut arguments) = self.arguments(source, said) else { return Value::Unknown };
+        if !message.is_empty() {
+            let message = self.quietly(|this| this.arguments(source, message));
+            arguments.extend(message.into_iter().flatten());
+        }
         if !self.is_3_9() && is_jit(&function) {
             self.refuse_bare_arguments(source, args, &arguments);
         }

@@ -121,7 +121,7 @@ pub(super) fn infer_function(
     Some(KernelInference { name, range, types, diagnostics: evaluator.diagnostics })
 }
 
-/// Lowers the kernel called `kernel` of `file` under a specialization.
+/// Lowers the kernel called `kernel` of `file`, the last one of several, under a specialization.
 pub fn lower_kernel(
     sources: &dyn Sources,
     file: FileId,

@@ -258,7 +258,7 @@ mod tests {
         let at = crate::project::kernels(&sources, file).pop().expect("a kernel");
         let spec = discover(&sources, at, &Flags::default()).remove(0);
         let rules = Rules::Only(TritonVersion::V3_9);
-        let result = rules.lower_kernel(&sources, file, "kernel", &spec);
+        let result = rules.lower_kernel(&sources, at, &spec);
         let found = result.repaired.map(|spec| spec.to_string());
         expected.assert_eq(&found.unwrap_or_else(|| "not repaired".to_owned()));
     }

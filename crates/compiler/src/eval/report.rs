@@ -17,7 +17,7 @@ impl Evaluator<'_> {
             return Stop::Reported;
         }
         let is_error = diagnostic.severity == Severity::Error;
-        if is_error && self.may_never_compile(diagnostic.code) {
+        if is_error && self.may_never_compile() {
             diagnostic.severity = Severity::Warning;
         }
         let inner = diagnostic.primary;
@@ -63,12 +63,10 @@ impl Evaluator<'_> {
         refined && !self.exact && !code.name().starts_with("name/")
     }
 
-    /// True for a finding about types under a flag that nothing is known of: Triton refuses the
-    /// kernel only if somebody sets it.
-    fn may_never_compile(&self, code: Code) -> bool {
-        let about_types = code == Code::NoAttribute
-            || ["type/", "shape/"].iter().any(|family| code.name().starts_with(family));
-        about_types && !self.exact && self.may_be_dead()
+    /// True for a finding under a flag that nothing is known of: Triton refuses the kernel only if
+    /// somebody sets it.
+    fn may_never_compile(&self) -> bool {
+        !self.exact && self.may_be_dead()
     }
 
     /// True where code may be dead at compile time.

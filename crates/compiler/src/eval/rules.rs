@@ -5,13 +5,12 @@
 
 use super::culprit::{Culprit, culprit};
 use super::kernel::{
-    FileInference, KernelInference, LowerResult, infer_all, infer_function, lower_kernel,
-    named_kernel,
+    FileInference, KernelInference, LowerResult, infer_all, infer_function, lower_function,
 };
 use super::repair::repair;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::Name;
-use crate::project::{ItemRef, Sources};
+use crate::project::{self, ItemRef, Sources};
 use crate::source::FileId;
 use crate::specialization::{ArgSpec, Specialization, TritonVersion};
 
@@ -55,58 +54,77 @@ impl Rules {
         at: ItemRef,
         entry: bool,
     ) -> Option<KernelInference> {
-        let inference = infer_function(sources, at, entry, self.newest())?;
-        let Some(older) = self.older().filter(|_| !accepted(&inference.diagnostics)) else {
-            return Some(inference);
-        };
-        let earlier = infer_function(sources, at, entry, older);
-        let better = |found: &KernelInference| {
-            accepted(&found.diagnostics) || is_removed(&inference.diagnostics, &found.diagnostics)
-        };
-        Some(earlier.filter(better).unwrap_or(inference))
+        let mut inference = self.infer_as(sources, at, entry)?;
+        let of_helper = |found: &Diagnostic| found.severity >= Severity::Warning;
+        if entry
+            && inference.diagnostics.iter().any(of_helper)
+            && project::is_helper_of_others(sources, at)
+            && let Some(helper) = self.infer_as(sources, at, false)
+        {
+            // Who calls it may pass tiles and compile-time values.
+            inference.diagnostics.retain(|found| {
+                !of_helper(found) || helper.diagnostics.iter().any(|other| is_same(found, other))
+            });
+        }
+        Some(inference)
     }
 
-    /// As [`lower_kernel`], under the version that accepts the kernel. Guesses that cannot work
-    /// are guessed again, unless something is wrong whatever the arguments are: then
+    fn infer_as(self, sources: &dyn Sources, at: ItemRef, entry: bool) -> Option<KernelInference> {
+        let mut inference = infer_function(sources, at, entry, self.newest())?;
+        let Some(older) = self.older().filter(|_| !is_clean(&inference.diagnostics)) else {
+            return Some(inference);
+        };
+        let Some(earlier) = infer_function(sources, at, entry, older) else {
+            return Some(inference);
+        };
+        match (accepted(&inference.diagnostics), accepted(&earlier.diagnostics)) {
+            (true, false) => return Some(inference),
+            (false, true) => return Some(earlier),
+            _ if is_clean(&earlier.diagnostics) => return Some(earlier),
+            _ => inference.diagnostics = agreed(inference.diagnostics, earlier.diagnostics),
+        }
+        Some(inference)
+    }
+
+    /// Lowers the jit function at `at` under a specialization and the version that accepts it. Guesses
+    /// that cannot work are guessed again, unless something is wrong whatever the arguments are: then
     /// [`LowerResult::repaired`] is what the kernel was lowered for.
     pub fn lower_kernel(
         self,
         sources: &dyn Sources,
-        file: FileId,
-        kernel: &str,
+        at: ItemRef,
         spec: &Specialization,
     ) -> LowerResult {
-        let result = self.lower_as_given(sources, file, kernel, spec);
+        let result = self.lower_as_given(sources, at, spec);
         if result.function.is_some() || spec.is_certain() {
             return result;
         }
-        self.repair(sources, file, kernel, spec, &result).unwrap_or(result)
+        self.repair(sources, at, spec, &result).unwrap_or(result)
     }
 
     fn lower_as_given(
         self,
         sources: &dyn Sources,
-        file: FileId,
-        kernel: &str,
+        at: ItemRef,
         spec: &Specialization,
     ) -> LowerResult {
-        let result = lower_kernel(sources, file, kernel, spec, self.newest());
+        let result = lower_function(sources, at, spec, self.newest());
         let Some(older) = self.older().filter(|_| result.function.is_none()) else { return result };
-        let earlier = lower_kernel(sources, file, kernel, spec, older);
-        let better =
-            earlier.function.is_some() || is_removed(&result.diagnostics, &earlier.diagnostics);
-        if better { earlier } else { result }
+        let earlier = lower_function(sources, at, spec, older);
+        if earlier.function.is_some() || is_removed(&result.diagnostics, &earlier.diagnostics) {
+            return earlier;
+        }
+        let diagnostics = agreed(result.diagnostics.clone(), earlier.diagnostics);
+        LowerResult { diagnostics, ..result }
     }
 
     fn repair(
         self,
         sources: &dyn Sources,
-        file: FileId,
-        kernel: &str,
+        at: ItemRef,
         spec: &Specialization,
         failed: &LowerResult,
     ) -> Option<LowerResult> {
-        let at = named_kernel(sources, file, kernel)?;
         let fits = |version: &TritonVersion| {
             infer_function(sources, at, true, *version)
                 .is_some_and(|inference| accepted(&inference.diagnostics))
@@ -121,23 +139,16 @@ impl Rules {
     pub fn culprit(
         self,
         sources: &dyn Sources,
-        file: FileId,
-        kernel: &str,
+        at: ItemRef,
         spec: &Specialization,
         failed: &LowerResult,
     ) -> Option<Culprit> {
-        let at = named_kernel(sources, file, kernel)?;
         culprit(sources, at, spec, failed, self.newest())
     }
 
     /// Lowers one kernel under several specializations; see [`Lowering`].
-    pub fn lowering<'a>(
-        self,
-        sources: &'a dyn Sources,
-        file: FileId,
-        kernel: &'a str,
-    ) -> Lowering<'a> {
-        Lowering { rules: self, sources, file, kernel, changes: Vec::new(), failures: 0 }
+    pub fn lowering(self, sources: &dyn Sources, at: ItemRef) -> Lowering<'_> {
+        Lowering { rules: self, sources, at, changes: Vec::new(), failures: 0 }
     }
 
     fn older(self) -> Option<TritonVersion> {
@@ -150,8 +161,7 @@ impl Rules {
 pub struct Lowering<'a> {
     rules: Rules,
     sources: &'a dyn Sources,
-    file: FileId,
-    kernel: &'a str,
+    at: ItemRef,
     changes: Vec<Change>,
     /// Specializations that could not be repaired.
     failures: u32,
@@ -171,17 +181,17 @@ impl Lowering<'_> {
     /// What the kernel was lowered for, which has better guesses than `spec` where those cannot
     /// work, and what came of it.
     pub fn lower(&mut self, spec: &Specialization) -> (Specialization, LowerResult) {
-        let (rules, sources, file, kernel) = (self.rules, self.sources, self.file, self.kernel);
+        let (rules, sources, at) = (self.rules, self.sources, self.at);
         if let Some(changed) = self.changed(spec) {
-            let result = rules.lower_as_given(sources, file, kernel, &changed);
+            let result = rules.lower_as_given(sources, at, &changed);
             if result.function.is_some() {
                 return (changed, result);
             }
         }
         if self.failures >= MAX_FAILURES {
-            return (spec.clone(), rules.lower_as_given(sources, file, kernel, spec));
+            return (spec.clone(), rules.lower_as_given(sources, at, spec));
         }
-        let mut result = rules.lower_kernel(sources, file, kernel, spec);
+        let mut result = rules.lower_kernel(sources, at, spec);
         let Some(repaired) = result.repaired.take() else {
             self.failures += u32::from(result.function.is_none());
             return (spec.clone(), result);
@@ -222,6 +232,33 @@ fn is_removed(newer: &[Diagnostic], older: &[Diagnostic]) -> bool {
     unknown(newer) && !unknown(older)
 }
 
+/// What is wrong with a kernel that every version finds fault with, all with errors or none: what
+/// they agree on. Where each has reasons of its own, those of the version that has fewer.
+fn agreed(newer: Vec<Diagnostic>, older: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if is_removed(&newer, &older) {
+        return older;
+    }
+    let decisive = if accepted(&newer) { Severity::Warning } else { Severity::Error };
+    let by_both = |found: &Diagnostic| older.iter().any(|other| is_same(found, other));
+    if newer.iter().any(|found| found.severity >= decisive && by_both(found)) {
+        let kept = |found: &Diagnostic| found.severity < Severity::Warning || by_both(found);
+        return newer.into_iter().filter(kept).collect();
+    }
+    let count = |found: &[Diagnostic]| found.iter().filter(|one| one.severity >= decisive).count();
+    if count(&older) < count(&newer) { older } else { newer }
+}
+
+/// True when nothing is wrong, under flags or otherwise.
+fn is_clean(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Warning)
+}
+
+/// True for one finding at one place.
+fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
+    let inner = |found: &Diagnostic| found.related.first().map(|related| related.at);
+    a.code == b.code && a.primary == b.primary && inner(a) == inner(b)
+}
+
 fn accepted(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Error)
 }
@@ -231,8 +268,19 @@ mod tests {
     use super::*;
     use crate::project::{MemorySources, jit_functions};
 
-    /// What is wrong with a kernel of which any version may be meant.
-    fn errors(body: &str) -> Vec<String> {
+    const HEADER: &str = "import triton\nimport triton.language as tl\n\n";
+
+    /// Codes of the errors in the first of some files, under the rules of any version.
+    fn errors(files: &[(&str, &str)]) -> Vec<&'static str> {
+        let mut sources = MemorySources::new(vec!["/p".to_owned()]);
+        let added = files.iter().map(|(path, text)| sources.add(path, &format!("{HEADER}{text}")));
+        let first = added.collect::<Vec<_>>()[0];
+        let found = Rules::Any.infer_file(&sources, first).kernels.into_iter();
+        found.flat_map(|kernel| kernel.diagnostics).map(|found| found.code.name()).collect()
+    }
+
+    /// What is wrong with the statements of a kernel of which any version may be meant.
+    fn errors_of_any(body: &str) -> Vec<String> {
         let head = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, T):\n";
         let mut sources = MemorySources::new(Vec::new());
         let file = sources.add("k.py", &format!("{head}{body}"));
@@ -244,13 +292,38 @@ mod tests {
     #[test]
     fn mistakes_beside_removed_members_are_those_of_the_version_that_has_them() {
         let block = "    p = tl.make_block_ptr(x, (T,), (1,), (0,), (16,), (0,))\n";
-        let inferred = errors(&format!("{block}    tl.sum(tl.load(p), axis=5)\n"));
+        let inferred = errors_of_any(&format!("{block}    tl.sum(tl.load(p), axis=5)\n"));
         assert_eq!(inferred, ["shape/axis"]);
-        let inferred = errors(&format!("{block}    tl.nothing(p)\n"));
+        let inferred = errors_of_any(&format!("{block}    tl.nothing(p)\n"));
         assert!(inferred.contains(&"name/unknown-builtin".to_owned()), "{inferred:?}");
-        let inferred = errors("    tl.sum(tl.arange(0, 16), axis=5)\n");
+        let inferred = errors_of_any("    tl.sum(tl.arange(0, 16), axis=5)\n");
         assert_eq!(inferred, ["shape/axis"]);
-        let inferred = errors(&format!("{block}    tl.load(p)\n"));
+        let inferred = errors_of_any(&format!("{block}    tl.load(p)\n"));
         assert_eq!(inferred, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_only_one_version_refuses_is_not_wrong() {
+        let pointer = "tl.make_block_ptr(p, (n,), (1,), (0,), (64,), (0,))";
+        let kernel = |store: &str| {
+            format!("@triton.jit\ndef k(p, n):\n    b = {pointer}\n    tl.store({store})\n")
+        };
+        assert_eq!(errors(&[("/p/a.py", &kernel("b, 1.0"))]), [""; 0]);
+        assert_eq!(errors(&[("/p/a.py", &kernel("b, missing"))]), ["name/undefined"]);
+        let flagged =
+            "@triton.jit\ndef k(p, n, F: tl.constexpr):\n    if F:\n        b = {}\n        tl.store(b, 1.0)\n"
+                .replace("{}", pointer);
+        assert_eq!(errors(&[("/p/a.py", &flagged)]), [""; 0]);
+        // Each version has a reason of its own.
+        let masked = format!("{}    tl.advance(b, (64,))\n", kernel("b, 1.0, mask=n > 0"));
+        assert_eq!(errors(&[("/p/a.py", &masked)]), ["type/block-pointer"]);
+    }
+
+    #[test]
+    fn helpers_of_other_files_take_tiles() {
+        let helper = "@triton.jit\ndef put(p, n):\n    tl.store(p + tl.arange(0, n), 1.0)\n";
+        assert_eq!(errors(&[("/p/a.py", helper)]), ["constexpr/arange-bound"]);
+        let caller = "from a import put\n\n@triton.jit\ndef k(p):\n    put(p, 8)\n";
+        assert_eq!(errors(&[("/p/a.py", helper), ("/p/b.py", caller)]), [""; 0]);
     }
 }

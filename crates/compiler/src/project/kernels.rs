@@ -79,6 +79,17 @@ pub fn is_entry(sources: &dyn Sources, at: ItemRef) -> bool {
     kernels(sources, at.file).contains(&at)
 }
 
+/// True when a jit function of another file calls the jit function `at`, and nothing that is seen
+/// launches it.
+pub fn is_helper_of_others(sources: &dyn Sources, at: ItemRef) -> bool {
+    let mut others = sources.importers(at.file).into_iter();
+    let called = others.any(|file| {
+        let functions = jit_functions(sources, file);
+        called_from_jit(sources, &functions).contains(&at)
+    });
+    called && !is_tuned(sources, at) && !launched(sources, at.file).contains(&at)
+}
+
 /// The jit functions that the bodies of `functions` mention, other than themselves.
 pub fn called_from_jit(sources: &dyn Sources, functions: &[ItemRef]) -> Vec<ItemRef> {
     let mut called = Vec::new();
@@ -136,9 +147,12 @@ pub fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
     module.items.iter().rposition(holds).map(|index| index as u32)
 }
 
-/// The files other than `file` whose kernels host code in `file` launches.
-pub fn launched_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
-    let mut files: Vec<FileId> = launched_in(sources, file).map(|at| at.file).collect();
+/// The files other than `file` whose kernels host code in `file` launches, and whose helpers its
+/// jit functions call.
+pub fn used_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+    let called = called_from_jit(sources, &jit_functions(sources, file)).into_iter();
+    let used = launched_in(sources, file).chain(called);
+    let mut files: Vec<FileId> = used.map(|at| at.file).collect();
     files.sort();
     files.dedup();
     files.retain(|other| *other != file);
@@ -171,11 +185,14 @@ fn launched_in(sources: &dyn Sources, file: FileId) -> impl Iterator<Item = Item
     found.into_iter()
 }
 
-fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> bool {
-    let tuned = decorators(sources, at)
+fn is_tuned(sources: &dyn Sources, at: ItemRef) -> bool {
+    decorators(sources, at)
         .iter()
-        .any(|decorator| matches!(decorator, Decorator::Autotune(_) | Decorator::Heuristics(_)));
-    if tuned {
+        .any(|decorator| matches!(decorator, Decorator::Autotune(_) | Decorator::Heuristics(_)))
+}
+
+fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> bool {
+    if is_tuned(sources, at) {
         return true;
     }
     let Some(function) = function(sources, at) else { return false };

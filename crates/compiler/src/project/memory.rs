@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::{Sources, launched_files, paths};
+use super::{Sources, paths, used_files};
 use crate::hir::{self, Module, Name};
 use crate::source::FileId;
 use crate::syntax::Parse;
@@ -65,7 +65,7 @@ impl MemorySources {
     fn find_importers(&self) -> FxHashMap<FileId, Vec<FileId>> {
         let mut importers: FxHashMap<FileId, Vec<FileId>> = FxHashMap::default();
         for file in self.files() {
-            for launched in launched_files(self, file) {
+            for launched in used_files(self, file) {
                 importers.entry(launched).or_default().push(file);
             }
         }

@@ -63,6 +63,7 @@ pub fn resolve_member_under(
 /// what is sought in it, is missing tells less than Triton itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
+    Nothing,
     Unknown,
     External,
     Placeholder,
@@ -135,8 +136,13 @@ impl<'a> Resolver<'a> {
             }
             let at = ItemRef { file, index };
             let found = self.step(|resolver| resolver.item(at));
-            let weight = self.weight(&found);
-            let rank = (weight, item.occasion != Occasion::Fallback);
+            let usual = item.occasion != Occasion::Fallback;
+            let weight = match self.weight(&found) {
+                // Who runs code that needs what failed has it: `None` in its place tells nothing.
+                Weight::Placeholder if !usual => Weight::Nothing,
+                weight => weight,
+            };
+            let rank = (weight, usual);
             if best.as_ref().is_none_or(|(known, _)| *known < rank) {
                 best = Some((rank, found));
             }
@@ -266,6 +272,16 @@ impl<'a> Resolver<'a> {
                     Resolution::Unknown => Resolution::Constant(at),
                     found => found,
                 }
+            }
+            // Which branch is taken may be known at run time only; where one is a constexpr, the
+            // other stands in where Triton is not installed.
+            Expr::IfElse { on_true, on_false, .. } => {
+                let branches = [*on_true, *on_false];
+                let constexpr = branches.into_iter().any(|branch| {
+                    let of_branch = self.step(|resolver| resolver.assigned(at, item, body, branch));
+                    matches!(of_branch, Resolution::Constexpr(_))
+                });
+                if constexpr { Resolution::Constexpr(at) } else { Resolution::Constant(at) }
             }
             _ => Resolution::Constant(at),
         }

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use tree_sitter::Node;
 
 use super::kind::{Field, Kind};
-use super::{Kept, Parse, range, rules};
+use super::{Kept, Parse, enclosing_scenario_line, is_remark, range, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -31,10 +31,18 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagn
     for line in parse.scenario_lines() {
         errors.unfinished(line);
     }
+    errors.found.retain(|found| !in_remark(parse, found));
     if errors.found.is_empty() {
         errors.found = rules::diagnostics(parse, file, kept);
     }
     errors.finish()
+}
+
+/// True for an error in a comment that only looks like a scenario line.
+fn in_remark(parse: &Parse, found: &Diagnostic) -> bool {
+    let range = found.primary.range;
+    let node = parse.root().descendant_for_byte_range(range.start as usize, range.end as usize);
+    node.and_then(enclosing_scenario_line).is_some_and(is_remark)
 }
 
 struct Errors<'a> {

@@ -21,7 +21,7 @@ pub(super) fn complete(
     let (given, grid) = given(request, opened)?;
     let spec = auto::specialize_on(&found.ok_or_else(unknown)?, &info, &given);
     let spec = spec.map_err(launch_failure)?;
-    let lowered = opened.options.rules.lower_kernel(&opened.workspace, opened.file, kernel, &spec);
+    let lowered = opened.options.rules.lower_kernel(&opened.workspace, at, &spec);
     let func = lowered.function.ok_or_else(|| {
         let message = lowered.diagnostics.into_iter().next().map(|first| first.message);
         Failure::new(FailureKind::Compile, message.unwrap_or_default())
