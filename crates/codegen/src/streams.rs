@@ -52,9 +52,10 @@ pub(crate) fn room(func: &Function) -> Option<u32> {
 /// distances.
 fn registers_of_load(func: &Function, infos: &AxisInfos, load: &InstData) -> usize {
     let bytes = bytes_per_thread(func, func.ty(load.result()));
-    let (_, access) = access_bytes(func, infos, load.operand(0));
-    let accesses = bytes / (access as usize).max(1);
-    let addresses = if access as usize >= VECTOR_BYTES { 0 } else { 2 * accesses };
+    let access =
+        access_bytes(func, infos, load.operand(0)).map_or(bytes, |(_, access)| access as usize);
+    let accesses = bytes / access.max(1);
+    let addresses = if access >= VECTOR_BYTES { 0 } else { 2 * accesses };
     bytes / REGISTER_BYTES + addresses
 }
 

@@ -163,12 +163,12 @@ fn write_limit(func: &Function, inst: Inst) -> usize {
 }
 
 /// The axis along which threads access what `ptr` points to, and the bytes that one instruction of
-/// one thread can move there.
-pub fn access_bytes(func: &Function, infos: &AxisInfos, ptr: Value) -> (usize, u32) {
-    let axis = fastest_first(func, infos, ptr)[0];
+/// one thread can move there; `None` for what is no tile.
+pub fn access_bytes(func: &Function, infos: &AxisInfos, ptr: Value) -> Option<(usize, u32)> {
+    let axis = *fastest_first(func, infos, ptr).first()?;
     let pointee = func.ty(ptr).elem().and_then(|elem| elem.pointee());
     let bytes = pointee.map_or(1, |elem| elem.bits().div_ceil(8));
-    (axis, vector_elements(func, infos, ptr, axis) as u32 * bytes)
+    Some((axis, vector_elements(func, infos, ptr, axis) as u32 * bytes))
 }
 
 /// The elements that one instruction of one thread can move along `axis`.

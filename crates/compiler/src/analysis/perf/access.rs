@@ -167,7 +167,7 @@ fn narrow(
         return None;
     }
     let data = &func.insts[access.inst];
-    let (axis, bytes) = access_bytes(func, infos, data.operand(0));
+    let (axis, bytes) = access_bytes(func, infos, data.operand(0))?;
     let threads = i128::from(func.options.num_warps) * LANES as i128;
     let (extent, step) = *access.axes.get(axis)?;
     let contiguous = step == 1

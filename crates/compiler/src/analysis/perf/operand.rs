@@ -52,7 +52,7 @@ fn is_large(func: &Function, data: &InstData) -> bool {
 
 fn describe(func: &Function, infos: &AxisInfos, product: &InstData) -> Option<Diagnostic> {
     let load = func.def(product.operand(1)).filter(|data| data.opcode == Opcode::Load)?;
-    let (axis, bytes) = access_bytes(func, infos, load.operand(0));
+    let (axis, bytes) = access_bytes(func, infos, load.operand(0))?;
     if axis != 1 || bytes == 1 {
         return None;
     }
