@@ -77,9 +77,7 @@ struct Time {
 
 impl Corpus {
     fn read(folder: &Path) -> Corpus {
-        let mut paths = Vec::new();
-        collect(folder, &mut paths);
-        paths.sort();
+        let paths = tile_tests::files_below(folder, "py");
         let mut sources = MemorySources::new(vec![folder.to_string_lossy().into_owned()]);
         let texts = paths.iter().filter_map(|path| {
             let text = std::fs::read_to_string(path).ok()?;
@@ -126,17 +124,6 @@ impl Corpus {
             .function
             .map(|func| analysis::check(&func, spec, self.sources.capability(), &|| ()).len());
         found.unwrap_or(lowered.diagnostics.len())
-    }
-}
-
-fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            collect(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "py") {
-            out.push(path);
-        }
     }
 }
 

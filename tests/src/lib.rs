@@ -23,14 +23,19 @@ pub fn run(
     commands: &'static [(&'static str, Command)],
 ) -> Conclusion {
     let args = Arguments::from_args();
-    let mut files = Vec::new();
-    collect(root, extension, &mut files);
-    files.sort();
-    let trials = files.into_iter().map(|file| {
+    let trials = files_below(root, extension).into_iter().map(|file| {
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         Trial::test(name, move || run_file(&file, commands))
     });
     libtest_mimic::run(&args, trials.collect())
+}
+
+/// The files with an extension below a folder, by name.
+pub fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    collect(folder, extension, &mut files);
+    files.sort();
+    files
 }
 
 fn collect(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {

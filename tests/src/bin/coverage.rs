@@ -15,7 +15,7 @@
 //! `--why` each place, and last one line of JSON.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -77,13 +77,11 @@ fn read(arguments: &Arguments) -> (MemorySources, Vec<FileId>) {
     let roots = [arguments.folders.clone(), arguments.roots.clone()].concat();
     let mut sources = MemorySources::new(roots);
     let mut add = |folder: &String| {
-        let mut paths = Vec::new();
-        collect(Path::new(folder), &mut paths);
-        paths.sort();
-        let texts = paths.into_iter().filter_map(|path| {
-            let text = std::fs::read_to_string(&path).ok()?;
-            Some(sources.add(&path.to_string_lossy(), &text))
-        });
+        let texts =
+            tile_tests::files_below(Path::new(folder), "py").into_iter().filter_map(|path| {
+                let text = std::fs::read_to_string(&path).ok()?;
+                Some(sources.add(&path.to_string_lossy(), &text))
+            });
         texts.collect::<Vec<FileId>>()
     };
     let counted = arguments.folders.iter().flat_map(&mut add).collect();
@@ -91,17 +89,6 @@ fn read(arguments: &Arguments) -> (MemorySources, Vec<FileId>) {
         add(root);
     });
     (sources, counted)
-}
-
-fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            collect(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "py") {
-            out.push(path);
-        }
-    }
 }
 
 /// Whether one function is understood.

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let mut sources = MemorySources::new(folders.clone());
-    for path in files(&folders) {
+    let below = |folder: &String| tile_tests::files_below(Path::new(folder), "py");
+    for path in folders.iter().flat_map(below) {
         if let Ok(text) = std::fs::read_to_string(&path) {
             sources.add(&path.to_string_lossy(), &text);
         }
@@ -78,24 +79,6 @@ fn main() -> ExitCode {
     }
     println!("{}", json!({ "found_percent": shares }));
     ExitCode::SUCCESS
-}
-
-/// The Python files below folders, in order.
-fn files(folders: &[String]) -> Vec<PathBuf> {
-    fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                collect(&path, out);
-            } else if path.extension().is_some_and(|extension| extension == "py") {
-                out.push(path);
-            }
-        }
-    }
-    let mut paths = Vec::new();
-    folders.iter().for_each(|folder| collect(Path::new(folder), &mut paths));
-    paths.sort();
-    paths
 }
 
 /// One mistake in a kernel, or in a launch of it in the same file: what replaces what.
