@@ -138,8 +138,9 @@ impl<'a> Resolver<'a> {
             let found = self.step(|resolver| resolver.item(at));
             let usual = item.occasion != Occasion::Fallback;
             let weight = match self.weight(&found) {
-                // Who runs code that needs what failed has it: `None` in its place tells nothing.
-                Weight::Placeholder if !usual => Weight::Nothing,
+                // Who runs code that needs what failed, or is not there, has it: `None` in its place
+                // tells nothing.
+                Weight::Placeholder if item.occasion != Occasion::Always => Weight::Nothing,
                 weight => weight,
             };
             let rank = (weight, usual);
