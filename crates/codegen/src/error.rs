@@ -20,6 +20,17 @@ pub enum CodegenError {
         /// What is needed.
         what: String,
     },
+    /// Inline assembly for another kind of GPU.
+    #[error(
+        "line {line}: inline assembly for NVIDIA GPUs has no constraint `{constraint}`; registers \
+         are `r` and `l` (32 and 64 bits), `h`, `f` and `d`"
+    )]
+    Constraint {
+        /// What stands among the constraints.
+        constraint: String,
+        /// The user's line.
+        line: u32,
+    },
     /// No GPU IR.
     #[error(transparent)]
     Lower(#[from] LowerError),

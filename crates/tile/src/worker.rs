@@ -133,6 +133,7 @@ pub(crate) fn codegen_failure(error: CodegenError) -> Failure {
     let kind = match &error {
         CodegenError::UnknownArch(_) => FailureKind::Usage,
         CodegenError::Unsupported { .. }
+        | CodegenError::Constraint { .. }
         | CodegenError::Lower(_)
         | CodegenError::SharedMemory { .. } => FailureKind::Compile,
         CodegenError::MissingLibdevice { .. }

@@ -47,6 +47,10 @@ impl Emitter<'_> {
     /// into 32-bit registers, the first in the lowest bits.
     pub(super) fn inline_asm(&mut self, data: &InstData) -> Emitted {
         let Attrs::InlineAsm(asm) = &data.attrs else { return Err(self.unsupported(data)) };
+        if let Some(constraint) = foreign_constraint(&asm.constraints.0) {
+            let line = self.func.locs[self.func.user_loc(data.loc)].line;
+            return Err(CodegenError::Constraint { constraint: constraint.to_owned(), line });
+        }
         let pack = asm.pack.max(1) as usize;
         let count = data.results.first().map_or(1, |&result| self.register_count(result));
         let mut inputs = Vec::new();
@@ -182,4 +186,17 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// What a constraint for NVPTX may consist of besides the numbers of outputs. Source: LLVM's
+/// `NVPTXTargetLowering::getConstraintType`, and `n` and `i`, which every target has.
+const CONSTRAINT_LETTERS: &str = "bchrlNfdqni";
+
+/// The first of some constraints that LLVM would end the process over: it is not NVPTX's.
+fn foreign_constraint(constraints: &str) -> Option<&str> {
+    let known = |letter: char| CONSTRAINT_LETTERS.contains(letter) || letter.is_ascii_digit();
+    constraints.split(',').find(|constraint| {
+        let place = constraint.trim_start_matches(['=', '&', '*', '%']);
+        !place.starts_with("~{") && (place.is_empty() || !place.chars().all(known))
+    })
 }
