@@ -18,7 +18,7 @@ pub struct Tuning {
     pub key: Vec<Name>,
     /// Names of the arguments that tuning resets or restores between runs.
     pub restored: Vec<Name>,
-    /// False when some configurations could not be read statically.
+    /// False when some configurations or heuristics could not be read statically.
     pub complete: bool,
     /// Names that `@triton.heuristics` computes, in order.
     pub heuristics: Vec<Name>,
@@ -146,7 +146,10 @@ impl Reader<'_> {
 
     fn heuristics(&mut self, id: ExprId) {
         let Some(values) = self.argument(id, Some(0), "values") else { return };
-        let Value::Dict(entries) = self.value(values) else { return };
+        let Value::Dict(entries) = self.value(values) else {
+            self.tuning.complete = false;
+            return;
+        };
         for (key, function) in entries {
             if let Value::Str(name) = key {
                 self.tuning.heuristics.push(Arc::clone(&name));
