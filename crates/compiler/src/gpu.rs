@@ -138,20 +138,22 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
 /// hide what loads take.
 fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
     let mut fewer = func.clone();
-    pipeline::pipeline(&mut fewer, EarlyLoads::OfBuffers);
     let limits = SmLimits::of_capability(target.capability);
-    let Some(limits) = limits.filter(|_| target.capability >= ASYNC_COPIES) else {
-        return Ok(fewer);
-    };
-    let mut all = func;
-    if !pipeline::pipeline(&mut all, EarlyLoads::OfOperands) {
-        return Ok(fewer);
+    if let Some(limits) = limits.filter(|_| target.capability >= ASYNC_COPIES) {
+        let mut all = func;
+        let has_more = pipeline::pipeline(&mut all, EarlyLoads::OfOperands);
+        if !has_more {
+            return Ok(all);
+        }
+        pipeline::pipeline(&mut fewer, EarlyLoads::OfBuffers);
+        let resident = |func: &Function| -> Result<u32, LowerError> {
+            let bytes = SharedPlan::new(func)?.bytes();
+            Ok(limits.resident_blocks(func.options.num_warps, TYPICAL_REGISTERS, bytes).0)
+        };
+        return Ok(if resident(&all)? >= resident(&fewer)?.max(1) { all } else { fewer });
     }
-    let resident = |func: &Function| -> Result<u32, LowerError> {
-        let bytes = SharedPlan::new(func)?.bytes();
-        Ok(limits.resident_blocks(func.options.num_warps, TYPICAL_REGISTERS, bytes).0)
-    };
-    Ok(if resident(&all)? >= resident(&fewer)?.max(1) { all } else { fewer })
+    pipeline::pipeline(&mut fewer, EarlyLoads::OfBuffers);
+    Ok(fewer)
 }
 
 /// Refuses what would only burn time in later stages.

@@ -8,11 +8,17 @@
 use rustc_hash::FxHashMap;
 
 use crate::ir::{Attrs, Function, Inst, Opcode, Region, Value, ValueDef};
+use crate::passes;
+
+/// The operand of a product that it adds to.
+const ACCUMULATOR: usize = 2;
 
 /// Rewrites the sums of `func`.
 pub fn accumulate(func: &mut Function) {
     let uses = uses(func);
     accumulate_region(func, &uses, func.body);
+    // What is left of products whose sums took their place has no use.
+    passes::eliminate_dead_code(func);
 }
 
 /// How often each value is used.
@@ -27,12 +33,10 @@ fn uses(func: &Function) -> FxHashMap<Value, u32> {
 }
 
 fn accumulate_region(func: &mut Function, uses: &FxHashMap<Value, u32>, region: Region) {
-    let mut insts = func.regions[region].insts.clone();
-    for &inst in &insts {
+    for inst in func.regions[region].insts.clone() {
         if let Some((product, other)) = product_of_sum(func, uses, region, inst) {
             let mut product = func.insts[product].clone();
-            *product.operands.last_mut().expect("invariant: products have accumulators") =
-                Some(other);
+            product.operands[ACCUMULATOR] = Some(other);
             let sum = &mut func.insts[inst];
             (sum.opcode, sum.attrs, sum.operands) =
                 (product.opcode, product.attrs, product.operands);
@@ -41,10 +45,6 @@ fn accumulate_region(func: &mut Function, uses: &FxHashMap<Value, u32>, region: 
             accumulate_region(func, uses, inner);
         }
     }
-    // What is left of a product whose sum took its place has no use.
-    let used = self::uses(func);
-    insts.retain(|&inst| !is_product(func, inst) || used.contains_key(&func.insts[inst].result()));
-    func.regions[region].insts = insts;
 }
 
 /// The product of the same region that `sum` adds to something else, and what that is.
@@ -61,23 +61,15 @@ fn product_of_sum(
     [(0, 1), (1, 0)].into_iter().find_map(|(slot, other)| {
         let value = data.operand(slot);
         let ValueDef::Result(product, _) = func.values[value].def else { return None };
-        let starts_at_zero = || {
-            let start = func.insts[product].operands.last().copied().flatten();
-            start.and_then(|start| func.constant_bits(start)) == Some(0)
-        };
-        let fits = is_product(func, product)
-            && is_exact(func, product)
+        let fits = is_exact_product(func, product)
+            && func.constant_bits(func.insts[product].operand(ACCUMULATOR)) == Some(0)
             && uses.get(&value) == Some(&1)
-            && func.regions[region].insts.contains(&product)
-            && starts_at_zero();
+            && func.regions[region].insts.contains(&product);
         fits.then(|| (product, data.operand(other)))
     })
 }
 
-fn is_product(func: &Function, inst: Inst) -> bool {
-    func.insts[inst].opcode == Opcode::Dot
-}
-
-fn is_exact(func: &Function, product: Inst) -> bool {
-    matches!(&func.insts[product].attrs, Attrs::Dot(dot) if dot.max_imprecise == 0)
+fn is_exact_product(func: &Function, inst: Inst) -> bool {
+    let data = &func.insts[inst];
+    data.opcode == Opcode::Dot && matches!(&data.attrs, Attrs::Dot(dot) if dot.max_imprecise == 0)
 }

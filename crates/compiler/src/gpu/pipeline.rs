@@ -22,10 +22,11 @@
 //!
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
-//! and from carried values by pure operations and other loads, as of a table of pages, and when nothing in the loop writes global
-//! memory; [`early`](super::early) finds those that matter. What is turned for warp groups after it was loaded is not issued early where the stages
-//! would not fit shared memory. With one stage more than copies in flight, one barrier per
-//! iteration is enough: it stands after the wait and before the copy, see
+//! and from carried values by pure operations and other loads, as of a table of pages, and when
+//! nothing in the loop writes global memory; [`early`](super::early) finds those that matter. Where
+//! the stages would not fit shared memory, loads that products use from registers are not issued
+//! early, then what is turned for warp groups after it was loaded. With one stage more than copies
+//! in flight, one barrier per iteration is enough: it stands after the wait and before the copy, see
 //! [`barrier`](super::barrier). Cost: linear per loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -126,6 +127,9 @@ impl Plan {
             early.push((load, reached));
         }
         let feeds = |(load, _): &(EarlyLoad, Slice)| load.feeds_warp_groups(func, body);
+        if early.iter().any(feeds) && !fits(func, body, stages, &early) {
+            early.retain(|(load, _)| load.buffered.is_some());
+        }
         if early.iter().any(feeds) && !fits(func, body, stages, &early) {
             early.retain(feeds);
         }
