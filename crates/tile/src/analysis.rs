@@ -5,68 +5,20 @@ use std::sync::Arc;
 
 use tile_compiler::analysis::{self, CompiledKernel};
 use tile_compiler::artifact::{Frame, Keep};
-use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
-use tile_compiler::eval::Rules;
+use tile_compiler::diagnostic::{Diagnostic, settle};
 use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, FileRange};
-use tile_compiler::specialization::{Flags, Origin, Specialization, TritonVersion, discover};
+use tile_compiler::specialization::{Origin, Specialization, discover};
 use tile_worker::WorkerError;
 use tile_worker::protocol::SpecFlags;
 
 use crate::cli::{InputArgs, Target};
 use crate::compile::Compiler;
+use crate::options::Options;
 use crate::workspace::{self, ReadError, Workspace};
 use crate::{CommandError, output, render};
-
-/// Choices that hold for a whole command: flags, else the project's file, else the environment.
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    /// Whose rules hold.
-    pub(crate) rules: Rules,
-    /// Changes to specializations.
-    pub(crate) flags: Flags,
-    /// Levels of diagnostics.
-    lints: Lints,
-    /// The project's architecture.
-    pub(crate) arch: Option<String>,
-}
-
-impl Options {
-    /// For files in `folder`, whose Python environment has these site-packages.
-    pub(crate) fn new(
-        spec: &SpecFlags,
-        folder: &Path,
-        site_packages: Option<&Path>,
-    ) -> Result<Options, CommandError> {
-        let project = tile_lsp::project_rules(folder);
-        if let Some(problem) = project.problems.first() {
-            output::note(problem);
-        }
-        let installed = || {
-            let version = workspace::package_version(site_packages?, "triton")?;
-            TritonVersion::from_name(version.rsplit_once('.')?.0)
-        };
-        let rules = match spec.triton.as_deref() {
-            None => project.triton.or_else(installed).map_or(Rules::Any, Rules::Only),
-            Some(name) => Rules::Only(
-                TritonVersion::from_name(name)
-                    .ok_or_else(|| CommandError::usage(format!("Triton {name} is not known")))?,
-            ),
-        };
-        let mut flags =
-            Flags { num_warps: spec.num_warps, num_stages: spec.num_stages, ..Flags::default() };
-        for (name, ty) in &spec.types {
-            flags.add_type(&format!("{name}={ty}")).map_err(CommandError::usage)?;
-        }
-        for (name, value) in &spec.values {
-            flags.add_value(&format!("{name}={value}")).map_err(CommandError::usage)?;
-        }
-        let arch = spec.arch.clone().or(project.arch);
-        Ok(Options { rules, flags, lints: project.lints, arch })
-    }
-}
 
 /// What checking a file found.
 #[derive(Debug, Default)]
@@ -241,6 +193,11 @@ impl Opened {
         };
         workspace.index_launches_of(file);
         Ok(Opened { workspace, file, options, site_packages })
+    }
+
+    /// A compiler for the file's architecture.
+    pub(crate) fn compiler(&self) -> Result<Compiler, CommandError> {
+        Compiler::new(&self.workspace, &self.options, self.site_packages.as_deref())
     }
 
     /// The kernel of this name under its best known specialization.

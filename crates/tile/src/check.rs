@@ -9,9 +9,10 @@ use tile_compiler::diagnostic::{Diagnostic, Severity};
 use tile_compiler::source::FileId;
 use tile_worker::ptxas;
 
-use crate::analysis::{self, Options};
+use crate::analysis;
 use crate::cli::{CheckArgs, CheckFormat, Target};
 use crate::compile::Compiler;
+use crate::options::Options;
 use crate::render::{self, Files};
 use crate::sarif::Sarif;
 use crate::workspace::{self, FileTable, ReadError, Workspace};
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
         workspace.lower_for(arch);
     }
     let compiler = match arguments.compile {
-        true => Some(Compiler::of(&workspace, &options, site_packages.as_deref())?),
+        true => Some(Compiler::new(&workspace, &options, site_packages.as_deref())?),
         false => None,
     };
     if compiler.as_ref().is_some_and(|compiler| compiler.ptxas.is_none()) {

@@ -47,7 +47,7 @@ enum Answer {
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit, CommandError> {
     let flags = arguments.spec.flags();
     let opened = Opened::new(&arguments.target, &InputArgs::default(), &flags)?;
-    let compiler = Compiler::new(&opened)?;
+    let compiler = opened.compiler()?;
     compiler.needs_assembler()?;
     let mut driver = Driver::start(&arguments.python)?;
     let mut worst = Exit::Success;

@@ -7,7 +7,7 @@ use tile_compiler::ir::Function;
 use tile_worker::protocol::{CompileOptions, CompileRequest, Depth, FailureKind};
 use tile_worker::{Cache, Cancel, Pool, WorkerCommand, WorkerError, ptxas};
 
-use crate::analysis::{Opened, Options};
+use crate::options::Options;
 use crate::workspace::Workspace;
 use crate::{CommandError, Exit};
 
@@ -28,12 +28,7 @@ pub(crate) struct Compiler {
 impl Compiler {
     /// For the architecture that flags or project name, else the local device's, else
     /// [`DEFAULT_ARCH`].
-    pub(crate) fn new(opened: &Opened) -> Result<Compiler, CommandError> {
-        Compiler::of(&opened.workspace, &opened.options, opened.site_packages.as_deref())
-    }
-
-    /// As [`Compiler::new`], for any number of files.
-    pub(crate) fn of(
+    pub(crate) fn new(
         workspace: &Workspace,
         options: &Options,
         site_packages: Option<&Path>,

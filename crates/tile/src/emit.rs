@@ -8,7 +8,6 @@ use tile_compiler::passes;
 
 use crate::analysis::{self, Opened, Selected};
 use crate::cli::{EmitArgs, Stage};
-use crate::compile::Compiler;
 use crate::{CommandError, Exit, output};
 
 /// Prints one stage of one kernel under one specialization.
@@ -37,7 +36,7 @@ pub(crate) fn run(arguments: &EmitArgs) -> Result<Exit, CommandError> {
         })?;
         return text(output, &function.to_string());
     }
-    let compiler = Compiler::new(&opened)?;
+    let compiler = opened.compiler()?;
     if matches!(arguments.stage, Stage::Sass | Stage::Cubin) {
         compiler.needs_assembler()?;
     }

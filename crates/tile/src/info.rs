@@ -13,7 +13,6 @@ use tile_compiler::specialization::{
 
 use crate::analysis::{self, Opened, Selected};
 use crate::cli::{Format, InfoArgs};
-use crate::compile::Compiler;
 use crate::{CommandError, Exit, output};
 
 /// What one kernel under one specialization takes.
@@ -50,7 +49,7 @@ struct Milliseconds {
 pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
     let flags = arguments.spec.flags();
     let opened = Opened::new(&arguments.target, &arguments.input, &flags)?;
-    let compiler = Compiler::new(&opened)?;
+    let compiler = opened.compiler()?;
     compiler.needs_assembler()?;
     let mut infos = Vec::new();
     let mut failed = false;

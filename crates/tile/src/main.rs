@@ -21,6 +21,7 @@ mod execute;
 mod explain;
 mod info;
 mod lsp;
+mod options;
 mod output;
 mod render;
 mod run;

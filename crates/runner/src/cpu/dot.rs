@@ -14,7 +14,7 @@ mod pack;
 
 use tile_compiler::ir::{DotPrecision, Scalar, ScaledFormat};
 
-use super::frame::{Frame, Slot, elements};
+use super::frame::{Frame, Scratch, Slot, elements};
 use super::lanes::with_float;
 use super::simd::widest;
 use crate::number::{BF16, E4M3, E5M2, F16, Float};
@@ -57,14 +57,6 @@ pub(super) struct Scaled {
     /// Rows and columns of the values as stored; two 4-bit values share a byte along K if
     /// `k_pack`, along the other axis if not.
     pub k_pack: bool,
-}
-
-/// Memory that products use in passing, kept from one to the next.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    lhs: Vec<u64>,
-    rhs: Vec<u64>,
-    sums: Vec<u64>,
 }
 
 /// The first `count` elements of scratch memory, as they were left.

@@ -4,8 +4,6 @@
 use bytemuck::Pod;
 use tile_compiler::ir::Loc;
 
-use super::dot::Scratch;
-
 /// A register of a [`Frame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Slot(pub u32);
@@ -33,6 +31,14 @@ pub(super) struct Frame {
     pub scratch: Scratch,
     /// Lines printed so far, with the program's number.
     pub prints: Vec<(u64, String)>,
+}
+
+/// Memory that matrix products use in passing, kept from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub lhs: Vec<u64>,
+    pub rhs: Vec<u64>,
+    pub sums: Vec<u64>,
 }
 
 impl Frame {

@@ -3,7 +3,6 @@
 use bytemuck::Pod;
 
 use super::super::simd::{Loop, widest};
-use super::kernel::Sum;
 
 /// Rows of a block of sums that is kept in registers.
 pub(super) const ROWS: usize = 4;
@@ -32,7 +31,7 @@ pub(super) struct Target<'a, T> {
     pub out: &'a mut [T],
 }
 
-impl<T: Sum> Target<'_, T> {
+impl<T: Pod> Target<'_, T> {
     /// Packs row-major values, each converted.
     pub fn fill<S: Pod>(self, values: &[S], convert: impl Fn(S) -> T) {
         widest(Pack { values, convert, target: self });
@@ -45,7 +44,7 @@ struct Pack<'a, S, T, F> {
     target: Target<'a, T>,
 }
 
-impl<S: Pod, T: Sum, F: Fn(S) -> T> Loop for Pack<'_, S, T, F> {
+impl<S: Pod, T: Pod, F: Fn(S) -> T> Loop for Pack<'_, S, T, F> {
     type Output = ();
 
     #[inline(always)]
@@ -66,7 +65,7 @@ impl<S: Pod, T: Sum, F: Fn(S) -> T> Loop for Pack<'_, S, T, F> {
 
 /// Rows in groups of [`ROWS`]: for each step along K, one element of each; zeros fill the last.
 #[inline(always)]
-fn pack_lhs<S: Pod, T: Sum>(
+fn pack_lhs<S: Pod, T: Pod>(
     (values, start): (&[S], usize),
     (out, into): (&mut [T], usize),
     matrix: Matrix,
@@ -89,7 +88,7 @@ fn pack_lhs<S: Pod, T: Sum>(
 
 /// Columns in groups of [`COLS`]: for each step along K, one element of each; zeros fill the last.
 #[inline(always)]
-fn pack_rhs<S: Pod, T: Sum>(
+fn pack_rhs<S: Pod, T: Pod>(
     (values, start): (&[S], usize),
     (out, into): (&mut [T], usize),
     matrix: Matrix,
