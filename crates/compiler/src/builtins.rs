@@ -23,6 +23,7 @@ mod shape;
 mod signature;
 mod text;
 
+pub use host::FORBIDDEN_PYTHON;
 pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
 pub use signature::{Parameter, ParameterKind};
 

@@ -6,68 +6,14 @@ use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
 use crate::builtins::{
-    self, IMPORTLIB, LANGUAGE, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH, TORCH_VERSION, TRITON,
+    self, FORBIDDEN_PYTHON, IMPORTLIB, LANGUAGE, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH,
+    TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Class, Expr, ExprId, ItemKind, Name};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::named_dtype;
-
-/// Python builtins that exist but that kernels may not use.
-const FORBIDDEN_PYTHON: &[&str] = &[
-    "abs",
-    "all",
-    "any",
-    "bool",
-    "bytes",
-    "callable",
-    "chr",
-    "complex",
-    "dict",
-    "dir",
-    "divmod",
-    "enumerate",
-    "eval",
-    "exec",
-    "filter",
-    "format",
-    "frozenset",
-    "globals",
-    "hash",
-    "hex",
-    "id",
-    "input",
-    "iter",
-    "locals",
-    "map",
-    "next",
-    "object",
-    "open",
-    "ord",
-    "pow",
-    "property",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "setattr",
-    "slice",
-    "sorted",
-    "str",
-    "sum",
-    "super",
-    "tuple",
-    "type",
-    "vars",
-    "zip",
-    "Exception",
-    "ValueError",
-    "TypeError",
-    "NotImplementedError",
-    "RuntimeError",
-    "AssertionError",
-];
 
 impl Evaluator<'_> {
     /// The value of a name.

@@ -1,6 +1,7 @@
 //! Following a name to what it means.
 
 use super::{ItemRef, Resolution, Scope, Sources, decorators, item, named_tuple, paths, triton};
+use crate::builtins::{self, FORBIDDEN_PYTHON, PYTHON, PYTHON_HOST};
 use crate::hir::{Arg, Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Occasion};
 use crate::source::FileId;
 use crate::specialization::TritonVersion;
@@ -194,10 +195,17 @@ impl<'a> Resolver<'a> {
                         found => return Some(found),
                     }
                 }
-                Resolution::TritonModule(path) if !PYTHON_BUILTINS.contains(&name) => {
-                    fallback = Some(triton::member(&path, name));
-                }
-                Resolution::External(_) if !PYTHON_BUILTINS.contains(&name) => {
+                Resolution::TritonModule(path) => match triton::member(&path, name) {
+                    Resolution::Triton(path) if triton::has(&path, None).is_some() => {
+                        return Some(Resolution::Triton(path));
+                    }
+                    found if !is_python(name) && !FORBIDDEN_PYTHON.contains(&name) => {
+                        fallback = Some(found);
+                    }
+                    _ => {}
+                },
+                // What cannot be read is not taken to shadow what Python defines everywhere.
+                Resolution::External(_) if !is_python(name) => {
                     fallback.get_or_insert(Resolution::Unknown);
                 }
                 _ => {}
@@ -410,42 +418,7 @@ fn binder<'m>(module: &'m Module, path: &[Name]) -> Option<&'m Item> {
     })
 }
 
-/// Names that Python defines everywhere and that star imports are not taken to shadow.
-const PYTHON_BUILTINS: &[&str] = &[
-    "abs",
-    "all",
-    "any",
-    "bool",
-    "callable",
-    "dict",
-    "enumerate",
-    "filter",
-    "float",
-    "getattr",
-    "hasattr",
-    "int",
-    "isinstance",
-    "issubclass",
-    "len",
-    "list",
-    "map",
-    "max",
-    "min",
-    "object",
-    "open",
-    "print",
-    "range",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "setattr",
-    "slice",
-    "sorted",
-    "str",
-    "sum",
-    "super",
-    "tuple",
-    "type",
-    "zip",
-];
+/// Whether Python defines the name everywhere, and kernels or host code that is read may use it.
+fn is_python(name: &str) -> bool {
+    [PYTHON, PYTHON_HOST].iter().any(|module| builtins::member(module, name).is_some())
+}
