@@ -7,6 +7,7 @@
 //! [`compile`] runs the whole path for one kernel under one specialization. This is the one crate
 //! that links LLVM. It runs in worker processes only: LLVM can abort and the assembler can hang.
 
+mod address;
 mod error;
 pub mod line_map;
 mod llvm;
@@ -128,7 +129,10 @@ fn generate(
     let module = llvm::emit(func, target)?;
     let libdevice = options.ptxas.as_deref().and_then(machine::find_libdevice);
     let generated = machine::generate(&module, target, libdevice.as_deref(), options.keep.llvm)?;
-    let (ptx, line_map) = line_map::relocate(&generated.ptx, &func);
+    let has_products = resources::has_products(&func);
+    // Kernels with products have registers for other reasons, and addresses that loops carry.
+    let ptx = if has_products { generated.ptx } else { address::fuse_products(&generated.ptx) };
+    let (ptx, line_map) = line_map::relocate(&ptx, &func);
     let mut artifact = Artifact {
         gpu_ir: if options.keep.gpu { func.to_string() } else { String::new() },
         llvm_line_map: line_map::of_llvm(&generated.llvm_ir, &func),
@@ -136,7 +140,7 @@ fn generate(
         ptx,
         line_map,
         manifest: manifest(&func, target, module.shared_bytes),
-        has_products: resources::has_products(&func),
+        has_products,
         timings: Timings { llvm: milliseconds(start), ..Timings::default() },
         ..Artifact::default()
     };
@@ -157,17 +161,24 @@ enum Wish {
     /// One CTA more on each multiprocessor: where one waits for a product, another multiplies. The
     /// assembler takes registers freely up to the next limit that it knows of.
     Block,
+    /// As many CTAs on each multiprocessor as may be: each waits for memory but once, and others
+    /// keep the memory busy meanwhile.
+    Blocks,
 }
 
 impl Wish {
     fn of(func: &Function) -> Wish {
-        let is_product = |&inst: &Inst| func.insts[inst].opcode == Opcode::WarpGroupMma;
+        let has = |opcodes: &[Opcode]| {
+            func.walk().iter().any(|&inst: &Inst| opcodes.contains(&func.insts[inst].opcode))
+        };
         if let Some(room) = streams::room(func) {
             Wish::Loads(room)
-        } else if func.walk().iter().any(is_product) {
+        } else if has(&[Opcode::WarpGroupMma]) {
             Wish::Block
-        } else {
+        } else if resources::has_products(func) || has(&[Opcode::For, Opcode::While]) {
             Wish::Nothing
+        } else {
+            Wish::Blocks
         }
     }
 
@@ -185,9 +196,13 @@ impl Wish {
             }
             Wish::Block => {
                 let (blocks, limit) =
-                    limits.one_more_block(*num_warps, registers, *shared_bytes)?;
+                    limits.more_blocks(*num_warps, registers, *shared_bytes).next()?;
                 let waits = (blocks - 1) * num_warps < ENOUGH_WARPS;
                 (waits && can_lose(limit)).then_some(blocks)
+            }
+            Wish::Blocks => {
+                let more = limits.more_blocks(*num_warps, registers, *shared_bytes);
+                more.take_while(|&(_, limit)| can_lose(limit)).map(|(blocks, _)| blocks).last()
             }
         }
     }
@@ -271,5 +286,14 @@ mod tests {
         assert_eq!(Wish::Block.blocks(limits, &manifest, 142), Some(2));
         assert_eq!(Wish::Block.blocks(limits, &manifest, 200), None);
         assert_eq!(Wish::Nothing.blocks(limits, &manifest, 142), None);
+    }
+
+    #[test]
+    fn kernels_that_wait_once_ask_for_all_blocks_that_few_registers_keep_out() {
+        let limits = SmLimits::of("sm_90a").expect("it is listed");
+        let manifest = Manifest { num_warps: 4, ..Manifest::default() };
+        assert_eq!(Wish::Blocks.blocks(limits, &manifest, 39), Some(16));
+        assert_eq!(Wish::Blocks.blocks(limits, &manifest, 48), Some(12));
+        assert_eq!(Wish::Blocks.blocks(limits, &manifest, 32), None);
     }
 }

@@ -106,19 +106,23 @@ impl SmLimits {
         bounds.into_iter().min_by_key(|(blocks, _)| *blocks).unwrap_or((0, Limit::Warps))
     }
 
-    /// One CTA more than are resident, if registers alone are in its way, and how many of them a
-    /// thread may have for it.
-    pub fn one_more_block(
+    /// How many CTAs more than are resident registers alone are in the way of, from one more on, and
+    /// how many of them a thread may have for it.
+    pub fn more_blocks(
         &self,
         num_warps: u32,
         registers: u32,
         shared_bytes: u32,
-    ) -> Option<(u32, u32)> {
+    ) -> impl Iterator<Item = (u32, u32)> {
         let (resident, limit) = self.resident_blocks(num_warps, registers, shared_bytes);
-        let blocks = resident + 1;
-        let per_warp = REGISTERS / (blocks * num_warps.max(1)) / REGISTER_UNIT * REGISTER_UNIT;
-        let (found, _) = self.resident_blocks(num_warps, per_warp / 32, shared_bytes);
-        (limit == Limit::Registers && found == blocks).then_some((blocks, per_warp / 32))
+        let with_registers = move |blocks: u32| {
+            let units = REGISTERS / (blocks * num_warps.max(1)) / REGISTER_UNIT;
+            let registers = units * REGISTER_UNIT / 32;
+            let (found, _) = self.resident_blocks(num_warps, registers, shared_bytes);
+            (found >= blocks).then_some((blocks, registers))
+        };
+        let binds = limit == Limit::Registers;
+        (resident + 1..).take_while(move |_| binds).map_while(with_registers)
     }
 }
 
@@ -141,12 +145,17 @@ mod tests {
     }
 
     #[test]
-    fn registers_alone_are_in_the_way_of_one_more_block() {
+    fn registers_alone_are_in_the_way_of_more_blocks() {
         let limits = SmLimits::of("sm_90a").unwrap();
-        assert_eq!(limits.one_more_block(8, 142, 98_304), Some((2, 128)));
-        assert_eq!(limits.one_more_block(8, 142, 147_456), None, "shared memory is, too");
-        assert_eq!(limits.one_more_block(8, 128, 98_304), None, "two fit as it is");
-        assert_eq!(limits.one_more_block(4, 225, 50_176), Some((3, 168)));
+        let more = |warps, registers, shared| -> Vec<_> {
+            limits.more_blocks(warps, registers, shared).collect()
+        };
+        assert_eq!(more(8, 142, 98_304), [(2, 128)]);
+        assert_eq!(more(8, 142, 147_456), [], "shared memory is, too");
+        assert_eq!(more(8, 128, 98_304), [], "two fit as it is");
+        assert_eq!(more(4, 225, 50_176), [(3, 168), (4, 128)]);
+        assert_eq!(more(4, 39, 0), [(13, 32), (14, 32), (15, 32), (16, 32)]);
+        assert_eq!(more(4, 32, 0), [], "all warps are there");
     }
 
     #[test]
