@@ -254,7 +254,8 @@ def signature(value):
     if isinstance(value, torch.Tensor):
         names = {
             torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.bool: "i1",
-            torch.int32: "i32", torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8",
+            torch.float64: "fp64", torch.int32: "i32", torch.int64: "i64", torch.int16: "i16",
+            torch.int8: "i8", torch.uint8: "u8",
             torch.float8_e5m2: "fp8e5", torch.float8_e4m3fn: "fp8e4nv",
         }
         return f"*{names[value.dtype]}" + (":16" if value.data_ptr() % 16 == 0 else "")
@@ -279,6 +280,7 @@ class Bench:
         import triton
 
         import cases
+        import families  # noqa: F401, registers its cases
 
         self.torch, self.triton, self.cases = torch, triton, cases
         self.tile = tile

@@ -12,6 +12,7 @@
 //! | [`rebuild`] | writes the function anew at GPU level, with conversions where layouts meet |
 //! | [`operands`] | brings operands to matrix products, as part of `rebuild` |
 //! | common subexpressions, dead code | as at tile level |
+//! | [`merge`] | keeps one buffer for each tile that several would hold |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
@@ -27,7 +28,9 @@ mod early;
 pub mod exchange;
 pub mod in_flight;
 pub mod limits;
+mod merge;
 mod operands;
+mod origin;
 pub mod pipeline;
 pub mod precision;
 pub mod product;
@@ -124,6 +127,8 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("cleanup", &lowered)?;
+    merge::merge(&mut lowered);
+    check("merge", &lowered)?;
     let mut lowered = pipelined(lowered, target)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);

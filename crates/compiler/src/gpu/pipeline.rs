@@ -23,21 +23,23 @@
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
 //! and from carried values by pure operations and other loads, as of a table of pages, and when
-//! nothing in the loop writes global memory; [`early`](super::early) finds those that matter. Where
-//! the stages would not fit shared memory, loads that products use from registers are not issued
-//! early, then what is turned for warp groups after it was loaded. With one stage more than copies
-//! in flight, one barrier per iteration is enough: it stands after the wait and before the copy, see
+//! the loop writes to tensors of other parameters alone, see [`origin`](super::origin);
+//! [`early`](super::early) finds those that matter. Where the stages would not fit shared memory,
+//! loads that products use from registers are not issued early, then what is turned for warp groups
+//! after it was loaded. With one stage more than copies in flight, one barrier per iteration is
+//! enough: it stands after the wait and before the copy, see
 //! [`barrier`](super::barrier). Cost: linear per loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::early::{EarlyLoad, loads_of_operands};
 use super::in_flight::Carried;
+use super::origin::Origins;
 use super::shared::stage_bytes;
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{
-    Attrs, BufferType, Builder, Effects, Function, Inst, InstData, IntCompare, IntPredicate, Loop,
-    Opcode, Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
+    Attrs, BufferType, Builder, Function, Inst, InstData, IntCompare, IntPredicate, Loop, Opcode,
+    Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
 };
 
 /// Shared memory of one CTA where warp groups multiply, in bytes: that of sm_90.
@@ -110,20 +112,27 @@ impl Plan {
         let body = data.regions[0];
         let insts = &func.regions[body].insts;
         let is_innermost = insts.iter().all(|&inner| func.insts[inner].opcode != Opcode::For);
-        if stages < 2 || !is_innermost || writes_global(func, body) {
+        let candidates = candidates(func, body, which);
+        if stages < 2 || !is_innermost || candidates.is_empty() {
             return None;
         }
+        let origins = Origins::of(func);
+        let written = origins.written_in(body)?;
         let yields = func.terminator(body)?.uses().collect();
         let (loads, slice, carried) = (Vec::new(), Vec::new(), Vec::new());
         let in_flight = None;
         let mut plan = Plan { inst, body, stages, loads, slice, carried, yields, in_flight };
         let mut early = Vec::new();
-        for load in candidates(func, body, which) {
+        for load in candidates {
             let sources = func.insts[load.load].uses().collect();
             let can_copy = load.is_copy(func, infos);
             let Some(reached) = plan.backward_slice(func, sources).filter(|_| can_copy) else {
                 continue;
             };
+            let loads = reached.insts.iter().copied().chain([load.load]);
+            if !origins.read_others(loads, &written) {
+                continue;
+            }
             early.push((load, reached));
         }
         let feeds = |(load, _): &(EarlyLoad, Slice)| load.feeds_warp_groups(func, body);
@@ -274,8 +283,8 @@ impl Plan {
         func.regions[region].insts.push(copy);
     }
 
-    /// What `sources` follow from within the body, loads included: nothing in the body writes
-    /// memory. `None` when something else there is not pure.
+    /// What `sources` follow from within the body, loads included: the body writes nothing
+    /// that they read. `None` when something else there is not pure.
     fn backward_slice(&self, func: &Function, sources: Vec<Value>) -> Option<Slice> {
         let mut slice = Slice::default();
         let mut waiting = sources;
@@ -428,23 +437,6 @@ fn fits(func: &Function, body: Region, stages: u32, early: &[(EarlyLoad, Slice)]
     let once: u32 = allocs.map(|data| stage_bytes(func.ty(data.result()))).sum();
     let more: u32 = early.iter().map(|(load, _)| load.added_bytes(stages)).sum();
     once + more <= SHARED_BYTES
-}
-
-/// Whether something in `region` writes global memory or could.
-fn writes_global(func: &Function, region: Region) -> bool {
-    func.walk_from(region).into_iter().any(|inst| {
-        let opcode = func.insts[inst].opcode;
-        let is_local = matches!(
-            opcode,
-            Opcode::LocalAlloc
-                | Opcode::LocalStore
-                | Opcode::WarpGroupWait
-                | Opcode::Assume
-                | Opcode::DevicePrint
-                | Opcode::DeviceAssert
-        );
-        opcode.info().effects == Effects::Write && !is_local
-    })
 }
 
 /// Every value that `insts` and what is inside them use.
