@@ -46,6 +46,21 @@ impl<'e, 'f> Origins<'e, 'f> {
         Some(a == b)
     }
 
+    /// Whether a store stores something else than what a load of the same element reads, each at
+    /// its point; `None` when that is not known.
+    pub(super) fn stores_anew(
+        func: &'f Function,
+        elements: &'e mut Elements<'f>,
+        (load, at): (&Access, &[i128]),
+        (store, other): (&Access, &[i128]),
+    ) -> Option<bool> {
+        let pointer = func.insts[load.inst].operand(0);
+        let lane = Position::from_slice(&super::bounds::lane(load, at));
+        let address = Origins::new(func, elements, at).print(pointer, &lane)?;
+        let stored = Origins::new(func, elements, other).stored(store, other)?;
+        Some(stored != hash(("load", address)))
+    }
+
     fn new(func: &'f Function, elements: &'e mut Elements<'f>, point: &[i128]) -> Self {
         let point = padded(&elements.terms, point);
         let vars = point.iter().enumerate().map(|(var, value)| (Var(var as u32), *value));

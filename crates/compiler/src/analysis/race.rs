@@ -1,4 +1,5 @@
-//! Two programs that store to one address without an atomic operation, for a known launch.
+//! Two programs that store to one address without an atomic operation, or one that reads what
+//! another stores, for a known launch.
 //!
 //! The second program's variables are the first one's plus a difference, so that offsets that are
 //! linear cancel. Stores of equal values are left alone: many kernels write a row's statistics from
@@ -16,10 +17,12 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Opcode};
 use crate::specialization::KnownLaunch;
 
-/// Boxes that may be looked at for one pair of stores.
+mod reads;
+
+/// Boxes that may be looked at for one pair of accesses.
 const PAIR_FUEL: u32 = 4_000;
 
-/// Pairs of stores looked at in one kernel.
+/// Pairs of accesses of one kind that are looked at in one kernel.
 const MAX_PAIRS: usize = 32;
 
 /// Findings about the stores of `func` under `launch`.
@@ -41,10 +44,10 @@ pub(super) fn check<'f>(
         .filter(|access| is_known(&elements.terms, &access.offset))
         .filter(|access| is_before(func, access, waits))
         .collect();
-    let pairs = pairs(func, launch, &stores);
-    if pairs.is_empty() {
+    if stores.is_empty() {
         return Vec::new();
     }
+    let pairs = pairs(func, launch, &stores);
     let mut other = Other::new(&mut elements.terms);
     let mut found = Vec::new();
     let mut reported = FxHashSet::default();
@@ -57,6 +60,7 @@ pub(super) fn check<'f>(
             found.push(describe(func, launch, elements, first, second, &pair));
         }
     }
+    found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));
     found
 }
 
@@ -85,15 +89,15 @@ fn race<'f>(
     None
 }
 
-/// Parts of a launch by the conditions on the first store.
-fn parts(terms: &mut Terms, programs: &[Linear; 3], store: &Access) -> [Vec<Cond>; 3] {
+/// Parts of a launch by the conditions on the first access.
+fn parts(terms: &mut Terms, programs: &[Linear; 3], access: &Access) -> [Vec<Cond>; 3] {
     let mut later = |term: &Linear| {
         let all = terms.range(term);
         let middle = all.lo.saturating_add(all.hi) / 2;
         terms.at_most(&Linear::constant(middle), term)
     };
     let later_programs = programs.iter().map(&mut later).collect();
-    [Vec::new(), later_programs, vec![later(&store.offset)]]
+    [Vec::new(), later_programs, vec![later(&access.offset)]]
 }
 
 /// The first operation by which programs may wait for each other: what comes after it may be in
@@ -121,19 +125,22 @@ fn is_before(func: &Function, store: &Access, synchronization: Option<usize>) ->
     end < first
 }
 
+/// Whether two parameters are certainly in one buffer.
+fn is_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
+    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    a == b || storage(a).is_some_and(|id| Some(id) == storage(b))
+}
+
 /// Pairs of stores that may be to one buffer, each with itself first.
 fn pairs<'a>(
     func: &Function,
     launch: &KnownLaunch,
     stores: &[&'a Access],
 ) -> Vec<(&'a Access, &'a Access)> {
-    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
     let mut pairs: Vec<(&Access, &Access)> = stores.iter().map(|store| (*store, *store)).collect();
     for (at, first) in stores.iter().enumerate() {
         for second in &stores[at + 1..] {
-            let same = first.param == second.param
-                || storage(first.param).is_some_and(|id| Some(id) == storage(second.param));
-            if same {
+            if is_same_memory(func, launch, first.param, second.param) {
                 pairs.push((first, second));
             }
         }
@@ -142,7 +149,7 @@ fn pairs<'a>(
     pairs
 }
 
-/// The points of two programs at which both stores are to one element, within a part of the launch.
+/// The points of two programs at which both accesses are to one element, within a part of the launch.
 fn collision(
     elements: &mut Elements<'_>,
     programs: &[Linear; 3],
@@ -162,7 +169,7 @@ fn collision(
     for program in programs.iter().filter(|program| program.as_constant().is_none()) {
         let terms = &mut elements.terms;
         let moved = other.moved.term(terms, program);
-        // Two different stores may collide in either order.
+        // Two different accesses may collide in either order.
         let before = [terms.less(program, &moved), terms.less(&moved, program)];
         let orders = if first.inst == second.inst { 1 } else { 2 };
         for order in &before[..orders] {
@@ -211,7 +218,7 @@ impl Other {
         Other { plain, moved: Substitution::new(vars), in_range }
     }
 
-    /// The conditions that the variables which matter to two stores are within their ranges.
+    /// The conditions that the variables which matter to two accesses are within their ranges.
     fn in_range(
         &self,
         terms: &Terms,
@@ -224,9 +231,9 @@ impl Other {
                 used.insert(*var);
             }
         };
-        for store in [first, second] {
-            happens(store).into_iter().for_each(|cond| terms.visit_cond(cond, &mut note));
-            terms.visit(&store.offset, &mut note);
+        for access in [first, second] {
+            happens(access).into_iter().for_each(|cond| terms.visit_cond(cond, &mut note));
+            terms.visit(&access.offset, &mut note);
         }
         programs.iter().for_each(|program| terms.visit(program, &mut note));
         let matter = self.in_range.iter().filter(|(var, _)| used.contains(var));
@@ -256,9 +263,7 @@ fn describe(
     let mut domain = Domain::at(&elements.terms, &padded(&elements.terms, &pair.0));
     let element = domain.value(&first.offset).unwrap_or_default();
     let name = elements.param_name(first.param);
-    let [a, b] = [&pair.0, &pair.1].map(|point| {
-        report::program(position(elements, point), launch.grid_rank.max(rank(elements, pair)))
-    });
+    let [a, b] = programs_of(elements, launch, pair);
     let message = format!(
         "programs {a} and {b} both store to element {element} of `{name}`, and nothing orders them"
     );
@@ -272,6 +277,12 @@ fn describe(
         "what ends up there depends on which program is last: give each program elements of its \
          own, or combine with `tl.atomic_add` or another atomic",
     )
+}
+
+/// The two programs of a pair, as the launch's grid numbers them.
+fn programs_of(elements: &Elements<'_>, launch: &KnownLaunch, pair: &Pair) -> [String; 2] {
+    let rank = launch.grid_rank.max(rank(elements, pair));
+    [&pair.0, &pair.1].map(|point| report::program(position(elements, point), rank))
 }
 
 /// Axes of the grid along which the programs of a pair differ, counted from the first.

@@ -1,6 +1,7 @@
 //! Finds a point at which conditions hold, or proves that there is none.
 //!
-//! Branch and bound over integer boxes: bounds are tightened by each linear condition, conditions
+//! Branch and bound over integer boxes: bounds are tightened by each linear condition, and moved to
+//! the next number that an equation leaves possible modulo the factors of its other terms; conditions
 //! are combined with multipliers that cancel variables (one step of Fourier-Motzkin elimination at
 //! a time), corners are tried, and what is left is halved. Exact: a point found satisfies every
 //! condition, and nothing is sampled. The number of boxes is bounded, beyond which nothing is said.
@@ -87,6 +88,8 @@ struct Rest {
     conds: Vec<Cond>,
     /// Terms that must not be positive, as they are in the box.
     linear: Vec<Linear>,
+    /// Terms that must be zero, as they are in the box.
+    zero: Vec<Linear>,
 }
 
 fn visit(domain: &mut Domain<'_>, conds: &[Cond], mut ranges: Vec<Interval>) -> Step {
@@ -104,6 +107,12 @@ fn visit(domain: &mut Domain<'_>, conds: &[Cond], mut ranges: Vec<Interval>) -> 
                 Some(tightened) => changed |= tightened,
             }
         }
+        for term in &rest.zero {
+            match align(terms, term, &mut ranges) {
+                None => return Step::Empty,
+                Some(aligned) => changed |= aligned,
+            }
+        }
         if !changed || round == ROUNDS {
             return decide(terms, domain, &rest, conds);
         }
@@ -113,7 +122,7 @@ fn visit(domain: &mut Domain<'_>, conds: &[Cond], mut ranges: Vec<Interval>) -> 
 
 /// The conditions that a box does not decide; `None` when one of them never holds in it.
 fn undecided(terms: &Terms, domain: &mut Domain<'_>, conds: &[Cond]) -> Option<Rest> {
-    let mut rest = Rest { conds: Vec::new(), linear: Vec::new() };
+    let mut rest = Rest { conds: Vec::new(), linear: Vec::new(), zero: Vec::new() };
     let mut pending: Vec<Cond> = conds.iter().rev().copied().collect();
     while let Some(cond) = pending.pop() {
         match domain.truth(cond) {
@@ -138,7 +147,8 @@ fn undecided(terms: &Terms, domain: &mut Domain<'_>, conds: &[Cond]) -> Option<R
             CondKind::IsZero(term) => {
                 let term = domain.resolve(term);
                 rest.linear.extend(term.scaled(-1));
-                rest.linear.push(term);
+                rest.linear.push(term.clone());
+                rest.zero.push(term);
             }
             _ => {}
         }
@@ -180,6 +190,67 @@ fn tighten(
         }
     }
     Some(changed)
+}
+
+/// Moves the bounds of variables to numbers at which `term` can be zero modulo what the factors of
+/// its other terms have in common; `None` when there are none.
+fn align(terms: &Terms, term: &Linear, ranges: &mut [Interval]) -> Option<bool> {
+    let mut changed = false;
+    for &(atom, factor) in &term.terms {
+        let AtomKind::Var(var) = terms.atom(atom) else { continue };
+        let others = term.terms.iter().filter(|(other, _)| *other != atom);
+        let common = others.fold(0, |common, (_, factor)| gcd(common, *factor));
+        if common < 2 {
+            continue;
+        }
+        let shared = gcd(common, factor);
+        if term.constant % shared != 0 {
+            return None;
+        }
+        let modulus = common / shared;
+        let wanted = (-term.constant / shared).rem_euclid(modulus);
+        let Some(inverse) = inverse((factor / shared).rem_euclid(modulus), modulus) else {
+            continue;
+        };
+        let Some(rest) = wanted.checked_mul(inverse).map(|rest| rest.rem_euclid(modulus)) else {
+            continue;
+        };
+        let range = &mut ranges[var.0 as usize];
+        let (Some(up), Some(down)) = (rest.checked_sub(range.lo), range.hi.checked_sub(rest))
+        else {
+            continue;
+        };
+        let (up, down) = (up.rem_euclid(modulus), down.rem_euclid(modulus));
+        changed |= up != 0 || down != 0;
+        range.lo += up;
+        range.hi -= down;
+        if range.lo > range.hi {
+            return None;
+        }
+    }
+    Some(changed)
+}
+
+/// The greatest common divisor, which is not negative.
+fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}
+
+/// The number that multiplied by `value` leaves 1 modulo `modulus`, where they have no divisor in
+/// common.
+fn inverse(value: i128, modulus: i128) -> Option<i128> {
+    let (mut a, mut b) = (modulus, value);
+    let (mut of_a, mut of_b) = (0i128, 1i128);
+    while b != 0 {
+        let quotient = a / b;
+        (a, b) = (b, a % b);
+        (of_a, of_b) = (of_b, of_a.checked_sub(quotient.checked_mul(of_b)?)?);
+    }
+    (a == 1).then(|| of_a.rem_euclid(modulus))
 }
 
 /// What to do with a box whose bounds do not tighten any more.
@@ -234,7 +305,7 @@ fn contradicts(domain: &Domain<'_>, target: &Linear, others: &[Linear]) -> bool 
                 if opposite == 0 || (opposite > 0) == (factor > 0) {
                     continue;
                 }
-                let divisor = gcd(factor, opposite);
+                let divisor = gcd(factor, opposite).max(1);
                 let (scale, weight) = (opposite.abs() / divisor, factor.abs() / divisor);
                 let gain = least_of_sum(domain, (&target, scale), (other, weight));
                 let Some(gain) = gain else { continue };
@@ -286,14 +357,6 @@ fn least_of_sum(
             sum = sum.saturating_add(factor.saturating_mul(bound));
         }
     }
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i128::try_from(a).unwrap_or(1).max(1)
 }
 
 /// A corner of the box at which all conditions hold: the lowest, and those that favor each linear

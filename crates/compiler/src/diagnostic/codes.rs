@@ -198,6 +198,8 @@ codes! {
         include_str!("explain/bounds-uncovered.md");
     Race = "race/stores", Warning, "two programs that store to one element",
         include_str!("explain/race-stores.md");
+    ReadRace = "race/read-write", Warning, "a program that reads what another one stores",
+        include_str!("explain/race-read-write.md");
     SharedMemory = "resource/shared-memory", Warning, "more shared memory than a block can have",
         include_str!("explain/resource-shared-memory.md");
     Spills = "resource/spills", Info, "registers that spill to memory",

@@ -494,6 +494,11 @@ impl<'a> Host<'a> {
                 let mut all = Some(true);
                 for (op, right) in rest {
                     let right = self.expr(frame, *right);
+                    if rest.len() == 1
+                        && let Some(tensor) = operators::compared(*op, &left, &right)
+                    {
+                        return tensor;
+                    }
                     all = match (all, compare(*op, &left, &right)) {
                         (Some(false), _) | (_, Some(false)) => Some(false),
                         (Some(true), Some(true)) => Some(true),

@@ -420,3 +420,79 @@ def template(out_ptr0, n):
         "#]],
     );
 }
+
+/// The elements of the memory that `setup` leaves in `x`, as a launch of it shows; `None` where they
+/// are not known. `host` is code of a function, else it is a scenario's.
+fn elements(setup: &str, host: bool) -> Option<i128> {
+    let kernel = "import torch, triton\nimport triton.language as tl\n@triton.jit\n\
+                  def k(x_ptr, n):\n    tl.store(x_ptr + n, 0)\n\n";
+    let lines = setup.split("; ").chain(["k[(1,)](x, 5)"]);
+    let code: String = match host {
+        true => lines.map(|line| format!("    {line}\n")).collect(),
+        false => lines.map(|line| format!("# tile: {line}\n")).collect(),
+    };
+    let head = if host { "def run():\n" } else { "" };
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("kernel.py", &format!("{kernel}{head}{code}"));
+    let spec = discover(&sources, kernels(&sources, file)[0], &Flags::default()).swap_remove(0);
+    match spec.launches.first()?.arg("x_ptr")? {
+        KnownArg::Buffer(buffer) => Some(buffer.elements),
+        KnownArg::Int(_) => None,
+    }
+}
+
+#[test]
+fn sizes_of_expressions_are_known() {
+    let of_scenarios = [
+        ("n = 100; x = empty(n * 2)", Some(200)),
+        ("n = 100; x = randn(n, 2 + 1)", Some(300)),
+        ("n = 100; x = 2 * randn(n * 2 - 1) + 1", Some(199)),
+        ("n = 100; x = zeros(cdiv(n, 32) * 4)", Some(16)),
+        ("n = 100; x = zeros(max(n, 32), next_power_of_2(n))", Some(12800)),
+        ("n = 100; x = zeros(int(n * 1.5))", Some(150)),
+        ("n = 100; x = zeros(-(-n // 8))", Some(13)),
+        ("x = randn(6, 4) @ randn(4, 5)", Some(30)),
+        ("x = (randn(100) > 0).to(fp32)", Some(100)),
+        ("x = arange(10, 100)", Some(90)),
+        ("x = arange(0, 100, 3)", Some(34)),
+        ("x = arange(100, 0, -3)", Some(34)),
+        ("x = cat([randn(10, 4), randn(20, 4)])", Some(120)),
+        ("x = cat([randn(10, 4), randn(10, 5)], dim=1)", Some(90)),
+        ("x = cat([randn(10, 4), randn(10, 5)])", None),
+        ("x = stack([randn(10), randn(10)], -1)", Some(20)),
+        // The memory goes on behind a part of it, and is not known before one.
+        ("x = zeros(100)[:50]", Some(100)),
+        ("x = zeros(10, 10)[0]", Some(100)),
+        ("x = zeros(100)[10:]", None),
+        ("x = zeros(10, 10)[2]", None),
+        ("y = zeros(100)[10:40]; x = empty(y.numel())", Some(30)),
+        ("y = zeros(10, 20)[2]; x = empty(y.shape[0] + 1)", Some(21)),
+        ("x = randn(5, 20).sum(dim=1)", Some(5)),
+        ("x = randn(5, 20).unsqueeze(1)", Some(100)),
+        ("x = randn(5, 20).flatten()", Some(100)),
+    ];
+    let of_hosts = [
+        ("m, n = 10, 20; x = torch.empty(m * n // 2)", Some(100)),
+        ("m, n = 10, 20; x = torch.zeros([m, triton.cdiv(n, 16)])", Some(20)),
+        ("y = torch.randn(100); x = y.new_empty(y.shape[0] * 2)", Some(200)),
+        ("y = torch.randn(10, 10); x = torch.zeros(*y.shape[:-1])", Some(10)),
+        ("x = torch.arange(0, 100, dtype=torch.float32)", Some(100)),
+        ("y = torch.randn(100); x = torch.cat([y, y])", Some(200)),
+        ("y = torch.randn(10, 10); x = torch.stack((y, y, y), dim=1)", Some(300)),
+        ("x = torch.eye(10)", Some(100)),
+        ("x = torch.linspace(0, 1, 30)", Some(30)),
+        ("x = torch.randn(10, 4).sum(dim=1, keepdim=True)", Some(10)),
+        ("x = torch.randn(10, 4).sum(1, True)", Some(10)),
+        ("x = torch.randn(10, 4).mean(dim=0)", Some(4)),
+        // A maximum along a dimension comes with indices.
+        ("x = torch.randn(10, 4).max(dim=0)", None),
+        ("x = torch.randn(10, 4).repeat(2, 3)", Some(240)),
+        ("x = torch.randn(10, 4).view(torch.int32)", None),
+        ("x = torch.randn(10).cuda()[:n]", None),
+    ];
+    for (host, table) in [(false, &of_scenarios[..]), (true, &of_hosts[..])] {
+        for (setup, expected) in table {
+            assert_eq!(elements(setup, host), *expected, "{setup}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::tensor::strides;
 use super::value::{Storage, Tensor, Value};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
@@ -56,6 +57,9 @@ fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value
 /// `left op right`.
 pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     match (left, right) {
+        (Value::Tensor(a), Value::Tensor(b)) if op == BinaryOp::MatMul => {
+            Value::Tensor(product(a, b))
+        }
         (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(elementwise(a, Some(b))),
         (Value::Tensor(a), number) | (number, Value::Tensor(a)) => {
             let mut result = elementwise(a, None);
@@ -78,6 +82,16 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
         }
         _ => arithmetic(op, left, right),
     }
+}
+
+/// The product of two matrices; of other shapes nothing but the dtype is known.
+fn product(a: &Tensor, b: &Tensor) -> Tensor {
+    let shape = match (a.shape.as_deref(), b.shape.as_deref()) {
+        (Some([rows, _]), Some([_, columns])) => Some(vec![rows.clone(), columns.clone()]),
+        _ => None,
+    };
+    let dtype = a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref());
+    Tensor { dtype, shape, ..Tensor::default() }.copied()
 }
 
 fn concat(a: &[Value], b: &[Value]) -> Vec<Value> {
@@ -185,6 +199,23 @@ pub(super) fn unary(op: UnaryOp, operand: &Value) -> Value {
     }
 }
 
+/// The tensor that a comparison with a tensor gives; `None` for one of numbers.
+pub(super) fn compared(op: CompareOp, left: &Value, right: &Value) -> Option<Value> {
+    let elementwise =
+        !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn);
+    let has_tensor = matches!(left, Value::Tensor(_)) || matches!(right, Value::Tensor(_));
+    if !elementwise || !has_tensor {
+        return None;
+    }
+    // Sizes are those of arithmetic.
+    match binary(BinaryOp::Sub, left, right) {
+        Value::Tensor(tensor) => {
+            Some(Value::Tensor(Tensor { dtype: Some(Arc::from("i1")), ..tensor }))
+        }
+        _ => None,
+    }
+}
+
 /// `left op right`, if that is known.
 pub(in crate::specialization) fn compare(
     op: CompareOp,
@@ -247,9 +278,46 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
             found.map_or(Value::Unknown, |(_, value)| value.clone())
         }
+        (Value::Tensor(tensor), Value::Int(index)) => Value::Tensor(tensor_item(tensor, *index)),
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
         _ => Value::Unknown,
     }
+}
+
+/// `tensor[index]`. Memory is known from a tensor's first element on, so that it is not where
+/// another element comes first.
+fn tensor_item(tensor: &Tensor, index: Option<i128>) -> Tensor {
+    let rest = |values: Option<Vec<Value>>| {
+        values.and_then(|values| values.split_first().map(|(_, rest)| rest.to_vec()))
+    };
+    Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: rest(tensor.shape.clone()),
+        strides: rest(strides(tensor)),
+        storage: tensor.storage.clone().filter(|_| index == Some(0)),
+    }
+}
+
+/// `tensor[lower:upper]` of known bounds.
+fn tensor_slice(tensor: &Tensor, lower: Option<&Value>, upper: Option<&Value>) -> Option<Tensor> {
+    let mut shape = tensor.shape.clone()?;
+    let Some(Value::Int(Some(extent))) = shape.first() else { return None };
+    let extent = *extent;
+    let bound = |bound: Option<&Value>, default: i128| match bound {
+        None | Some(Value::None) => Some(default),
+        Some(Value::Int(Some(at))) => {
+            Some(if *at < 0 { at + extent } else { *at }.clamp(0, extent))
+        }
+        Some(_) => None,
+    };
+    let (lower, upper) = (bound(lower, 0)?, bound(upper, extent)?);
+    shape[0] = Value::Int(Some((upper - lower).max(0)));
+    Some(Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: Some(shape),
+        strides: strides(tensor),
+        storage: tensor.storage.clone().filter(|_| lower == 0),
+    })
 }
 
 /// `value[lower:upper]`.
@@ -271,7 +339,10 @@ pub(super) fn slice(value: &Value, lower: Option<&Value>, upper: Option<&Value>)
         Value::Tuple(items) => cut(items).map_or(Value::Unknown, Value::Tuple),
         Value::List(items) => cut(items).map_or(Value::Unknown, Value::List),
         Value::Ints => Value::Ints,
-        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+        Value::Tensor(tensor) => match tensor_slice(tensor, lower, upper) {
+            Some(part) => Value::Tensor(part),
+            None => Value::tensor(tensor.dtype.as_deref()),
+        },
         _ => Value::Unknown,
     }
 }

@@ -138,6 +138,9 @@ pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
             Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
         }
         ("minimum" | "maximum", [a, b]) => Some(Value::Tensor(elementwise(a, Some(b)))),
+        ("cat" | "concatenate" | "stack", []) => {
+            joined(if name == "stack" { name } else { "cat" }, args)
+        }
         _ => None,
     }
 }
@@ -147,7 +150,7 @@ pub(super) fn scenario_reduction(tensor: &Tensor, name: &str, args: &Args<'_>) -
     if !matches!(name, "sum" | "mean" | "max" | "min" | "prod") {
         return None;
     }
-    let keeps = matches!(args.keyword("keepdim"), Some(Value::Bool(Some(true))));
+    let keeps = matches!(args.get(1, "keepdim"), Some(Value::Bool(Some(true))));
     let shape = match (args.get(0, "dim"), &tensor.shape) {
         (Some(Value::Int(Some(dim))), Some(shape)) => {
             let mut shape = shape.clone();
@@ -228,10 +231,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
         }
         "arange" => {
             let kind = positional.first().and_then(|value| number_dtype(value));
-            let shape = match positional.as_slice() {
-                [end] => Some(vec![Value::clone(end)]),
-                _ => None,
-            };
+            let shape = counted(&positional).map(|count| vec![count]);
             Value::Tensor(Tensor { dtype: args.dtype(kind), shape, ..Tensor::default() })
         }
         "randint" => {
@@ -255,6 +255,20 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             }),
             _ => Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }),
         },
+        "cat" | "concat" | "stack" => {
+            joined(if name == "stack" { name } else { "cat" }, args).unwrap_or(Value::Unknown)
+        }
+        "eye" => {
+            let rows = Value::clone(positional.first()?);
+            let columns = positional.get(1).map_or_else(|| rows.clone(), |n| Value::clone(n));
+            let shape = Some(vec![rows, columns]);
+            Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, ..Tensor::default() })
+        }
+        "linspace" => {
+            let count = args.get(2, "steps").map(|count| vec![count.clone()]);
+            let dtype = args.dtype(Some("fp32"));
+            Value::Tensor(Tensor { dtype, shape: count, ..Tensor::default() })
+        }
         "empty_strided" => Value::Tensor(Tensor {
             dtype: args.dtype(Some("fp32")),
             shape: args.get(0, "size").and_then(Value::elements),
@@ -273,10 +287,7 @@ pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value>
         "randn" | "rand" | "zeros" | "ones" | "empty" => sizes(&positional),
         "randint" => sizes(positional.get(2..).unwrap_or_default()),
         "full" => sizes(positional.split_last().map_or(&[], |(_, shape)| shape)),
-        "arange" => match positional.as_slice() {
-            [end] => Some(vec![Value::clone(end)]),
-            _ => None,
-        },
+        "arange" => counted(&positional).map(|count| vec![count]),
         "tensor" => return torch_constructor(name, args),
         "load" => {
             return Some(Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }));
@@ -284,6 +295,65 @@ pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value>
         _ => return None,
     };
     Some(Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, ..Tensor::default() }))
+}
+
+/// How many numbers a range has: of its end, of start and end, or of start, end and step.
+fn counted(bounds: &[&Value]) -> Option<Value> {
+    let known = |value: &Value| match value {
+        Value::Int(Some(value)) => Some(*value),
+        _ => None,
+    };
+    let (start, end, step) = match bounds {
+        [end] => return Some(Value::clone(end)),
+        [start, end] => (known(start)?, known(end)?, 1),
+        [start, end, step] => (known(start)?, known(end)?, known(step)?),
+        _ => return None,
+    };
+    let distance = end.checked_sub(start)?.checked_mul(step.signum())?.max(0);
+    let count = distance.checked_add(step.abs() - 1)?.checked_div(step.abs())?;
+    Some(Value::Int(Some(count)))
+}
+
+/// Tensors put one behind the other (`cat`) or side by side along a dimension of its own (`stack`).
+fn joined(name: &str, args: &Args<'_>) -> Option<Value> {
+    let items = args.get(0, "tensors")?.elements()?;
+    let tensors = items.iter().map(|item| match item {
+        Value::Tensor(tensor) => Some(tensor),
+        _ => None,
+    });
+    let tensors = tensors.collect::<Option<Vec<_>>>()?;
+    let first = *tensors.first()?;
+    let axis = match args.get(1, "dim").or_else(|| args.keyword("axis")) {
+        None => 0,
+        Some(Value::Int(Some(axis))) => *axis,
+        Some(_) => return None,
+    };
+    let mut shape = first.shape.clone()?;
+    let axis = position(shape.len() + usize::from(name == "stack"), axis)?;
+    if name == "stack" {
+        let same = tensors.iter().all(|tensor| tensor.shape == first.shape);
+        shape.insert(axis, Value::Int(Some(tensors.len() as i128)));
+        return same.then(|| Value::Tensor(fresh(&tensors, shape)));
+    }
+    let mut sum = Value::Int(Some(0));
+    for tensor in &tensors {
+        let mut other = tensor.shape.clone()?;
+        sum = binary(BinaryOp::Add, &sum, other.get(axis)?);
+        other[axis] = shape[axis].clone();
+        if other != shape {
+            return None;
+        }
+    }
+    shape[axis] = sum;
+    Some(Value::Tensor(fresh(&tensors, shape)))
+}
+
+/// A tensor of new memory that holds what tensors of one dtype hold.
+fn fresh(tensors: &[&Tensor], shape: Vec<Value>) -> Tensor {
+    let dtype = tensors.first().and_then(|tensor| tensor.dtype.clone());
+    let dtype =
+        dtype.filter(|dtype| tensors.iter().all(|tensor| tensor.dtype.as_ref() == Some(dtype)));
+    Tensor { dtype, shape: Some(shape), ..Tensor::default() }.copied()
 }
 
 fn number_dtype(value: &Value) -> Option<&'static str> {
@@ -453,6 +523,31 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         "transpose" if tensor.shape.as_ref().is_some_and(|shape| shape.len() == 2) => {
             Value::Tensor(transpose(tensor))
         }
+        // Memory that is looked at as another type has another number of elements.
+        "view" if matches!(args.positional().as_slice(), [Value::DType(_)]) => {
+            let Some(Value::DType(dtype)) = args.get(0, "dtype") else { return None };
+            Value::tensor(Some(dtype))
+        }
+        "flatten" | "ravel" if args.0.is_empty() => {
+            let all = [Value::Int(Some(-1))];
+            Value::Tensor(Tensor {
+                dtype: tensor.dtype.clone(),
+                shape: viewed_sizes(tensor, &[&all[0]]),
+                strides: None,
+                storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
+            })
+        }
+        "unsqueeze" => Value::Tensor(Tensor {
+            dtype: tensor.dtype.clone(),
+            storage: tensor.storage.clone(),
+            ..unsqueezed(tensor, args.get(0, "dim")).unwrap_or_default()
+        }),
+        "repeat" => {
+            let shape = repeated(tensor, &args.positional());
+            let dtype = tensor.dtype.clone();
+            Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied())
+        }
+        "sum" | "mean" | "prod" => scenario_reduction(tensor, name, args)?,
         "view" | "reshape" => Value::Tensor(Tensor {
             dtype: tensor.dtype.clone(),
             shape: viewed_sizes(tensor, &args.positional()),
@@ -464,10 +559,34 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             shape: sizes(&args.positional()),
             ..Tensor::default()
         }),
-        "transpose" | "permute" | "expand" | "squeeze" | "unsqueeze" | "flatten" | "expand_as"
-        | "repeat" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
+        "transpose" | "permute" | "expand" | "squeeze" | "flatten" | "expand_as" | "narrow"
+        | "chunk" => Value::tensor(tensor.dtype.as_deref()),
         _ => return None,
     })
+}
+
+/// Shape and strides with a dimension of one element more.
+fn unsqueezed(tensor: &Tensor, dim: Option<&Value>) -> Option<Tensor> {
+    let Some(Value::Int(Some(dim))) = dim else { return None };
+    let (mut shape, mut strides) = (tensor.shape.clone()?, strides(tensor)?);
+    let at = position(shape.len() + 1, *dim)?;
+    shape.insert(at, Value::Int(Some(1)));
+    strides.insert(at, Value::Int(Some(1)));
+    let is_plain = tensor.strides.is_none();
+    Some(Tensor {
+        shape: Some(shape),
+        strides: (!is_plain).then_some(strides),
+        ..Tensor::default()
+    })
+}
+
+/// The sizes of a tensor that is repeated along each dimension.
+fn repeated(tensor: &Tensor, args: &[&Value]) -> Option<Vec<Value>> {
+    let (shape, times) = (tensor.shape.as_ref()?, sizes(args)?);
+    let more = times.len().checked_sub(shape.len())?;
+    let one = Value::Int(Some(1));
+    let extents = std::iter::repeat_n(&one, more).chain(shape);
+    Some(extents.zip(&times).map(|(size, times)| binary(BinaryOp::Mul, size, times)).collect())
 }
 
 /// A descriptor of `base` with sizes and strides of its own where they are given.

@@ -1,0 +1,180 @@
+//! One program that reads what another stores, while nothing orders them.
+//!
+//! A read counts where the lane that is read gets to something that is seen, and where the program
+//! does not store to the element itself: then either it is the element's owner, or stores meet,
+//! which is another finding. A store of what the element holds already changes nothing. Kernels that
+//! order programs by any means are left alone: by atomic operations, inline assembly, volatile
+//! loads, or loops that read until something changes.
+
+use rustc_hash::FxHashSet;
+
+use super::{MAX_PAIRS, Other, PAIR_FUEL, Pair, collision, is_same_memory, parts, programs_of};
+use crate::analysis::bounds::{happens, is_known, lane, position};
+use crate::analysis::elements::{Access, Elements, Variable};
+use crate::analysis::flow::{Flow, Followed, Position, reached};
+use crate::analysis::identity::{Origins, padded};
+use crate::analysis::report;
+use crate::analysis::solve::Outcome;
+use crate::analysis::terms::{Cond, Domain, Linear};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Attrs, Function, Opcode};
+use crate::specialization::KnownLaunch;
+
+/// Boxes that may be looked at to follow what was read.
+const FLOW_FUEL: u32 = 2_000;
+
+/// Findings about the loads of `func` under `launch`, of which `programs` are the positions and
+/// `other` another program.
+pub(super) fn check<'f>(
+    func: &'f Function,
+    launch: &KnownLaunch,
+    elements: &mut Elements<'f>,
+    (programs, other): (&[Linear; 3], &mut Other),
+    accesses: &[Access],
+) -> Vec<Diagnostic> {
+    if may_order(func) {
+        return Vec::new();
+    }
+    let of = |opcode: Opcode| {
+        let wanted = move |access: &&Access| func.insts[access.inst].opcode == opcode;
+        accesses.iter().filter(wanted).collect::<Vec<&Access>>()
+    };
+    let (loads, stores) = (of(Opcode::Load), of(Opcode::Store));
+    let all = func.walk().into_iter().filter(|inst| func.insts[*inst].opcode == Opcode::Store);
+    // A store whose address is not known may be to the program's own elements.
+    if all.count() != stores.len() {
+        return Vec::new();
+    }
+    let mut pairs = Vec::new();
+    for load in loads.into_iter().filter(|load| is_known(&elements.terms, &load.offset)) {
+        let known = stores.iter().filter(|store| is_known(&elements.terms, &store.offset));
+        let same = known.filter(|store| is_same_memory(func, launch, load.param, store.param));
+        pairs.extend(same.map(|store| (load, *store)));
+    }
+    pairs.truncate(MAX_PAIRS);
+    let mut found = Vec::new();
+    let mut reported = FxHashSet::default();
+    for (load, store) in pairs {
+        if reported.contains(&func.insts[load.inst].loc) {
+            continue;
+        }
+        let mut search = Search { func, launch, elements, programs, stores: &stores };
+        if let Some(pair) = search.race(other, (load, store)) {
+            reported.insert(func.insts[load.inst].loc);
+            found.push(search.describe((load, store), &pair));
+        }
+    }
+    found
+}
+
+/// Whether something in a kernel may make programs wait for each other.
+fn may_order(func: &Function) -> bool {
+    func.walk().into_iter().any(|inst| {
+        let data = &func.insts[inst];
+        let is_load = |inst: &crate::ir::Inst| func.insts[*inst].opcode == Opcode::Load;
+        match (data.opcode, &data.attrs) {
+            (Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::InlineAsm, _) => true,
+            (Opcode::Load, Attrs::LoadHints(hints)) => hints.volatile,
+            (Opcode::While, _) => {
+                data.regions.iter().any(|region| func.walk_from(*region).iter().any(is_load))
+            }
+            _ => false,
+        }
+    })
+}
+
+struct Search<'s, 'f> {
+    func: &'f Function,
+    launch: &'s KnownLaunch,
+    elements: &'s mut Elements<'f>,
+    programs: &'s [Linear; 3],
+    /// Every store of the kernel.
+    stores: &'s [&'s Access],
+}
+
+impl Search<'_, '_> {
+    /// The point of a program that reads, and that of one that stores, where they race.
+    fn race(&mut self, other: &mut Other, (load, store): (&Access, &Access)) -> Option<Pair> {
+        let mut fuel = PAIR_FUEL;
+        for part in parts(&mut self.elements.terms, self.programs, load) {
+            let pair =
+                collision(self.elements, self.programs, other, (load, store), &part, &mut fuel)?;
+            let matters = !self.owns(load, &pair.0, &mut fuel)
+                && Origins::stores_anew(
+                    self.func,
+                    self.elements,
+                    (load, &pair.0),
+                    (store, &pair.1),
+                ) == Some(true)
+                && self.is_seen(load, &pair.0);
+            if matters {
+                return Some(pair);
+            }
+        }
+        None
+    }
+
+    /// The conditions that hold of the program at a point.
+    fn here(&mut self, point: &[i128]) -> Vec<Cond> {
+        let at = position(self.elements, point);
+        let terms = &mut self.elements.terms;
+        let programs = self.programs.iter().zip(at);
+        programs.map(|(program, at)| terms.equal(program, &Linear::constant(at))).collect()
+    }
+
+    /// Whether the program at a point may store to the element that it reads there.
+    fn owns(&mut self, load: &Access, point: &[i128], fuel: &mut u32) -> bool {
+        let whole = padded(&self.elements.terms, point);
+        let element = Domain::at(&self.elements.terms, &whole).value(&load.offset);
+        let Some(element) = element else { return true };
+        let here = self.here(point);
+        for store in self.stores {
+            if !is_same_memory(self.func, self.launch, load.param, store.param) {
+                continue;
+            }
+            let mut conds = here.clone();
+            conds.extend(happens(store));
+            conds.push(self.elements.terms.equal(&store.offset, &Linear::constant(element)));
+            if self.elements.search(&conds, fuel) != Outcome::Never {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether what is read at a point gets to something that is seen.
+    fn is_seen(&mut self, load: &Access, point: &[i128]) -> bool {
+        let mut conds = self.here(point);
+        for &inst in &load.loops {
+            let Some(var) = self.elements.variable(Variable::Trip(inst)) else { return false };
+            let trip = self.elements.terms.var_term(var);
+            let at = Linear::constant(point.get(var.0 as usize).copied().unwrap_or(0));
+            conds.push(self.elements.terms.equal(&trip, &at));
+        }
+        let followed = Followed::At(Position { lane: lane(load, point), conds });
+        let reached = reached(self.func, self.elements);
+        let mut fuel = FLOW_FUEL;
+        let mut flow = Flow::new(self.func, self.elements, (load.inst, followed), &mut fuel);
+        reached.iter().any(|reached| flow.is_seen(reached))
+    }
+
+    fn describe(&self, (load, store): (&Access, &Access), pair: &Pair) -> Diagnostic {
+        let terms = &self.elements.terms;
+        let mut domain = Domain::at(terms, &padded(terms, &pair.0));
+        let element = domain.value(&load.offset).unwrap_or_default();
+        let name = self.elements.param_name(load.param);
+        let [reader, writer] = programs_of(self.elements, self.launch, pair);
+        let message = format!(
+            "program {reader} reads element {element} of `{name}`, which program {writer} stores to, \
+             and nothing orders them"
+        );
+        let loc = self.func.insts[load.inst].loc;
+        let there = report::place(self.func, self.func.insts[store.inst].loc);
+        report::finding(self.func, loc, Code::ReadRace, message)
+            .with_related(there, format!("program {writer} stores here"))
+            .with_note(
+                "what is read depends on which program comes first: store to another buffer, or \
+                 store in a launch of its own",
+            )
+    }
+}
