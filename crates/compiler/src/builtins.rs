@@ -36,6 +36,8 @@ pub const FORK_MEMBERS: &[(&str, &str)] = &[
 
 /// Dotted path of the language's module.
 pub const LANGUAGE: &str = "triton.language";
+/// Dotted path of the part of the language that the compiler itself provides.
+pub const CORE: &str = "triton.language.core";
 /// Dotted path of the language's math module.
 pub const MATH: &str = "triton.language.math";
 /// Dotted path of the device library's module.
@@ -110,6 +112,7 @@ pub enum Rule {
     BroadcastTo,
     ExpandDims,
     Squeeze,
+    Unsqueeze,
     Reshape,
     View,
     Ravel,
@@ -488,7 +491,7 @@ pub fn submodules(module: &str) -> &'static [(&'static str, &'static str)] {
         TRITON => &[("language", LANGUAGE)],
         LANGUAGE => &[
             ("math", MATH),
-            ("core", "triton.language.core"),
+            ("core", CORE),
             ("standard", "triton.language.standard"),
             ("random", "triton.language.random"),
             ("extra", "triton.language.extra"),
@@ -519,10 +522,16 @@ pub fn is_known_module(module: &str) -> bool {
     )
 }
 
+/// Whether the part `module` of the language has the builtin. The core has neither what is written
+/// in the language itself nor mathematics.
+pub fn defines(module: &str, builtin: &Builtin) -> bool {
+    module != CORE || !(builtin.is_jit() || member(MATH, builtin.name).is_some())
+}
+
 /// Modules that are spelled in several ways have one canonical path.
 pub fn canonical_module(module: &str) -> &str {
     match module {
-        "triton.language.core" | "triton.language.standard" | "triton.language.random" => LANGUAGE,
+        CORE | "triton.language.standard" | "triton.language.random" => LANGUAGE,
         "triton.language.extra.cuda.libdevice"
         | "triton.language.extra.hip.libdevice"
         | "triton.language.libdevice" => LIBDEVICE,

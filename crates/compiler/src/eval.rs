@@ -33,6 +33,7 @@ pub mod dtype;
 mod emit;
 mod expr;
 mod function;
+mod head;
 mod join;
 mod kernel;
 mod loops;
@@ -129,6 +130,8 @@ struct Frame {
     lost: FxHashMap<Name, Lost>,
     /// Names that were annotated `tl.constexpr` and not assigned yet.
     declared: FxHashSet<Name>,
+    /// Names that an annotation made `tl.constexpr`.
+    constexprs: FxHashSet<Name>,
     /// Names that an assignment bound to `None` or a type: unlike those of parameters and
     /// annotated variables, these are no constexprs.
     bare: FxHashSet<Name>,

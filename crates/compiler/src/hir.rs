@@ -194,12 +194,21 @@ pub struct Param {
 pub enum ParamKind {
     /// By position or keyword.
     Normal,
+    /// By position only: it stands before `/`.
+    PositionalOnly,
     /// By keyword only.
     KeywordOnly,
     /// `*args`.
     VarArgs,
     /// `**kwargs`.
     KwArgs,
+}
+
+impl ParamKind {
+    /// True for what takes an argument by its position.
+    pub fn is_positional(self) -> bool {
+        matches!(self, ParamKind::Normal | ParamKind::PositionalOnly)
+    }
 }
 
 /// A class definition: for aggregates and named tuples.

@@ -4,14 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use tile_compiler::diagnostic::Severity;
-use tile_compiler::eval::lower_kernel;
-use tile_compiler::hir::Name;
+use tile_compiler::eval::{infer_file, lower_kernel};
+use tile_compiler::hir::{ItemKind, Name};
 use tile_compiler::ir::LaunchOptions;
-use tile_compiler::project::MemorySources;
+use tile_compiler::project::{MemorySources, Sources};
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
 
 #[derive(Deserialize)]
@@ -58,21 +60,31 @@ fn evaluate(prelude: &str, probe: &Probe, version: TritonVersion) -> Result<Stri
     let params: Vec<&str> = probe.params.iter().map(|param| param.decl.as_str()).collect();
     let body = probe.body.replace('\n', "\n    ");
     let text = format!("{prelude}\n@triton.jit\ndef k({}):\n    {body}\n", params.join(", "));
-    let mut sources = MemorySources::new(Vec::new());
-    let file = sources.add("probe.py", &text);
     let args = probe.params.iter().map(|param| {
         let name = param.decl.split(':').next().unwrap_or(&param.decl).trim();
         (Name::from(name), argument(&param.given))
     });
+    compile(&text, "k", args.collect(), version)
+}
+
+/// The text that compiling `kernel` of a module prints, or why it is refused.
+fn compile(
+    text: &str,
+    kernel: &str,
+    args: IndexMap<Name, ArgSpec>,
+    version: TritonVersion,
+) -> Result<String, String> {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("probe.py", text);
     let spec = Specialization {
-        args: args.collect(),
+        args,
         options: LaunchOptions::default(),
         origin: Origin::Flags,
         assumed: Default::default(),
         launches: Vec::new(),
         config: None,
     };
-    let result = lower_kernel(&sources, file, "k", &spec, version);
+    let result = lower_kernel(&sources, file, kernel, &spec, version);
     let errors: Vec<String> = result
         .diagnostics
         .iter()
@@ -88,6 +100,16 @@ fn evaluate(prelude: &str, probe: &Probe, version: TritonVersion) -> Result<Stri
     }
     let prints: Vec<String> = result.prints.into_iter().map(|(_, text)| text).collect();
     Ok(prints.join(" "))
+}
+
+/// What the editor, which knows nothing of the arguments, says of a module that Triton accepts.
+fn false_alarms(text: &str, version: TritonVersion) -> Vec<String> {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("probe.py", text);
+    let kernels = infer_file(&sources, file, version).kernels.into_iter();
+    let found = kernels.flat_map(|kernel| kernel.diagnostics);
+    let errors = found.filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors.map(|error| format!("{}: {}", error.code, error.message)).collect()
 }
 
 /// How an outcome differs from Triton's, if it does.
@@ -175,4 +197,117 @@ fn compare(suite: &Suite, known: &str) {
     }
     assert!(unexpected.is_empty(), "differences from Triton:\n{unexpected}");
     assert!(stale.is_empty(), "listed as different, but agree now: {stale:?}");
+}
+
+/// What parameters of `kernels/*.txt` are compiled for, by name; `tests/triton/probes.py` has the
+/// same. Others take their defaults, or are an `i32`.
+fn argument_named(name: &str) -> Option<ArgSpec> {
+    let runtime =
+        |signature: &str| ArgSpec::Runtime { signature: signature.into(), divisible_by_16: false };
+    Some(match name {
+        "p" => runtime("*fp32"),
+        "q" => runtime("*i32"),
+        "h" => runtime("*fp16"),
+        "m" => runtime("i64"),
+        "f" => runtime("fp32"),
+        "b" => runtime("i1"),
+        "B" => ArgSpec::Constexpr(ConstArg::Int(64)),
+        "C" => ArgSpec::Constexpr(ConstArg::Int(16)),
+        "N" => ArgSpec::Constexpr(ConstArg::None),
+        "S" => ArgSpec::Constexpr(ConstArg::Str("text".into())),
+        _ => return None,
+    })
+}
+
+/// The arguments of the last function `kernel` of a module.
+fn arguments_of(text: &str) -> IndexMap<Name, ArgSpec> {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("probe.py", text);
+    let module = sources.module(file).expect("the probe is a file");
+    let kernel = module.items.iter().rev().find_map(|item| match &item.kind {
+        ItemKind::Function(function) if &*item.name == "kernel" => Some(function),
+        _ => None,
+    });
+    let params = kernel.into_iter().flat_map(|kernel| &kernel.params);
+    params
+        .filter_map(|param| {
+            let i32 = ArgSpec::Runtime { signature: "i32".into(), divisible_by_16: false };
+            let given = argument_named(&param.name).unwrap_or(i32);
+            param.default.is_none().then(|| (param.name.clone(), given))
+        })
+        .collect()
+}
+
+/// A paragraph of a family: its module, and the answers by version.
+fn paragraph(prelude: &str, text: &str) -> (String, BTreeMap<TritonVersion, String>) {
+    let mut answers = BTreeMap::new();
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        match line.split_once('>') {
+            Some(("#", said)) => {
+                answers.insert(TritonVersion::V3_6, said.trim().to_owned());
+                answers.insert(TritonVersion::V3_9, said.trim().to_owned());
+            }
+            Some(("#3.6", said)) => _ = answers.insert(TritonVersion::V3_6, said.trim().to_owned()),
+            Some(("#3.9", said)) => _ = answers.insert(TritonVersion::V3_9, said.trim().to_owned()),
+            _ => lines.push(line),
+        }
+    }
+    let module = match text.contains("def kernel(") {
+        true => format!("{prelude}{}\n", lines.join("\n")),
+        false => format!(
+            "{prelude}@triton.jit\ndef kernel(p, q, h, n, m, f, b, B: tl.constexpr, C: tl.constexpr):\n    {}\n",
+            lines.join("\n    ")
+        ),
+    };
+    (module, answers)
+}
+
+/// How we differ from Triton, which `said` what it prints, or `!`.
+fn disagreements(module: &str, said: &str, version: TritonVersion) -> Vec<String> {
+    let expected = Answer { accepts: said != "!", prints: said.to_owned() };
+    let found = compile(module, "kernel", arguments_of(module), version);
+    let mut differences: Vec<String> = difference(&expected, &found).into_iter().collect();
+    if expected.accepts {
+        differences.extend(false_alarms(module, version));
+    }
+    differences
+}
+
+/// Small kernels by families of rules; `tests/triton/probes.py` asked Triton. Where a comment says
+/// `# differs: REASON`, we do not answer as Triton does. `TILE_PROBES` names another folder of
+/// families.
+#[test]
+fn kernels_agree_with_triton() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/probes/kernels");
+    let folder = std::env::var_os("TILE_PROBES").map_or_else(|| own.clone(), PathBuf::from);
+    let read = |path: &Path| std::fs::read_to_string(path).expect("the family is readable");
+    let prelude = read(&own.join("prelude.py"));
+    let files = std::fs::read_dir(&folder).expect("the folder is there");
+    let mut families: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+    families.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    families.sort();
+    let mut differences = String::new();
+    for family in families {
+        for text in read(&family).split("\n\n") {
+            let (module, answers) = paragraph(&prelude, text.trim_matches('\n'));
+            let found: Vec<String> = answers
+                .into_iter()
+                .flat_map(|(version, said)| {
+                    let found = disagreements(&module, &said, version);
+                    found.into_iter().map(move |what| format!("{version}: {what}"))
+                })
+                .collect();
+            let found = match (text.contains("# differs: "), found.is_empty()) {
+                (true, true) => vec!["agrees, but is said to differ".to_owned()],
+                (true, false) => Vec::new(),
+                (false, _) => found,
+            };
+            let name = family.file_stem().unwrap_or_default().to_string_lossy();
+            for difference in found {
+                let _ = writeln!(differences, "--- {name} {difference}\n{text}");
+            }
+        }
+    }
+    assert!(differences.is_empty(), "differences from Triton:\n{differences}");
 }

@@ -12,7 +12,7 @@ use crate::project::{
     Decorator, Kernel, Resolution, Scope, Sources, kernel, launch_scope, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::{Tuning, tuning};
+use crate::specialization::{Tuning, constexpr_params, tuning};
 
 mod decorators;
 mod options;
@@ -72,6 +72,7 @@ impl Site<'_> {
         let starred = args.iter().any(|arg| arg.kind == ArgKind::Star);
         let spread = args.iter().any(|arg| arg.kind == ArgKind::DoubleStar);
         found.extend(self.keywords());
+        found.extend(self.lists());
         if !starred {
             found.extend(self.surplus());
             found.extend(self.repeated());
@@ -160,6 +161,29 @@ impl Site<'_> {
         unknown.map(finding).collect()
     }
 
+    /// Lists for parameters that are no compile-time values.
+    fn lists(&self) -> Vec<Diagnostic> {
+        let params = &self.kernel.function.params;
+        let by_position = params
+            .iter()
+            .filter(|param| param.kind.is_positional())
+            .zip(self.launch.args.iter().take_while(|arg| arg.kind == ArgKind::Positional))
+            .map(|(param, arg)| (&param.name, arg.value));
+        let scope = Scope { file: self.kernel.at.file, path: &self.kernel.item.scope };
+        let constexprs = constexpr_params(self.sources, scope, &self.kernel.function);
+        let given = by_position.chain(self.keyword_args());
+        let runtime = given.filter(|(name, _)| self.is_param(name) && !constexprs.contains(name));
+        let lists = runtime.filter(|(_, value)| {
+            matches!(self.launch.body.exprs[*value], Expr::List(_) | Expr::ListComp { .. })
+        });
+        let finding = |(name, value): (&Name, ExprId)| {
+            let message = format!("`{name}` is given a list, which a launch does not take");
+            let found = self.finding(Code::ArgumentType, self.range(value), message);
+            found.with_note("pass a tuple")
+        };
+        lists.map(finding).collect()
+    }
+
     /// Where the name of a keyword argument stands.
     fn keyword_range(&self, name: &str, value: ExprId) -> Option<TextRange> {
         let text = self.sources.text(self.file)?;
@@ -173,7 +197,7 @@ impl Site<'_> {
     /// Positional arguments beyond the parameters.
     fn surplus(&self) -> Option<Diagnostic> {
         let params = &self.kernel.function.params;
-        let takes = params.iter().filter(|param| param.kind == ParamKind::Normal).count();
+        let takes = params.iter().filter(|param| param.kind.is_positional()).count();
         let first = self.positional().nth(takes)?;
         let given = self.positional().count();
         let message = format!(
@@ -227,7 +251,7 @@ impl Site<'_> {
         let params = self.kernel.function.params.iter().enumerate();
         let missing: Vec<&str> = params
             .filter(|(index, param)| {
-                let by_position = *index < given && param.kind == ParamKind::Normal;
+                let by_position = *index < given && param.kind.is_positional();
                 let by_name = self.keyword_args().any(|(name, _)| *name == param.name);
                 let by_config = tuning
                     .configs

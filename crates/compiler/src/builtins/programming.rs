@@ -94,7 +94,12 @@ pub(super) const ROWS: &[Builtin] = &[
         Rule::Class,
         "The class of scalars and tiles, for `isinstance`.",
     ),
-    Builtin::tl("tuple", "args", Rule::Class, "The class of tuples in kernels, for `isinstance`."),
+    Builtin::tl(
+        "tuple",
+        "args",
+        Rule::PythonList,
+        "The class of tuples in kernels, and a tuple of the elements of another one or of a list.",
+    ),
     Builtin::tl(
         "tensor_descriptor",
         "handle, shape, strides, type",

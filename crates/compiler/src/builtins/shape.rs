@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Builtin] = &[
     Builtin::tl("gather", "src, index, axis: constexpr", Rule::Gather,
         "Picks elements along `axis`: `result[i, j] = src[index[i, j], j]` for axis 0.\n\nGives `index`'s shape with `src`'s type; the other extents are equal.").method(),
     Builtin::tl("squeeze", "x, dim: constexpr", Rule::Squeeze,
-        "Removes an axis of extent 1.").method().since_3_9(),
-    Builtin::tl("unsqueeze", "x, dim: constexpr", Rule::ExpandDims,
-        "Inserts an axis of extent 1.").method().since_3_9(),
+        "Removes an axis of extent 1.").since_3_9(),
+    Builtin::tl("unsqueeze", "x, dim: constexpr", Rule::Unsqueeze,
+        "Inserts an axis of extent 1.").since_3_9(),
 ];

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::display::const_text;
+use super::display::{const_text, descriptor_type_text};
 use super::dtype::{DType, Elem, Kind};
 use super::names::{known_member, suggest};
 use super::symbolic::Sym;
 use super::value::{
-    Const, FunctionKind, FunctionRef, ModuleRef, Object, Role, Shape, Tensor, Tuple, Value,
+    Const, FunctionKind, FunctionRef, Held, ModuleRef, Object, Role, Shape, Tensor, Tuple, Value,
 };
 use super::{Evaluator, Mode, Stop};
 use crate::builtins;
@@ -43,7 +43,11 @@ impl Evaluator<'_> {
                 "strides" => tuple_of(&desc.strides),
                 "block_shape" => shape_tuple(&desc.block),
                 "dtype" => Value::Const(Const::DType(desc.base.elem.pointee())),
-                "type" | "block_type" => {
+                "type" if desc.base.elem.is_unknown() || desc.block.rank().is_none() => {
+                    self.fresh_const()
+                }
+                "type" => Value::Const(Const::Opaque(descriptor_type_text(desc).into())),
+                "block_type" => {
                     Value::Const(Const::BlockType(desc.base.elem.pointee(), desc.block.clone()))
                 }
                 "handle" => Value::Unknown,
@@ -63,6 +67,10 @@ impl Evaluator<'_> {
                     None => self.no_attribute(object, attr, at),
                 },
             },
+            Value::Function(function) if &**attr == "fn" && function.kind.role == Role::Jit => {
+                let kind = FunctionKind { role: Role::Wrapped, ..function.kind };
+                Value::Function(FunctionRef { kind, ..function.clone() })
+            }
             Value::Function(function) if &**attr == "__name__" => {
                 Value::str(function.function.name.clone())
             }
@@ -141,8 +149,7 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let module = match path {
-            builtins::LANGUAGE => "triton.language",
-            builtins::MATH => "triton.language.math",
+            builtins::LANGUAGE | builtins::CORE | builtins::MATH => path,
             _ => "libdevice",
         };
         let mut diagnostic = Diagnostic::new(
@@ -162,7 +169,9 @@ impl Evaluator<'_> {
                     .map(|dtype| dtype.member()),
             )
             .collect();
-        if let Some(best) = suggest(attr, members.iter().copied()) {
+        if path == builtins::CORE {
+            diagnostic = diagnostic.with_note(format!("it is `tl.{attr}`"));
+        } else if let Some(best) = suggest(attr, members.iter().copied()) {
             diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
             let edit = TextEdit { at: name_at, text: best.to_owned() };
             diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
@@ -432,6 +441,15 @@ impl Evaluator<'_> {
                     Err(_) => Value::Unknown,
                 }
             }
+            Value::Tuple(tuple)
+                if tuple.held == Held::Python
+                    && self.frame().mode == Mode::Jit
+                    && matches!(index, Value::Const(Const::Slice(_))) =>
+            {
+                let message = "a tuple that one constexpr holds has no slices";
+                self.error(Code::TensorIndex, index_at, message);
+                Value::Unknown
+            }
             Value::Tuple(tuple) => self.index_tuple(&tuple.items, index, index_at),
             Value::Const(Const::Str(text)) => match index {
                 Value::Const(Const::Int(position)) => {
@@ -543,7 +561,12 @@ impl Evaluator<'_> {
 /// Whether the table of builtins says everything of a name in the module at `path`: private and
 /// experimental members come and go, and some modules are not listed completely.
 pub(super) fn is_listed(path: &str, name: &str) -> bool {
-    let lists = matches!(path, builtins::LANGUAGE | builtins::MATH | builtins::LIBDEVICE);
+    let lists = match path {
+        // It has members of its own besides those of the language.
+        builtins::CORE => builtins::member(path, name).is_some(),
+        builtins::LANGUAGE | builtins::MATH | builtins::LIBDEVICE => true,
+        _ => false,
+    };
     lists && !name.starts_with('_')
 }
 

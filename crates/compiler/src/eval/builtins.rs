@@ -4,7 +4,7 @@ use super::call::Call;
 use super::value::{Const, ModuleRef, Tensor, Value};
 use super::{Eval, Evaluator, OriginKind, Stop};
 use crate::builtins::{self, Rule};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::FileRange;
 
 mod asm;
@@ -59,6 +59,7 @@ impl Evaluator<'_> {
             Rule::BroadcastTo => self.broadcast_to(call),
             Rule::ExpandDims => self.expand_dims(call),
             Rule::Squeeze => self.squeeze(call),
+            Rule::Unsqueeze => self.unsqueeze(call),
             Rule::Reshape | Rule::View => self.reshape_builtin(call),
             Rule::Ravel => self.ravel(call),
             Rule::Item => self.item_builtin(call),
@@ -211,10 +212,39 @@ impl Evaluator<'_> {
             None => Ok(default),
             Some(Value::Const(constant)) => constant.truth().ok_or(Stop::Unknown),
             Some(Value::Unknown) => Err(Stop::Unknown),
+            Some(Value::Tensor(tensor)) if tensor.is_open() => Err(Stop::Unknown),
             Some(other) => {
-                let (value, at) = (other.clone(), call.place(name));
-                let what = format!("`{name}`");
-                Err(self.not_constexpr(Code::NotConstexpr, &what, &value, at))
+                let truth = !matches!(other, Value::Tuple(tuple) if tuple.items.is_empty());
+                let message = format!(
+                    "`{name}` is a switch, for which this {} counts as `{truth}`",
+                    super::display::type_text(other)
+                );
+                let mut diagnostic = Diagnostic::new(Code::NotConstexpr, call.place(name), message)
+                    .with_note("only a value that is known at compile time switches it");
+                diagnostic.severity = Severity::Warning;
+                self.emit_diagnostic(diagnostic);
+                Ok(truth)
+            }
+        }
+    }
+
+    /// As [`Self::flag`], where Triton takes only some constants.
+    fn flag_among(
+        &mut self,
+        call: &Call,
+        name: &str,
+        default: bool,
+        takes: impl Fn(&Const) -> bool,
+    ) -> Eval<bool> {
+        match call.given(name) {
+            Some(Value::Tensor(tensor)) if tensor.is_open() => Err(Stop::Unknown),
+            None | Some(Value::Const(Const::Symbol(_)) | Value::Unknown) => {
+                self.flag(call, name, default)
+            }
+            Some(Value::Const(constant)) if takes(constant) => self.flag(call, name, default),
+            Some(other) => {
+                let message = format!("`{name}` is a bool, not {}", super::report::a(other));
+                Err(self.error(Code::BadOption, call.place(name), message))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::names::suggest;
-use super::value::{Const, Object, Role, Tuple, Value};
+use super::value::{Const, Held, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Frame, Mode, Source, Stop};
 use crate::builtins::{Builtin, Parameter, ParameterKind, Rule};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
@@ -192,7 +192,7 @@ impl Evaluator<'_> {
             }
             Value::Function(function) => match function.kind.role {
                 Role::Jit => self.call_function(function, arguments, at),
-                Role::Constexpr => self.call_constexpr(function, arguments, at),
+                Role::Constexpr | Role::Wrapped => self.call_constexpr(function, arguments, at),
                 Role::Builtin => self.call_python_builtin(function, arguments, at),
                 Role::Host if self.frame().mode == Mode::Python => {
                     self.call_constexpr(function, arguments, at)
@@ -309,6 +309,7 @@ impl Evaluator<'_> {
                 call.rest.push((value, at));
                 Ok(())
             }
+            None if call.builtin.rule == Rule::PythonRange => Ok(()),
             Some(ParameterKind::KeywordOnly) | None => {
                 let keyword_only = parameters.get(*next);
                 let name = call.builtin.display_name();
@@ -470,7 +471,7 @@ impl Evaluator<'_> {
             }
         }
         let named = Some(Arc::new((class.class.name.clone(), names)));
-        Value::Tuple(Arc::new(Tuple { items, named }))
+        Value::Tuple(Arc::new(Tuple { items, named, held: Held::Elements }))
     }
 
     /// The default of a field, evaluated where the class is defined.

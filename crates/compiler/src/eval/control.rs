@@ -251,6 +251,11 @@ impl Evaluator<'_> {
                 lost.push((name.clone(), then.at));
                 continue;
             };
+            // What branches annotate as `tl.constexpr` stays inside of them.
+            if !before.contains_key(name) && self.frame().constexprs.contains(name) {
+                lost.push((name.clone(), then.at));
+                continue;
+            }
             let (then, other) = (then.clone(), other.clone());
             if let Some(old) = before.get(name)
                 && unchanged(old, &then)
@@ -406,13 +411,15 @@ impl Evaluator<'_> {
         let then_open = self.begin_region([]);
         let mut then_value = self.run_to_return(source, body, rest);
         self.end_region(&then_open);
-        self.frame_mut().locals = before;
+        let then_locals = std::mem::replace(&mut self.frame_mut().locals, before);
         let else_open = self.begin_region([]);
         let mut else_value = self.run_to_return(source, orelse, rest);
+        self.give_anything(&mut else_value, &then_value);
         let at = FileRange { file: source.file, range: self.frame().call.range };
         let settled = self.settle(&else_value.0, &then_value.0, else_value.1);
         self.end_region(&else_open);
         self.reenter_region(&then_open);
+        self.give_anything(&mut then_value, &else_value);
         then_value.0 = self.settle(&then_value.0, &else_value.0, then_value.1);
         self.end_region(&then_open);
         else_value.0 = settled;
@@ -425,6 +432,11 @@ impl Evaluator<'_> {
         let results = self.close_branches(bit, then_open, else_open, &then_leaves, &else_leaves);
         let value = rebuild(&then_value.0, &mut results.into_iter());
         self.frame_mut().returns.push((value, then_value.1));
+        if returns_itself(source, body) && returns_itself(source, orelse) {
+            let else_locals = std::mem::take(&mut self.frame_mut().locals);
+            self.frame_mut().locals = self.join_locals(then_locals, else_locals);
+            self.run_unreachable(source, rest);
+        }
         Flow::Returned
     }
 
@@ -441,6 +453,20 @@ impl Evaluator<'_> {
         let value = if returns.len() > depth { returns.pop() } else { None };
         returns.truncate(depth);
         value.unwrap_or((Value::NONE, FileRange::default()))
+    }
+
+    /// Where a function ends without `return` on one way, it gives anything of the type that it
+    /// returns on the other.
+    fn give_anything(&mut self, value: &mut (Value, FileRange), other: &(Value, FileRange)) {
+        let ends = |value: &(Value, FileRange)| value.1 == FileRange::default();
+        if !ends(value) || ends(other) {
+            return;
+        }
+        let parts: Vec<Tensor> = leaves(&other.0)
+            .iter()
+            .map(|leaf| self.op(Opcode::Poison, &[], Attrs::None, leaf.elem, leaf.shape.clone()))
+            .collect();
+        value.0 = rebuild(&other.0, &mut parts.into_iter());
     }
 
     /// The error that two `return`s give different types.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::dtype::Elem;
-use super::value::{Const, Shape, Tensor, Value};
+use super::value::{Const, Descriptor, Held, Shape, Tensor, Value};
 
 /// A type as hover shows it: `fp32`, `tile<BLOCK x fp32>`, `pointer<fp16>`.
 pub fn type_text(value: &Value) -> String {
@@ -148,13 +148,26 @@ pub fn print_text(value: &Value) -> String {
     match value {
         Value::Const(value) => const_text(value),
         Value::Tensor(tensor) => tensor_text(tensor),
+        Value::Tuple(tuple) if tuple.held == Held::Python => python_text(value),
         Value::Tuple(tuple) => {
-            let items: Vec<String> =
-                tuple.items.iter().map(|item| quoted(&nested_text(item))).collect();
-            format!("[{}]", items.join(", "))
+            let shown = match tuple.held {
+                Held::Annotated { shown } => shown,
+                _ => 0,
+            };
+            list_text(&tuple.items, shown)
+        }
+        Value::Descriptor(desc) => descriptor_type_text(desc),
+        Value::BlockPtr(block) => {
+            let ty = Const::BlockPtrType(block.base.elem.pointee(), block.block.clone());
+            format!("{}[]", const_text(&ty))
         }
         other => type_text(other),
     }
+}
+
+/// The type of a descriptor as the language prints it.
+pub fn descriptor_type_text(desc: &Descriptor) -> String {
+    format!("tensor_descriptor<{}>", block_type_text(desc.base.elem.pointee(), &desc.block))
 }
 
 /// A text as Python's `repr` spells it, but for escapes.
@@ -163,11 +176,39 @@ fn quoted(text: &str) -> String {
     format!("{quote}{text}{quote}")
 }
 
-/// An element of a printed tuple: constants show that they are.
-fn nested_text(value: &Value) -> String {
+/// A printed tuple, of whose elements the first `shown` show that they are constexprs.
+fn list_text(items: &[Value], shown: usize) -> String {
+    let texts: Vec<String> = items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| match item {
+            Value::Const(Const::DType(elem)) => quoted(&elem.to_string()),
+            Value::Const(value) if at < shown => {
+                quoted(&format!("constexpr[{}]", const_text(value)))
+            }
+            Value::Const(value) => quoted(&const_text(value)),
+            Value::Tuple(tuple) if at < shown => {
+                quoted(&list_text(&tuple.items, tuple.items.len()))
+            }
+            other => quoted(&print_text(other)),
+        })
+        .collect();
+    format!("[{}]", texts.join(", "))
+}
+
+/// A value as Python's `repr` spells it.
+fn python_text(value: &Value) -> String {
     match value {
-        Value::Const(Const::DType(elem)) => elem.to_string(),
+        Value::Const(Const::Str(text)) => quoted(text),
+        Value::Const(Const::DType(Elem::Num(dtype))) => {
+            format!("triton.language.{}", dtype.member())
+        }
         Value::Const(value) => const_text(value),
+        Value::Tuple(tuple) => {
+            let items: Vec<String> = tuple.items.iter().map(python_text).collect();
+            let comma = if items.len() == 1 { "," } else { "" };
+            format!("({}{comma})", items.join(", "))
+        }
         other => print_text(other),
     }
 }

@@ -354,7 +354,7 @@ impl Evaluator<'_> {
             }
             (Value::Function(a), Value::Function(b)) => Some(Arc::ptr_eq(&a.function, &b.function)),
             (Value::Builtin(a), Value::Builtin(b)) => Some(std::ptr::eq(*a, *b)),
-            (Value::Tensor(_), Value::Tensor(_)) => None,
+            (Value::Tensor(a), Value::Tensor(b)) => a.ir.zip(b.ir).map(|(a, b)| a == b),
             (Value::Const(Const::Symbol(_)), _) | (_, Value::Const(Const::Symbol(_))) => None,
             _ => Some(false),
         };
@@ -469,7 +469,7 @@ impl Evaluator<'_> {
         if self.is_3_9() {
             names.into_iter().for_each(|name| self.frame_mut().lose(name, lost));
         }
-        Value::Tuple(Arc::new(Tuple { items: results, named: None }))
+        Value::tuple(results)
     }
 
     /// Binds a local without the rules of assignment.

@@ -6,7 +6,7 @@ use super::call::{Argument, is_builder};
 use super::constant::compare_consts;
 use super::join::{Relation, relate};
 use super::names::suggest;
-use super::value::{ClassRef, Const, FunctionRef, Object, Tensor, Tuple, Value};
+use super::value::{ClassRef, Const, FunctionRef, Held, Object, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{CompareOp, Function, Name, Param, ParamKind};
@@ -84,13 +84,7 @@ impl Evaluator<'_> {
         let runtime = arguments.iter().find(|argument| {
             matches!(&argument.value, Value::Tensor(tensor) if !tensor.elem.is_unknown())
         });
-        if let (Some(argument), Mode::Jit) = (runtime, self.frame().mode) {
-            let what =
-                format!("an argument of `{}`, which runs at compile time,", function.function.name);
-            let (value, place) = (argument.value.clone(), argument.at);
-            self.not_constexpr(Code::NotConstexpr, &what, &value, place);
-            return Value::Unknown;
-        }
+        let runtime = runtime.filter(|_| self.frame().mode == Mode::Jit).cloned();
         if self.frames.len() >= MAX_DEPTH {
             return self.fresh_const();
         }
@@ -99,8 +93,28 @@ impl Evaluator<'_> {
         };
         let function = function.clone();
         let value = self.quietly(|this| this.inline(&function, locals, at, Mode::Python));
+        match (value, runtime) {
+            // A tensor may be passed on and asked about, but not computed with.
+            (Value::Tensor(tensor), Some(Argument { value: Value::Tensor(given), .. }))
+                if tensor.ir.is_some() && tensor.ir == given.ir =>
+            {
+                Value::Tensor(tensor)
+            }
+            (Value::Unknown | Value::Tensor(_), Some(argument)) => {
+                let name = &function.function.name;
+                let what = format!("an argument of `{name}`, which runs at compile time,");
+                self.not_constexpr(Code::NotConstexpr, &what, &argument.value, argument.at);
+                Value::Unknown
+            }
+            (value, _) => self.known_at_compile_time(value),
+        }
+    }
+
+    /// What a function gives that ran at compile time.
+    fn known_at_compile_time(&mut self, value: Value) -> Value {
         match value {
             Value::Unknown | Value::Tensor(_) => self.fresh_const(),
+            value if self.frame().mode == Mode::Jit => value.held(Held::Python),
             value => value,
         }
     }
@@ -136,6 +150,9 @@ impl Evaluator<'_> {
         frame.call = at;
         frame.inlined_at = inlined_at;
         self.frames.push(frame);
+        if mode == Mode::Jit {
+            self.check_head(function);
+        }
         let body = function.function.clone();
         let source = Source::of(&body, function.file);
         let flow = self.run(source, &source.body.root, None);
@@ -163,7 +180,7 @@ impl Evaluator<'_> {
             }
             result = if different { Value::Unknown } else { self.join(&result, &next.0) };
         }
-        if ended { result } else { self.falls_off(result) }
+        if ended || self.exact { result } else { self.falls_off(result) }
     }
 
     /// A returned value beside another one of the same function: where they differ, Triton 3.9
@@ -185,7 +202,7 @@ impl Evaluator<'_> {
             (Value::Tuple(x), Value::Tuple(y)) if x.items.len() == y.items.len() => {
                 let pairs = x.items.iter().zip(&y.items);
                 let items = pairs.map(|(x, y)| self.settle(x, y, at)).collect();
-                Value::Tuple(Arc::new(Tuple { items, named: x.named.clone() }))
+                Value::Tuple(Arc::new(x.with_items(items)))
             }
             _ => value.clone(),
         }
@@ -252,7 +269,7 @@ impl Evaluator<'_> {
         let mut slots: Vec<Option<Value>> = vec![None; params.len()];
         let mut extra: Vec<Value> = Vec::new();
         let mut position = 0;
-        let positional = params.iter().filter(|p| p.kind == ParamKind::Normal).count();
+        let positional = params.iter().filter(|param| param.kind.is_positional()).count();
         let var_args = params.iter().position(|param| param.kind == ParamKind::VarArgs);
         for argument in arguments {
             match &argument.keyword {
@@ -289,7 +306,13 @@ impl Evaluator<'_> {
                 // Triton passes what its builtins build with.
                 (None, _) if is_builder(&param.name) => Value::NONE,
                 (None, _) => match param.default {
-                    Some(default) => self.default_value(function, default),
+                    Some(default) => {
+                        let value = self.default_value(function, default);
+                        if mode == Mode::Jit {
+                            self.check_used_default(function, default, &value, at);
+                        }
+                        value
+                    }
                     None => {
                         self.missing_argument(function, param, at, mode);
                         return None;

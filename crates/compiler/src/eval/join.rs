@@ -41,7 +41,7 @@ pub(super) fn rebuild(value: &Value, tensors: &mut impl Iterator<Item = Tensor>)
         Value::Tensor(tensor) => Value::Tensor(next(tensor)),
         Value::Tuple(tuple) => {
             let items = tuple.items.iter().map(|item| rebuild(item, tensors)).collect();
-            Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
+            Value::Tuple(Arc::new(tuple.with_items(items)))
         }
         Value::Object(object) => {
             let fields = object
@@ -208,7 +208,7 @@ impl Evaluator<'_> {
                 let pairs: Vec<(Value, Value)> =
                     x.items.iter().cloned().zip(y.items.iter().cloned()).collect();
                 let items = pairs.iter().map(|(x, y)| self.join(x, y)).collect();
-                Value::Tuple(Arc::new(Tuple { items, named: x.named.clone() }))
+                Value::Tuple(Arc::new(x.with_items(items)))
             }
             // A number that is known on one path only.
             (Value::Const(constant), Value::Tensor(tensor))

@@ -7,7 +7,7 @@ use super::emit::Emitter;
 use super::names::function_ref;
 use super::symbolic::Sym;
 use super::types::BodyTypes;
-use super::value::{Const, Descriptor, FunctionRef, Origin, Role, Shape, Tensor, Value};
+use super::value::{Const, Descriptor, FunctionRef, Held, Origin, Role, Shape, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{ArgKind, Expr, ExprId, Literal, Name};
@@ -185,6 +185,7 @@ impl Evaluator<'_> {
             locals,
         );
         self.frames.push(frame);
+        self.check_head(function);
         let body = function.function.clone();
         let source = Source::of(&body, function.file);
         self.run(source, &source.body.root, None);
@@ -341,6 +342,10 @@ impl Evaluator<'_> {
                 },
             };
             let value = self.override_by_annotation(function, param, value);
+            let constexpr = param
+                .annotation
+                .is_some_and(|annotation| is_constexpr_text(&function.function, annotation));
+            let value = if constexpr && !self.is_3_9() { value.held(Held::Python) } else { value };
             locals.insert(param.name.clone(), Local { value, at: param.range });
         }
         Some(locals)
@@ -506,7 +511,7 @@ impl Evaluator<'_> {
 }
 
 /// True for the annotation `tl.constexpr` in any spelling.
-fn is_constexpr_text(function: &crate::hir::Function, annotation: ExprId) -> bool {
+pub(super) fn is_constexpr_text(function: &crate::hir::Function, annotation: ExprId) -> bool {
     match &function.body.exprs[annotation] {
         Expr::Attribute { attr, .. } => &**attr == "constexpr",
         Expr::Name(name) => &**name == "constexpr",

@@ -587,13 +587,12 @@ impl Evaluator<'_> {
         options: ir::Loop,
     ) -> Value {
         let [first, second, step] = args;
-        let given = |value: Option<Value>| value.filter(|value| !value.is_none());
-        let (start, end) = match (first, given(second)) {
+        let (start, end) = match (first, second) {
             (Some(first), Some(second)) => (first, second),
             (Some(first), None) => (Value::int(0), first),
             _ => return Value::Unknown,
         };
-        let step = given(step).unwrap_or_else(|| Value::int(1));
+        let step = step.unwrap_or_else(|| Value::int(1));
         Value::Range(Arc::new(RangeValue { python, start, end, step, unrolled, options }))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{DType, Elem};
-use super::value::{ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Role, Value};
+use super::value::{ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
 use crate::builtins::{
     self, FORBIDDEN_PYTHON, IMPORTLIB, LANGUAGE, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH,
@@ -190,6 +190,11 @@ impl Evaluator<'_> {
                 };
                 plain(found.or_else(moved).unwrap_or(Value::Unknown))
             }
+            Resolution::External(path) if is_typing(path) => Some(Global {
+                value: Value::Const(Const::Opaque(path.join(".").into())),
+                item: None,
+                constexpr: false,
+            }),
             Resolution::External(path) => plain(external(path)),
             Resolution::File(file) => plain(Value::Module(ModuleRef::File(*file))),
             Resolution::Jit(at) | Resolution::Function(at)
@@ -282,6 +287,7 @@ impl Evaluator<'_> {
         self.resolving.push(at);
         let source = Source { body: &constant.body, map: &constant.map, file: at.file };
         let value = self.module_value(source, &scope, constant.value);
+        let value = if constexpr { value.held(Held::Python) } else { value };
         self.resolving.pop();
         Some(Global { value, item: Some(at), constexpr })
     }
@@ -324,6 +330,11 @@ pub(super) struct Global {
 /// The dotted path of a module of the `triton` package.
 fn triton_path(path: &str) -> String {
     if path.is_empty() { TRITON.to_owned() } else { format!("{TRITON}.{path}") }
+}
+
+/// True for a member of Python's module of annotations, which kernels may not name.
+fn is_typing(path: &[Name]) -> bool {
+    matches!(path, [module, _] if &**module == "typing")
 }
 
 /// A module or member outside of what can be read: anything, unless it is of Python's `math` or
@@ -405,7 +416,7 @@ pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
         }
     }
     if let Some(builtin) = builtins::member(module, name) {
-        return Some(Value::Builtin(builtin));
+        return builtins::defines(module, builtin).then_some(Value::Builtin(builtin));
     }
     if module == PYTHON_MATH {
         let value = match name {
@@ -468,6 +479,7 @@ impl Frame {
             scope,
             locals,
             declared: rustc_hash::FxHashSet::default(),
+            constexprs: rustc_hash::FxHashSet::default(),
             bare: rustc_hash::FxHashSet::default(),
             lost: rustc_hash::FxHashMap::default(),
             returns: Vec::new(),

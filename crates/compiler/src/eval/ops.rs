@@ -5,7 +5,7 @@ use super::display::const_text;
 use super::dtype::{DType, Elem};
 use super::promote::{Operand, PromotionError, promote, promote_integers};
 use super::report::a;
-use super::value::{Const, Origin, Shape, Tensor, Tuple, Value};
+use super::value::{Const, Held, Origin, Shape, Tensor, Tuple, Value};
 use super::{Eval, Evaluator, Mode, Stop};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
@@ -89,8 +89,17 @@ impl Evaluator<'_> {
         at: FileRange,
     ) -> Value {
         match (op, left, right) {
+            (BinaryOp::Add, Value::Tuple(a), Value::Tuple(b))
+                if (a.held == Held::Python) != (b.held == Held::Python)
+                    && self.frame().mode == Mode::Jit =>
+            {
+                let message = "a tuple that one constexpr holds cannot be joined to another";
+                self.error(Code::BadOperand, at, message);
+                Value::Unknown
+            }
             (BinaryOp::Add, Value::Tuple(a), Value::Tuple(b)) => {
-                Value::tuple(a.items.iter().chain(&b.items).cloned().collect())
+                let items = a.items.iter().chain(&b.items).cloned().collect();
+                Value::held_tuple(items, a.held)
             }
             (BinaryOp::Mul, Value::Const(_), _) if self.frame().mode == Mode::Jit => {
                 self.bad_operands(op, left, right, at);

@@ -279,6 +279,28 @@ mod tests {
     }
 
     #[test]
+    fn tuples_may_hold_constants_and_tuples() {
+        check(
+            "def kernel(x_ptr, args):
+    at = tl.arange(0, args[1][0])
+    tl.store(x_ptr + at, args[0] + args[1][1])
+",
+            expect!["x_ptr=*fp32:16 args=(i32, (64, 64), i32, i32) num_warps=4 num_stages=3"],
+        );
+    }
+
+    #[test]
+    fn what_is_taken_apart_is_a_tuple() {
+        check(
+            "def kernel(args):
+    x_ptr, (width, height) = args
+    tl.store(x_ptr, width + height)
+",
+            expect!["args=(*fp32:16, (64, 64)) num_warps=4 num_stages=3"],
+        );
+    }
+
+    #[test]
     fn a_number_may_have_to_be_a_float() {
         check(
             "def kernel(x_ptr, DIV: tl.constexpr):

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::value::{Const, Object, Tuple, Value};
+use super::value::{Const, Held, Object, Tuple, Value};
 use super::{Evaluator, Mode, OriginKind, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, Expr, ExprId, Name, Stmt, StmtId};
@@ -83,9 +83,6 @@ impl Evaluator<'_> {
                     self.unsupported("several targets in one assignment", "assign one by one", at);
                 }
                 let result = self.expr(source, *value);
-                if self.refuse_whole_tuple(source, *value, &result) {
-                    return Outcome::Next;
-                }
                 for &target in targets {
                     self.assign(source, target, result.clone());
                 }
@@ -152,26 +149,12 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The tuple that a function gives at compile time is one constexpr, which an assignment does
-    /// not take apart.
-    fn refuse_whole_tuple(&mut self, source: Source<'_>, expr: ExprId, value: &Value) -> bool {
-        let (Expr::Call { callee, .. }, Value::Tuple(_), Mode::Jit) =
-            (&source.body.exprs[expr], value, self.frame().mode)
-        else {
-            return false;
-        };
-        let called = self.quietly(|this| this.expr(source, *callee));
-        let is_constexpr = matches!(
-            &called,
-            Value::Function(function) if function.kind.role == super::value::Role::Constexpr
-        );
-        if is_constexpr {
-            let message = "a tuple from a `constexpr_function` cannot be assigned";
-            let diagnostic = Diagnostic::new(Code::NotATensor, source.at(expr), message)
-                .with_note("annotate the target with `tl.constexpr`, and index it");
-            self.emit_diagnostic(diagnostic);
-        }
-        is_constexpr
+    /// A tuple that one constexpr holds is used as a whole, or by its elements.
+    fn refuse_held_tuple(&mut self, what: &str, at: FileRange) {
+        let message = format!("a tuple that one constexpr holds cannot be {what}");
+        let diagnostic = Diagnostic::new(Code::NotATensor, at, message)
+            .with_note("index it, or annotate the target with `tl.constexpr`");
+        self.emit_diagnostic(diagnostic);
     }
 
     fn expression_statement(&mut self, source: Source<'_>, expr: ExprId) {
@@ -273,6 +256,10 @@ impl Evaluator<'_> {
             {
                 Vec::new()
             }
+            Value::Tuple(tuple) if self.frame().mode == Mode::Jit && tuple.held == Held::Python => {
+                self.refuse_held_tuple("taken apart", at);
+                Vec::new()
+            }
             Value::Tuple(tuple) => tuple.items.clone(),
             Value::Unknown | Value::Const(Const::Symbol(_)) => Vec::new(),
             Value::Tensor(tensor) if tensor.is_open() => Vec::new(),
@@ -284,6 +271,10 @@ impl Evaluator<'_> {
                 Vec::new()
             }
         };
+        let annotated = matches!(
+            &value,
+            Value::Tuple(tuple) if matches!(tuple.held, Held::Annotated { .. })
+        );
         if matches!(&value, Value::Tuple(tuple) if tuple.items.len() == items.len())
             && items.len() < targets.len()
         {
@@ -305,7 +296,11 @@ impl Evaluator<'_> {
         }
         for (index, &target) in targets.iter().enumerate() {
             let part = items.get(index).cloned().unwrap_or(Value::Unknown);
-            self.assign(source, target, part);
+            if annotated {
+                self.bind_target(source, target, part);
+            } else {
+                self.assign(source, target, part);
+            }
             if let Expr::Name(name) = &source.body.exprs[target] {
                 self.frame_mut().bare.remove(name);
             }
@@ -315,6 +310,7 @@ impl Evaluator<'_> {
     /// `name = value`: literals become tensors in kernel code.
     pub(super) fn assign_name(&mut self, name: &Name, value: Value, at: TextRange) {
         let declared = self.frame_mut().declared.remove(name);
+        self.frame_mut().constexprs.remove(name);
         let value = match self.frame().mode {
             Mode::Jit if !declared => self.sanitize(name, value, at),
             _ => value,
@@ -354,9 +350,17 @@ impl Evaluator<'_> {
                 if self.refuse_type_in_tuple(&tuple, place) {
                     return Value::Unknown;
                 }
+                match tuple.held {
+                    Held::Elements => {}
+                    Held::Annotated { .. } => return Value::Tuple(tuple).held(Held::Elements),
+                    Held::Python => {
+                        self.refuse_held_tuple("assigned", place);
+                        return Value::Unknown;
+                    }
+                }
                 let items =
                     tuple.items.iter().map(|item| self.sanitize(name, item.clone(), at)).collect();
-                Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
+                Value::Tuple(Arc::new(tuple.with_items(items)))
             }
             Value::Range(ref range) if range.python => {
                 let message = "a `range` cannot be assigned; call it in the head of the loop";
@@ -450,25 +454,18 @@ impl Evaluator<'_> {
                 .with_related(earlier, "first defined here");
             self.emit_diagnostic(diagnostic);
         }
+        self.frame_mut().constexprs.insert(name.clone());
+        let result = match &result {
+            Value::Tuple(tuple) if tuple.held == Held::Elements && !self.is_3_9() => {
+                let shown = tuple.items.len();
+                result.held(Held::Annotated { shown })
+            }
+            _ => result,
+        };
         // Triton keeps a tensor as it is here; using it as a constexpr fails later.
         self.bind(name, result.clone(), source.map.exprs[target]);
         if self.frames.len() == 1 && self.quiet == 0 {
             self.types.record(target, &result);
-        }
-    }
-
-    /// Triton evaluates annotations, so what they name has to be there.
-    fn check_annotation(&mut self, source: Source<'_>, annotation: ExprId) {
-        match &source.body.exprs[annotation] {
-            Expr::Name(name) => {
-                self.name(&name.clone(), source.at(annotation));
-            }
-            Expr::Attribute { value, attr } => {
-                if let object @ Value::Module(_) = self.quietly(|this| this.expr(source, *value)) {
-                    self.attribute(&object, attr, source.at(annotation));
-                }
-            }
-            _ => {}
         }
     }
 
@@ -486,14 +483,10 @@ impl Evaluator<'_> {
         self.bind(name, value, source.map.exprs[target]);
     }
 
-    /// True for `tl.constexpr`, also as a string.
-    pub(super) fn is_constexpr_annotation(
-        &mut self,
-        source: Source<'_>,
-        annotation: ExprId,
-    ) -> bool {
+    /// True for `tl.constexpr`. Unlike that of a parameter, the annotation of a variable counts only
+    /// where it is no string.
+    fn is_constexpr_annotation(&mut self, source: Source<'_>, annotation: ExprId) -> bool {
         match &source.body.exprs[annotation] {
-            Expr::Literal(crate::hir::Literal::Str(text)) => text.ends_with("constexpr"),
             Expr::Name(_) | Expr::Attribute { .. } => matches!(
                 self.quietly(|this| this.expr(source, annotation)),
                 Value::Builtin(builtin) if builtin.rule == crate::builtins::Rule::Constexpr
@@ -590,6 +583,7 @@ impl Evaluator<'_> {
             Value::Bound(_) | Value::Builtin(_) | Value::Module(_) | Value::Class(_) => true,
             Value::Const(Const::Enum(_)) => true,
             Value::Const(Const::DType(_) | Const::BlockType(..)) => bare && self.is_3_9(),
+            Value::Tuple(tuple) if tuple.held != Held::Elements => true,
             Value::Tuple(_) => bare && self.is_3_9(),
             Value::Function(_) => !self.is_3_9(),
             Value::Const(Const::None) => !bare && !self.is_3_9(),
@@ -605,6 +599,9 @@ impl Evaluator<'_> {
                 _ => "pass it to where it is used as an argument",
             };
             let message = match &value {
+                Value::Tuple(tuple) if tuple.held != Held::Elements => {
+                    "a tuple that one constexpr holds cannot be returned".to_owned()
+                }
                 Value::Tuple(_) => "functions return types only as constexprs".to_owned(),
                 _ => format!("functions return numbers, tensors and tuples, not {text}"),
             };
@@ -666,7 +663,7 @@ impl Evaluator<'_> {
                     .iter()
                     .map(|item| self.returnable(item.clone(), false, at))
                     .collect();
-                Value::Tuple(Arc::new(Tuple { items, named: tuple.named.clone() }))
+                Value::Tuple(Arc::new(tuple.with_items(items)))
             }
             _ => value,
         }

@@ -114,6 +114,31 @@ pub struct Tuple {
     pub items: Vec<Value>,
     /// The class and field names of a named tuple.
     pub named: Option<Arc<(Name, Vec<Name>)>>,
+    /// Whether one constexpr holds it.
+    pub held: Held,
+}
+
+/// How the language holds a tuple.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Held {
+    /// As its elements.
+    #[default]
+    Elements,
+    /// Before Triton 3.9, a tuple that is annotated `tl.constexpr`: assignments leave its elements
+    /// as they are. The first `shown` of them print as constexprs.
+    Annotated {
+        /// How many.
+        shown: usize,
+    },
+    /// A tuple of Python in one constexpr, as globals are: it is indexed and passed, not assigned.
+    Python,
+}
+
+impl Tuple {
+    /// The same tuple with other elements.
+    pub fn with_items(&self, items: Vec<Value>) -> Tuple {
+        Tuple { items, named: self.named.clone(), held: self.held }
+    }
 }
 
 /// A function of some file.
@@ -147,6 +172,8 @@ pub enum Role {
     Jit,
     /// `@triton.constexpr_function`.
     Constexpr,
+    /// The Python function that a jit function wraps, `f.fn`: runs at compile time.
+    Wrapped,
     /// A builtin written in Python: runs at compile time, on tensors too.
     Builtin,
     /// Neither: host code.
@@ -250,7 +277,20 @@ impl Value {
 
     /// A tuple without names.
     pub fn tuple(items: Vec<Value>) -> Value {
-        Value::Tuple(Arc::new(Tuple { items, named: None }))
+        Value::held_tuple(items, Held::Elements)
+    }
+
+    /// A tuple without names, and how it is held.
+    pub fn held_tuple(items: Vec<Value>, held: Held) -> Value {
+        Value::Tuple(Arc::new(Tuple { items, named: None, held }))
+    }
+
+    /// The value, where it is a tuple as one that is held so.
+    pub fn held(self, held: Held) -> Value {
+        match self {
+            Value::Tuple(tuple) => Value::Tuple(Arc::new(Tuple { held, ..(*tuple).clone() })),
+            other => other,
+        }
     }
 
     /// The compile-time value, if it is one.

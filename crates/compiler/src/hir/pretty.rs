@@ -132,7 +132,7 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn param(&self, param: &Param) -> String {
         let stars = match param.kind {
-            ParamKind::Normal => "",
+            ParamKind::Normal | ParamKind::PositionalOnly => "",
             ParamKind::KeywordOnly => "*, ",
             ParamKind::VarArgs => "*",
             ParamKind::KwArgs => "**",

@@ -292,6 +292,14 @@ impl<'a> Resolver<'a> {
                 });
                 if constexpr { Resolution::Constexpr(at) } else { Resolution::Constant(at) }
             }
+            // What is computed with a constexpr is one.
+            Expr::Binary { lhs, rhs, .. } => {
+                let constexpr = [*lhs, *rhs].into_iter().any(|operand| {
+                    let found = self.step(|resolver| resolver.assigned(at, item, body, operand));
+                    matches!(found, Resolution::Constexpr(_))
+                });
+                if constexpr { Resolution::Constexpr(at) } else { Resolution::Constant(at) }
+            }
             _ => Resolution::Constant(at),
         }
     }

@@ -10,6 +10,9 @@ use crate::project::{ItemRef, Sources, function};
 /// Sizes that a block's extent is tried with.
 const EXTENTS: &[i128] = &[128, 32, 16, 256, 1];
 
+/// Tuples in tuples are tried this deep.
+const MAX_NESTING: u32 = 2;
+
 /// Elements that a pointer is tried with, after other things it may be.
 const ELEMENTS: &[&str] = &["*fp32", "*i32", "*i64", "*fp16", "*i8", "*u8", "*i1"];
 
@@ -49,10 +52,34 @@ pub(crate) fn alternatives(
         }
         ArgSpec::Tuple(items) => {
             let longer = ArgSpec::Tuple([items.clone(), items.clone()].concat());
-            items.iter().take(1).cloned().chain([longer]).collect()
+            let others = other_elements(items, MAX_NESTING).into_iter();
+            items.iter().take(1).cloned().chain([longer]).chain(others).collect()
         }
     };
     found.retain(|other| other != current);
+    found
+}
+
+/// The tuple with one element changed: another tuple, a constant, a pointer or a number.
+fn other_elements(items: &[ArgSpec], nesting: u32) -> Vec<ArgSpec> {
+    let mut found = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let inner = match item {
+            ArgSpec::Tuple(inner) if nesting > 0 => other_elements(inner, nesting - 1),
+            _ => {
+                let [number, extent] =
+                    [guess::number("i32"), ArgSpec::Constexpr(ConstArg::Int(64))];
+                let pairs = [[&extent, &extent], [&number, &extent], [&extent, &number]];
+                let pairs = pairs.map(|pair| ArgSpec::Tuple(pair.map(ArgSpec::clone).to_vec()));
+                [&pairs[..], &[extent, pointer("*fp32"), guess::number("fp32")]].concat()
+            }
+        };
+        for other in inner {
+            let mut changed = items.to_vec();
+            changed[at] = other;
+            found.push(ArgSpec::Tuple(changed));
+        }
+    }
     found
 }
 

@@ -14,7 +14,8 @@
 //!    otherwise; a name that begins with
 //!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
 //!    and any other number is 64;
-//! 4. for other parameters, by use: what is indexed by numbers is a tuple of four; what is
+//! 4. for other parameters, by use: what is indexed by numbers or taken apart is a
+//!    tuple, of four where it does not show of how many; what is
 //!    loaded or stored through is `*fp32:16`, or `*i32:16` when what is loaded is counted up from
 //!    an integer literal, or `*i64:16` when it serves as an index, bound or bit field, or its
 //!    name says
@@ -105,10 +106,10 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
             _ => "*fp32",
         };
         let pointer = ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
-        return if uses.items { tuple_of(pointer) } else { pointer };
+        return if uses.items { tuple_of(pointer, uses) } else { pointer };
     }
     if uses.items {
-        return tuple_of(number("i32"));
+        return tuple_of(number("i32"), uses);
     }
     if uses.none_test && !uses.operand {
         return ArgSpec::Constexpr(ConstArg::None);
@@ -116,9 +117,10 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
     number(if is_float(name, uses) { "fp32" } else { "i32" })
 }
 
-/// As many arguments as an unrolled loop has trips.
-fn tuple_of(element: ArgSpec) -> ArgSpec {
-    ArgSpec::Tuple((0..UNROLLED).map(|_| element.clone()).collect())
+/// As many arguments as the tuple is taken apart into, else as an unrolled loop has trips.
+fn tuple_of(element: ArgSpec, uses: &Use) -> ArgSpec {
+    let count = if uses.parts > 0 { uses.parts } else { UNROLLED as usize };
+    ArgSpec::Tuple(vec![element; count])
 }
 
 fn is_float(name: &str, uses: &Use) -> bool {

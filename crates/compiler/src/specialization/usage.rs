@@ -61,8 +61,10 @@ pub(super) struct Use {
     pub(super) unrolled: bool,
     /// It is called.
     pub(super) called: bool,
-    /// It is indexed by numbers, so it is a tuple.
+    /// It is indexed by numbers or taken apart, so it is a tuple.
     pub(super) items: bool,
+    /// Number of variables that it is taken apart into; 0 where it is not.
+    pub(super) parts: usize,
     /// The first value that it is compared with for equality: a string or a number.
     pub(super) compared: Option<Compared>,
 }
@@ -221,7 +223,7 @@ impl<'a> BodyUses<'a> {
 }
 
 /// The names of the parameters of `function` that are compile-time values by annotation.
-pub(super) fn constexpr_params(
+pub(crate) fn constexpr_params(
     sources: &dyn Sources,
     scope: Scope<'_>,
     function: &Function,

@@ -71,7 +71,7 @@ pub(crate) fn parameter_text(function: &Function, parameter: &Param) -> String {
     let star = match parameter.kind {
         ParamKind::VarArgs => "*",
         ParamKind::KwArgs => "**",
-        ParamKind::Normal | ParamKind::KeywordOnly => "",
+        ParamKind::Normal | ParamKind::PositionalOnly | ParamKind::KeywordOnly => "",
     };
     let mut text = format!("{star}{}", parameter.name);
     if let Some(annotation) = parameter.annotation {

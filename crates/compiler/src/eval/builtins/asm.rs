@@ -3,57 +3,46 @@
 use super::super::call::Call;
 use super::super::dtype::Elem;
 use super::super::emit::ir_type;
-use super::super::value::{Const, Tensor, Value};
+use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, Opcode};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
     pub(super) fn inline_asm(&mut self, call: &Call) -> Eval<Value> {
-        let text = |name: &str| match call.value(name) {
-            Value::Const(Const::Str(text)) => Some(text),
-            _ => None,
-        };
+        let asm = self.asm_text(call, "asm")?;
+        let constraints = self.asm_text(call, "constraints")?;
         let elems: Vec<Elem> = match call.value("dtype") {
             Value::Const(Const::DType(elem)) => vec![elem],
-            Value::Tuple(tuple) => tuple
-                .items
-                .iter()
-                .map(|item| match item {
-                    Value::Const(Const::DType(elem)) => *elem,
-                    _ => Elem::Unknown,
-                })
-                .collect(),
-            Value::Const(Const::Str(_) | Const::Int(_) | Const::Float(_)) => {
-                let message = "the type of a result is a type, such as `tl.int32`";
-                return Err(self.error(Code::BadDType, call.place("dtype"), message));
+            Value::Tuple(tuple) => {
+                tuple.items.iter().map(|item| self.asm_dtype(item, call)).collect::<Eval<_>>()?
             }
-            _ => vec![Elem::Unknown],
+            other => vec![self.asm_dtype(&other, call)?],
         };
         let several = matches!(call.value("dtype"), Value::Tuple(_));
         if elems.is_empty() {
             let message = "inline assembly needs at least one result";
             return Err(self.error(Code::BadOption, call.place("dtype"), message));
         }
-        let pack = match call.value("pack") {
-            Value::Const(Const::Int(pack)) => u32::try_from(pack).unwrap_or(1),
-            value @ Value::Tensor(_) => {
-                let what = "`pack` of inline assembly";
-                return Err(self.not_constexpr(
-                    Code::NotConstexpr,
-                    what,
-                    &value,
-                    call.place("pack"),
-                ));
-            }
-            _ => 1,
-        };
-        let pure = self.flag(call, "is_pure", true)?;
+        let numbers = !self.is_3_9();
+        let pure = self.flag_among(call, "is_pure", true, |value| match value {
+            Const::Bool(_) => true,
+            Const::None | Const::Int(_) | Const::Float(_) => numbers,
+            _ => false,
+        })?;
         let args = match call.value("args") {
             Value::Tuple(tuple) => tuple.items.clone(),
             Value::Unknown => return Err(Stop::Unknown),
-            other => vec![other],
+            Value::Const(Const::Symbol(_)) => return Err(Stop::Unknown),
+            Value::Tensor(tensor) if tensor.is_open() => return Err(Stop::Unknown),
+            other => {
+                let text = super::super::report::a(&other);
+                let message = format!("`args` is a list of tensors, but this is {text}");
+                let diagnostic = Diagnostic::new(Code::BadOption, call.place("args"), message)
+                    .with_note("write `[x]` for one");
+                return Err(self.emit_diagnostic(diagnostic));
+            }
         };
         let mut tensors = Vec::with_capacity(args.len());
         for arg in &args {
@@ -63,11 +52,12 @@ impl Evaluator<'_> {
         let tensors = self.broadcast_all(&tensors, call.at, &places)?;
         let shape = match tensors.first() {
             Some(tensor) => tensor.shape.clone(),
-            None => super::super::value::Shape::scalar(),
+            None => Shape::scalar(),
         };
+        let pack = self.asm_pack(call, &shape)?;
         let results: Vec<Tensor> =
             elems.iter().map(|elem| Tensor::new(*elem, shape.clone())).collect();
-        let results = match (text("asm"), text("constraints")) {
+        let results = match (asm, constraints) {
             (Some(asm), Some(constraints)) => {
                 let attrs = ir::InlineAsm {
                     asm: ir::Text(asm),
@@ -83,6 +73,61 @@ impl Evaluator<'_> {
             return Ok(Value::tuple(results.into_iter().map(Value::Tensor).collect()));
         }
         results.into_iter().next().map(Value::Tensor).ok_or(Stop::Unknown)
+    }
+
+    /// A text of the call; `None` where it is not known yet.
+    fn asm_text(&mut self, call: &Call, name: &str) -> Eval<Option<std::sync::Arc<str>>> {
+        match call.value(name) {
+            Value::Const(Const::Str(text)) => Ok(Some(text)),
+            Value::Const(Const::Symbol(_)) | Value::Unknown => Ok(None),
+            Value::Tensor(tensor) if tensor.is_open() => Ok(None),
+            other => {
+                let text = super::super::report::a(&other);
+                let message = format!("`{name}` is a string, but this is {text}");
+                Err(self.error(Code::BadOption, call.place(name), message))
+            }
+        }
+    }
+
+    /// How many elements each run of the assembly takes, of a tile of `shape`.
+    fn asm_pack(&mut self, call: &Call, shape: &Shape) -> Eval<u32> {
+        let pack = match call.value("pack") {
+            Value::Const(Const::Int(pack)) => pack,
+            Value::Const(Const::Bool(pack)) => i128::from(pack),
+            Value::Const(Const::Symbol(_)) | Value::Unknown => return Ok(1),
+            Value::Tensor(tensor) if tensor.is_open() => return Ok(1),
+            other => {
+                let what = "`pack` of inline assembly";
+                let at = call.place("pack");
+                return Err(self.not_constexpr(Code::NotConstexpr, what, &other, at));
+            }
+        };
+        let count = shape.numel().and_then(|count| count.int()).filter(|_| shape.is_block());
+        match u32::try_from(pack) {
+            Ok(pack) if pack > 0 && count.is_none_or(|count| count % i128::from(pack) == 0) => {
+                Ok(pack)
+            }
+            _ => {
+                let message = match count {
+                    Some(count) => format!("`pack` divides the {count} elements, unlike {pack}"),
+                    None => format!("`pack` is positive, unlike {pack}"),
+                };
+                Err(self.error(Code::BadOption, call.place("pack"), message))
+            }
+        }
+    }
+
+    /// The type of one result.
+    fn asm_dtype(&mut self, value: &Value, call: &Call) -> Eval<Elem> {
+        match value {
+            Value::Const(Const::DType(elem)) => Ok(*elem),
+            Value::Const(Const::Symbol(_)) | Value::Unknown => Ok(Elem::Unknown),
+            Value::Tensor(tensor) if tensor.is_open() => Ok(Elem::Unknown),
+            _ => {
+                let message = "the type of a result is a type, such as `tl.int32`";
+                Err(self.error(Code::BadDType, call.place("dtype"), message))
+            }
+        }
     }
 
     fn emit_asm(

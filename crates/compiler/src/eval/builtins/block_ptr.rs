@@ -117,6 +117,12 @@ impl Evaluator<'_> {
             );
             return Err(self.error(Code::BlockPointer, call.place("base"), message));
         }
+        for list in ["shape", "strides", "offsets", "block_shape", "order"] {
+            if let Value::Const(Const::Int(_) | Const::Bool(_)) = call.value(list) {
+                let message = format!("`{list}` is a tuple, also where it has one element");
+                return Err(self.error(Code::BlockPointer, call.place(list), message));
+            }
+        }
         let extents = extents_of(&call.value("block_shape"));
         let Some(extents) = extents else {
             let value = call.value("block_shape");
@@ -169,7 +175,16 @@ impl Evaluator<'_> {
     }
 
     fn check_order(&mut self, call: &Call, rank: usize) -> Eval<()> {
-        let Some(order) = extents_of(&call.value("order")) else { return Ok(()) };
+        let order = match call.value("order") {
+            Value::Unknown | Value::Const(Const::Symbol(_)) => return Ok(()),
+            Value::Tensor(tensor) if tensor.is_open() => return Ok(()),
+            Value::Tuple(tuple) if tuple.items.iter().any(Value::is_unknown) => return Ok(()),
+            order => extents_of(&order),
+        };
+        let Some(order) = order else {
+            let message = "`order` is a tuple of the axes";
+            return Err(self.error(Code::BlockPointer, call.place("order"), message));
+        };
         let mut axes: Vec<i128> = order.iter().filter_map(Sym::int).collect();
         if axes.len() != order.len() {
             return Ok(());

@@ -117,6 +117,18 @@ impl Evaluator<'_> {
         }
     }
 
+    /// The shape of a new tile: a tuple or list, even of one extent.
+    fn shape_list(&mut self, call: &Call) -> Eval<Shape> {
+        let value = call.value("shape");
+        if let Value::Const(Const::Int(_) | Const::Bool(_)) = &value {
+            let message = "the shape is a tuple, also where it has one extent";
+            let diagnostic = Diagnostic::new(Code::ShapeExtent, call.place("shape"), message)
+                .with_note("write `(n,)`");
+            return Err(self.emit_diagnostic(diagnostic));
+        }
+        self.shape_arg(&value, call.place("shape"))
+    }
+
     /// Reads a type argument.
     pub(super) fn dtype_arg(&mut self, call: &Call, name: &str) -> Eval<Elem> {
         let at = call.place(name);
@@ -136,7 +148,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn full(&mut self, call: &Call) -> Eval<Value> {
-        let shape = self.shape_arg(&call.value("shape"), call.place("shape"));
+        let shape = self.shape_list(call);
         let elem = self.dtype_arg(call, "dtype")?;
         let value = call.value("value");
         let shape = self.or_unknown_shape(shape)?;
@@ -144,7 +156,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn zeros(&mut self, call: &Call) -> Eval<Value> {
-        let shape = self.shape_arg(&call.value("shape"), call.place("shape"));
+        let shape = self.shape_list(call);
         let elem = self.dtype_arg(call, "dtype")?;
         let shape = self.or_unknown_shape(shape)?;
         self.filled(&Value::int(0), shape, elem, call, call.at)

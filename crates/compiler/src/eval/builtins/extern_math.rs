@@ -20,6 +20,9 @@ impl Evaluator<'_> {
         }
         let places: Vec<FileRange> = (0..args.len()).map(|index| call.place_nth(index)).collect();
         let args = self.broadcast_all(&args, call.at, &places)?;
+        if args.iter().any(|arg| arg.elem.is_ptr()) {
+            return Err(self.no_overload(function, &args, call));
+        }
         if args.iter().any(|arg| arg.elem.num().is_none()) {
             return Ok(Value::Tensor(self.unknown_extern(function, &args)));
         }

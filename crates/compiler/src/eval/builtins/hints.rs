@@ -131,15 +131,20 @@ impl Evaluator<'_> {
 
     /// Compiled only in debug mode; arguments are checked all the same.
     pub(super) fn device_assert(&mut self, call: &Call) -> Eval<Value> {
-        match call.nth(0) {
-            Value::Tuple(_) => {
-                let message = "the condition of an assertion is a tuple";
+        let condition = call.nth(0);
+        match &condition {
+            Value::Unknown => return Err(Stop::Unknown),
+            Value::Tensor(_) => {}
+            Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::Symbol(_)) => {}
+            other => {
+                let text = super::super::report::a(other);
+                let message = format!("the condition of an assertion is {text}");
                 return Err(self.error(Code::BadCondition, call.place_nth(0), message));
             }
-            Value::Unknown => return Err(Stop::Unknown),
-            _ => {}
         }
-        self.mask_arg(call)?;
+        if call.has("mask") {
+            self.materialize(&call.value("mask"), call.place("mask"))?;
+        }
         Ok(Value::NONE)
     }
 

@@ -7,7 +7,7 @@ use super::super::call::Call;
 use super::super::dtype::{DType, Elem};
 use super::super::names::known_member;
 use super::super::symbolic::{Sym, floor_div};
-use super::super::value::{Const, ModuleRef, Role, Tuple, Value};
+use super::super::value::{Const, Held, ModuleRef, Role, Tuple, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::builtins::{Builtin, LANGUAGE, Rule};
 use crate::diagnostic::{Code, Diagnostic};
@@ -34,7 +34,7 @@ impl Evaluator<'_> {
         let (names, items): (Vec<Name>, Vec<Value>) =
             fields.map(|(name, value)| (Name::from(name), Value::Const(value))).unzip();
         let named = Some(Arc::new((Name::from(call.builtin.name), names)));
-        Ok(Value::Tuple(Arc::new(Tuple { items, named })))
+        Ok(Value::Tuple(Arc::new(Tuple { items, named, held: Held::Elements })))
     }
 
     pub(super) fn python_len(&mut self, call: &Call) -> Eval<Value> {

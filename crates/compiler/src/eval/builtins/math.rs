@@ -59,6 +59,12 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn div_rn(&mut self, call: &Call) -> Eval<Value> {
+        for index in 0..2 {
+            let operand = self.tensor_arg(call, index)?;
+            if !matches!(call.nth(index), Value::Const(_)) {
+                self.need_float(&operand, &[DType::Float32], call)?;
+            }
+        }
         let (x, y) = self.pair(call)?;
         self.need_float(&x, &[DType::Float32], call)?;
         Ok(Value::Tensor(self.op(Opcode::FDivRn, &[&x, &y], Attrs::None, x.elem, x.shape.clone())))
@@ -123,6 +129,13 @@ impl Evaluator<'_> {
 
     pub(super) fn umulhi(&mut self, call: &Call) -> Eval<Value> {
         let (x, y) = self.pair(call)?;
+        for index in 0..2 {
+            let operand = call.nth(index);
+            if matches!(&operand, Value::Tensor(tensor) if tensor.elem == Elem::BOOL) {
+                let message = "`tl.umulhi` needs integers of 32 or 64 bits, not `int1`";
+                return Err(self.error(Code::BadOperand, call.place_nth(index), message));
+            }
+        }
         if let Some(dtype) = x.elem.num()
             && !matches!(dtype, DType::Int32 | DType::Int64 | DType::UInt32 | DType::UInt64)
         {

@@ -11,6 +11,9 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, CacheModifier, Eviction, Opcode};
 use crate::source::FileRange;
 
+/// Options that Triton reads only where they count as true.
+const READ_WHERE_TRUE: &[&str] = &["cache_modifier", "eviction_policy", "scope", "sem"];
+
 impl Evaluator<'_> {
     pub(super) fn load(&mut self, call: &Call) -> Eval<Value> {
         if let Value::BlockPtr(block) = call.nth(0) {
@@ -215,8 +218,8 @@ impl Evaluator<'_> {
     fn refuse_boundary_check(&mut self, call: &Call) -> Eval<()> {
         let given = match call.given("boundary_check") {
             Some(Value::Tuple(tuple)) => !tuple.items.is_empty(),
-            Some(Value::Const(Const::None)) | None => false,
-            Some(Value::Const(_)) => true,
+            Some(Value::Const(constant)) => constant.truth() == Some(true),
+            None => false,
             Some(_) => false,
         };
         let padded = matches!(call.given("padding_option"), Some(Value::Const(Const::Str(text))) if !text.is_empty());
@@ -246,7 +249,13 @@ impl Evaluator<'_> {
         let known = if self.is_3_9() { 5 } else { 4 };
         let cache = self.option(call, "cache_modifier", &modifiers[..known])?;
         let evict = self.eviction(call)?;
-        let volatile = self.flag(call, "volatile", false).or_else(unless_reported(false))?;
+        let numbers = !self.is_3_9();
+        let volatile = self.flag_among(call, "volatile", false, |value| match value {
+            Const::Bool(_) => true,
+            Const::None | Const::Int(_) | Const::Float(_) => numbers,
+            _ => false,
+        });
+        let volatile = volatile.or_else(unless_reported(false))?;
         Ok(ir::LoadHints { cache: cache.unwrap_or(CacheModifier::Default), evict, volatile })
     }
 
@@ -288,6 +297,12 @@ impl Evaluator<'_> {
     ) -> Eval<Option<T>> {
         match call.given(name) {
             None | Some(Value::Const(Const::None | Const::Symbol(_)) | Value::Unknown) => Ok(None),
+            // What counts as false counts as not given.
+            Some(Value::Const(Const::Int(0) | Const::Bool(false)))
+                if READ_WHERE_TRUE.contains(&name) =>
+            {
+                Ok(None)
+            }
             Some(Value::Const(Const::Str(text))) => {
                 let known = choices.iter().find(|(choice, _)| *choice == &**text);
                 if let Some((_, value)) = known {

@@ -3,7 +3,7 @@
 
 use super::super::call::Call;
 use super::super::dtype::{DType, Elem};
-use super::super::value::{Const, Tensor, Value};
+use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::Rule;
 use crate::diagnostic::{Code, Diagnostic};
@@ -34,7 +34,7 @@ impl Evaluator<'_> {
             |tensors: Vec<Tensor>| Value::tuple(tensors.into_iter().map(Value::Tensor).collect());
         match call.builtin.rule {
             Rule::UniformFloat => {
-                let x = self.tensor_arg(call, 0)?;
+                let x = self.strict_tensor(call, 0)?;
                 Ok(Value::Tensor(self.uniform(&x, at)?))
             }
             Rule::PairNormal => {
@@ -80,6 +80,7 @@ impl Evaluator<'_> {
         match call.given("n_rounds") {
             None => Ok(10),
             Some(Value::Const(Const::Int(rounds))) => Ok((*rounds).clamp(0, MAX_ROUNDS)),
+            Some(Value::Const(Const::Bool(rounds))) => Ok(i128::from(*rounds)),
             Some(Value::Const(Const::Symbol(_)) | Value::Unknown) => Ok(10),
             Some(other) => {
                 let value = other.clone();
@@ -97,10 +98,8 @@ impl Evaluator<'_> {
     fn seed(&mut self, call: &Call) -> Eval<Tensor> {
         let at = call.place("seed");
         let seed = self.materialize(&call.value("seed"), at)?;
-        if let Elem::Num(dtype) = seed.elem
-            && dtype.is_float()
-        {
-            let message = format!("a seed must be an integer, not `{dtype}`");
+        if seed.elem.is_ptr() || seed.elem.num().is_some_and(DType::is_float) {
+            let message = format!("a seed must be an integer, not `{}`", seed.elem);
             return Err(self.emit_diagnostic(Diagnostic::new(Code::RandomSeed, at, message)));
         }
         self.cast(&seed, Elem::Num(DType::UInt64), at)
@@ -120,6 +119,7 @@ impl Evaluator<'_> {
         let low = self.cast(&offset, int32, at)?;
         let zero = self.int_constant(0, DType::UInt32);
         let zero = self.expand_to(&zero, &offset.shape);
+        self.refuse_many_seeds(&seed, &offset.shape, call)?;
         let high = match offset.elem {
             Elem::Num(dtype) if dtype.bits() > 32 => {
                 let amount = Value::int(32);
@@ -131,6 +131,12 @@ impl Evaluator<'_> {
         };
         let (key_low, key_high) = self.split_seed(&seed, at)?;
         self.philox_rounds([low, high, zero.clone(), zero], [key_low, key_high], rounds)
+    }
+
+    /// Seeds fit the tile of the numbers that are made.
+    fn refuse_many_seeds(&mut self, seed: &Tensor, shape: &Shape, call: &Call) -> Eval<()> {
+        let places = (call.place("seed"), call.at);
+        self.broadcast_shapes(&seed.shape, shape, call.at, places).map(|_| ())
     }
 
     /// Both halves of a 64-bit seed.
@@ -183,6 +189,7 @@ impl Evaluator<'_> {
             (self.cast(&k0, elem, at)?, self.cast(&k1, elem, at)?)
         } else {
             let seed = self.seed(call)?;
+            self.refuse_many_seeds(&seed, &counters[0].shape, call)?;
             if dtype == DType::UInt64 {
                 (seed, self.int_constant(0, dtype))
             } else {
@@ -244,7 +251,7 @@ impl Evaluator<'_> {
     /// Random integers as floats in `[0, 1)`.
     fn uniform(&mut self, bits: &Tensor, at: FileRange) -> Eval<Tensor> {
         let (signed, scale) = match bits.elem.bits() {
-            _ if bits.elem.num().is_some_and(|dtype| !dtype.is_int()) => {
+            _ if bits.elem.is_ptr() || bits.elem.num().is_some_and(|dtype| !dtype.is_int()) => {
                 let message = format!("random bits are integers, not `{}`", bits.elem);
                 return Err(self.error(Code::BadOperand, at, message));
             }

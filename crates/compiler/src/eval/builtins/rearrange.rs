@@ -66,8 +66,24 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn expand_dims(&mut self, call: &Call) -> Eval<Value> {
-        let mut tensor = self.tensor_arg(call, 0)?;
-        let name = if call.builtin.name == "expand_dims" { "axis" } else { "dim" };
+        let tensor = self.tensor_arg(call, 0)?;
+        self.insert_axes(tensor, "axis", call)
+    }
+
+    /// `tl.unsqueeze`, a reshape of a tile.
+    pub(super) fn unsqueeze(&mut self, call: &Call) -> Eval<Value> {
+        let tensor = self.strict_tensor(call, 0)?;
+        if tensor.is_scalar() && !tensor.is_open() {
+            return Err(self.scalar_of_no_shape(call));
+        }
+        if let Value::Tuple(_) = call.value("dim") {
+            let message = "`dim` is one axis";
+            return Err(self.error(Code::AxisRange, call.place("dim"), message));
+        }
+        self.insert_axes(tensor, "dim", call)
+    }
+
+    fn insert_axes(&mut self, mut tensor: Tensor, name: &str, call: &Call) -> Eval<Value> {
         let at = call.place(name);
         let axes = match extents_of(&call.value(name)) {
             Some(axes) => axes,
@@ -383,6 +399,13 @@ impl Evaluator<'_> {
 
     pub(super) fn flip(&mut self, call: &Call) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
+        if input.elem.is_ptr() {
+            return Err(self.error(
+                Code::BadOperand,
+                call.place_nth(0),
+                "pointers cannot be flipped",
+            ));
+        }
         let rank = input.shape.rank();
         let axis = match self.axis(call, "dim", rank)? {
             Some(axis) => axis,
@@ -425,7 +448,7 @@ impl Evaluator<'_> {
 
     pub(super) fn gather(&mut self, call: &Call) -> Eval<Value> {
         let (source, index) = (self.strict_tensor(call, 0)?, self.strict_tensor(call, 1)?);
-        if index.elem.num().is_some_and(|dtype| dtype.is_float()) {
+        if index.elem.is_ptr() || index.elem.num().is_some_and(|dtype| dtype.is_float()) {
             let message =
                 format!("the index of `tl.gather` must be integers, not `{}`", index.elem);
             return Err(self.error(Code::BadOperand, call.place_nth(1), message));

@@ -284,9 +284,16 @@ impl Evaluator<'_> {
 
     pub(super) fn reduce_extremum(&mut self, call: &Call, max: bool) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
+        if input.elem.is_ptr() {
+            return Err(self.error(
+                Code::BadOperand,
+                call.place_nth(0),
+                "pointers have no extremum",
+            ));
+        }
         let axis = self.axis(call, "axis", input.shape.rank())?;
         let keep = self.flag(call, "keep_dims", false)?;
-        if self.flag(call, "return_indices", false)? {
+        if self.flag_among(call, "return_indices", false, is_condition)? {
             let tie_left = self.flag(call, "return_indices_tie_break_left", true)?;
             let parts = self.indexed_extremum(&input, axis, keep, max, tie_left, call)?;
             return Ok(Value::tuple(parts.into_iter().map(Value::Tensor).collect()));
@@ -301,7 +308,12 @@ impl Evaluator<'_> {
         let input = self.strict_tensor(call, 0)?;
         let axis = self.axis(call, "axis", input.shape.rank())?;
         let keep = self.flag(call, "keep_dims", false)?;
-        let tie_left = self.flag(call, "tie_break_left", true)?;
+        let tie_left = match call.given("tie_break_left") {
+            Some(Value::Tensor(tensor)) if tensor.is_scalar() && !tensor.elem.is_ptr() => {
+                self.flag(call, "tie_break_left", true)?
+            }
+            _ => self.flag_among(call, "tie_break_left", true, is_condition)?,
+        };
         let parts = self.indexed_extremum(&input, axis, keep, max, tie_left, call)?;
         parts.into_iter().nth(1).map(Value::Tensor).ok_or(Stop::Unknown)
     }
@@ -423,7 +435,7 @@ impl Evaluator<'_> {
             Err(Stop::Unknown) if !self.emitting() => 0,
             Err(stop) => return Err(stop),
         };
-        let reverse = self.flag(call, "reverse", false)?;
+        let reverse = self.reverse(call)?;
         let attrs = Attrs::Scan(ir::Scan { axis: axis as u32, reverse });
         self.combining(Opcode::Scan, inputs, attrs, &shape, combine, call.at)
     }
@@ -451,6 +463,16 @@ impl Evaluator<'_> {
         results.into_iter().next().map(Value::Tensor).ok_or(Stop::Unknown)
     }
 
+    /// Before Triton 3.9 anything tells the direction of a scan.
+    fn reverse(&mut self, call: &Call) -> Eval<bool> {
+        let any = !self.is_3_9();
+        self.flag_among(call, "reverse", false, |value| match value {
+            Const::Bool(_) => true,
+            Const::None | Const::Int(_) | Const::Float(_) | Const::Str(_) => any,
+            _ => false,
+        })
+    }
+
     fn scan_axis(
         &mut self,
         inputs: &[Tensor],
@@ -462,7 +484,7 @@ impl Evaluator<'_> {
         if inputs[0].is_scalar() && !inputs[0].elem.is_unknown() {
             return Err(self.error(Code::AxisRange, call.at, "a scalar cannot be scanned"));
         }
-        let reverse = self.flag(call, "reverse", false)?;
+        let reverse = self.reverse(call)?;
         let attrs = Attrs::Scan(ir::Scan { axis, reverse });
         self.combining(Opcode::Scan, inputs, attrs, &shape, &Combine::Operator(op), call.at)
     }
@@ -476,7 +498,7 @@ impl Evaluator<'_> {
             );
             return Err(self.error(Code::HistogramInput, call.at, message));
         }
-        if input.elem.num().is_some_and(DType::is_float) {
+        if input.elem.is_ptr() || input.elem.num().is_some_and(DType::is_float) {
             let message = format!("`tl.histogram` counts integers, not `{}`", input.elem);
             return Err(self.error(Code::HistogramInput, call.at, message));
         }
@@ -484,13 +506,19 @@ impl Evaluator<'_> {
             let message = format!("`tl.histogram` counts 32-bit integers, not `{}`", input.elem);
             return Err(self.error(Code::HistogramInput, call.at, message));
         }
-        let bins = self.shape_arg(&call.value("num_bins"), call.place("num_bins"))?;
+        let bins = match call.value("num_bins") {
+            Value::Tuple(_) => {
+                let message = "the number of bins is one number";
+                return Err(self.error(Code::ShapeExtent, call.place("num_bins"), message));
+            }
+            bins => self.shape_arg(&bins, call.place("num_bins"))?,
+        };
         self.check_extents(&bins, call.place("num_bins"))?;
         let mask = match call.has("mask") {
             false => None,
             true => {
                 let mask = self.materialize(&call.value("mask"), call.place("mask"))?;
-                if mask.elem.num().is_some_and(|dtype| dtype != DType::Int1) {
+                if mask.elem.is_ptr() || mask.elem.num().is_some_and(|d| d != DType::Int1) {
                     let message = format!("a mask is made of bits, but this is `{}`", mask.elem);
                     return Err(self.error(Code::MaskType, call.place("mask"), message));
                 }
@@ -591,4 +619,9 @@ fn packed(mut results: Vec<Tensor>, several: bool) -> Value {
         return Value::tuple(results.into_iter().map(Value::Tensor).collect());
     }
     Value::Tensor(results.remove(0))
+}
+
+/// Whether an `if` of kernels takes the constant.
+fn is_condition(value: &Const) -> bool {
+    matches!(value, Const::None | Const::Bool(_) | Const::Int(_))
 }

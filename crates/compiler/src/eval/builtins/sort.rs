@@ -16,9 +16,25 @@ impl Evaluator<'_> {
         if rank == Some(0) && !input.elem.is_unknown() {
             return Err(self.error(Code::AxisRange, call.at, "a scalar cannot be sorted"));
         }
+        if input.elem.is_ptr() {
+            return Err(self.error(
+                Code::BadOperand,
+                call.place_nth(0),
+                "pointers cannot be sorted",
+            ));
+        }
         let dim = match call.given("dim") {
+            None | Some(Value::Unknown | Value::Const(Const::None | Const::Symbol(_))) => {
+                return Ok(());
+            }
+            Some(Value::Tensor(tensor)) if tensor.is_open() => return Ok(()),
             Some(Value::Const(Const::Int(dim))) => *dim,
-            _ => return Ok(()),
+            Some(Value::Const(Const::Bool(dim))) => i128::from(*dim),
+            Some(other) => {
+                let other = other.clone();
+                let at = call.place("dim");
+                return Err(self.not_constexpr(Code::NotConstexpr, "`dim`", &other, at));
+            }
         };
         // Triton compares with the last axis literally, so `-1` is refused too.
         match rank {
@@ -67,18 +83,52 @@ impl Evaluator<'_> {
         self.op(Opcode::Xor, &[input, &bits], Attrs::None, input.elem, input.shape.clone())
     }
 
+    /// The order, with which sorting computes: it is a bool, or 0 or 1.
+    fn descending(&mut self, call: &Call, default: bool) -> Eval<bool> {
+        self.flag_among(call, "descending", default, |value| {
+            matches!(value, Const::Bool(_) | Const::Int(0 | 1))
+        })
+    }
+
     pub(super) fn sort(&mut self, call: &Call) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
         self.check_last_axis(&input, call)?;
-        let descending = self.flag(call, "descending", false)?;
+        let descending = self.descending(call, false)?;
         let shape = input.shape.clone();
         Ok(Value::Tensor(self.sorted(&input, &shape, descending, call.at)?))
+    }
+
+    /// Triton 3.6 does not notice that a row that is alone has fewer than `k` elements. The merges
+    /// of its network go on: first the elements at even places of the sorted row come twice each,
+    /// then those at odd places, and all of this again until there are `k`.
+    fn more_than_all(&mut self, input: &Tensor, k: i128, at: FileRange) -> Eval<Tensor> {
+        let sorted = self.sorted(input, &input.shape, true, at)?;
+        let mut dims = input.shape.dims().unwrap_or_default().to_vec();
+        let last = dims.len().saturating_sub(1);
+        let extent = dims[last].int().unwrap_or(1);
+        dims[last] = Sym::Int(k);
+        let shape = Shape::of(dims);
+        let place = self.axis_indices(&shape, last);
+        let with = |this: &mut Self, op, value: &Tensor, number: i128| {
+            let number = this.int_constant(number, DType::Int32);
+            let number = this.expand_to(&number, &shape);
+            this.op(op, &[value, &number], Attrs::None, Elem::I32, shape.clone())
+        };
+        let even = with(self, Opcode::And, &place, (extent - 1) & !1);
+        let second = with(self, Opcode::ShrS, &place, i128::from(extent.ilog2()));
+        let odd = with(self, Opcode::And, &second, 1);
+        let index = self.op(Opcode::Or, &[&even, &odd], Attrs::None, Elem::I32, shape.clone());
+        Ok(self.gather_along(&sorted, &index, last))
     }
 
     pub(super) fn topk(&mut self, call: &Call) -> Eval<Value> {
         let input = self.strict_tensor(call, 0)?;
         self.check_last_axis(&input, call)?;
         let k = match call.value("k") {
+            Value::Const(Const::None) => {
+                let shape = input.shape.clone();
+                return Ok(Value::Tensor(self.sorted(&input, &shape, true, call.at)?));
+            }
             Value::Const(constant) => constant.to_sym().ok_or(Stop::Unknown)?,
             Value::Unknown => return Err(Stop::Unknown),
             other => {
@@ -91,7 +141,7 @@ impl Evaluator<'_> {
             _ => k,
         };
         self.check_extents(&Shape::of([k.clone()]), call.place("k"))?;
-        let descending = self.flag(call, "descending", true)?;
+        let descending = self.descending(call, true)?;
         let Some(dims) = input.shape.dims() else {
             return Ok(Value::Tensor(Tensor { shape: Shape::unknown(), ir: None, ..input }));
         };
@@ -99,6 +149,10 @@ impl Evaluator<'_> {
         if let (Some(k), Some(extent)) = (k.int(), dims.last().and_then(Sym::int))
             && k > extent
         {
+            let alone = dims[..last].iter().all(|extent| extent.int() == Some(1));
+            if !self.is_3_9() && alone && extent > 1 {
+                return Ok(Value::Tensor(self.more_than_all(&input, k, call.at)?));
+            }
             let message =
                 format!("the last axis has {extent} elements, so there are no {k} largest");
             return Err(self.error(Code::AxisRange, call.place("k"), message));

@@ -100,6 +100,12 @@ impl Evaluator<'_> {
             flatten: switch("flatten"),
             warp_specialize: switch("warp_specialize"),
         };
+        for bound in ["arg1", "arg2", "step"] {
+            if matches!(call.given(bound), Some(Value::Const(Const::None))) {
+                let message = "`None` is no bound of a range";
+                return Err(self.error(Code::LoopBound, call.place(bound), message));
+            }
+        }
         let args = ["arg1", "arg2", "step"].map(|name| call.given(name).cloned());
         Ok(self.range_value(args, kind, options))
     }

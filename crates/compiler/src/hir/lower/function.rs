@@ -73,7 +73,11 @@ impl Lowering<'_> {
         for node in parts(list) {
             match Kind::of(node) {
                 Kind::KeywordSeparator => kind = ParamKind::KeywordOnly,
-                Kind::PositionalSeparator => {}
+                Kind::PositionalSeparator => {
+                    params.iter_mut().for_each(|param: &mut Param| {
+                        param.kind = ParamKind::PositionalOnly;
+                    });
+                }
                 _ => {
                     let Some(param) = self.param(node, kind) else { continue };
                     if param.kind == ParamKind::VarArgs {

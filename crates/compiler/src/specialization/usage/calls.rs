@@ -240,6 +240,7 @@ impl<'a> BodyUses<'a> {
                 outer.unrolled |= inner.unrolled;
                 outer.called |= inner.called;
                 outer.items |= inner.items;
+                outer.parts = outer.parts.max(inner.parts);
                 outer.compared = outer.compared.or(inner.compared);
             }
         }

@@ -40,7 +40,7 @@ impl<'a> BodyUses<'a> {
         }
     }
 
-    /// Marks what is indexed by numbers: tiles are indexed by `None` and `:` only.
+    /// Marks what is indexed by numbers or taken apart: tiles are indexed by `None` and `:` only.
     pub(super) fn scan_items(&mut self) {
         let body = self.body;
         for expr in body.exprs.values() {
@@ -52,6 +52,17 @@ impl<'a> BodyUses<'a> {
             };
             if let (true, Some(at)) = (is_number, self.direct(*value)) {
                 self.uses[at].items = true;
+            }
+        }
+        for stmt in body.stmts.values() {
+            let Stmt::Assign { targets, value } = stmt else { continue };
+            let parts = targets.iter().find_map(|target| match &body.exprs[*target] {
+                Expr::Tuple(parts) => Some(parts.len()),
+                _ => None,
+            });
+            if let (Some(parts), Some(at)) = (parts, self.direct(*value)) {
+                self.uses[at].items = true;
+                self.uses[at].parts = parts;
             }
         }
     }

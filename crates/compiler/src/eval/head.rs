@@ -1,0 +1,156 @@
+//! The head of a jit function: Triton evaluates annotations and defaults whenever it compiles one.
+
+use super::kernel::is_constexpr_text;
+use super::value::{Const, FunctionRef, Role, Value};
+use super::{Evaluator, Source};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{Expr, ExprId, Name, Param, ParamKind};
+use crate::source::FileRange;
+
+impl Evaluator<'_> {
+    /// Reports what Triton refuses in the head of the function of the innermost frame.
+    pub(super) fn check_head(&mut self, function: &FunctionRef) {
+        let body = function.function.clone();
+        let source = Source::of(&body, function.file);
+        for param in &body.params {
+            self.check_binding(source, param);
+            if let Some(annotation) = param.annotation {
+                self.check_annotation(source, annotation);
+            }
+            if let (Some(default), ParamKind::Normal) = (param.default, param.kind) {
+                let constexpr = param.annotation.is_some_and(|annotation| {
+                    let spelled = matches!(&body.body.exprs[annotation], Expr::Literal(_));
+                    !spelled && is_constexpr_text(&body, annotation)
+                });
+                if !constexpr {
+                    self.check_assigned_default(function, default);
+                }
+            }
+        }
+    }
+
+    /// Some parameters get no value: those before `/`, and before Triton 3.9 those after `*`.
+    fn check_binding(&mut self, source: Source<'_>, param: &Param) {
+        let (place, note) = match param.kind {
+            ParamKind::PositionalOnly => ("before `/`", "leave out the `/`"),
+            ParamKind::KeywordOnly if !self.is_3_9() => ("after `*`", "leave out the `*`"),
+            _ => return,
+        };
+        let used = source
+            .body
+            .exprs
+            .values()
+            .any(|expr| matches!(expr, Expr::Name(name) if *name == param.name));
+        if !used {
+            return;
+        }
+        let message = format!("jit functions cannot have parameters {place}: `{}`", param.name);
+        let at = FileRange { file: source.file, range: param.range };
+        let diagnostic = Diagnostic::new(Code::UnsupportedPython, at, message).with_note(note);
+        self.emit_diagnostic(diagnostic);
+    }
+
+    /// What annotations name has to be there, and be something that kernels may name.
+    pub(super) fn check_annotation(&mut self, source: Source<'_>, annotation: ExprId) {
+        match &source.body.exprs[annotation] {
+            Expr::Name(name) => {
+                self.name(&name.clone(), source.at(annotation));
+            }
+            Expr::Attribute { value, attr } => {
+                if let object @ Value::Module(_) = self.quietly(|this| this.expr(source, *value)) {
+                    self.attribute(&object, attr, source.at(annotation));
+                }
+            }
+            Expr::Subscript { value, index } => {
+                self.check_annotation(source, *value);
+                self.check_annotation(source, *index);
+            }
+            Expr::Binary { lhs, rhs, .. } => {
+                self.check_annotation(source, *lhs);
+                self.check_annotation(source, *rhs);
+            }
+            Expr::Tuple(items) | Expr::List(items) => {
+                items.iter().for_each(|&item| self.check_annotation(source, item));
+            }
+            _ => {}
+        }
+    }
+
+    /// The default of a parameter that is not `tl.constexpr` becomes a tensor, like any value that
+    /// is assigned, even where an argument takes its place.
+    fn check_assigned_default(&mut self, function: &FunctionRef, default: ExprId) {
+        let value = self.default_value(function, default);
+        if !is_assignable(&value) {
+            let at = self.default_place(function, default);
+            self.refuse_default(&value, "be assigned to a variable", at, at);
+        }
+    }
+
+    /// A default that takes the place of an argument. Before Triton 3.9 it has to have a type.
+    pub(super) fn check_used_default(
+        &mut self,
+        function: &FunctionRef,
+        default: ExprId,
+        value: &Value,
+        call: FileRange,
+    ) {
+        let untyped = match value {
+            Value::Function(function) => function.kind.role == Role::Host,
+            _ if self.is_3_9() => false,
+            Value::Builtin(builtin) => !builtin.is_jit(),
+            Value::Module(_) | Value::Class(_) | Value::Const(Const::Str(_)) => true,
+            Value::Tuple(tuple) => tuple.items.iter().any(
+                |item| matches!(item, Value::Const(constant) if !matches!(constant, Const::None)),
+            ),
+            _ => false,
+        };
+        if untyped && !self.is_wrapped(function, default) {
+            let what = "take the place of an argument";
+            self.refuse_default(value, what, call, self.default_place(function, default));
+        }
+    }
+
+    /// True for a default that is a `tl.constexpr` already.
+    fn is_wrapped(&mut self, function: &FunctionRef, default: ExprId) -> bool {
+        let body = function.function.clone();
+        match &body.body.exprs[default] {
+            Expr::Name(name) => {
+                let scope = function.scope.clone();
+                let global = self.global(function.file, &scope, &Name::clone(name));
+                global.is_some_and(|global| global.item.is_some() && global.constexpr)
+                    && !matches!(self.default_value(function, default), Value::Function(_))
+            }
+            Expr::Attribute { .. } => false,
+            Expr::Call { .. } => true,
+            _ => false,
+        }
+    }
+
+    fn default_place(&self, function: &FunctionRef, default: ExprId) -> FileRange {
+        Source::of(&function.function, function.file).at(default)
+    }
+
+    fn refuse_default(&mut self, value: &Value, what: &str, at: FileRange, default: FileRange) {
+        let text = super::report::a(value);
+        let before = if self.is_3_9() { "" } else { " before Triton 3.9" };
+        let message = format!("{text} is no default: it cannot {what}{before}");
+        let diagnostic = Diagnostic::new(Code::NotATensor, at, message)
+            .with_related(default, "the default")
+            .with_note("pass it as an argument to a `tl.constexpr` parameter");
+        self.emit_diagnostic(diagnostic);
+    }
+}
+
+/// Whether an assignment takes the value.
+fn is_assignable(value: &Value) -> bool {
+    match value {
+        Value::Function(_)
+        | Value::Bound(_)
+        | Value::Builtin(_)
+        | Value::Module(_)
+        | Value::Class(_)
+        | Value::Const(Const::Str(_) | Const::Enum(_) | Const::Opaque(_)) => false,
+        Value::Tuple(tuple) => tuple.items.iter().all(is_assignable),
+        _ => true,
+    }
+}
