@@ -33,11 +33,13 @@ use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::analysis::axis::AxisInfos;
+use tile_compiler::gpu::anew::is_loop_of_products;
 use tile_compiler::gpu::shared::SharedPlan;
 use tile_compiler::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Type, Value, Verified};
 use tile_compiler::layout::LinearLayout;
 
 use self::elementary::Elementary;
+use self::index::Origin;
 use self::text::{Block, Text, Ty, Val};
 use crate::{CodegenError, Target, line_map};
 
@@ -65,7 +67,7 @@ const SHARED_ALIGN: u32 = 1024;
 pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, CodegenError> {
     let plan = SharedPlan::new(&func)?;
     let mut text = Text::default();
-    let prelude = text.add_block();
+    let entry = text.add_block();
     let body = text.add_block();
     text.switch_to(body);
     let mut emitter = Emitter {
@@ -74,11 +76,9 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         target,
         plan,
         text,
-        prelude,
+        entry,
+        origin: Origin::new(entry),
         values: FxHashMap::default(),
-        indices: FxHashMap::default(),
-        group_indices: FxHashMap::default(),
-        thread: None,
         libdevice_function: None,
         elementary: BTreeSet::new(),
         clustered: FxHashSet::default(),
@@ -90,7 +90,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
     }
     emitter.region(func.body)?;
     emitter.text.line(format_args!("ret void"));
-    emitter.text.switch_to(prelude);
+    emitter.text.switch_to(entry);
     emitter.text.location = None;
     emitter.text.jump(body);
     Ok(emitter.finish())
@@ -103,16 +103,12 @@ struct Emitter<'f> {
     infos: AxisInfos,
     plan: SharedPlan,
     text: Text,
-    /// The entry block, which holds what depends on the thread number alone.
-    prelude: Block,
+    /// The first block.
+    entry: Block,
+    /// Where what depends on the thread number alone is computed.
+    origin: Origin,
     /// The registers of each value written so far.
     values: FxHashMap<Value, Vec<Val>>,
-    /// Per layout: the thread's part of the row-major element index.
-    indices: FxHashMap<index::IndexKey, Val>,
-    /// The same, where it is equal in all lanes of a warp and known to be.
-    group_indices: FxHashMap<index::IndexKey, Val>,
-    /// The thread's number in the CTA.
-    thread: Option<Val>,
     libdevice_function: Option<String>,
     /// Functions that are called and defined in this module.
     elementary: BTreeSet<Elementary>,
@@ -131,14 +127,22 @@ impl<'f> Emitter<'f> {
     fn region(&mut self, region: Region) -> Emitted {
         // What was written before depends on the way that was taken.
         self.unfenced = true;
+        let outer = self.origin.clone();
         for &inst in &self.func.regions[region].insts {
             let opcode = self.func.insts[inst].opcode;
             if !opcode.is_terminator() {
                 self.inst(inst)?;
             }
+            if is_loop_of_products(self.func, inst) {
+                self.renew_origin();
+            }
             self.unfenced |= matches!(opcode, Opcode::LocalStore | Opcode::AsyncWait);
         }
         self.unfenced = true;
+        if self.origin.prelude != outer.prelude {
+            self.end_prelude();
+            self.origin = outer;
+        }
         Ok(())
     }
 

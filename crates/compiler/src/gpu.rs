@@ -15,12 +15,14 @@
 //! | [`merge`] | keeps one buffer for each tile that several would hold |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
+//! | [`anew`] | computes addresses anew behind loops of products, which need the registers |
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
 //!
 //! Beside them, [`shared`] plans where buffers and exchanges lie in shared memory, [`exchange`] says
 //! what carries an axis in a layout, and [`limits`] what a multiprocessor of each architecture has.
 
 pub mod accumulate;
+pub mod anew;
 pub mod assign;
 pub mod barrier;
 pub mod coalesce;
@@ -133,6 +135,9 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("pipeline", &lowered)?;
+    anew::compute_anew(&mut lowered);
+    passes::eliminate_dead_code(&mut lowered);
+    check("anew", &lowered)?;
     barrier::insert(&mut lowered);
     check("barrier", &lowered)?;
     Ok(lowered)

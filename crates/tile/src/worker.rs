@@ -6,6 +6,7 @@
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use tile_codegen::ptxas::AssembleError;
 use tile_codegen::{CodegenError, Target};
 use tile_compiler::ir;
 use tile_worker::protocol::{
@@ -135,6 +136,7 @@ pub(crate) fn codegen_failure(error: CodegenError) -> Failure {
         CodegenError::Unsupported { .. }
         | CodegenError::Constraint { .. }
         | CodegenError::Lower(_)
+        | CodegenError::Assemble(AssembleError::Rejected { .. })
         | CodegenError::SharedMemory { .. } => FailureKind::Compile,
         CodegenError::MissingLibdevice { .. }
         | CodegenError::Assemble(_)

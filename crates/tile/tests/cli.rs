@@ -272,6 +272,21 @@ fn without_an_assembler_nothing_is_measured_and_the_message_says_what_to_do() {
 }
 
 #[test]
+#[cfg(unix)]
+fn what_the_assembler_rejects_does_not_compile() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let script = "#!/bin/sh\necho \"ptxas kernel.ptx, line 9; error : Unknown symbol 'what'\" >&2\nexit 255\n";
+    let folder = Folder::new(&[("add.py", ADD), ("ptxas", script)]);
+    let assembler = folder.path().join("ptxas");
+    std::fs::set_permissions(&assembler, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = folder.command("emit add.py --stage cubin -o add.cubin");
+    let done = Done::of(command.env("TILE_PTXAS", &assembler).output().unwrap());
+    assert_eq!(done.code, Some(3), "{}", done.stderr);
+    assert!(done.stderr.contains("Unknown symbol 'what'"), "{}", done.stderr);
+}
+
+#[test]
 fn scenarios_run_on_the_cpu() {
     let folder = Folder::new(&[("add.py", ADD)]);
     let done = folder.run("run add.py::add_kernel#1 --device cpu --format json --save out=out.npy");

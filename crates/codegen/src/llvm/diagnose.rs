@@ -121,7 +121,9 @@ impl Emitter<'_> {
         let format = self.string(text);
         let fields: Vec<String> = args.iter().map(|(ty, _)| ty.to_string()).collect();
         let fields = format!("{{ {} }}", fields.join(", "));
-        let buffer = self.in_prelude(|this| this.text.op(format_args!("alloca {fields}, align 8")));
+        // In the entry block it is part of the frame.
+        let buffer = self
+            .in_block(self.entry, |this| this.text.op(format_args!("alloca {fields}, align 8")));
         for (at, (ty, value)) in args.iter().enumerate() {
             let field =
                 self.text.op(format_args!("getelementptr {fields}, ptr {buffer}, i32 0, i32 {at}"));

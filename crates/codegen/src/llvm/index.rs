@@ -1,11 +1,12 @@
 //! Which element a register holds: numbers that are linear in the thread number.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tile_compiler::ir::Value;
 use tile_compiler::layout::{Dim, LinearLayout};
 
 use super::Emitter;
-use super::text::{Ty, Val};
+use super::text::{Block, Ty, Val};
 
 /// What the bits of the thread number contribute, by XOR: the five bits of the lane, then those of
 /// the warp.
@@ -14,21 +15,55 @@ pub(super) type IndexKey = Vec<u32>;
 /// Bits of the lane in the thread number.
 pub(super) const LANE_BITS: usize = 5;
 
+/// A block that holds what depends on the thread number alone, and what is in it.
+#[derive(Clone)]
+pub(super) struct Origin {
+    /// The block.
+    pub(super) prelude: Block,
+    /// What comes after it, as long as it is open; the entry block ends with the function.
+    rest: Option<Block>,
+    /// The thread's number in the CTA.
+    thread: Option<Val>,
+    /// Per layout: the thread's part of the row-major element index.
+    indices: FxHashMap<IndexKey, Val>,
+    /// The same, where it is equal in all lanes of a warp and known to be.
+    pub(super) group_indices: FxHashMap<IndexKey, Val>,
+}
+
+impl Origin {
+    /// A prelude with nothing in it yet.
+    pub(super) fn new(prelude: Block) -> Origin {
+        let (indices, group_indices) = Default::default();
+        Origin { prelude, rest: None, thread: None, indices, group_indices }
+    }
+}
+
 impl Emitter<'_> {
     /// The thread's number in the CTA.
     pub(super) fn thread(&mut self) -> Val {
-        if let Some(thread) = self.thread {
+        if let Some(thread) = self.origin.thread {
             return thread;
         }
-        let thread = self
-            .in_prelude(|this| this.text.call("llvm.nvvm.read.ptx.sreg.tid.x", Ty::Int(32), &[]));
-        self.thread = Some(thread);
+        let is_first = self.origin.prelude == self.entry;
+        let thread = self.in_prelude(|this| match is_first {
+            true => this.text.call("llvm.nvvm.read.ptx.sreg.tid.x", Ty::Int(32), &[]),
+            // Not to be found equal to an earlier one.
+            false => this
+                .text
+                .op(format_args!("call i32 asm sideeffect \"mov.u32 $0, %tid.x;\", \"=r\"()")),
+        });
+        self.origin.thread = Some(thread);
         thread
     }
 
-    /// Writes into the entry block, which dominates everything.
+    /// Writes into the prelude, which dominates what is written from here on.
     pub(super) fn in_prelude<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
-        let back = self.text.switch_to(self.prelude);
+        self.in_block(self.origin.prelude, write)
+    }
+
+    /// Writes at the end of `block`.
+    pub(super) fn in_block<T>(&mut self, block: Block, write: impl FnOnce(&mut Self) -> T) -> T {
+        let back = self.text.switch_to(block);
         let location = self.text.location.take();
         let result = write(self);
         self.text.location = location;
@@ -36,17 +71,34 @@ impl Emitter<'_> {
         result
     }
 
+    /// Starts a new prelude here: what follows from the thread's number is computed anew, so that
+    /// it takes no registers before.
+    pub(super) fn renew_origin(&mut self) {
+        let [prelude, rest] = [(); 2].map(|()| self.text.add_block());
+        self.text.jump(prelude);
+        self.end_prelude();
+        self.origin = Origin { rest: Some(rest), ..Origin::new(prelude) };
+        self.text.switch_to(rest);
+    }
+
+    /// Has the prelude go on to what comes after it; nothing is written into it from here on.
+    pub(super) fn end_prelude(&mut self) {
+        if let Some(rest) = self.origin.rest.take() {
+            self.in_block(self.origin.prelude, |this| this.text.jump(rest));
+        }
+    }
+
     /// The number `XOR of bases[i] over the set bits i of the thread number`, as an `i32`.
     pub(super) fn thread_index(&mut self, bases: &[u32]) -> Val {
         if bases.iter().all(|&basis| basis == 0) {
             return Val::Int(0);
         }
-        if let Some(&known) = self.indices.get(bases) {
+        if let Some(&known) = self.origin.indices.get(bases) {
             return known;
         }
         let thread = self.thread();
         let value = self.in_prelude(|this| this.combine_thread_bits(thread, bases));
-        self.indices.insert(bases.to_vec(), value);
+        self.origin.indices.insert(bases.to_vec(), value);
         value
     }
 

@@ -135,7 +135,7 @@ impl Emitter<'_> {
         if part == Val::Int(0) {
             return part;
         }
-        if let Some(&known) = self.group_indices.get(bases) {
+        if let Some(&known) = self.origin.group_indices.get(bases) {
             return known;
         }
         let int = Ty::Int(32);
@@ -143,7 +143,7 @@ impl Emitter<'_> {
             let args = [(int, Val::Int(-1)), (int, part), (int, Val::Int(0)), (int, Val::Int(31))];
             this.text.call("llvm.nvvm.shfl.sync.idx.i32", int, &args)
         });
-        self.group_indices.insert(bases.to_vec(), value);
+        self.origin.group_indices.insert(bases.to_vec(), value);
         value
     }
 

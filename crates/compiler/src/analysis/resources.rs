@@ -108,7 +108,8 @@ pub fn has_products(func: &Function) -> bool {
     func.insts.values().any(|data| is_product(data.opcode))
 }
 
-fn is_product(opcode: Opcode) -> bool {
+/// Whether it is a matrix product at GPU level.
+pub fn is_product(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd)
 }
 

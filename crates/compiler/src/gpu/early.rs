@@ -7,6 +7,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::analysis::axis::AxisInfos;
+use crate::analysis::resources;
 use crate::ir::{Attrs, Elem, Function, Inst, Opcode, Region, Shape, Type, Value, ValueDef};
 use crate::layout::{Dim, LinearLayout};
 
@@ -147,8 +148,7 @@ pub(super) fn loads_of_operands(func: &Function, body: Region) -> FxHashSet<Inst
 }
 
 fn is_product(func: &Function, inst: Inst) -> bool {
-    let opcode = func.insts[inst].opcode;
-    matches!(opcode, Opcode::Mma | Opcode::MultiplyAdd | Opcode::WarpGroupMma)
+    resources::is_product(func.insts[inst].opcode)
 }
 
 /// The loads among `insts` that the factors of `product` follow from; `None` if another product
