@@ -142,22 +142,40 @@ impl Specialization {
     /// the assumed arguments turn out to be. Shapes and compile-time values do not depend on the
     /// types of arguments; assertions may test those, and a guessed value proves nothing.
     pub fn proves(&self, code: Code) -> bool {
-        if self.has_tuned_descriptor() {
-            return false;
+        if self.is_certain() || self.proves_nothing() {
+            return !self.proves_nothing();
         }
-        if self.is_certain() {
-            return true;
-        }
+        let family = code.name().split('/').next().unwrap_or_default();
+        let by_shape = matches!(family, "shape" | "constexpr") && code != Code::StaticAssert;
+        // Which lanes a mask lets through depends on types as little.
+        by_shape || matches!(code, Code::MaskShape | Code::UndefinedLanes | Code::MaskAxis)
+    }
+
+    /// True when no finding under this specialization need be the author's mistake.
+    fn proves_nothing(&self) -> bool {
         let guessed_value = self.assumed.iter().any(|name| match self.args.get(name) {
             Some(ArgSpec::Constexpr(value)) => *value != ConstArg::None,
             _ => false,
         });
-        let family = code.name().split('/').next().unwrap_or_default();
-        let by_shape = matches!(family, "shape" | "constexpr") && code != Code::StaticAssert;
-        // Which lanes a mask lets through depends on types as little.
-        let by_mask = matches!(code, Code::MaskShape | Code::UndefinedLanes | Code::MaskAxis);
-        self.origin != Origin::Guess && !guessed_value && (by_shape || by_mask)
+        self.origin == Origin::Guess || guessed_value || self.has_tuned_descriptor()
     }
+}
+
+/// Positions of those among the specializations of a kernel under which something may be found that
+/// is the author's mistake. Warps and stages, which configurations vary, do not matter to that, so
+/// of those that differ in nothing else the first counts.
+pub fn worth_checking(found: &[&Specialization]) -> Vec<usize> {
+    let mut chosen: Vec<usize> = Vec::new();
+    for (index, spec) in found.iter().enumerate() {
+        let same = |known: &usize| {
+            let known = found[*known];
+            known.args == spec.args && known.launches == spec.launches
+        };
+        if !spec.proves_nothing() && !chosen.iter().any(same) {
+            chosen.push(index);
+        }
+    }
+    chosen
 }
 
 impl fmt::Display for Specialization {

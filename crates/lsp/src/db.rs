@@ -3,9 +3,10 @@
 //! A clone is a snapshot: it answers for the texts as they stood when it was taken. Changing an
 //! input cancels the queries of all clones, which unwinds them with [`salsa::Cancelled`].
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use ropey::Rope;
 use rustc_hash::FxHashMap;
@@ -17,7 +18,7 @@ use tile_compiler::hir::{self, Function, Module, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope, paths};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
 use tile_compiler::specialization::{
-    Config, Flags, Origin, Specialization, TritonVersion, discover, tuning,
+    Config, Flags, Specialization, TritonVersion, discover, tuning, worth_checking,
 };
 use tile_compiler::syntax::Parse;
 
@@ -58,7 +59,8 @@ pub(crate) struct SourceText {
 
 #[derive(Debug, Default)]
 struct Forms {
-    parse: OnceLock<Parse>,
+    /// The syntax tree while it is at hand; see [`Trees`].
+    tree: Mutex<Option<Parse>>,
     rope: OnceLock<Rope>,
     lowered: OnceLock<LoweredText>,
     /// An older text of the file, of which much may be the same.
@@ -82,15 +84,15 @@ impl SourceText {
     /// A text that was parsed already.
     pub(crate) fn parsed(parse: Parse, rope: Rope) -> SourceText {
         let text = parse.text().clone();
-        let (parse, rope) = (OnceLock::from(parse), OnceLock::from(rope));
-        SourceText { text, forms: Arc::new(Forms { parse, rope, ..Forms::default() }) }
+        let (tree, rope) = (Mutex::new(Some(parse)), OnceLock::from(rope));
+        SourceText { text, forms: Arc::new(Forms { tree, rope, ..Forms::default() }) }
     }
 
     /// Takes over from an older text what helps to look into this one.
     fn follow(&self, older: &SourceText) {
         let lowered = older.forms.lowered.get().cloned();
-        let older = match (older.forms.parse.get(), lowered) {
-            (Some(parse), Some(lowered)) => Some((parse.clone(), lowered)),
+        let older = match (older.known_tree(), lowered) {
+            (Some(parse), Some(lowered)) => Some((parse, lowered)),
             _ => lock(&older.forms.before).take(),
         };
         *lock(&self.forms.before) = older;
@@ -98,7 +100,7 @@ impl SourceText {
 
     /// The HIR, and the syntax errors as those of `file`.
     fn lower(&self, file: FileId) -> Contents {
-        let Some(parse) = self.forms.parse.get() else {
+        let Some(parse) = &self.known_tree() else {
             let parse = Parse::new(self.text.clone());
             return Contents {
                 module: Arc::new(hir::lower(&parse)),
@@ -127,14 +129,43 @@ impl SourceText {
         &self.text
     }
 
-    /// The syntax tree.
-    pub(crate) fn parse(&self) -> &Parse {
-        self.forms.parse.get_or_init(|| Parse::new(self.text.clone()))
+    /// The syntax tree, made again where it is not at hand.
+    pub(crate) fn parse(&self) -> Parse {
+        let mut tree = lock(&self.forms.tree);
+        tree.get_or_insert_with(|| Parse::new(self.text.clone())).clone()
+    }
+
+    fn known_tree(&self) -> Option<Parse> {
+        lock(&self.forms.tree).clone()
     }
 
     /// The text by lines, for positions.
     pub(crate) fn rope(&self) -> &Rope {
         self.forms.rope.get_or_init(|| Rope::from_str(&self.text))
+    }
+}
+
+/// The texts whose syntax trees are at hand, those asked for last at the end. A tree takes far more
+/// memory than its text and is made in milliseconds, so only few are kept, however many files are
+/// open.
+#[derive(Debug, Default)]
+struct Trees(Mutex<VecDeque<Weak<Forms>>>);
+
+/// Syntax trees that are kept.
+const KEPT_TREES: usize = 8;
+
+impl Trees {
+    /// Keeps the tree of `text`, and forgets the one that was not asked for the longest.
+    fn keep(&self, text: &SourceText) {
+        let mut kept = lock(&self.0);
+        let this = Arc::downgrade(&text.forms);
+        kept.retain(|known| known.strong_count() > 0 && !known.ptr_eq(&this));
+        kept.push_back(this);
+        while kept.len() > KEPT_TREES {
+            if let Some(forgotten) = kept.pop_front().and_then(|forms| forms.upgrade()) {
+                *lock(&forgotten.tree) = None;
+            }
+        }
     }
 }
 
@@ -147,6 +178,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Files {
     system: Arc<dyn FileSystem>,
     table: Mutex<FileTable>,
+    trees: Trees,
 }
 
 #[derive(Debug, Default)]
@@ -159,6 +191,12 @@ impl Files {
     /// Where files are read.
     pub(crate) fn system(&self) -> &dyn FileSystem {
         &*self.system
+    }
+
+    /// The syntax tree of a text, which is at hand from now on.
+    pub(crate) fn parse(&self, text: &SourceText) -> Parse {
+        self.trees.keep(text);
+        text.parse()
     }
 
     /// The file at `path`, if it was asked for.
@@ -231,7 +269,7 @@ impl Db for Database {
 impl Database {
     /// An empty database that reads what is not open from `system`.
     pub(crate) fn new(system: Arc<dyn FileSystem>) -> Database {
-        let files = Files { system, table: Mutex::default() };
+        let files = Files { system, table: Mutex::default(), trees: Trees::default() };
         let db = Database { storage: salsa::Storage::default(), files: Arc::new(files) };
         let rules = vec![FolderRules::default()];
         let (choices, importers) = (FxHashMap::default(), FxHashMap::default());
@@ -262,6 +300,7 @@ impl Database {
     /// Sets the text of an open document.
     pub(crate) fn set_open(&mut self, path: &Path, text: SourceText) -> SourceFile {
         let known = self.files.table().by_path.get(path).copied();
+        self.files.trees.keep(&text);
         match known {
             Some(file) => {
                 if let Some(older) = file.text(self) {
@@ -663,19 +702,22 @@ struct Checked {
     launches: Vec<AtLaunch>,
 }
 
-/// As [`lowered`], for those who ask only what is wrong.
+/// As [`lowered`], for those who ask only what is wrong, under a specialization as it was found
+/// first. `masks` says whether masks and costs are looked at.
 #[salsa::tracked(returns(ref))]
-fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Checked {
-    let settled = settled::settled(db, file, item).get(index);
-    let Some(Labelled { spec, .. }) = settled else { return Checked::default() };
-    let Some(result) = lower(db, file, item, spec) else { return Checked::default() };
+fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize, masks: bool) -> Checked {
+    let Some(Labelled { spec, .. }) = specializations(db, file, item).get(index) else {
+        return Checked::default();
+    };
     let rules = folder_rules(db, file);
     let sources = Observed::kernels(db, rules.capability);
     let at = ItemRef { file: file.id(db), index: item };
+    let (used, result) = rules.triton.lowering(&sources, at).check(spec);
     let mut found = analysis::blame(&sources, rules.triton, at, spec, &result);
-    let spec = result.repaired.as_ref().unwrap_or(spec);
     let pause = || db.unwind_if_revision_cancelled();
-    let analyzed = result.function.map(|func| match index < analysis::MASKS_CHECKED {
+    // Of arguments other than those of the launch nothing is proved.
+    let function = result.function.filter(|_| used.args == spec.args);
+    let analyzed = function.map(|func| match masks {
         true => analysis::check(&func, spec, rules.capability, &pause),
         false => analysis::check_accesses(&func, spec, &pause),
     });
@@ -708,12 +750,12 @@ fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = analysis::check_launches(&Analysis(db), file.id(db));
     for kernel in kernels(db, file) {
-        for (index, labelled) in kernel.settled(db).iter().enumerate() {
-            if labelled.spec.origin == Origin::Guess {
-                continue;
-            }
-            let checked = checked(db, file, kernel.at.index, index);
-            let proved = |found: &Diagnostic| labelled.spec.proves(found.code);
+        let specs: Vec<&Specialization> =
+            kernel.specializations.iter().map(|labelled| &labelled.spec).collect();
+        for (number, index) in worth_checking(&specs).into_iter().enumerate() {
+            let masks = number < analysis::MASKS_CHECKED;
+            let checked = checked(db, file, kernel.at.index, index, masks);
+            let proved = |found: &Diagnostic| specs[index].proves(found.code);
             let launches = checked.launches.iter();
             let placed = checked.found.place(db).into_iter().zip(launches);
             let placed = placed.map(|(found, launch)| launch.attach(found, &Analysis(db)));

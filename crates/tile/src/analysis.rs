@@ -10,7 +10,7 @@ use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, FileRange};
-use tile_compiler::specialization::{Origin, Specialization, discover};
+use tile_compiler::specialization::{Specialization, discover, worth_checking};
 use tile_worker::WorkerError;
 use tile_worker::protocol::SpecFlags;
 
@@ -48,28 +48,23 @@ pub(crate) fn check(
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
         let mut lowering = options.rules.lowering(workspace, at);
-        let mut seen: Vec<Specialization> = Vec::new();
         if let Some(compiler) = compiler {
             let compiled = check_compiled(workspace, at, options, compiler);
             diagnostics.extend(compiled);
         }
-        for spec in discover(workspace, at, &options.flags) {
-            // Warps and stages, which configurations vary, do not matter to what is found.
-            let same =
-                |known: &Specialization| known.args == spec.args && known.launches == spec.launches;
-            if spec.origin == Origin::Guess || seen.iter().any(same) {
-                continue;
-            }
-            let (used, lowered) = lowering.lower(&spec);
-            let blamed = analysis::blame(workspace, options.rules, at, &spec, &lowered);
+        let specs = discover(workspace, at, &options.flags);
+        let specs: Vec<&Specialization> = specs.iter().collect();
+        for (number, index) in worth_checking(&specs).into_iter().enumerate() {
+            let spec = specs[index];
+            let (used, lowered) = lowering.check(spec);
+            let blamed = analysis::blame(workspace, options.rules, at, spec, &lowered);
             let blamed = blamed.into_iter().map(|(found, at)| at.attach(found, workspace));
             // Of arguments other than those of the launch nothing is proved.
             let function = lowered.function.filter(|_| used.args == spec.args);
-            let masks = seen.len() < analysis::MASKS_CHECKED;
-            let analyzed = function.map(|func| analysis::check_in(workspace, &func, &spec, masks));
+            let masks = number < analysis::MASKS_CHECKED;
+            let analyzed = function.map(|func| analysis::check_in(workspace, &func, spec, masks));
             let found = blamed.chain(analyzed.unwrap_or_default());
             diagnostics.extend(found.filter(|found| spec.proves(found.code)));
-            seen.push(spec);
         }
         kernels.push(item.name.to_string());
     }

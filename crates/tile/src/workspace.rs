@@ -65,7 +65,7 @@ impl File {
 pub(crate) struct Workspace {
     files: RwLock<Vec<Arc<File>>>,
     by_path: Mutex<HashMap<PathBuf, Option<FileId>>>,
-    imports: Mutex<HashMap<(PathBuf, String), Option<PathBuf>>>,
+    imports: Mutex<HashMap<(PathBuf, String), Option<FileId>>>,
     roots: Mutex<HashMap<PathBuf, Arc<Vec<String>>>>,
     site_packages: Option<PathBuf>,
     /// Compute capability that kernels are lowered for; 0 for the default.
@@ -204,13 +204,13 @@ impl Sources for Workspace {
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
         let from = self.file(from)?;
         let key = (from.path.parent()?.to_owned(), format!("{level}{}", path.join(".")));
-        let cached = lock(&self.imports).get(&key).cloned();
-        let found = cached.unwrap_or_else(|| {
+        let cached = lock(&self.imports).get(&key).copied();
+        cached.unwrap_or_else(|| {
             let found = self.find_import(&from, level, path);
-            lock(&self.imports).insert(key, found.clone());
+            let found = found.and_then(|path| self.open(from_here(&path)).ok());
+            lock(&self.imports).insert(key, found);
             found
-        });
-        self.open(&found?).ok()
+        })
     }
 
     fn capability(&self) -> u32 {
@@ -322,11 +322,10 @@ pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Whether a file found on a walk is worth parsing: a `.tile` file, or one that speaks of Triton.
+/// Whether a file found on a walk is worth parsing.
 pub(crate) fn may_hold_kernels(path: &Path) -> bool {
-    let is_tile = path.extension().is_some_and(|ext| ext == "tile");
-    let speaks = || std::fs::read(path).is_ok_and(|text| memmem::find(&text, b"triton").is_some());
-    is_tile || speaks()
+    let Ok(text) = std::fs::read(path) else { return true };
+    paths::may_concern_kernels(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
 }
 
 /// The folder of the project that a file belongs to: its repository, else its outermost package.
@@ -347,6 +346,13 @@ fn names_any(path: &Path, names: &[&str]) -> bool {
 /// Without a leading `./`.
 fn tidy(path: &Path) -> PathBuf {
     path.strip_prefix(".").unwrap_or(path).to_owned()
+}
+
+/// A path as a user would write it: from the current folder where it lies below that.
+fn from_here(path: &Path) -> &Path {
+    static HERE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let here = HERE.get_or_init(|| std::env::current_dir().ok());
+    here.as_ref().and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
 /// The site-packages folder of the environment around `folder`: an active virtual or Conda

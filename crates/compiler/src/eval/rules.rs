@@ -208,6 +208,19 @@ impl Lowering<'_> {
         (repaired, result)
     }
 
+    /// As [`Lowering::lower`], for those who ask what is the author's mistake: other guesses are
+    /// sought only where these seem to show one.
+    pub fn check(&mut self, spec: &Specialization) -> (Specialization, LowerResult) {
+        let result = self.rules.lower_as_given(self.sources, self.at, spec);
+        let mistake =
+            |found: &Diagnostic| found.severity == Severity::Error && spec.proves(found.code);
+        let is_open = result.function.is_none() && !spec.is_certain();
+        if is_open && result.diagnostics.iter().any(mistake) {
+            return self.lower(spec);
+        }
+        (spec.clone(), result)
+    }
+
     /// The specialization with the changes that helped before, if any applies.
     fn changed(&self, spec: &Specialization) -> Option<Specialization> {
         if spec.is_certain() {

@@ -10,6 +10,13 @@ pub fn is_tile(path: &str) -> bool {
     path.ends_with(".tile")
 }
 
+/// True when a file may have to do with kernels by what stands in it: a `.tile` file, and Python
+/// that speaks of Triton and either of its `jit` or, in the shape of a launch, of what it calls.
+pub fn may_concern_kernels(path: &str, text: &str) -> bool {
+    let speaks = || text.contains("triton") && (text.contains("jit") || text.contains("]("));
+    is_tile(path) || speaks()
+}
+
 /// The directory that `level` leading dots mean in the file `path`: one dot is the file's own
 /// package, each further dot the one around it. `None` when the dots lead out of the path.
 pub fn relative_base(path: &str, level: u32) -> Option<String> {

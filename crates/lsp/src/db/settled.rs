@@ -2,8 +2,8 @@
 //!
 //! What no launch shows of a specialization is guessed. When a kernel does not lower under a guess,
 //! the compiler guesses again; what it ends with is what the kernel is compiled for, so labels,
-//! hints and hovers speak of that. One specialization is tried; what had to be changed for it is
-//! changed for the others that share the guess, without trying each.
+//! hints and hovers speak of that. Of the specializations that share all guesses the first is
+//! tried; what had to be changed for it is changed for the others, without trying each.
 
 use std::sync::Arc;
 
@@ -11,20 +11,33 @@ use tile_compiler::specialization::{ArgSpec, Specialization};
 
 use super::{Db, Kernel, Labelled, Lowered, SourceFile, labels, lower_under, specializations};
 
-/// A specialization of a kernel that was lowered to see whether its guesses work.
-#[derive(Debug)]
-struct Trial {
-    index: usize,
-    lowered: Arc<Lowered>,
+/// A specialization of a kernel as it was found first, lowered to see whether its guesses work.
+#[salsa::tracked(returns(ref), no_eq, lru = 48)]
+fn tried(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
+    let found = specializations(db, file, item).get(index);
+    let lowered = found.and_then(|labelled| lower_under(db, file, item, &labelled.spec));
+    Arc::new(lowered.unwrap_or_default())
 }
 
-/// The first specialization that holds a guess, tried; `None` when there is no guess.
-#[salsa::tracked(returns(ref), no_eq, lru = 48)]
-fn trial(db: &dyn Db, file: SourceFile, item: u32) -> Option<Trial> {
-    let found = specializations(db, file, item);
-    let index = found.iter().position(|labelled| !labelled.spec.is_certain())?;
-    let lowered = Arc::new(lower_under(db, file, item, &found[index].spec)?);
-    Some(Trial { index, lowered })
+/// What [`tried`] had to change, which is small enough to be kept.
+#[salsa::tracked(returns(ref))]
+fn repaired(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Option<Specialization> {
+    tried(db, file, item, index).repaired.clone()
+}
+
+/// Which of `found` is tried for the one of this index: the first that has the same guesses;
+/// `None` when it has none.
+fn tried_for(found: &[Labelled], index: usize) -> Option<usize> {
+    let spec = &found.get(index)?.spec;
+    let guesses = |spec: &Specialization| {
+        let guess = |name| (Clone::clone(name), spec.args.get(name).cloned());
+        spec.assumed.iter().map(guess).collect::<Vec<_>>()
+    };
+    if spec.is_certain() {
+        return None;
+    }
+    let wanted = guesses(spec);
+    found.iter().position(|other| !other.spec.is_certain() && guesses(&other.spec) == wanted)
 }
 
 /// What the kernel that is this item of a file is compiled for, guesses that cannot work
@@ -32,10 +45,17 @@ fn trial(db: &dyn Db, file: SourceFile, item: u32) -> Option<Trial> {
 #[salsa::tracked(returns(ref))]
 pub(crate) fn settled(db: &dyn Db, file: SourceFile, item: u32) -> Arc<[Labelled]> {
     let found = specializations(db, file, item);
-    let Some(Trial { index, lowered }) = trial(db, file, item) else { return found.clone() };
-    let Some(repaired) = &lowered.repaired else { return found.clone() };
-    let tried = &found[*index].spec;
-    let specs = found.iter().map(|labelled| followed(&labelled.spec, tried, repaired));
+    let settle = |(index, labelled): (usize, &Labelled)| {
+        let first = tried_for(found, index)?;
+        let repaired = repaired(db, file, item, first).as_ref()?;
+        Some(followed(&labelled.spec, &found[first].spec, repaired))
+    };
+    let specs: Vec<Option<Specialization>> = found.iter().enumerate().map(settle).collect();
+    if specs.iter().all(Option::is_none) {
+        return found.clone();
+    }
+    let specs = specs.into_iter().zip(found.iter());
+    let specs = specs.map(|(settled, found)| settled.unwrap_or_else(|| found.spec.clone()));
     let mut settled = labels::label_all(specs.collect());
     for (labelled, first) in settled.iter_mut().zip(found.iter()) {
         labelled.repairs = repairs(&first.spec, &labelled.spec);
@@ -44,13 +64,15 @@ pub(crate) fn settled(db: &dyn Db, file: SourceFile, item: u32) -> Arc<[Labelled
 }
 
 /// The kernel that is this item of a file, under its specialization of this index.
-#[salsa::tracked(returns(ref), no_eq, lru = 48)]
-pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
-    if let Some(trial) = trial(db, file, item)
-        && trial.index == index
-    {
-        return trial.lowered.clone();
+pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> &Arc<Lowered> {
+    match tried_for(specializations(db, file, item), index) == Some(index) {
+        true => tried(db, file, item, index),
+        false => lowered_as_settled(db, file, item, index),
     }
+}
+
+#[salsa::tracked(returns(ref), no_eq, lru = 48)]
+fn lowered_as_settled(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
     let labelled = settled(db, file, item).get(index);
     let lowered = labelled.and_then(|labelled| lower_under(db, file, item, &labelled.spec));
     Arc::new(lowered.unwrap_or_default())

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashSet;
 use tile_compiler::diagnostic::TextEdit;
 use tile_compiler::hir::Name;
-use tile_compiler::project::Sources;
+use tile_compiler::project::{Resolution, Sources};
 use tile_compiler::source::{FileId, FileRange};
 use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::navigation;
 use crate::ide::structure::walk;
-use crate::ide::symbol::{Semantics, range};
+use crate::ide::symbol::{Semantics, is_field, range};
 use crate::ide::workspace::{self, MAX_FILES};
 
 /// A file that is about to move.
@@ -75,6 +75,16 @@ impl Moves {
         }
     }
 
+    /// The new name of a module that stays in its package, where it gets one.
+    fn name_after(&self, db: &dyn Db, file: FileId) -> Option<String> {
+        let moved = self.files.iter().find(|moved| moved.file == file && moved.ours)?;
+        let old = db.file_of(file)?.path(db).to_string_lossy().into_owned();
+        let (package, name) = module_path(&old)?.rsplit_once('/')?;
+        let (new_package, new_name) = module_path(&moved.to)?.rsplit_once('/')?;
+        let stays = package == new_package && name != new_name && navigation::is_name(new_name);
+        stays.then(|| new_name.to_owned())
+    }
+
     /// Where a folder will lie.
     fn folder_after(&self, folder: &str) -> Option<String> {
         self.folders.iter().find_map(|(from, to)| {
@@ -84,48 +94,144 @@ impl Moves {
     }
 }
 
-/// The edits in `file`, which may move as well, that have its imports mean the same files after
-/// `moves`.
+/// The edits in `file`, which may move as well, that have its imports, and the names of modules
+/// that these bind, mean the same files after `moves`.
 pub(crate) fn imports(db: &dyn Db, file: SourceFile, moves: &Moves) -> Vec<TextEdit> {
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let mut edits = Vec::new();
+    let mut bound: Vec<Bound> = Vec::new();
+    let edit = |node: Node<'_>, text| TextEdit {
+        at: FileRange { file: file.id(db), range: range(node) },
+        text,
+    };
     walk(semantics.root(), &mut |node| {
-        let in_import = |node: Node<'_>| {
-            let parent = node.parent()?;
-            let statement =
-                if parent.kind() == "aliased_import" { parent.parent()? } else { parent };
-            let is_module = match statement.kind() {
-                "import_statement" => true,
-                "import_from_statement" => {
-                    statement.child_by_field_name("module_name") == Some(node)
-                }
-                _ => false,
-            };
-            is_module.then_some(())
-        };
         let is_name = match node.kind() {
             "relative_import" => true,
             "dotted_name" => node.parent().is_some_and(|up| up.kind() != "relative_import"),
             _ => false,
         };
-        if !is_name || in_import(node).is_none() {
+        let Some(import) = import_of(node).filter(|_| is_name) else { return };
+        let old = semantics.text_of(node);
+        let (text, meant) = match import {
+            Import::Module | Import::BoundModule => {
+                let Some(text) = renamed(db, file, old, moves) else { return };
+                (text, imported(db, file, old))
+            }
+            Import::Member { from, .. } => {
+                let package = semantics.text_of(from);
+                let dot = if package.ends_with('.') { "" } else { "." };
+                let meant = imported(db, file, &format!("{package}{dot}{old}"));
+                let Some(text) = meant.and_then(|meant| moves.name_after(db, meant)) else {
+                    return;
+                };
+                (text, meant)
+            }
+        };
+        if import.binds()
+            && let Some(meant) = meant
+        {
+            bound.push(Bound { old: old.to_owned(), new: text.clone(), meant });
+        }
+        edits.push(edit(node, text));
+    });
+    if bound.is_empty() {
+        return edits;
+    }
+    walk(semantics.root(), &mut |node| {
+        let is_member = node.parent().is_some_and(|up| is_field(up, "attribute", node));
+        if !matches!(node.kind(), "identifier" | "attribute") || is_member {
             return;
         }
         let text = semantics.text_of(node);
-        if let Some(text) = renamed(db, file, text, moves) {
-            edits.push(TextEdit { at: FileRange { file: file.id(db), range: range(node) }, text });
+        let mut named = bound.iter().filter(|bound| bound.old == text);
+        let is_it = |bound: &&Bound| means(&semantics, node, bound.meant);
+        if import_around(node).is_none()
+            && let Some(bound) = named.find(is_it)
+        {
+            edits.push(edit(node, bound.new.clone()));
         }
     });
     edits
 }
 
+/// Whether a name that an import binds, dotted or not, means the module `meant` where it is used.
+/// What leads to it may be a folder without a file of its own, of which nothing is known but that
+/// nothing else has its name.
+fn means(semantics: &Semantics<'_>, name: Node<'_>, meant: FileId) -> bool {
+    match semantics.module_of(name) {
+        Some(Resolution::File(found)) => found == meant,
+        Some(Resolution::External(path)) => path.join(".") == semantics.text_of(name),
+        _ => {
+            let object = name.child_by_field_name("object");
+            let objects = std::iter::successors(object, |node| node.child_by_field_name("object"));
+            objects.last().is_some_and(|first| semantics.symbol(first).is_none())
+        }
+    }
+}
+
+/// A name of a module that an import binds, which changes.
+struct Bound {
+    old: String,
+    new: String,
+    meant: FileId,
+}
+
+/// What a name in an import is.
+enum Import<'t> {
+    /// A module; whoever uses it has another name for it.
+    Module,
+    /// A module that is used by this very name.
+    BoundModule,
+    /// A member of the module `from`.
+    Member { from: Node<'t>, is_renamed: bool },
+}
+
+impl Import<'_> {
+    /// True when the name that stands there is the one that is used.
+    fn binds(&self) -> bool {
+        matches!(self, Import::BoundModule | Import::Member { is_renamed: false, .. })
+    }
+}
+
+/// What a name is of the import that it stands in.
+fn import_of<'t>(name: Node<'t>) -> Option<Import<'t>> {
+    let parent = name.parent()?;
+    let is_renamed = parent.kind() == "aliased_import";
+    let statement = if is_renamed { parent.parent()? } else { parent };
+    match statement.kind() {
+        "import_statement" if is_renamed => Some(Import::Module),
+        "import_statement" => Some(Import::BoundModule),
+        "import_from_statement" => {
+            let from = statement.child_by_field_name("module_name")?;
+            Some(if from == name { Import::Module } else { Import::Member { from, is_renamed } })
+        }
+        _ => None,
+    }
+}
+
+/// The import statement that a node is part of.
+fn import_around(node: Node<'_>) -> Option<Node<'_>> {
+    let mut around = std::iter::successors(Some(node), Node::parent);
+    around.find(|node| matches!(node.kind(), "import_statement" | "import_from_statement"))
+}
+
+/// The file that a dotted name, with leading dots, means.
+fn imported(db: &dyn Db, file: SourceFile, text: &str) -> Option<FileId> {
+    let (level, names) = dotted(text);
+    Analysis(db).import(file.id(db), level, &names)
+}
+
+/// How many dots lead a dotted name, and its parts.
+fn dotted(text: &str) -> (u32, Vec<Name>) {
+    let name = text.trim_start_matches('.');
+    let parts = name.split('.').map(str::trim).filter(|part| !part.is_empty());
+    ((text.len() - name.len()) as u32, parts.map(Name::from).collect())
+}
+
 /// The new name of the module that `text` names, where it gets one.
 fn renamed(db: &dyn Db, file: SourceFile, text: &str, moves: &Moves) -> Option<String> {
-    let dotted = text.trim_start_matches('.');
-    let level = text.len() - dotted.len();
-    let names: Vec<Name> =
-        dotted.split('.').map(str::trim).filter(|name| !name.is_empty()).map(Name::from).collect();
-    let (old, new) = match Analysis(db).import(file.id(db), level as u32, &names) {
+    let (level, names) = dotted(text);
+    let (old, new) = match Analysis(db).import(file.id(db), level, &names) {
         Some(meant) => {
             let old = db.file_of(meant)?.path(db).to_string_lossy().into_owned();
             let new = moves.path_after(db, meant)?;
@@ -135,7 +241,7 @@ fn renamed(db: &dyn Db, file: SourceFile, text: &str, moves: &Moves) -> Option<S
             (module_path(&old)?.to_owned(), module_path(&new)?.to_owned())
         }
         None => {
-            let places = db::package_folders(db, file, level as u32, &names).into_iter();
+            let places = db::package_folders(db, file, level, &names).into_iter();
             places.filter_map(|old| Some((old.clone(), moves.folder_after(&old)?))).next()?
         }
     };

@@ -8,6 +8,7 @@ use tile_compiler::builtins::{self, Builtin};
 use tile_compiler::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::{FileId, TextRange};
+use tile_compiler::syntax::Parse;
 use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
@@ -63,6 +64,7 @@ pub(crate) struct Semantics<'db> {
     pub(crate) db: &'db dyn Db,
     pub(crate) file: SourceFile,
     pub(crate) text: &'db str,
+    parse: Parse,
     /// Names that functions bind, by the index of their item.
     locals: RefCell<FxHashMap<u32, Rc<FxHashSet<&'db str>>>>,
 }
@@ -70,14 +72,14 @@ pub(crate) struct Semantics<'db> {
 impl<'db> Semantics<'db> {
     /// Asks about `file`; `None` when there is no such file.
     pub(crate) fn new(db: &'db dyn Db, file: SourceFile) -> Option<Semantics<'db>> {
-        let text = file.text(db).as_ref()?.text();
-        Some(Semantics { db, file, text, locals: RefCell::default() })
+        let source = file.text(db).as_ref()?;
+        let (text, parse) = (source.text(), db.files().parse(source));
+        Some(Semantics { db, file, text, parse, locals: RefCell::default() })
     }
 
     /// The outermost node of the syntax tree.
-    pub(crate) fn root(&self) -> Node<'db> {
-        let text = self.file.text(self.db).as_ref();
-        text.expect("invariant: the file was there when this was made").parse().root()
+    pub(crate) fn root(&self) -> Node<'_> {
+        self.parse.root()
     }
 
     /// The text of a node.

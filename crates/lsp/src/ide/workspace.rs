@@ -1,6 +1,6 @@
 //! Questions about every file of the workspace, open or not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::hir::{ItemKind, Name};
@@ -18,16 +18,25 @@ pub(crate) const MAX_FILES: usize = 20_000;
 /// Symbols beyond this number are not shown.
 const MAX_SYMBOLS: usize = 500;
 
-/// The files among `paths` whose text holds `word`. What does not is not kept in memory.
+/// The files among `paths` whose text holds `word`.
 pub(crate) fn mentioning(db: &dyn Db, paths: &[PathBuf], word: &str) -> Vec<SourceFile> {
-    let mentions = |path: &PathBuf| match db.files().known(path) {
-        Some(file) => file.text(db).as_ref().is_some_and(|text| text.text().contains(word)),
+    holding(db, paths, |_, text| text.contains(word))
+}
+
+/// The files among `paths` whose text is what is sought. What is not is not kept in memory.
+fn holding(
+    db: &dyn Db,
+    paths: &[PathBuf],
+    is_sought: impl Fn(&Path, &str) -> bool,
+) -> Vec<SourceFile> {
+    let holds = |path: &PathBuf| match db.files().known(path) {
+        Some(file) => file.text(db).as_ref().is_some_and(|text| is_sought(path, text.text())),
         None => {
             db.unwind_if_revision_cancelled();
-            db.files().system().read(path).is_some_and(|text| text.contains(word))
+            db.files().system().read(path).is_some_and(|text| is_sought(path, &text))
         }
     };
-    paths.iter().filter(|path| mentions(path)).map(|path| db.file(path)).collect()
+    paths.iter().filter(|path| holds(path)).map(|path| db.file(path)).collect()
 }
 
 /// The names of the jit functions of a file.
@@ -70,12 +79,9 @@ pub(crate) fn importers(
 
 /// The files among `paths` that may have to do with kernels.
 pub(crate) fn with_kernels(db: &dyn Db, paths: &[PathBuf]) -> Vec<SourceFile> {
-    let (tile, python): (Vec<PathBuf>, Vec<PathBuf>) =
-        paths.iter().cloned().partition(|path| project::paths::is_tile(&path.to_string_lossy()));
-    let mut files = mentioning(db, &python, "triton");
-    files.extend(tile.iter().map(|path| db.file(path)));
-    files.retain(|file| file.text(db).is_some());
-    files
+    holding(db, paths, |path, text| {
+        project::paths::may_concern_kernels(&path.to_string_lossy(), text)
+    })
 }
 
 /// A jit function or class of the workspace.

@@ -116,7 +116,8 @@ struct KeptTokens {
 #[derive(Debug)]
 struct Open {
     document: Document,
-    parse: Parse,
+    /// What the database has of it.
+    text: SourceText,
     path: PathBuf,
     /// Why the text is not looked into.
     problem: Option<Arc<str>>,
@@ -632,9 +633,10 @@ impl State {
         let path = path_of(&item.uri, &item.language_id);
         self.find_settings(&path);
         let document = Document::new(&item.text, item.version);
-        let parse = Parse::new("");
-        let mut open = Open { document, parse, path, problem: None, exact: Arc::default() };
-        open.parse_anew();
+        let text = SourceText::new("");
+        let mut open = Open { document, text, path, problem: None, exact: Arc::default() };
+        let parse = open.parse_anew();
+        open.take(parse);
         let mut host = lock(&self.host);
         host.set(item.uri, open);
         host.search_again();
@@ -721,12 +723,7 @@ impl Host {
     }
 
     fn set(&mut self, uri: Uri, open: Open) {
-        let rope = match open.problem {
-            Some(_) => Rope::new(),
-            None => open.document.text.clone(),
-        };
-        let text = SourceText::parsed(open.parse.clone(), rope);
-        let file = self.db.set_open(&open.path, text);
+        let file = self.db.set_open(&open.path, open.text.clone());
         let known = OpenFile {
             file,
             id: file.id(&self.db),
@@ -744,21 +741,32 @@ impl Host {
 impl Open {
     fn apply(&mut self, changes: &[TextDocumentContentChangeEvent], encoding: Encoding) {
         let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES && self.problem.is_none();
+        let mut parse = self.text.parse();
         for change in changes {
             let edit = self.document.apply(change, encoding);
             self.move_exact(edit.as_ref());
             match edit.filter(|_| incremental && !self.is_too_large()) {
                 Some(edit) => {
                     let edit = syntax::Edit { old: edit.replaced, new_len: edit.inserted };
-                    self.parse = self.parse.edit(&edit, self.document.text.to_string());
+                    parse = parse.edit(&edit, self.document.text.to_string());
                 }
-                None if incremental => self.parse_anew(),
+                None if incremental => parse = self.parse_anew(),
                 None => {}
             }
         }
         if !incremental {
-            self.parse_anew();
+            parse = self.parse_anew();
         }
+        self.take(parse);
+    }
+
+    /// Has the database look into the text, of which this is the tree.
+    fn take(&mut self, parse: Parse) {
+        let rope = match self.problem {
+            Some(_) => Rope::new(),
+            None => self.document.text.clone(),
+        };
+        self.text = SourceText::parsed(parse, rope);
     }
 
     fn is_too_large(&self) -> bool {
@@ -766,17 +774,17 @@ impl Open {
     }
 
     /// Parses the whole text; one that is too large counts as empty.
-    fn parse_anew(&mut self) {
+    fn parse_anew(&mut self) -> Parse {
         if self.is_too_large() {
             let bytes = self.document.text.len_bytes();
             let problem = format!(
                 "{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file"
             );
             self.problem = Some(problem.into());
-            self.parse = Parse::new("");
+            Parse::new("")
         } else {
             self.problem = None;
-            self.parse = Parse::new(self.document.text.to_string());
+            Parse::new(self.document.text.to_string())
         }
     }
 

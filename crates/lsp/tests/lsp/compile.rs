@@ -298,6 +298,96 @@ async fn a_worker_that_is_killed_is_replaced_and_told_of_once() {
     client.stop().await;
 }
 
+/// A program in the place of ptxas that notes its process and the one that started it, and ends
+/// after a minute, or at once where there is a file `quick` beside it.
+fn slow_assembler(folder: &std::path::Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+
+    let program = folder.join("ptxas");
+    let script = "#!/bin/sh\nhere=$(dirname \"$0\")\n\
+        if [ -e \"$here/quick\" ]; then echo no; exit 1; fi\n\
+        echo $$ $PPID > \"$here/new\"; mv \"$here/new\" \"$here/started.$$\"\nexec sleep 60\n";
+    std::fs::write(&program, script).expect("the folder can be written");
+    let may_run = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, may_run).expect("the program is ours");
+    program
+}
+
+/// Waits until an assembler runs that is not among `known`, which it joins; it and its worker.
+async fn assembling(folder: &std::path::Path, known: &mut Vec<String>) -> [String; 2] {
+    loop {
+        for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !name.starts_with("started.") || known.contains(&name) {
+                continue;
+            }
+            known.push(name);
+            let ids = std::fs::read_to_string(entry.path()).expect("it is written whole");
+            let (own, parent) = ids.trim().split_once(' ').expect("two numbers");
+            return [own.to_owned(), parent.to_owned()];
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits until a process has ended; it may still wait to be collected.
+async fn ended(id: &str) {
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while runs() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_killed_while_it_compiles_leaves_nothing_behind() {
+    let Some(program) = tile() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let ptxas = slow_assembler(folder.path());
+    let mut client = start(program).await;
+    let settings = json!({ "tile": { "arch": "sm_90a", "ptxas": ptxas } });
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": settings })).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    let mut known = Vec::new();
+    // A task whose worker dies is tried once more, since whoever killed it may not do so again.
+    for _ in 0..2 {
+        let [assembler, worker] = assembling(folder.path(), &mut known).await;
+        let killed = std::process::Command::new("kill").args(["-9", &worker]).status();
+        assert!(killed.expect("kill runs").success());
+        ended(&assembler).await;
+    }
+    let status = loop {
+        let status = client.notification("tile/kernelStatus").await;
+        if status["state"] == "error" {
+            break status;
+        }
+    };
+    assert_eq!(status["message"], "the worker process died (signal 9)", "{status}");
+    let told = client.notification("window/showMessage").await;
+    assert!(told["message"].as_str().unwrap().contains("started again"), "{told}");
+    // The server has the text as it was typed, and a worker that compiles it.
+    std::fs::write(folder.path().join("quick"), "").unwrap();
+    let line = text.lines().position(|line| line.contains("tl.store")).unwrap() as u32;
+    client.edit(&uri, 2, [line, 0, line, 0], "    z = x * y\n").await;
+    let position = json!({ "line": line, "character": 4 });
+    let params = json!({ "textDocument": { "uri": uri }, "position": position });
+    let hover = client.request("textDocument/hover", params).await.unwrap();
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("fp32"), "{hover}");
+    let status = loop {
+        let status = client.notification("tile/kernelStatus").await;
+        if status["state"] != "compiling" {
+            break status;
+        }
+    };
+    let message = status["message"].as_str().unwrap_or_default();
+    assert!(message.contains("ptxas rejected the PTX"), "a new worker asked it: {status}");
+    client.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn half_typed_text_shows_the_older_ptx() {
     let Some(program) = tile() else { return };

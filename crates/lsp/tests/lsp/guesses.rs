@@ -65,6 +65,32 @@ async fn a_guess_that_was_repaired_says_so_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_of_several_guesses_is_repaired() {
+    let text = "\
+@triton.jit
+def k(x_ptr, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+    tl.static_assert(WIDTH >= 2048)
+    tl.static_assert(ROWS >= 128)
+    tl.store(x_ptr + tl.arange(0, WIDTH), ROWS)
+
+def go(x, size):
+    k[(1,)](x, WIDTH=4096, ROWS=size)
+    k[(1,)](x, WIDTH=size, ROWS=4096)
+";
+    let mut client = start().await;
+    client.open(URI, text).await;
+    let document = json!({ "textDocument": { "uri": URI } });
+    let kernels = client.request("tile/kernels", document).await.unwrap();
+    let all = kernels[0]["specializations"].as_array().unwrap().iter();
+    let all: Vec<String> = all.map(|one| format!("{} {}", one["label"], one["repaired"])).collect();
+    expect![[r#"
+        "*fp32, WIDTH=4096, ROWS=128" ["ROWS: 64 → 128"]
+        "*fp32, WIDTH=2048, ROWS=4096" ["WIDTH: 1024 → 2048"]"#]]
+    .assert_eq(&all.join("\n"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_guess_that_works_is_left_alone() {
     let text = TEXT.replace("    tl.static_assert(WIDTH >= 2048)\n", "");
     let mut client = start().await;

@@ -417,6 +417,38 @@ async fn imports_follow_files_that_move() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_of_modules_follow_files_that_move() {
+    let host = "import kernels\nimport ops.half, kernels as k\nfrom ops import half\n\n\n\
+        def go(x):\n    kernels.f[(1,)](x)\n    k.f[(1,)](x)\n    ops.half.g[(1,)](x)\n    \
+        half.g[(1,)](x)\n\n\ndef other(kernels, x):\n    kernels.f[(1,)](x)\n";
+    let folder = Folder::new(&[
+        ("kernels.tile", "@triton.jit\ndef f(x):\n    tl.store(x, 1)\n"),
+        ("host.py", host),
+    ]);
+    std::fs::create_dir(folder.path().join("ops")).unwrap();
+    folder.write("ops/half.tile", "@triton.jit\ndef g(x):\n    tl.store(x, 1)\n");
+    folder.write("ops/near.tile", "from . import half as h\nv = h.g\n");
+    let mut client = folder.start(json!({})).await;
+    let rename = |old: &str, new: &str| json!({ "files": [{ "oldUri": folder.uri(old), "newUri": folder.uri(new) }] });
+    let method = "workspace/willRenameFiles";
+    let edit = client.request(method, rename("kernels.tile", "ops/fast.tile")).await.unwrap();
+    expect![[r#"
+        host.py 0:7-0:14 ops.fast
+        host.py 1:17-1:24 ops.fast
+        host.py 6:4-6:11 ops.fast"#]]
+    .assert_eq(&edit_lines(&edit));
+    let edit = client.request(method, rename("ops/half.tile", "ops/double.tile")).await.unwrap();
+    expect![[r#"
+        host.py 1:7-1:15 ops.double
+        host.py 2:16-2:20 double
+        host.py 8:4-8:12 ops.double
+        host.py 9:4-9:8 double
+        near.tile 0:14-0:18 double"#]]
+    .assert_eq(&edit_lines(&edit));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_moves_takes_its_imports_along() {
     let folder = Folder::new(&[
         (
