@@ -226,7 +226,7 @@ module.exports = grammar(python, {
 
     scenario_line: $ => seq(
       $._scenario_start,
-      field('statement', optional($._scenario_statement)),
+      optional($._scenario_statements),
       choice(
         $._scenario_end,
         // An empty node: the line ended inside brackets or a string.
@@ -234,10 +234,15 @@ module.exports = grammar(python, {
       ),
     ),
 
-    _scenario_statement: $ => choice(
-      $._scenario_simple_statement,
-      $.scenario_for,
-      $.allow,
+    // As in Python, `;` separates statements, and all that follow a loop's `:` are its body.
+    _scenario_statements: $ => choice(
+      seq(
+        field('statement', $._scenario_simple_statement),
+        repeat(seq(';', field('statement', $._scenario_simple_statement))),
+        optional(';'),
+      ),
+      field('statement', $.scenario_for),
+      field('statement', $.allow),
     ),
 
     // An expression alone means nothing in a scenario. It parses so that the message about
@@ -265,6 +270,8 @@ module.exports = grammar(python, {
       field('right', $.expression),
       ':',
       field('body', $._scenario_simple_statement),
+      repeat(seq(';', field('body', $._scenario_simple_statement))),
+      optional(';'),
     ),
 
     allow: $ => seq(

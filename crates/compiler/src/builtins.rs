@@ -19,12 +19,14 @@ mod memory;
 mod programming;
 mod random;
 mod reduction;
+mod scenario;
 mod shape;
 mod signature;
 mod text;
 
 pub use host::FORBIDDEN_PYTHON;
 pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
+pub use scenario::{SCENARIO_FUNCTIONS, ScenarioFunction, scenario_function};
 pub use signature::{Parameter, ParameterKind};
 
 /// Members of `triton.language` that only forks of Triton have, with the fork. Kernels written

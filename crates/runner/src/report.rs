@@ -7,7 +7,7 @@ use tile_compiler::source::LineIndex;
 use crate::bench::Measurement;
 use crate::cpu::Finding;
 use crate::launch::LaunchRecord;
-use crate::scenario::{AssertOutcome, Outcome, Value};
+use crate::scenario::{AssertOutcome, Outcome};
 
 /// What running a scenario found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -169,17 +169,9 @@ fn outputs(records: &[LaunchRecord], outcome: &Outcome) -> IndexMap<String, Outp
     let mut outputs = IndexMap::new();
     for &id in records.iter().flat_map(|record| &record.written) {
         let storage = outcome.store.get(id);
-        let named = outcome.variables.iter().find_map(|(name, value)| match value {
-            Value::Tensor(tensor) if tensor.storage == id && *name == storage.name => Some(tensor),
-            _ => None,
-        });
-        let any = || {
-            outcome.variables.values().find_map(|value| match value {
-                Value::Tensor(tensor) if tensor.storage == id => Some(tensor),
-                _ => None,
-            })
-        };
-        let Some(tensor) = named.or_else(any) else { continue };
+        let mut tensors = outcome.tensors().filter(|(_, tensor)| tensor.storage == id);
+        let named = tensors.clone().find(|(name, _)| *name == storage.name);
+        let Some((_, tensor)) = named.or_else(|| tensors.next()) else { continue };
         let summary = outcome.store.read(tensor).summary();
         outputs.entry(storage.name.clone()).or_insert_with(|| OutputResult {
             shape: tensor.layout.shape.clone(),

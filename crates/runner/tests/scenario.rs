@@ -1,6 +1,7 @@
 //! Scenarios on the CPU, with kernels written as tile IR.
 
-use expect_test::{Expect, expect};
+use expect_test::{Expect, expect, expect_file};
+use tile_compiler::builtins::{SCENARIO_FUNCTIONS, ScenarioFunction};
 use tile_compiler::hir::{self, Module};
 use tile_compiler::ir::{self, Function};
 use tile_compiler::source::LineIndex;
@@ -552,4 +553,42 @@ fn arguments_on_the_command_line_are_expressions() {
     let error = |text| evaluate(&[("n", text)]).unwrap_err().to_string();
     assert_eq!(error("1 +"), "--arg n: `1 +` is not an expression");
     assert_eq!(error("ones(2) @ 3"), "--arg n: `@` takes tensors");
+}
+
+#[test]
+fn the_documentation_lists_every_function_and_each_exists() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenarios.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let head = "| function | meaning |\n|---|---|\n";
+    let (before, _) = text.split_once(head).unwrap();
+    let row = |f: &ScenarioFunction| format!("| `{}({})` | {} |\n", f.name, f.signature, f.doc);
+    let rows: String = SCENARIO_FUNCTIONS.iter().map(row).collect();
+    expect_file![page].assert_eq(&format!("{before}{head}{rows}"));
+    for function in SCENARIO_FUNCTIONS {
+        let (outcome, ..) = run_with(&format!("x = {}()", function.name), false);
+        let message = outcome.map_or_else(|error| error.to_string(), |_| String::new());
+        assert!(!message.contains("has no function"), "{}: {message}", function.name);
+    }
+}
+
+#[test]
+fn lines_hold_several_statements_and_grids_have_names() {
+    let (outcome, result, _) = run_with(
+        "n = 40; x = randn(n); out = empty(n)
+grid = lambda meta: (cdiv(n, meta[\"BLOCK\"]),)
+for i in range(2): x = x + i; copy_kernel[grid](x, out, n)
+assert allclose(out, x); assert out.shape == (40,)",
+        true,
+    );
+    assert_eq!(outcome.unwrap().launches.len(), 2);
+    assert_eq!(result.asserts.iter().map(|found| found.ok).collect::<Vec<_>>(), [true, true]);
+}
+
+#[test]
+fn tensors_that_only_a_launch_names_are_outputs_too() {
+    let (outcome, result, _) = run_with("copy_kernel[(1,)](ones(16), empty(16), 16)", true);
+    assert_eq!(result.outputs["out"].mean, Some(1.0));
+    let outcome = outcome.unwrap();
+    let names: Vec<&str> = outcome.tensors().map(|(name, _)| name).collect();
+    assert_eq!(names, ["src", "out"]);
 }

@@ -39,7 +39,11 @@ pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<
     let edited = text::with_arguments(request, &written)?;
     let opened = open(request, edited.text.clone())?;
     let module = opened.module();
-    for scenario in chosen(request, &opened, &module)? {
+    let scenarios = match edited.own(&module) {
+        Some(scenario) => vec![scenario],
+        None => chosen(request, &opened, &module)?,
+    };
+    for scenario in scenarios {
         report(Body::Result(run_scenario(request, (&opened, &edited), &module, scenario)?));
     }
     Ok(())
@@ -191,12 +195,23 @@ fn save(request: &RunRequest, outcome: &Outcome) -> Result<(), Failure> {
         let array = match outcome.variables.get(name) {
             Some(Value::Tensor(tensor)) => outcome.store.read(tensor),
             Some(Value::Array(array)) => (**array).clone(),
-            _ => return Err(usage(format!("--save {name}: the scenario has no such tensor"))),
+            _ => match outcome.tensors().find(|(known, _)| known == name) {
+                Some((_, tensor)) => outcome.store.read(tensor),
+                None => return Err(no_such_tensor(name, outcome)),
+            },
         };
         scenario::save_npy(path, &array)
             .map_err(|error| usage(format!("cannot write {}: {error}", path.display())))?;
     }
     Ok(())
+}
+
+fn no_such_tensor(name: &str, outcome: &Outcome) -> Failure {
+    let mut names: Vec<&str> = outcome.tensors().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let names = names.join(", ");
+    usage(format!("--save {name}: the scenario has no such tensor; its tensors are {names}"))
 }
 
 /// Compiles kernels of the file for the runner.

@@ -158,6 +158,7 @@ fn human(result: &Value) -> String {
             );
         }
         lines.push(line);
+        lines.extend(assert["message"].as_str().map(|message| format!("    {message}")));
     }
     for finding in result["findings"].as_array().into_iter().flatten() {
         lines.push(format!("  line {}: {}", finding["line"], text(&finding["message"])));

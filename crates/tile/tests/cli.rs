@@ -350,6 +350,24 @@ fn a_kernel_without_a_scenario_runs_with_arguments_or_with_chosen_ones() {
 }
 
 #[test]
+fn all_arguments_together_are_a_launch_of_their_own() {
+    let folder = Folder::new(&[("add.py", ADD)]);
+    let given = folder.run(
+        "run add.py --device cpu --format json --grid (2,) --arg n=300 --arg x_ptr=ones(300) \
+         --arg out_ptr=empty(300) --set BLOCK=256 --save out_ptr=out.npy",
+    );
+    assert_eq!(given.code, Some(0), "{}", given.stderr);
+    let results = given.json();
+    assert_eq!(results.len(), 1, "the scenario is not run");
+    assert_eq!(results[0]["asserts"], serde_json::json!([]));
+    assert_eq!(results[0]["outputs"]["out_ptr"]["mean"], 2.0);
+    assert!(folder.path().join("out.npy").exists());
+    let absent = folder.run("run add.py --device cpu --save y=y.npy");
+    assert_eq!(absent.code, Some(2));
+    assert!(absent.stderr.contains("its tensors are out, "), "{}", absent.stderr);
+}
+
+#[test]
 fn what_a_kernel_prints_does_not_disturb_the_protocol() {
     let printing =
         ADD.replace("    mask =", "    tl.device_print(\"offsets\", offsets)\n    mask =");

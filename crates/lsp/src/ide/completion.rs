@@ -3,7 +3,9 @@
 //! The text before the cursor rarely parses, so the context is read from the text itself, and
 //! the meaning of its names from the last state of the tree.
 
-use tile_compiler::builtins::{self, Builtin, Parameter, ParameterKind};
+use tile_compiler::builtins::{
+    self, Builtin, Parameter, ParameterKind, ScenarioFunction, scenario_function,
+};
 use tile_compiler::eval::dtype::DType;
 use tile_compiler::hir::{Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
@@ -13,8 +15,6 @@ use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::symbol::{Semantics, locals};
 
 mod snippets;
-
-pub(crate) use snippets::{ScenarioFunction, parameter_name, scenario_function};
 
 /// Calls are looked for this many bytes back.
 const MAX_LOOK_BACK: usize = 4000;
@@ -320,7 +320,7 @@ fn keywords(callee: &Callee, call: &OpenCall, version: TritonVersion) -> Vec<Ite
         }
         Callee::Scenario(function) => {
             let optional = function.parameters().filter(|parameter| parameter.contains('='));
-            let names = optional.map(parameter_name);
+            let names = optional.map(ScenarioFunction::parameter_name);
             let free = |name: &&str| !call.given.iter().any(|given| given == name);
             names.filter(free).map(keyword).collect()
         }

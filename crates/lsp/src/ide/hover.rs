@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use tile_compiler::artifact::{Frame, Listing};
-use tile_compiler::builtins::{Builtin, ParameterKind};
+use tile_compiler::builtins::{Builtin, ParameterKind, scenario_function};
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ArgKind, Expr, ExprId, Function, ItemKind, Name, Stmt};
@@ -15,7 +15,6 @@ use tile_compiler::specialization::{Specialization, TritonVersion, preview, show
 
 use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
 use crate::db::{self, Analysis, Db, Kernel, SourceFile, labels, version};
-use crate::ide::completion::scenario_function;
 use crate::ide::resources;
 use crate::ide::signature::parameter_text;
 use crate::ide::symbol::{Semantics, Symbol};

@@ -1,10 +1,10 @@
 //! The signature of the call around the cursor.
 
-use tile_compiler::builtins::ParameterKind;
+use tile_compiler::builtins::{ParameterKind, ScenarioFunction};
 use tile_compiler::hir::{Function, Param, ParamKind, pretty};
 
 use crate::db::{self, Db, SourceFile};
-use crate::ide::completion::{Callee, Context, open_call, parameter_name};
+use crate::ide::completion::{Callee, Context, open_call};
 use crate::ide::symbol::Semantics;
 
 /// A signature and the parameter that is being written.
@@ -48,7 +48,8 @@ pub(crate) fn signature(db: &dyn Db, file: SourceFile, offset: usize) -> Option<
         }
         Callee::Scenario(function) => {
             let parameters = function.parameters();
-            let parameters = parameters.map(|text| (parameter_name(text).to_owned(), text.into()));
+            let parameters = parameters
+                .map(|text| (ScenarioFunction::parameter_name(text).to_owned(), text.into()));
             (function.name.to_owned(), parameters.collect(), Some(function.doc.to_owned()))
         }
     };

@@ -153,6 +153,19 @@ pub struct Outcome {
     pub store: Store,
 }
 
+impl Outcome {
+    /// Its tensors by name: variables, then what launches passed to a parameter of that name.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> + Clone {
+        let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value));
+        let args = self.launches.iter().flat_map(|launch| &launch.args);
+        let passed = args.map(|arg| (&*arg.param.name, &arg.value));
+        variables.chain(passed).filter_map(|(name, value)| match value {
+            Value::Tensor(tensor) => Some((name, tensor)),
+            _ => None,
+        })
+    }
+}
+
 /// Runs a scenario of `module`.
 ///
 /// # Errors
@@ -228,6 +241,8 @@ pub(super) struct Evaluator<'a> {
     launcher: Option<&'a mut dyn Launcher>,
     pub store: Store,
     variables: FxHashMap<String, Value>,
+    /// Functions that compute a grid, by the name they are assigned to.
+    grids: FxHashMap<Name, ExprId>,
     asserts: Vec<AssertOutcome>,
     launches: Vec<BoundLaunch>,
     depth: u32,
@@ -246,6 +261,7 @@ impl<'a> Evaluator<'a> {
             launcher,
             store,
             variables: FxHashMap::default(),
+            grids: FxHashMap::default(),
             asserts: Vec::new(),
             launches: Vec::new(),
             depth: 0,
@@ -276,6 +292,11 @@ impl<'a> Evaluator<'a> {
                     self.expr(code, *value)?;
                 }
                 Ok(())
+            }
+            Stmt::Assign { targets, value }
+                if matches!(code.body.exprs[*value], Expr::Lambda { .. }) =>
+            {
+                targets.iter().try_for_each(|&target| self.assign_grid(code, target, *value))
             }
             Stmt::Assign { targets, value } => {
                 let value = self.expr(code, *value)?;
@@ -352,15 +373,28 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// Binds a name to a function that computes a grid.
+    fn assign_grid(&mut self, code: &Code, target: ExprId, function: ExprId) -> Eval<()> {
+        let Expr::Name(name) = &code.body.exprs[target] else {
+            return Err(fault!("a scenario assigns to names only").at(code.map.exprs[target]));
+        };
+        self.grids.insert(name.clone(), function);
+        Ok(())
+    }
+
     /// Binds a name; a storage that has none takes it.
     fn bind(&mut self, name: &str, value: Value) {
-        if let Value::Tensor(tensor) = &value {
-            let storage = &mut self.store.storages[tensor.storage.0];
-            if storage.name.is_empty() {
-                storage.name = name.to_owned();
-            }
-        }
+        self.name_storage(name, &value);
         self.variables.insert(name.to_owned(), value);
+    }
+
+    /// Gives a tensor's storage its name, unless it has one.
+    fn name_storage(&mut self, name: &str, value: &Value) {
+        let Value::Tensor(tensor) = value else { return };
+        let storage = &mut self.store.storages[tensor.storage.0];
+        if storage.name.is_empty() {
+            storage.name = name.to_owned();
+        }
     }
 
     pub fn expr(&mut self, code: &Code, id: ExprId) -> Eval<Value> {

@@ -3,6 +3,8 @@
 mod construct;
 mod methods;
 
+use tile_compiler::builtins::SCENARIO_FUNCTIONS;
+
 use super::dtype::DType;
 use super::error::{Eval, fault};
 use super::eval::Evaluator;
@@ -51,67 +53,6 @@ impl Args {
     }
 }
 
-/// Every function, for the message about one that does not exist.
-const FUNCTIONS: &[&str] = &[
-    "abs",
-    "all",
-    "allclose",
-    "any",
-    "arange",
-    "argmax",
-    "argmin",
-    "cat",
-    "cdiv",
-    "ceil",
-    "clamp",
-    "cos",
-    "cumprod",
-    "cumsum",
-    "empty",
-    "erf",
-    "exp",
-    "exp2",
-    "float",
-    "floor",
-    "full",
-    "int",
-    "len",
-    "load",
-    "log",
-    "log2",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "next_power_of_2",
-    "ones",
-    "prod",
-    "rand",
-    "randint",
-    "randn",
-    "range",
-    "relu",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "silu",
-    "sin",
-    "softmax",
-    "sort",
-    "sqrt",
-    "square",
-    "stack",
-    "std",
-    "sum",
-    "tanh",
-    "tensor",
-    "tuple",
-    "var",
-    "where",
-    "zeros",
-];
-
 /// Calls a function by name.
 pub(super) fn call(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
     if let Some(f) = pointwise(name) {
@@ -152,17 +93,19 @@ pub(super) fn call(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Val
             let value = args.need(name, &["x", "input"])?;
             method(eval, value, name, args)
         }
+        _ if reduction(name).is_some() => Err(fault!("{name} needs a tensor")),
         _ => Err(unknown(name)),
     }
 }
 
 fn unknown(name: &str) -> super::error::Fault {
-    let near = FUNCTIONS.iter().filter(|known| {
+    let names: Vec<&str> = SCENARIO_FUNCTIONS.iter().map(|function| function.name).collect();
+    let near = names.iter().find(|known| {
         known.starts_with(name) || name.starts_with(*known) || same_letters(known, name)
     });
-    match near.clone().next() {
+    match near {
         Some(near) => fault!("a scenario has no function `{name}`; there is `{near}`"),
-        None => fault!("a scenario has no function `{name}`; it has {}", FUNCTIONS.join(", ")),
+        None => fault!("a scenario has no function `{name}`; it has {}", names.join(", ")),
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Edited {
     pub(super) text: String,
     /// Stretches of the text that come from the command line, with the flags they come from.
     flags: Vec<(TextRange, String)>,
+    /// Where the scenario stands that consists of flags alone.
+    own: Option<TextRange>,
 }
 
 impl Edited {
@@ -27,6 +29,12 @@ impl Edited {
         // What a flag gives lies in the launch that all flags describe.
         let smallest = around.min_by_key(|(range, _)| range.len());
         smallest.map(|(_, flag)| flag.as_str())
+    }
+
+    /// The scenario that consists of flags alone, if there is one.
+    pub(super) fn own<'m>(&self, module: &'m Module) -> Option<&'m Scenario> {
+        let own = self.own?;
+        module.scenarios.iter().find(|scenario| own.contains_range(scenario.range))
     }
 
     fn push(&mut self, text: &str) -> TextRange {
@@ -55,9 +63,30 @@ pub(super) fn with_arguments(request: &RunRequest, opened: &Opened) -> Result<Ed
     let module = opened.module();
     let has_own = |kernel: &str| module.scenarios.iter().any(|s| launches(&module, s, kernel));
     match request.kernel.as_deref() {
-        Some(kernel) if !has_own(kernel) => Ok(with_scenario(request, &text, kernel)),
+        Some(kernel) if !has_own(kernel) || describes_launch(request, opened, &module, kernel) => {
+            Ok(with_scenario(request, &text, kernel))
+        }
         _ => with_variables(request, opened, &module, &text),
     }
+}
+
+/// Whether the flags describe a launch of their own, though the kernel has scenarios: they give all
+/// of its arguments, not all of them as variables of the scenarios.
+fn describes_launch(request: &RunRequest, opened: &Opened, module: &Module, kernel: &str) -> bool {
+    if request.scenario.is_some() {
+        return false;
+    }
+    let Some((_, at)) = opened.jit_function(kernel) else { return false };
+    let Some(function) = tile_compiler::project::function(&opened.workspace, at) else {
+        return false;
+    };
+    let given = |name: &str| request.args.iter().any(|(known, _)| known == name);
+    let set = |name: &str| request.spec.values.iter().any(|(known, _)| known == name);
+    let variable = |name: &str| module.scenarios.iter().any(|s| assigned(s, name).is_some());
+    let mut required = function.params.iter().filter(|param| param.default.is_none());
+    required.all(|param| given(&param.name) || set(&param.name))
+        && request.args.iter().all(|(name, _)| function.params.iter().any(|p| *p.name == **name))
+        && !request.args.iter().all(|(name, _)| variable(name))
 }
 
 /// The text with a scenario at its end that launches the kernel with the arguments by name.
@@ -76,6 +105,7 @@ fn with_scenario(request: &RunRequest, text: &str, kernel: &str) -> Edited {
     }
     edited.push(&format!("]({})\n", arguments.join(", ")));
     let all = TextRange::new(start, edited.text.len());
+    edited.own = Some(all);
     edited.flags.push((all, format!("the launch of {kernel} that --arg describes")));
     edited
 }

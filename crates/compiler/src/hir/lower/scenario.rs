@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tree_sitter::Node;
 
 use super::{Lowering, field_parts, range};
-use crate::hir::{Allow, Expr, Launch, Module, Scenario, Stmt, StmtId};
+use crate::hir::{Allow, Expr, ExprId, Launch, Module, Scenario, Stmt, StmtId};
 use crate::source::TextRange;
 use crate::syntax::Parse;
 use crate::syntax::kind::{Field, Kind};
@@ -45,30 +45,32 @@ fn finish(parse: &Parse, run: &mut Vec<Node<'_>>, module: &mut Module) {
     let at = range(*first).cover(range(*last));
     let mut lowering = Lowering::new(parse.text());
     for line in run.iter() {
-        let stmt = match Field::Statement.of(*line) {
-            _ if line.has_error() => Some(lowering.add_stmt(range(*line), Stmt::Error)),
-            Some(statement) => Some(lowering.stmt(statement)),
-            None => None,
+        let stmts = match line.has_error() {
+            true => vec![lowering.add_stmt(range(*line), Stmt::Error)],
+            false => lowering.field_stmts(*line, Field::Statement),
         };
-        lowering.body.root.extend(stmt);
+        lowering.body.root.extend(stmts);
     }
     run.clear();
     let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
     let scenario = Scenario { range: at, body, map };
-    for stmt in &scenario.body.root {
-        module.launches.extend(launch(&scenario, *stmt));
-    }
+    add_launches(&scenario, &scenario.body.root, module);
     module.scenarios.push(scenario);
 }
 
-/// The launch that a statement of a scenario is, or repeats.
-fn launch(scenario: &Scenario, stmt: StmtId) -> Option<Launch> {
+/// Adds the launches that statements of a scenario are, or repeat.
+fn add_launches(scenario: &Scenario, stmts: &[StmtId], module: &mut Module) {
+    for &stmt in stmts {
+        match &scenario.body.stmts[stmt] {
+            Stmt::For { body, .. } => add_launches(scenario, body, module),
+            Stmt::Expr(call) => module.launches.extend(launch(scenario, stmt, *call)),
+            _ => {}
+        }
+    }
+}
+
+fn launch(scenario: &Scenario, stmt: StmtId, call: ExprId) -> Option<Launch> {
     let body = &scenario.body;
-    let call = match &body.stmts[stmt] {
-        Stmt::Expr(call) => *call,
-        Stmt::For { body: inner, .. } => return launch(scenario, *inner.first()?),
-        _ => return None,
-    };
     let Expr::Call { callee, args } = &body.exprs[call] else { return None };
     let Expr::Subscript { value, index } = body.exprs[*callee] else { return None };
     Some(Launch {

@@ -169,10 +169,15 @@ impl Lowering<'_> {
         }
     }
 
+    /// The statements that a scenario line has in a field.
+    pub(super) fn field_stmts(&mut self, node: Node<'_>, field: Field) -> Vec<StmtId> {
+        field_parts(node, field).into_iter().map(|stmt| self.stmt(stmt)).collect()
+    }
+
     fn scenario_for(&mut self, node: Node<'_>) -> Stmt {
         let target = self.field_expr(node, Field::Left);
         let iter = self.field_expr(node, Field::Right);
-        let body = Field::Body.of(node).map(|body| self.stmt(body)).into_iter().collect();
+        let body = self.field_stmts(node, Field::Body);
         Stmt::For { target, iter, body, orelse: Vec::new() }
     }
 

@@ -110,6 +110,7 @@ impl Evaluator<'_> {
             let Some(value) = value else {
                 return Err(fault!("`{kernel}` needs an argument for `{}`", param.name));
             };
+            self.name_storage(&param.name, &value);
             bound.push(BoundArg { param, value });
         }
         Ok(bound)
@@ -137,6 +138,11 @@ impl Evaluator<'_> {
 
     /// The grid: a tuple of up to three extents, one extent, or a function of the arguments.
     fn grid(&mut self, code: &Code, id: ExprId, args: &[BoundArg]) -> Eval<[u32; 3]> {
+        let named = match &code.body.exprs[id] {
+            Expr::Name(name) => self.grids.get(name).copied(),
+            _ => None,
+        };
+        let id = named.unwrap_or(id);
         let at = code.map.exprs[id];
         let value = match &code.body.exprs[id] {
             Expr::Lambda { params, body } => {
