@@ -236,6 +236,7 @@ pub enum Rule {
     /// A module by its dotted path, at compile time.
     ImportModule,
     PythonBool,
+    PythonSum,
     /// A method of Python's strings.
     PythonString,
     PythonBitLength,

@@ -211,6 +211,8 @@ struct Evaluator<'a> {
     quiet: u32,
     /// Inside a branch that may be dead at compile time.
     speculative: u32,
+    /// A function that runs at compile time raised an exception.
+    raised: bool,
     /// Inside a branch that is taken only for some types of the arguments, which inference does
     /// not know: there the types that it sees prove nothing.
     refined: u32,
@@ -258,6 +260,7 @@ impl<'a> Evaluator<'a> {
             steps: 0,
             quiet: 0,
             speculative: 0,
+            raised: false,
             refined: 0,
             failed: false,
             has_empty_tiles: false,

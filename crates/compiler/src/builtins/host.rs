@@ -129,6 +129,13 @@ pub(super) const ROWS: &[Builtin] = &[
     ),
     Builtin::new(
         PYTHON_HOST,
+        "sum",
+        "iterable, start=0",
+        Rule::PythonSum,
+        "The sum of the elements, for constants of the module.",
+    ),
+    Builtin::new(
+        PYTHON_HOST,
         "bool",
         "x=False",
         Rule::PythonBool,

@@ -170,6 +170,7 @@ impl Evaluator<'_> {
             Rule::PythonString => self.python_string(call),
             Rule::PythonBitLength => self.python_bit_length(call),
             Rule::ImportModule => Ok(import_module(&call.nth(0))),
+            Rule::PythonSum => self.python_sum(call),
             Rule::PythonBool => match call.nth(0).as_const().map(Const::truth) {
                 Some(Some(truth)) => Ok(Value::bool(truth)),
                 _ => Ok(self.fresh_const()),

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::constant::{compare_consts, literal};
 use super::display::const_text;
+use super::loops::python_range;
 use super::value::{Const, Origin, Shape, Tensor, Tuple, Value};
 use super::{Evaluator, Lost, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
@@ -72,6 +73,12 @@ impl Evaluator<'_> {
             Expr::Attribute { value, attr } => {
                 let object = self.expr(source, *value);
                 self.attribute(&object, attr, at)
+            }
+            Expr::Subscript { value, index }
+                if self.frame().mode == Mode::Python
+                    && matches!(source.body.exprs[*value], Expr::Dict(_)) =>
+            {
+                self.dictionary_entry(source, *value, *index)
             }
             Expr::Subscript { value, index } => {
                 let object = self.expr(source, *value);
@@ -419,6 +426,22 @@ impl Evaluator<'_> {
         if known { Value::str(text) } else { self.fresh_const() }
     }
 
+    /// `{key: value, ...}[index]` where it runs at compile time.
+    fn dictionary_entry(&mut self, source: Source<'_>, entries: ExprId, index: ExprId) -> Value {
+        let Value::Const(index) = self.expr(source, index) else { return Value::Unknown };
+        let Expr::Dict(entries) = &source.body.exprs[entries] else { return Value::Unknown };
+        for (key, value) in entries {
+            let Some(key) = key else { return Value::Unknown };
+            let Value::Const(key) = self.expr(source, *key) else { return Value::Unknown };
+            match compare_consts(CompareOp::Eq, &key, &index) {
+                Some(true) => return self.expr(source, *value),
+                Some(false) => {}
+                None => return Value::Unknown,
+            }
+        }
+        Value::Unknown
+    }
+
     fn comprehension(
         &mut self,
         source: Source<'_>,
@@ -429,7 +452,12 @@ impl Evaluator<'_> {
         conditions: &[ExprId],
     ) -> Value {
         let items = match self.expr(source, iterable) {
-            Value::Tuple(tuple) => tuple,
+            Value::Tuple(tuple) => tuple.items.clone(),
+            Value::Range(range)
+                if self.frame().mode == Mode::Python && python_range(&range).is_some() =>
+            {
+                python_range(&range).unwrap_or_default()
+            }
             Value::Unknown => return Value::Unknown,
             Value::Const(value) if value.is_symbol() => return Value::Unknown,
             Value::Range(_) if self.frame().mode == Mode::Python => return Value::Unknown,
@@ -445,7 +473,7 @@ impl Evaluator<'_> {
             return self.unsupported("a comprehension over several targets", "use a loop", at);
         }
         let mut results = Vec::new();
-        for item in &items.items {
+        for item in &items {
             self.bind_target(source, target, item.clone());
             // Triton 3.6 ignores the conditions.
             let mut keep = true;

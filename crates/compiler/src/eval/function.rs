@@ -92,7 +92,19 @@ impl Evaluator<'_> {
             return Value::Unknown;
         };
         let function = function.clone();
+        let outer = std::mem::take(&mut self.raised);
         let value = self.quietly(|this| this.inline(&function, locals, at, Mode::Python));
+        let raised = std::mem::replace(&mut self.raised, outer);
+        if raised {
+            match self.frame().mode {
+                Mode::Python => self.raised = true,
+                Mode::Jit => {
+                    let message = format!("`{}` raises an exception", function.function.name);
+                    self.error(Code::StaticAssert, at, message);
+                }
+            }
+            return Value::Unknown;
+        }
         match (value, runtime) {
             // A tensor may be passed on and asked about, but not computed with.
             (Value::Tensor(tensor), Some(Argument { value: Value::Tensor(given), .. }))

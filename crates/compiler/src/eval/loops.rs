@@ -10,7 +10,7 @@ use super::stmt::{Flow, Outcome, Rest, Work, assigned_names};
 use super::value::{Const, Origin, RangeValue, Shape, Tensor, Value};
 use super::{Eval, Evaluator, Local, Locals, Mode, OriginKind, Source, Stop};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{CompareOp, Expr, ExprId, Name, StmtId};
+use crate::hir::{CompareOp, Expr, ExprId, Name, Stmt, StmtId};
 use crate::ir::{self, Attrs, Opcode};
 use crate::source::FileRange;
 
@@ -41,7 +41,17 @@ impl Evaluator<'_> {
     ) -> Outcome {
         let iterable = self.expr(source, iter);
         let called = matches!(source.body.exprs[iter], Expr::Call { .. });
+        let python = self.frame().mode == Mode::Python && !jumps(source, body);
         match iterable {
+            Value::Range(ref range) if python && python_range(range).is_some() => {
+                for index in python_range(range).unwrap_or_default() {
+                    self.bind_target(source, target, index);
+                    if self.run(source, body, None) == Flow::Returned || !self.step() {
+                        return Outcome::Returned;
+                    }
+                }
+                Outcome::Next
+            }
             Value::Range(_) if !called && self.frame().mode == Mode::Jit => {
                 let note = "call it in the head of the loop";
                 self.unsupported(
@@ -562,7 +572,8 @@ impl Evaluator<'_> {
 
     /// A loop at compile time, inside a `constexpr_function`.
     fn python_while(&mut self, source: Source<'_>, test: ExprId, body: &[StmtId]) {
-        for _ in 0..MAX_UNROLL {
+        let trips = if jumps(source, body) { 0 } else { MAX_UNROLL };
+        for _ in 0..trips {
             let value = self.expr(source, test);
             match value.as_const().and_then(Const::truth) {
                 Some(true) => {}
@@ -600,6 +611,30 @@ impl Evaluator<'_> {
     pub(super) fn scalar_less(&mut self, a: &Tensor, b: &Tensor) -> Tensor {
         self.compare_numbers(CompareOp::Lt, a, b, a.elem.num().unwrap_or(DType::Int32))
     }
+}
+
+/// The indices of a `range` of Python, where they are known and not too many.
+pub(super) fn python_range(range: &RangeValue) -> Option<Vec<Value>> {
+    let bound = |value: &Value| match value {
+        Value::Const(Const::Int(value)) => Some(*value),
+        Value::Const(Const::Bool(value)) => Some(i128::from(*value)),
+        _ => None,
+    };
+    let (start, end, step) = (bound(&range.start)?, bound(&range.end)?, bound(&range.step)?);
+    let count = if step == 0 { return None } else { iterations(start, end, step) };
+    (count <= MAX_UNROLL).then(|| (0..count).map(|at| Value::int(start + at * step)).collect())
+}
+
+/// True when a loop over the statements may be left, or a trip ended, before the end.
+fn jumps(source: Source<'_>, stmts: &[StmtId]) -> bool {
+    stmts.iter().any(|&id| match &source.body.stmts[id] {
+        Stmt::Unsupported(node) => *node != "Raise",
+        Stmt::If { body, orelse, .. }
+        | Stmt::For { body, orelse, .. }
+        | Stmt::While { body, orelse, .. } => jumps(source, body) || jumps(source, orelse),
+        Stmt::With { body, .. } => jumps(source, body),
+        _ => false,
+    })
 }
 
 /// How often a Python range runs.

@@ -133,6 +133,10 @@ impl Evaluator<'_> {
             }
             Stmt::Assert { test, message } => {
                 let condition = self.expr(source, *test);
+                let fails = condition.as_const().and_then(Const::truth) == Some(false);
+                if self.frame().mode == Mode::Python && fails {
+                    return self.raise();
+                }
                 if let Some(message) = message {
                     self.expr(source, *message);
                 }
@@ -140,6 +144,7 @@ impl Evaluator<'_> {
                 Outcome::Next
             }
             Stmt::Pass | Stmt::Error => Outcome::Next,
+            Stmt::Unsupported("Raise") if self.frame().mode == Mode::Python => self.raise(),
             // The usual end of a chain of `if` on compile-time values, which no kernel reaches.
             Stmt::Unsupported("Raise") if self.may_be_dead() && !self.exact => Outcome::Returned,
             Stmt::Unsupported(node) => {
@@ -155,6 +160,12 @@ impl Evaluator<'_> {
         let diagnostic = Diagnostic::new(Code::NotATensor, at, message)
             .with_note("index it, or annotate the target with `tl.constexpr`");
         self.emit_diagnostic(diagnostic);
+    }
+
+    /// Leaves a function that runs at compile time by an exception.
+    fn raise(&mut self) -> Outcome {
+        self.raised |= self.speculative == 0;
+        Outcome::Returned
     }
 
     fn expression_statement(&mut self, source: Source<'_>, expr: ExprId) {

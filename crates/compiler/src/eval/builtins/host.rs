@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::super::attribute::is_listed;
 use super::super::call::Call;
 use super::super::dtype::{DType, Elem};
+use super::super::loops::python_range;
 use super::super::names::known_member;
 use super::super::symbolic::{Sym, floor_div};
 use super::super::value::{Const, Held, ModuleRef, Role, Tuple, Value};
 use super::super::{Eval, Evaluator, Mode, Stop};
 use crate::builtins::{Builtin, LANGUAGE, Rule};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::Name;
+use crate::hir::{BinaryOp, Name};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -55,6 +56,19 @@ impl Evaluator<'_> {
             }
             _ => Ok(self.fresh_const()),
         }
+    }
+
+    /// `sum(...)` where it runs at compile time.
+    pub(super) fn python_sum(&mut self, call: &Call) -> Eval<Value> {
+        let items = match call.nth(0) {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            Value::Range(range) => python_range(&range).ok_or(Stop::Unknown)?,
+            _ => return Err(Stop::Unknown),
+        };
+        let start = call.given("start").cloned().unwrap_or_else(|| Value::int(0));
+        let at = call.at;
+        let add = |sum: Value, item: &Value| self.binary(BinaryOp::Add, &sum, item, at, (at, at));
+        Ok(items.iter().fold(start, add))
     }
 
     /// `int(x)` and `float(x)`.

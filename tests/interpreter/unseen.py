@@ -1,0 +1,385 @@
+"""Kernels that nobody here wrote, on the CPU executor and in Triton's own interpreter.
+
+For every kernel below the given folders, `tile run --arg auto` chooses arguments and a grid. Both
+then run it on the same arrays, and every array is compared: integers exactly, floats within what
+their type and the kernel's products allow. Prints a line per kernel with its verdict, and the
+counts at the end. Needs Triton 3.6 and NumPy before 2.4; PyTorch and what else the files import
+may be missing, since nothing but jit functions runs.
+
+    cargo xtask test corpora        # fetches the packages into target/corpora
+    cargo build -p tile
+    python3 tests/interpreter/unseen.py target/debug/tile target/corpora/*
+        [--only NAME] [--seconds N] [--at-least N]
+
+Exits with 1 when a result differs that `KNOWN` does not explain, or when fewer kernels agree than
+`--at-least` asks for.
+"""
+
+import argparse
+import ast
+import collections
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import linecache
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import types
+import warnings
+from pathlib import Path
+
+os.environ["TRITON_INTERPRET"] = "1"
+sys.path.append(str(Path(__file__).resolve().parents[1] / "gpu"))
+
+import numpy as np
+
+import corpus
+from compare import Tensor
+
+DTYPES = {"fp32": np.float32, "fp16": np.float16, "fp64": np.float64, "i64": np.int64,
+          "i32": np.int32, "i16": np.int16, "i8": np.int8, "u8": np.uint8, "u32": np.uint32,
+          "u64": np.uint64, "u16": np.uint16}
+#: Relative and absolute tolerance by type of the elements.
+TOLERANCE = {"fp16": (1e-2, 1e-3), "fp32": (2e-4, 1e-5), "fp64": (1e-6, 1e-9)}
+#: Operands of products are rounded to TF32 by default, which the interpreter does not do.
+PRODUCTS = (2e-2, 2e-2)
+#: Differences that are the interpreter's, by kernel, with the reason.
+KNOWN = {}
+
+
+class Anything(type):
+    """Stands for whatever a missing module has: a class, a decorator, a number."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return anything()
+
+    def __call__(cls, *args, **kwargs):
+        return anything()
+
+    def __getitem__(cls, _):
+        return anything()
+
+    def __iter__(cls):
+        return iter(())
+
+    def __bool__(cls):
+        return False
+
+    def __or__(cls, _):
+        return anything()
+
+    __ror__ = __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __or__
+
+    def __lt__(cls, _):
+        return False
+
+    __gt__ = __le__ = __ge__ = __lt__
+
+
+def anything():
+    return Anything("Missing", (), {})
+
+
+class Missing(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds every module that is not there."""
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = types.ModuleType(spec.name)
+        module.__getattr__ = lambda name: self.attribute(spec.name, name)
+        return module
+
+    def attribute(self, module, name):
+        if name.startswith("__") and name != "__version__":
+            raise AttributeError(name)
+        if name == "__version__":
+            return "2.9.0"
+        return Tensor if (module, name) == ("torch", "Tensor") else anything()
+
+    def exec_module(self, module):
+        pass
+
+
+class Stripped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules below a folder, and runs of each what jit functions need: imports, jit
+    functions and assignments. Packages have nothing but their modules."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def find_spec(self, name, path=None, target=None):
+        place = self.root.joinpath(*name.split("."))
+        if place.with_suffix(".py").is_file():
+            return importlib.machinery.ModuleSpec(name, self, origin=str(place.with_suffix(".py")))
+        if place.is_dir():
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def exec_module(self, module):
+        origin = module.__spec__.origin
+        if origin is None:
+            return
+        text = Path(origin).read_text(encoding="utf-8")
+        module.__file__ = origin
+        # The interpreter reads the source of a function again, by its file and line.
+        linecache.cache[origin] = (len(text), None, text.splitlines(True), origin)
+        for node in statements(ast.parse(text).body):
+            code = compile(ast.Module([node], []), origin, "exec")
+            try:
+                exec(code, vars(module))
+            except Exception:
+                continue
+        for name, value in list(vars(module).items()):
+            if getattr(value, "__triton_builtin__", False):
+                setattr(module, name, late(value.__name__))
+
+
+def late(name):
+    """A member of the language, looked up when it is called: the interpreter has its own there.
+    Those of the device library it has only where the language's mathematics has them too."""
+    import triton.language as tl
+
+    def call(*args, **kwargs):
+        home = tl.math if hasattr(tl.math, name) else tl
+        return getattr(home, name)(*args, **kwargs)
+
+    return call
+
+
+def statements(body):
+    """Those of a module that are kept; of functions, the decorators that make them jit."""
+    for node in body:
+        if isinstance(node, (ast.If, ast.Try)):
+            handlers = [part for handler in getattr(node, "handlers", []) for part in handler.body]
+            yield from statements([*handlers, *node.orelse, *node.body])
+        elif isinstance(node, (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)):
+            yield node
+        elif isinstance(node, ast.FunctionDef):
+            node.decorator_list = [it for it in node.decorator_list if "jit" in ast.unparse(it)
+                                   or "constexpr_function" in ast.unparse(it)]
+            if node.decorator_list:
+                yield node
+
+
+def load(root, file, name):
+    """The kernel `name` of `file`, a module below `root`, as the interpreter has it."""
+    import triton.language as tl
+    from triton.language.extra import libdevice
+
+    for member in dir(tl.math):
+        if hasattr(libdevice, member) and not member.startswith("_"):
+            setattr(libdevice, member, late(member))
+    sys.meta_path[:0] = [Stripped(root)]
+    sys.meta_path.append(Missing())
+    module = importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
+    kernel = getattr(module, name)
+    while type(kernel).__name__ != "InterpretedFunction":
+        kernel = kernel.fn
+    return kernel
+
+
+def chosen(tile, file, name):
+    """What `--arg auto` chooses: the grid and arguments by name, as expressions."""
+    command = [tile, "run", f"{file}::{name}", "--device", "cpu", "--arg", "auto", "--triton", "3.6"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    found = re.search(r"note: --arg auto chose \w+\[(.*?)\]\((.*)\)$", done.stderr + done.stdout, re.M)
+    if not found:
+        raise Refused((done.stderr or done.stdout).strip().splitlines()[0][:100])
+    call = ast.parse(f"f({found[2]})", mode="eval").body
+    return ast.literal_eval(found[1]), {kw.arg: kw.value for kw in call.keywords}
+
+
+class Refused(Exception):
+    """The kernel cannot be compared, for the reason given."""
+
+
+def array_of(call, rng):
+    """The array that a scenario's expression describes, with numbers of our own."""
+    options = {kw.arg: ast.literal_eval(kw.value) if kw.arg != "dtype" else kw.value.id
+               for kw in call.keywords}
+    numbers = [ast.literal_eval(arg) for arg in call.args]
+    dtype = options.get("dtype", "fp32")
+    if dtype not in DTYPES:
+        raise Refused(f"NumPy has no {dtype}")
+    kind = call.func.id
+    if kind == "randint":
+        low, high, *shape = numbers
+        return rng.integers(low, high, shape).astype(DTYPES[dtype]), dtype
+    if kind in ("rand", "randn", "empty", "zeros"):
+        return rng.random(numbers).astype(DTYPES[dtype]), dtype
+    if kind == "arange":
+        return np.arange(*numbers).astype(DTYPES[dtype]), dtype
+    raise Refused(f"arguments are made by {kind}")
+
+
+def arguments(expressions, rng):
+    """Arrays with their types, and other arguments."""
+    arrays, others = {}, {}
+    for name, expression in expressions.items():
+        if isinstance(expression, ast.Call):
+            arrays[name] = array_of(expression, rng)
+            continue
+        if isinstance(expression, ast.Name) and expression.id in DTYPES:
+            others[name] = language_type(expression.id)
+            continue
+        try:
+            others[name] = ast.literal_eval(expression)
+        except ValueError:
+            raise Refused(f"{name} is {ast.unparse(expression)}") from None
+    return arrays, others
+
+
+def language_type(dtype):
+    """The type of the language that is spelled so."""
+    import triton.language as tl
+
+    kinds = {"fp": "float", "i": "int", "u": "uint"}
+    kind, bits = re.match(r"(\D+)(\d+)", dtype).groups()
+    return getattr(tl, kinds[kind] + bits)
+
+
+def execute(tile, file, name, grid, expressions, arrays, folder):
+    """The arrays after the CPU executor ran the kernel."""
+    command = [tile, "run", f"{file}::{name}", "--device", "cpu", "--triton", "3.6",
+               "--grid", repr(grid)]
+    for argument, expression in expressions.items():
+        if argument in arrays:
+            np.save(folder / f"{argument}.npy", arrays[argument][0])
+            value = f'load("{folder / argument}.npy")'
+            command += ["--save", f"{argument}={folder / argument}.out.npy"]
+        else:
+            value = ast.unparse(expression)
+        command += ["--arg", f"{argument}={value}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise Refused("tile: " + (done.stderr or done.stdout).strip().splitlines()[0][:120])
+    return {argument: np.load(folder / f"{argument}.out.npy")
+            for argument in arrays if (folder / f"{argument}.out.npy").exists()}
+
+
+def number(value):
+    """A float as the interpreter has what it computes."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    return tl.tensor(TensorHandle(np.array([value], np.float32), tl.float32), tl.float32)
+
+
+def interpret(root, file, name, grid, arrays, others):
+    """The arrays after Triton's interpreter ran the kernel."""
+    kernel = load(root, file, name)
+    constexprs = {parameter for parameter, annotation in kernel.fn.__annotations__.items()
+                  if "constexpr" in str(annotation)}
+    # Launches make tensors of numbers; the interpreter leaves floats as they are.
+    others = {argument: number(value) if type(value) is float and argument not in constexprs
+              else value for argument, value in others.items()}
+    tensors = {argument: Tensor(array.copy(), language_type(dtype))
+               for argument, (array, dtype) in arrays.items()}
+    kernel[grid](**tensors, **others)
+    return {argument: tensor.array for argument, tensor in tensors.items()}
+
+
+def differing(name, before, ours, theirs, text):
+    """What differs, or None; raises where the kernel wrote nothing."""
+    written = False
+    for argument, found in ours.items():
+        array, dtype = before[argument]
+        expected = theirs[argument].reshape(-1)
+        found = found.reshape(-1)
+        written |= not np.array_equal(array.reshape(-1), expected, equal_nan=array.dtype.kind == "f")
+        if dtype not in TOLERANCE:
+            if not np.array_equal(found, expected):
+                return f"{argument} differs at {int(np.argmax(found != expected))}"
+            continue
+        rtol, atol = TOLERANCE[dtype]
+        if "tl.dot" in text:
+            rtol, atol = PRODUCTS
+        # Sums are taken in another order, and what cancels in them is as large as the largest.
+        finite = np.abs(expected[np.isfinite(expected)], dtype=np.float64)
+        atol += rtol * 1e-2 * finite.max(initial=0.0)
+        same = np.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
+        if not same.all():
+            at = int(np.argmin(same))
+            return f"{argument}[{at}] is {found[at]}, not {expected[at]}"
+    if not written:
+        raise Refused("it writes nothing on these arguments")
+    return None
+
+
+def compare(tile, root, file, name):
+    """The verdict on one kernel: its kind and what there is to say."""
+    rng = np.random.default_rng(0)
+    try:
+        grid, expressions = chosen(tile, file, name)
+        arrays, others = arguments(expressions, rng)
+        with tempfile.TemporaryDirectory() as folder:
+            ours = execute(tile, file, name, grid, expressions, arrays, Path(folder))
+        try:
+            theirs = interpret(root, file, name, grid, arrays, others)
+        except Exception as error:
+            while error.__cause__:
+                error = error.__cause__
+            return "skipped", f"interpreter: {type(error).__name__}: {str(error)[:100]}"
+        found = differing(name, arrays, ours, theirs, file.read_text())
+    except Refused as why:
+        return "skipped", str(why)
+    except subprocess.TimeoutExpired:
+        return "skipped", "tile takes too long"
+    if found is None:
+        return "agrees", f"{len(ours)} arrays, grid {grid}"
+    return ("known", f"{KNOWN[name]} ({found})") if name in KNOWN else ("differs", found)
+
+
+def verdict(tile, root, file, name, seconds):
+    """As `compare`, in a child that ends in time."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        warnings.simplefilter("ignore")
+        signal.alarm(seconds)
+        said = compare(tile, root, file, name)
+        os.write(write, json.dumps(said).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(said) if said else ("skipped", f"no answer within {seconds} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tile", type=Path, help="the built `tile`")
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--only", default="", help="kernels whose file or name contains this")
+    parser.add_argument("--seconds", type=int, default=60, help="time for one kernel")
+    parser.add_argument("--at-least", type=int, default=25, help="how many kernels must agree")
+    options = parser.parse_args()
+    counts = collections.Counter()
+    for root in options.folders:
+        for file, name in corpus.kernels([root.resolve()]):
+            if options.only not in f"{file}::{name}":
+                continue
+            kind, what = verdict(options.tile, root.resolve(), file, name, options.seconds)
+            counts[kind] += 1
+            print(f"{kind:8} {file.relative_to(root.resolve())}::{name}: {what}", flush=True)
+    print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
+    sys.exit(counts["differs"] > 0 or counts["agrees"] < options.at_least)
+
+
+if __name__ == "__main__":
+    main()
