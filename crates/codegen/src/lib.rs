@@ -29,6 +29,8 @@ use tile_compiler::gpu::{self, GpuTarget};
 use tile_compiler::ir::{Function, Inst, Opcode, Verified, verify};
 use tile_compiler::passes;
 
+use self::ptxas::Assembled;
+
 pub use error::CodegenError;
 pub use target::{Arch, Target};
 
@@ -162,7 +164,7 @@ enum Wish {
     /// assembler takes registers freely up to the next limit that it knows of.
     Block,
     /// As many CTAs on each multiprocessor as may be: each waits for memory but once, and others
-    /// keep the memory busy meanwhile.
+    /// keep the memory busy meanwhile. What is computed again for it would cost more.
     Blocks,
 }
 
@@ -180,6 +182,18 @@ impl Wish {
         } else {
             Wish::Blocks
         }
+    }
+
+    /// Whether `other`, which was assembled with what is wished for, takes the place of `plain`.
+    fn accepts(self, plain: &Assembled, other: &Assembled) -> bool {
+        /// Code comes in units of this many bytes.
+        const UNIT: u64 = 128;
+        let grows = || {
+            let [plain, other] = [plain, other].map(Assembled::code_bytes);
+            plain.zip(other).is_none_or(|(plain, other)| other > plain + UNIT.max(plain / 32))
+        };
+        other.report.spill_store_bytes <= plain.report.spill_store_bytes
+            && (self != Wish::Blocks || !grows())
     }
 
     /// The CTAs to ask for, given a report on the kernel as it was assembled without.
@@ -216,7 +230,7 @@ fn with_blocks(ptx: &str, threads: u32, blocks: u32) -> Option<String> {
 }
 
 /// Fills in machine code, resources and SASS, as far as tools are at hand. What is wished for is
-/// done if it needs no more spills.
+/// done if it needs no more spills, and fulfils the wish's other terms.
 fn assemble(artifact: &mut Artifact, options: &Options, wish: Wish) -> Result<(), CodegenError> {
     let Manifest { arch, num_warps, shared_bytes, .. } = &artifact.manifest;
     let Some(tool) = options.ptxas.as_deref() else { return Ok(()) };
@@ -229,7 +243,7 @@ fn assemble(artifact: &mut Artifact, options: &Options, wish: Wish) -> Result<()
     if let Some(ptx) = blocks {
         // It is refused where single instructions need more registers.
         if let Ok(other) = ptxas::assemble(tool, &ptx, arch)
-            && other.report.spill_store_bytes <= assembled.report.spill_store_bytes
+            && wish.accepts(&assembled, &other)
         {
             (artifact.ptx, assembled) = (ptx, other);
         }

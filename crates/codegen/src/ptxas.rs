@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use object::{Object, ObjectSection};
 use thiserror::Error;
 use tile_compiler::artifact::Resources;
 use tile_compiler::gpu::limits::SmLimits;
@@ -103,6 +104,17 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, Assemb
     }
     let cubin = std::fs::read(&output).map_err(io)?;
     Ok(Assembled { cubin, report: Report::parse(&log) })
+}
+
+impl Assembled {
+    /// Bytes of instructions, padding included; `None` when the image is no ELF file.
+    pub fn code_bytes(&self) -> Option<u64> {
+        let image = object::File::parse(&*self.cubin).ok()?;
+        let is_code = |section: &object::Section<'_, '_>| {
+            section.name().is_ok_and(|name| name.starts_with(".text."))
+        };
+        Some(image.sections().filter(is_code).map(|section| section.size()).sum())
+    }
 }
 
 /// Has the system end the process with the thread that starts it: a worker that is killed leaves
