@@ -82,7 +82,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         libdevice_function: None,
         elementary: BTreeSet::new(),
         clustered: FxHashSet::default(),
-        unfenced: true,
+        unfenced: false,
         strings: Vec::new(),
     };
     for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
@@ -114,7 +114,7 @@ struct Emitter<'f> {
     elementary: BTreeSet<Elementary>,
     /// Loads that were read together with an earlier one.
     clustered: FxHashSet<Inst>,
-    /// Whether buffers may have been written since the last barrier that showed it to the matrix
+    /// Whether threads may have written buffers since the last fence that shows it to the matrix
     /// units.
     unfenced: bool,
     /// Definitions of string constants.
@@ -125,8 +125,6 @@ type Emitted = Result<(), CodegenError>;
 
 impl<'f> Emitter<'f> {
     fn region(&mut self, region: Region) -> Emitted {
-        // What was written before depends on the way that was taken.
-        self.unfenced = true;
         let outer = self.origin.clone();
         for &inst in &self.func.regions[region].insts {
             let opcode = self.func.insts[inst].opcode;
@@ -136,9 +134,9 @@ impl<'f> Emitter<'f> {
             if is_loop_of_products(self.func, inst) {
                 self.renew_origin();
             }
-            self.unfenced |= matches!(opcode, Opcode::LocalStore | Opcode::AsyncWait);
+            // Asynchronous copies need no fence: the units see what was waited for.
+            self.unfenced |= opcode == Opcode::LocalStore;
         }
-        self.unfenced = true;
         if self.origin.prelude != outer.prelude {
             self.end_prelude();
             self.origin = outer;
@@ -190,8 +188,8 @@ impl<'f> Emitter<'f> {
             | Opcode::AsyncWait => self.buffer_op(inst, data),
             Opcode::DeviceAssert => self.device_assert(data),
             Opcode::DevicePrint => self.device_print(data),
-            Opcode::For => self.counted_loop(data),
-            Opcode::While => self.while_loop(data),
+            Opcode::For => self.fenced_loop(data, Self::counted_loop),
+            Opcode::While => self.fenced_loop(data, Self::while_loop),
             Opcode::If => self.branch(data),
             Opcode::Barrier => {
                 self.barrier();
@@ -243,14 +241,19 @@ impl<'f> Emitter<'f> {
     }
 
     fn barrier(&mut self) {
+        self.fence();
+        self.text.declarations.insert("declare void @llvm.nvvm.barrier0()".to_owned());
+        self.text.line(format_args!("call void @llvm.nvvm.barrier0()"));
+    }
+
+    /// Shows the matrix units, which read shared memory by themselves, what this thread has written;
+    /// that of other threads is seen behind the next barrier.
+    fn fence(&mut self) {
         if self.plan.has_warp_groups() && std::mem::take(&mut self.unfenced) {
-            // What was written so far is read by the matrix units themselves.
             self.text.line(format_args!(
                 "call void asm sideeffect \"fence.proxy.async.shared::cta;\", \"~{{memory}}\"()"
             ));
         }
-        self.text.declarations.insert("declare void @llvm.nvvm.barrier0()".to_owned());
-        self.text.line(format_args!("call void @llvm.nvvm.barrier0()"));
     }
 
     fn assume(&mut self, data: &InstData) {

@@ -1,6 +1,6 @@
 //! Structured control flow to basic blocks.
 
-use tile_compiler::ir::{InstData, Region, Value};
+use tile_compiler::ir::{InstData, Opcode, Region, Value};
 
 use super::text::{Block, Ty, Val};
 use super::{Emitted, Emitter};
@@ -47,6 +47,26 @@ impl Emitter<'_> {
             let registers = self.registers(source);
             self.set(result, registers);
         }
+    }
+
+    /// A loop, with fences where it needs them: what was written before is shown before, and a loop
+    /// that writes buffers may have done so in the iteration before.
+    pub(super) fn fenced_loop(
+        &mut self,
+        data: &InstData,
+        emit: fn(&mut Self, &InstData) -> Emitted,
+    ) -> Emitted {
+        let stores = data.regions.iter().any(|&region| {
+            let inner = self.func.walk_from(region);
+            inner.into_iter().any(|inst| self.func.insts[inst].opcode == Opcode::LocalStore)
+        });
+        match stores {
+            true => self.unfenced = true,
+            false => self.fence(),
+        }
+        emit(self, data)?;
+        self.unfenced = stores;
+        Ok(())
     }
 
     pub(super) fn counted_loop(&mut self, data: &InstData) -> Emitted {
@@ -127,13 +147,18 @@ impl Emitter<'_> {
         let [yes, no, join] = [(); 3].map(|()| self.text.add_block());
         self.text.branch(condition, yes, no);
         let mut from = Vec::new();
+        let before = self.unfenced;
+        let mut after = false;
         for (&region, block) in data.regions.iter().zip([yes, no]) {
+            self.unfenced = before;
             self.text.switch_to(block);
             self.region(region)?;
             let values = self.flat(self.terminator_values(region));
             from.push((values, self.text.current()));
             self.text.jump(join);
+            after |= self.unfenced;
         }
+        self.unfenced = after;
         self.text.switch_to(join);
         let carried = self.carry(&data.results)?;
         self.define(&carried, join, &from);

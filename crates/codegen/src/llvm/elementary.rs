@@ -156,6 +156,9 @@ impl Machine for Writer {
     fn shr(&mut self, a: Val, by: Val) -> Val {
         self.text.binary("ashr", INT, a, by)
     }
+    fn below(&mut self, a: Val, b: Val) -> Val {
+        self.text.op(format_args!("icmp ult i32 {a}, {b}"))
+    }
     fn iequal(&mut self, a: Val, b: Val) -> Val {
         self.text.op(format_args!("icmp eq i32 {a}, {b}"))
     }

@@ -18,7 +18,8 @@
 //! Where warp groups multiply, copies are started after the first product of the body and before
 //! the wait for it, so that the matrix units work meanwhile. Where products stay in flight, see
 //! [`in_flight`](super::in_flight), they are started after the wait for those of the iteration
-//! before.
+//! before. Where single warps multiply what threads make of copied tiles, copies are started after
+//! the first product too, if there are three stages.
 //!
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
@@ -313,6 +314,16 @@ impl Plan {
         Some(slice)
     }
 
+    /// The position among `insts` behind the first product of single warps, for copies to start
+    /// there: where threads make operands of what was copied, their reads come first, and with three
+    /// stages there is time.
+    fn behind_first_product(&self, func: &Function, insts: &[Inst]) -> Option<usize> {
+        let from_registers = self.loads.iter().any(|load| load.buffered.is_none());
+        let is_product = |inst: &Inst| func.insts[*inst].opcode == Opcode::Mma;
+        let at = insts.iter().position(is_product)?;
+        (from_registers && self.stages > 2).then_some(at + 1)
+    }
+
     /// Rewrites the loop's body: the carried values of the iteration that is copied, its index and
     /// the stage that is read become arguments.
     fn write_body(&self, func: &mut Function, data: &InstData, buffers: &[Value], limit: Value) {
@@ -347,7 +358,9 @@ impl Plan {
         let is_wait = |inst: &Inst| func.insts[*inst].opcode == Opcode::WarpGroupWait;
         let behind_product = match &self.in_flight {
             Some(in_flight) => Some(in_flight.move_waits(func, &mut insts)),
-            None => insts.iter().position(is_wait),
+            None => {
+                insts.iter().position(is_wait).or_else(|| self.behind_first_product(func, &insts))
+            }
         };
         let rest = insts.split_off(behind_product.unwrap_or(0));
         if behind_product.is_some() {

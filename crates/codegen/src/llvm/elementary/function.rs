@@ -143,6 +143,8 @@ pub(crate) trait Machine {
     fn shl(&mut self, a: Self::I, by: Self::I) -> Self::I;
     /// Arithmetic.
     fn shr(&mut self, a: Self::I, by: Self::I) -> Self::I;
+    /// As numbers without a sign.
+    fn below(&mut self, a: Self::I, b: Self::I) -> Self::B;
     fn iequal(&mut self, a: Self::I, b: Self::I) -> Self::B;
     fn ipick(&mut self, condition: Self::B, yes: Self::I, no: Self::I) -> Self::I;
 
@@ -260,16 +262,15 @@ fn split<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::F) {
     let below = m.f(-(FRACTION_BITS as f32));
     let bias = m.pick(small, below, zero);
     let bits = m.bits(x);
-    let [center, mask, shift] =
-        [SQRT_HALF_BITS, EXPONENT_MASK | i32::MIN, FRACTION_BITS].map(|value| m.i(value));
+    let [center, mask] = [SQRT_HALF_BITS, EXPONENT_MASK | i32::MIN].map(|value| m.i(value));
     let distance = m.isub(bits, center);
     let power = m.and(distance, mask);
     let fraction = m.isub(bits, power);
     let fraction = m.float_of_bits(fraction);
-    let exponent = m.shr(power, shift);
-    let exponent = m.to_float(exponent);
-    let one = m.f(1.0);
-    (m.add(exponent, bias), m.sub(fraction, one))
+    // A multiple of 2^23, which single precision holds.
+    let exponent = m.to_float(power);
+    let [unit, one] = [(-FRACTION_BITS as f32).exp2(), 1.0].map(|value| m.f(value));
+    (m.fma(exponent, unit, bias), m.sub(fraction, one))
 }
 
 /// `log(1 + f) - f`.
@@ -284,20 +285,26 @@ fn log_tail<M: Machine>(m: &mut M, f: M::F) -> M::F {
 
 /// `value` for `0 < x < ∞`; what logarithms are elsewhere.
 fn log_domain<M: Machine>(m: &mut M, x: M::F, value: M::F) -> M::F {
-    let [zero, infinity, pole, nan] =
-        [0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN].map(|value| m.f(value));
-    let finite = m.less(x, infinity);
-    // Infinity and what is no number stay themselves.
-    let value = m.pick(finite, value, x);
-    let negative = m.less(x, zero);
-    let value = m.pick(negative, nan, value);
+    let [zero, infinity, pole] = [0.0, f32::INFINITY, f32::NEG_INFINITY].map(|value| m.f(value));
+    let (bits, end) = (m.bits(x), m.i(EXPONENT_MASK));
+    // As numbers without a sign, the bits of negative numbers are above all others.
+    let inside = m.below(bits, end);
+    // Infinity and what is no number stay themselves, and negative numbers have no logarithm.
+    let outside = m.fma(x, infinity, infinity);
+    let value = m.pick(inside, value, outside);
     let is_zero = m.equal(x, zero);
     m.pick(is_zero, pole, value)
 }
 
 fn log<M: Machine>(m: &mut M, x: M::F) -> M::F {
     let (exponent, f) = split(m, x);
-    let value = log_of_parts(m, exponent, f);
+    let high = polynomial(m, f, LOG);
+    let half = m.f(-0.5);
+    let factor = m.fma(high, f, half);
+    let factor = m.mul(factor, f);
+    let fraction = m.fma(factor, f, f);
+    let scale = m.f(consts::LN_2);
+    let value = m.fma(exponent, scale, fraction);
     log_domain(m, x, value)
 }
 

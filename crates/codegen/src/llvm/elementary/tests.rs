@@ -89,6 +89,9 @@ impl Machine for Host {
     fn shr(&mut self, a: i32, by: i32) -> i32 {
         a >> by
     }
+    fn below(&mut self, a: i32, b: i32) -> bool {
+        (a as u32) < b as u32
+    }
     fn iequal(&mut self, a: i32, b: i32) -> bool {
         a == b
     }
