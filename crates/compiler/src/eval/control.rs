@@ -361,6 +361,7 @@ impl Evaluator<'_> {
                     ir: None,
                     origin: x.origin,
                     open: false,
+                    float: None,
                 })
             }
             _ => self.join(a, b),

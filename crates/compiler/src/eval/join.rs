@@ -197,7 +197,14 @@ impl Evaluator<'_> {
                 let elem = if x.elem == y.elem { x.elem } else { Elem::Unknown };
                 let shape = self.join_shapes(&x.shape, &y.shape);
                 let ir = if x.ir == y.ir { x.ir } else { None };
-                Value::Tensor(Tensor { elem, shape, ir, origin: x.origin, open: x.open || y.open })
+                Value::Tensor(Tensor {
+                    elem,
+                    shape,
+                    ir,
+                    origin: x.origin,
+                    open: x.open || y.open,
+                    float: None,
+                })
             }
             (Value::Const(x), Value::Const(y)) => {
                 let equal = super::constant::compare_consts(crate::hir::CompareOp::Eq, x, y);

@@ -290,7 +290,14 @@ impl Evaluator<'_> {
                 let origin =
                     self.origin(at, OriginKind::Argument(param.name.clone()), Origin::NONE);
                 let shape = if entry { Shape::scalar() } else { Shape::unknown() };
-                Value::Tensor(Tensor { elem, shape, ir: None, origin, open: elem.is_unknown() })
+                Value::Tensor(Tensor {
+                    elem,
+                    shape,
+                    ir: None,
+                    origin,
+                    open: elem.is_unknown(),
+                    float: None,
+                })
             };
             locals.insert(param.name.clone(), Local { value, at: param.range });
         }
@@ -366,11 +373,11 @@ impl Evaluator<'_> {
             _ => false,
         };
         match value {
-            Value::Tensor(Tensor { elem: Elem::Ptr(pointer), shape, ir, origin, open })
+            Value::Tensor(Tensor { elem: Elem::Ptr(pointer), shape, ir, origin, open, float })
                 if is_const =>
             {
                 let elem = Elem::Ptr(Pointer { constant: true, ..pointer });
-                Value::Tensor(Tensor { elem, shape, ir, origin, open })
+                Value::Tensor(Tensor { elem, shape, ir, origin, open, float })
             }
             other => other,
         }
@@ -461,7 +468,7 @@ impl Evaluator<'_> {
             };
             emitter.func.add_param(param, ir::Type::Scalar(lowered))
         });
-        Some(Tensor { elem, shape: Shape::scalar(), ir, origin, open: false })
+        Some(Tensor { elem, shape: Shape::scalar(), ir, origin, open: false, float: None })
     }
 
     /// `tensordesc<fp16[128, 64]>`: a base pointer, extents and strides as separate parameters.

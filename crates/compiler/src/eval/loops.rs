@@ -276,8 +276,14 @@ impl Evaluator<'_> {
         let open = self.begin_region(types);
         let args = open.as_ref().map(|open| open.args.to_vec()).unwrap_or_default();
         let origin = self.origin(source.at(target), OriginKind::LoopIndex, Origin::NONE);
-        let mut index =
-            Tensor { elem, shape: Shape::scalar(), ir: args.first().copied(), origin, open: false };
+        let mut index = Tensor {
+            elem,
+            shape: Shape::scalar(),
+            ir: args.first().copied(),
+            origin,
+            open: false,
+            float: None,
+        };
         if negative {
             index = self.reverse_index(&index, &cast);
         }
@@ -340,6 +346,10 @@ impl Evaluator<'_> {
             && dtype.is_float()
         {
             let message = format!("{what} of a `for` loop must be an integer, not `{dtype}`");
+            return Err(self.error(Code::LoopBound, at, message));
+        }
+        if tensor.float.is_some() {
+            let message = format!("{what} of a `for` loop must be an integer, not a float");
             return Err(self.error(Code::LoopBound, at, message));
         }
         if tensor.elem.is_ptr() {

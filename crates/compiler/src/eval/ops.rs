@@ -198,9 +198,14 @@ impl Evaluator<'_> {
             return self.pointer_arithmetic(op, lhs, rhs, at, places);
         }
         let divides = matches!(op, BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::Mod);
+        let float = float_operand(op, (&lhs, &rhs), at, places);
         let (x, y) = self.promote_sides(lhs, rhs, divides, at, places)?;
         let (x, y) = self.broadcast(&x, &y, at, places)?;
-        self.arithmetic(op, x, y, left, at)
+        let result = self.arithmetic(op, x, y, left, at)?;
+        Ok(match result.elem.is_unknown() {
+            true => Tensor { float, ..result },
+            false => result,
+        })
     }
 
     /// The operator on operands of one type and shape.
@@ -721,6 +726,28 @@ impl Evaluator<'_> {
     pub(super) fn plain(&self, elem: Elem, shape: Shape) -> Tensor {
         Tensor::new(elem, shape)
     }
+}
+
+/// Where a float goes into the result of an operator on numbers, of which one is not known.
+fn float_operand(
+    op: BinaryOp,
+    (lhs, rhs): (&Side, &Side),
+    at: FileRange,
+    places: Places,
+) -> Option<FileRange> {
+    let float = |side: &Side, place: FileRange| match side.tensor.elem {
+        Elem::Num(dtype) => (dtype.is_float() && !is_symbol(side)).then_some(place),
+        Elem::Unknown => side.tensor.float,
+        _ => None,
+    };
+    // A quotient is a float, whatever is divided.
+    let divided = (op == BinaryOp::Div).then_some(at);
+    divided.or_else(|| float(lhs, places.0)).or_else(|| float(rhs, places.1))
+}
+
+/// Whether an operand is a compile-time number that is not known.
+fn is_symbol(side: &Side) -> bool {
+    side.literal.as_ref().is_some_and(Const::is_symbol)
 }
 
 /// True for compile-time values, and for arguments that may be one at launch.

@@ -9,7 +9,7 @@ use super::symbolic::Sym;
 use crate::builtins::Builtin;
 use crate::hir::{Class, Function, Name};
 use crate::ir;
-use crate::source::FileId;
+use crate::source::{FileId, FileRange};
 
 /// What an expression evaluates to.
 #[derive(Debug, Clone)]
@@ -96,6 +96,9 @@ pub struct Tensor {
     /// It comes from an argument that may also be `None`, a number known at launch, a tuple or a
     /// descriptor; only while nothing else is known of it.
     pub open: bool,
+    /// Where a float went into it, while its type is not known: then it is a float of some width,
+    /// or an error where something else is a pointer.
+    pub float: Option<FileRange>,
 }
 
 /// Index into the evaluator's list of reasons.
@@ -408,7 +411,7 @@ impl Shape {
 impl Tensor {
     /// A tensor of which no IR exists.
     pub fn new(elem: Elem, shape: Shape) -> Tensor {
-        Tensor { elem, shape, ir: None, origin: Origin::NONE, open: false }
+        Tensor { elem, shape, ir: None, origin: Origin::NONE, open: false, float: None }
     }
 
     /// True when it is certainly a scalar.
@@ -429,7 +432,7 @@ impl Tensor {
 
     /// A scalar or tile of which nothing is known, not even that it exists at run time.
     pub fn anything(shape: Shape, origin: Origin) -> Tensor {
-        Tensor { elem: Elem::Unknown, shape, ir: None, origin, open: true }
+        Tensor { elem: Elem::Unknown, shape, ir: None, origin, open: true, float: None }
     }
 }
 

@@ -80,6 +80,10 @@ impl Evaluator<'_> {
             Value::Tensor(tensor) => match tensor.elem {
                 Elem::Ptr(_) => Ok(tensor),
                 Elem::Unknown => {
+                    if let Some(float) = tensor.float {
+                        let message = "an address is a pointer plus integers, but this is a float";
+                        return Err(self.error(Code::PointerArithmetic, float, message));
+                    }
                     let argument = argument_behind(&self.origins, tensor.origin).cloned();
                     argument.into_iter().for_each(|name| self.types.note_pointer(name));
                     Ok(tensor)

@@ -2,16 +2,17 @@
 //! is found.
 //!
 //! ```text
-//! mutations [--missed] FOLDER...
+//! mutations [--missed] [--launched] FOLDER...
 //! ```
 //!
 //! Kernels are those below the folders, which are also the roots of imports. A mistake counts as
 //! found when a new error or warning appears in the kernel or its launches. Families that need sizes
-//! of tensors, which published packages do not show, are measured on examples instead
-//! (`crates/compiler/tests/analysis/mutations.rs`). Where the operands of a call are not understood
+//! of tensors, which published packages do not show, are measured under launches that are chosen
+//! ([`launched`]). Where the operands of a call are not understood
 //! with nothing known of the arguments, nothing can be said of it: such places are counted apart, as
-//! are launches through decorators that are not Triton's, which may take arguments of their own. With `--missed`, prints what was not found. The
-//! last line is JSON.
+//! are launches through decorators that are not Triton's, which may take arguments of their own. With
+//! `--missed`, prints what was not found; with `--launched`, tries only mistakes that a launch shows.
+//! The last line is JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -28,6 +29,8 @@ use tile_compiler::project::{self, Decorator, ItemRef, MemorySources, Sources};
 use tile_compiler::source::FileId;
 use tile_compiler::specialization::{Flags, Origin, discover};
 
+mod launched;
+
 /// Mistakes tried of each family, spread evenly over those that there are.
 const PER_FAMILY: usize = 60;
 
@@ -37,8 +40,9 @@ const SPECIALIZATIONS: usize = 2;
 fn main() -> ExitCode {
     let (flags, folders): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|word| word.starts_with("--"));
-    if folders.is_empty() || flags.iter().any(|flag| flag != "--missed") {
-        eprintln!("usage: mutations [--missed] FOLDER...");
+    let known = ["--missed", "--launched"];
+    if folders.is_empty() || flags.iter().any(|flag| !known.contains(&flag.as_str())) {
+        eprintln!("usage: mutations [--missed] [--launched] FOLDER...");
         return ExitCode::FAILURE;
     }
     let mut sources = MemorySources::new(folders.clone());
@@ -50,7 +54,8 @@ fn main() -> ExitCode {
     }
     let mut families: BTreeMap<&str, Vec<Mutant>> = BTreeMap::new();
     let mut apart: BTreeMap<&str, usize> = BTreeMap::new();
-    for file in sources.files() {
+    let launched_alone = flags.iter().any(|flag| flag == "--launched");
+    for file in sources.files().filter(|_| !launched_alone) {
         for mutant in mutants(&sources, file) {
             match mutant.is_open {
                 true => *apart.entry(mutant.family).or_default() += 1,
@@ -77,7 +82,29 @@ fn main() -> ExitCode {
         );
         shares.insert(family.to_owned(), json!((1000.0 * share).round() / 10.0));
     }
-    println!("{}", json!({ "found_percent": shares }));
+    let launched = match launched_alone {
+        true => launched::measure(&mut sources),
+        false => launched::Report::default(),
+    };
+    if launched_alone {
+        println!("{} kernels run under a launch that was chosen", launched.launched);
+    }
+    for (family, tally) in &launched.families {
+        if flags.iter().any(|flag| flag == "--missed") {
+            tally.missed.iter().for_each(|missed| println!("{family}: {missed}"));
+        }
+        let share = tally.found as f64 / tally.all.max(1) as f64;
+        println!(
+            "{family:10} {:4} of {:4} ({:5.1} %); {} more that follow from what memory holds",
+            tally.found,
+            tally.all,
+            100.0 * share,
+            tally.apart,
+        );
+        shares.insert((*family).to_owned(), json!((1000.0 * share).round() / 10.0));
+    }
+    launched.alarms.iter().for_each(|alarm| println!("false alarm: {alarm}"));
+    println!("{}", json!({ "found_percent": shares, "false_alarms": launched.alarms.len() }));
     ExitCode::SUCCESS
 }
 
