@@ -25,12 +25,14 @@ mod report;
 pub mod resources;
 pub mod solve;
 pub mod terms;
+mod tuned;
 mod widen;
 
 pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
 pub use launches::check_launches;
 pub use solve::Pause;
+pub use tuned::pass_over;
 
 /// Which launch a finding belongs to, and how it says so.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

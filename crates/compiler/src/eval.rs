@@ -205,6 +205,8 @@ struct Evaluator<'a> {
     lines: FxHashMap<FileId, (Arc<str>, LineIndex)>,
     /// Symbols that are certainly integers.
     integer_symbols: FxHashSet<symbolic::Atom>,
+    /// Symbols that are certainly no numbers.
+    other_symbols: FxHashSet<symbolic::Atom>,
     fresh: u32,
     steps: u32,
     /// Diagnostics are dropped while positive.
@@ -256,6 +258,7 @@ impl<'a> Evaluator<'a> {
             resolving: Vec::new(),
             lines: FxHashMap::default(),
             integer_symbols: FxHashSet::default(),
+            other_symbols: FxHashSet::default(),
             fresh: 0,
             steps: 0,
             quiet: 0,

@@ -34,7 +34,7 @@ pub use known::{GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, tuning};
-pub(crate) use usage::{constant_parameters, constexpr_params};
+pub(crate) use usage::{constant_parameters, constexpr_params, parameters_without_number};
 
 /// A version of Triton whose rules apply.
 #[derive(

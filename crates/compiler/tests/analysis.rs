@@ -55,21 +55,23 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
     }
     found.extend(analysis::check_launches(sources, file));
     for at in project::kernels(sources, file) {
-        for spec in discover(sources, at, &Flags::default()) {
-            if spec.origin == Origin::Guess {
-                continue;
-            }
-            let lowered = rules.lower_kernel(sources, at, &spec);
+        let mut specs = discover(sources, at, &Flags::default());
+        specs.retain(|spec| spec.origin != Origin::Guess);
+        let mut proved = Vec::new();
+        for spec in &specs {
+            let lowered = rules.lower_kernel(sources, at, spec);
             if let (true, Some(func)) = (compile && spec.is_certain(), &lowered.function) {
-                found.extend(compiled(sources, at, &spec, func.clone()));
+                found.extend(compiled(sources, at, spec, func.clone()));
             }
-            let blamed = analysis::blame(sources, rules, at, &spec, &lowered).into_iter();
+            let blamed = analysis::blame(sources, rules, at, spec, &lowered).into_iter();
             let blamed = blamed.map(|(found, at)| at.attach(found, sources));
             let analyzed =
-                lowered.function.map(|func| analysis::check_in(sources, &func, &spec, true));
+                lowered.function.map(|func| analysis::check_in(sources, &func, spec, true));
             let all = blamed.chain(analyzed.unwrap_or_default());
-            found.extend(all.filter(|finding| spec.proves(finding.code)));
+            proved.push(all.filter(|finding| spec.proves(finding.code)).collect::<Vec<_>>());
         }
+        analysis::pass_over(&specs.iter().collect::<Vec<_>>(), &mut proved);
+        found.extend(proved.into_iter().flatten());
     }
     let module = sources.module(file).expect("the file was added");
     let lines = LineIndex::new(text);

@@ -752,15 +752,19 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
     for kernel in kernels(db, file) {
         let specs: Vec<&Specialization> =
             kernel.specializations.iter().map(|labelled| &labelled.spec).collect();
+        let (mut known, mut proved) = (Vec::new(), Vec::new());
         for (number, index) in worth_checking(&specs).into_iter().enumerate() {
             let masks = number < analysis::MASKS_CHECKED;
             let checked = checked(db, file, kernel.at.index, index, masks);
-            let proved = |found: &Diagnostic| specs[index].proves(found.code);
+            let proves = |found: &Diagnostic| specs[index].proves(found.code);
             let launches = checked.launches.iter();
             let placed = checked.found.place(db).into_iter().zip(launches);
             let placed = placed.map(|(found, launch)| launch.attach(found, &Analysis(db)));
-            found.extend(placed.filter(proved));
+            known.push(specs[index]);
+            proved.push(placed.filter(proves).collect::<Vec<_>>());
         }
+        analysis::pass_over(&known, &mut proved);
+        found.extend(proved.into_iter().flatten());
     }
     found
 }

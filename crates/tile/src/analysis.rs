@@ -48,6 +48,7 @@ pub(crate) fn check(
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
         let mut lowering = options.rules.lowering(workspace, at);
+        let (mut known, mut proved) = (Vec::new(), Vec::new());
         if let Some(compiler) = compiler {
             let compiled = check_compiled(workspace, at, options, compiler);
             diagnostics.extend(compiled);
@@ -64,8 +65,11 @@ pub(crate) fn check(
             let masks = number < analysis::MASKS_CHECKED;
             let analyzed = function.map(|func| analysis::check_in(workspace, &func, spec, masks));
             let found = blamed.chain(analyzed.unwrap_or_default());
-            diagnostics.extend(found.filter(|found| spec.proves(found.code)));
+            known.push(spec);
+            proved.push(found.filter(|found| spec.proves(found.code)).collect::<Vec<_>>());
         }
+        analysis::pass_over(&known, &mut proved);
+        diagnostics.extend(proved.into_iter().flatten());
         kernels.push(item.name.to_string());
     }
     let text = (source.lines(), &*source.text);

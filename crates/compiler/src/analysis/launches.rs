@@ -288,11 +288,19 @@ impl Site<'_> {
                 let starred = extents
                     .iter()
                     .any(|extent| matches!(self.launch.body.exprs[*extent], Expr::Starred(_)));
-                if starred || (1..=MAX_RANK).contains(&extents.len()) {
+                let is_one = |extent: &&ExprId| {
+                    self.launch.body.exprs[**extent] == Expr::Literal(Literal::Int(1))
+                };
+                let ignored = extents.iter().skip(MAX_RANK).find(|extent| !is_one(extent));
+                if starred || (!extents.is_empty() && ignored.is_none()) {
                     return None;
                 }
                 let message = format!("a grid has 1 to 3 extents, not {}", extents.len());
-                Some(self.finding(Code::GridShape, range, message))
+                let found = self.finding(Code::GridShape, range, message);
+                let Some(&ignored) = ignored else { return Some(found) };
+                let found = Diagnostic { severity: Severity::Warning, ..found };
+                let ignored = FileRange { file: self.file, range: self.range(ignored) };
+                Some(found.with_related(ignored, "Triton ignores this extent"))
             }
             Expr::Literal(Literal::Float(_) | Literal::Str(_) | Literal::None) => {
                 let message = "a grid is a tuple of integers, or a function that gives one";

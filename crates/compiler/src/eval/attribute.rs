@@ -122,7 +122,10 @@ impl Evaluator<'_> {
                     Value::Unknown
                 }
                 Some(value) => value,
-                None => self.unknown_member(path, attr, at),
+                None => match self.shared_member(path, attr) {
+                    Some(value) => value,
+                    None => self.unknown_member(path, attr, at),
+                },
             },
             ModuleRef::File(file) => {
                 let resolution = Resolution::File(*file);
@@ -130,6 +133,17 @@ impl Evaluator<'_> {
                     project::resolve_member_under(self.project, self.version, &resolution, attr);
                 self.resolved(&member).map_or(Value::Unknown, |global| global.value)
             }
+        }
+    }
+
+    /// A member of the language that another module of the package has too, under the same name.
+    fn shared_member(&mut self, path: &str, attr: &Name) -> Option<Value> {
+        let module = path.strip_prefix(builtins::TRITON)?.strip_prefix('.')?;
+        match project::triton::member(module, attr) {
+            Resolution::Triton(canonical) if canonical.rsplit_once('.')?.0 != module => {
+                Some(self.resolved(&Resolution::Triton(canonical))?.value)
+            }
+            _ => None,
         }
     }
 
@@ -252,6 +266,7 @@ impl Evaluator<'_> {
             (Const::BlockType(elem, shape), name) => match name {
                 "element_ty" | "scalar" => Value::Const(Const::DType(*elem)),
                 "shape" => shape_tuple(shape),
+                "get_block_shapes" => answering(shape_tuple(shape)),
                 "numel" => match shape.numel() {
                     Some(numel) => Value::Const(Const::from_sym(numel)),
                     None => self.fresh_const(),
@@ -358,7 +373,7 @@ impl Evaluator<'_> {
             Some(result) => Value::bool(result),
             None => self.fresh_const(),
         };
-        Value::Bound(Arc::new((result, Value::Builtin(builtins::answer()))))
+        answering(result)
     }
 
     fn object_attribute(
@@ -659,4 +674,9 @@ pub(super) fn extents_of(value: &Value) -> Option<SmallVec<[Sym; 3]>> {
 /// True for an aggregate that may define what its brackets mean.
 fn may_have_elements(class: &Class) -> bool {
     !class.bases.is_empty() || class.methods.iter().any(|method| &*method.name == "__getitem__")
+}
+
+/// A method without arguments that returns `result`.
+fn answering(result: Value) -> Value {
+    Value::Bound(Arc::new((result, Value::Builtin(builtins::answer()))))
 }

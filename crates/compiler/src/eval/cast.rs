@@ -51,7 +51,7 @@ impl Evaluator<'_> {
     /// True for symbols that count something: those used as extents or bounds, those whose name
     /// says so, and expressions of such symbols.
     fn is_integer(&self, atom: &str) -> bool {
-        if self.integer_symbols.contains(atom) || looks_like_integer(atom) {
+        if self.integer_symbols.contains(atom) || self.named_integer(atom) {
             return true;
         }
         let nested = atom.starts_with('(') || atom.starts_with("next_power_of_2(");
@@ -61,7 +61,11 @@ impl Evaluator<'_> {
         atom.split(|c: char| !c.is_alphanumeric() && c != '_')
             .filter(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
             .filter(|part| !matches!(*part, "min" | "max" | "next_power_of_2"))
-            .all(|part| self.integer_symbols.contains(part) || looks_like_integer(part))
+            .all(|part| self.integer_symbols.contains(part) || self.named_integer(part))
+    }
+
+    fn named_integer(&self, atom: &str) -> bool {
+        looks_like_integer(atom) && !self.other_symbols.contains(atom)
     }
 
     /// Converts to another number type, or between pointers and 64-bit integers.

@@ -17,6 +17,7 @@ use crate::project::{self, Decorator, ItemRef, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{
     ArgSpec, ConstArg, Specialization, TritonVersion, constant_parameters,
+    parameters_without_number,
 };
 
 /// What inference found in one file.
@@ -275,6 +276,7 @@ impl Evaluator<'_> {
         let body = function.function.clone();
         // A helper may be passed a tensor in spite of the annotation.
         let constants = if entry { Vec::new() } else { constant_parameters(self.project, item) };
+        let others = parameters_without_number(self.project, item);
         for (index, param) in function.function.params.iter().enumerate() {
             let at = FileRange { file: function.file, range: param.range };
             let annotation = param.annotation.map(|id| (id, &body));
@@ -282,6 +284,9 @@ impl Evaluator<'_> {
             let value = if constexpr && constants.get(index) == Some(&false) {
                 Value::Unknown
             } else if constexpr {
+                if others.get(index) == Some(&true) {
+                    self.other_symbols.insert(param.name.clone());
+                }
                 Value::Const(Const::Symbol(Sym::atom(param.name.clone())))
             } else {
                 let hinted =

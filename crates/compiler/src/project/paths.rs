@@ -85,7 +85,22 @@ pub fn candidates(path: &str, roots: &[String], level: u32, module: &[Name]) -> 
     if module.is_empty() {
         return Vec::new();
     }
-    roots.iter().flat_map(|root| module_files(root, module)).collect()
+    let own = own_package(path, &module[0]).filter(|own| !roots.iter().any(|root| root == own));
+    let roots = roots.iter().map(String::as_str).chain(own);
+    roots.flat_map(|root| module_files(root, module)).collect()
+}
+
+/// The directory that holds the package `name` which the file `path` is part of. A package that was
+/// copied into another one still imports itself by its own name.
+fn own_package<'p>(path: &'p str, name: &str) -> Option<&'p str> {
+    let mut directory = parent(path)?;
+    loop {
+        let up = parent(directory)?;
+        if directory.strip_prefix(up)?.trim_start_matches('/') == name {
+            return Some(up);
+        }
+        directory = up;
+    }
 }
 
 /// The directory of `path`; the empty path is the directory of a bare file name.
@@ -123,6 +138,13 @@ mod tests {
         assert_eq!(candidates("a/b/c.py", &[], 1, &names("")), ["a/b/__init__.py"]);
         assert_eq!(candidates("c.py", &[], 1, &names("d")), ["d/__init__.py", "d.py", "d.tile"]);
         assert!(candidates("c.py", &[], 3, &names("d")).is_empty());
+    }
+
+    #[test]
+    fn a_copied_package_imports_itself() {
+        let files = candidates("a/copies/b/c/d.py", &[], 0, &names("b.e"));
+        assert_eq!(files, ["a/copies/b/e/__init__.py", "a/copies/b/e.py", "a/copies/b/e.tile"]);
+        assert!(candidates("a/copies/b/c/d.py", &[], 0, &names("f.e")).is_empty());
     }
 
     #[test]

@@ -42,6 +42,36 @@ const MODULES: &[(&str, &str)] = &[
 /// Modules whose members count as those of `language`, which exports most of them.
 const PARTS: [&str; 3] = ["language.core", "language.random", "language.standard"];
 
+/// Members that Gluon's language has of the language itself.
+const SHARED_WITH_GLUON: &[&str] = &[
+    "bfloat16",
+    "block_type",
+    "constexpr",
+    "dtype",
+    "float16",
+    "float32",
+    "float64",
+    "float8e4b15",
+    "float8e4b8",
+    "float8e4nv",
+    "float8e5",
+    "float8e5b16",
+    "int1",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "pointer_type",
+    "static_range",
+    "tensor",
+    "tuple",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "void",
+];
+
 /// Members that two modules export, under the path that counts.
 const SAME: &[(&str, &str)] = &[
     ("language._aggregate", "aggregate"),
@@ -76,7 +106,8 @@ pub fn member(module: &str, name: &str) -> Resolution {
     if let Some((_, canonical)) = MODULES.iter().find(|(known, _)| *known == path) {
         return Resolution::TritonModule(Arc::from(*canonical));
     }
-    let path = if PARTS.contains(&module) { join("language") } else { path };
+    let shared = module == "experimental.gluon.language" && SHARED_WITH_GLUON.contains(&name);
+    let path = if shared || PARTS.contains(&module) { join("language") } else { path };
     let same = SAME.iter().find(|(known, _)| *known == path);
     Resolution::Triton(Arc::from(same.map_or(path.as_str(), |(_, canonical)| canonical)))
 }

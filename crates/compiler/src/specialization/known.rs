@@ -160,7 +160,9 @@ pub(super) fn known_launch<'a>(
         origin,
         grid: extents(&grid),
         grid_fault: grid_fault(&grid),
-        grid_rank: grid.elements().map_or(usize::from(matches!(grid, Value::Int(_))), |e| e.len()),
+        grid_rank: grid
+            .elements()
+            .map_or(usize::from(matches!(grid, Value::Int(_))), |extents| extents.len().min(3)),
         args: known,
     }
 }
@@ -171,10 +173,11 @@ fn extents(grid: &Value) -> Option<[u32; 3]> {
         grid => grid.elements()?,
     };
     let mut extents = [1; 3];
-    if given.is_empty() || given.len() > 3 {
+    if given.is_empty() {
         return None;
     }
-    for (axis, extent) in given.iter().enumerate() {
+    // Triton ignores what comes after the third extent.
+    for (axis, extent) in given.iter().take(extents.len()).enumerate() {
         let Value::Int(Some(extent)) = extent else { return None };
         let fits = (1..=MAX_GRID[axis]).contains(extent);
         extents[axis] = u32::try_from(*extent).ok().filter(|_| fits)?;

@@ -93,6 +93,13 @@ pub(crate) fn constant_parameters(sources: &dyn Sources, at: ItemRef) -> Vec<boo
     uses(sources, at).iter().map(certain).collect()
 }
 
+/// Parameters of a jit function that are no numbers, whatever their names suggest: dtypes, strings
+/// and functions.
+pub(crate) fn parameters_without_number(sources: &dyn Sources, at: ItemRef) -> Vec<bool> {
+    let other = |used: &Use| used.dtype || used.text || used.called || used.option.is_some();
+    uses(sources, at).iter().map(other).collect()
+}
+
 /// True when the function multiplies matrices.
 pub(super) fn has_dot(body: &Body) -> bool {
     body.exprs.values().any(|expr| match expr {

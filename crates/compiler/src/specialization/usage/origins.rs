@@ -1,7 +1,7 @@
 //! Where values come from: which parameter, or data behind which parameter.
 
 use super::expressions::{argument, called_name, choices};
-use super::{BodyUses, Origin};
+use super::{BodyUses, MAX_TRACE, Origin};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId};
 
 impl<'a> BodyUses<'a> {
@@ -87,13 +87,17 @@ impl<'a> BodyUses<'a> {
         }
     }
 
-    /// The parameter that an expression names directly.
+    /// The parameter that an expression names: itself, or by a variable that only stands for it.
     pub(super) fn direct(&self, id: ExprId) -> Option<usize> {
-        match &self.body.exprs[id] {
-            Expr::Name(name) if !self.locals.contains_key(&**name) => {
-                self.params.get(&**name).copied()
+        let mut id = id;
+        for _ in 0..MAX_TRACE {
+            let Expr::Name(name) = &self.body.exprs[id] else { return None };
+            match self.locals.get(&**name).map(Vec::as_slice) {
+                None => return self.params.get(&**name).copied(),
+                Some(&[value]) if !self.params.contains_key(&**name) => id = value,
+                Some(_) => return None,
             }
-            _ => None,
         }
+        None
     }
 }

@@ -1,0 +1,30 @@
+//! What Triton's tuner makes of findings: it passes over a configuration whose `tl.static_assert`
+//! fails and takes another one.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::specialization::Specialization;
+
+/// Drops failed assertions of configurations that Triton's tuner passes over, because another
+/// configuration of the same launch keeps them. `found[i]` is what was found under `specs[i]`, all
+/// of them of one kernel.
+pub fn pass_over(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
+    let fails = |found: &Vec<Diagnostic>| found.iter().any(|it| it.code == Code::StaticAssert);
+    let kept: Vec<&Specialization> = specs
+        .iter()
+        .zip(&*found)
+        .filter(|(spec, found)| spec.config.is_some() && !fails(found))
+        .map(|(spec, _)| *spec)
+        .collect();
+    for (spec, found) in specs.iter().zip(found) {
+        if spec.config.is_some() && kept.iter().any(|kept| share_a_launch(kept, spec)) {
+            found.retain(|finding| finding.code != Code::StaticAssert);
+        }
+    }
+}
+
+/// True for configurations of one launch, which a tuner chooses from.
+fn share_a_launch(a: &Specialization, b: &Specialization) -> bool {
+    let mut of_a = a.launches.iter().map(|launch| launch.site);
+    a.launches.is_empty() && b.launches.is_empty()
+        || of_a.any(|site| b.launches.iter().any(|launch| launch.site == site))
+}
