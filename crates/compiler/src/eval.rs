@@ -149,6 +149,14 @@ struct Frame {
     remainder: Remainder,
 }
 
+/// Code that does not lower, in one of the functions that calls led through.
+#[derive(Debug, Clone, PartialEq)]
+struct Failing {
+    function: Arc<Function>,
+    /// What fails, or the call that leads there.
+    at: TextRange,
+}
+
 /// What is known of code after a branch that returned under an undecided condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Remainder {
@@ -223,6 +231,8 @@ struct Evaluator<'a> {
     has_empty_tiles: bool,
     /// Steps until the first error.
     steps_to_error: u32,
+    /// Where the first error is.
+    failing: Vec<Failing>,
     kernel: Name,
     label: Option<String>,
     prints: Vec<(FileRange, String)>,
@@ -268,6 +278,7 @@ impl<'a> Evaluator<'a> {
             failed: false,
             has_empty_tiles: false,
             steps_to_error: 0,
+            failing: Vec::new(),
             kernel: Name::from(""),
             label: None,
             prints: Vec::new(),

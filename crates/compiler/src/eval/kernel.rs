@@ -8,7 +8,9 @@ use super::names::function_ref;
 use super::symbolic::Sym;
 use super::types::BodyTypes;
 use super::value::{Const, Descriptor, FunctionRef, Held, Origin, Role, Shape, Tensor, Value};
-use super::{Evaluator, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of};
+use super::{
+    Evaluator, Failing, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of,
+};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{ArgKind, Expr, ExprId, Literal, Name};
 use crate::ir::{self, Opcode};
@@ -57,6 +59,8 @@ pub struct LowerResult {
     pub repaired: Option<Specialization>,
     /// Steps of evaluation until the first error.
     pub(super) steps_to_error: u32,
+    /// Where the first error is, innermost function first.
+    pub(super) failing: Vec<Failing>,
 }
 
 /// Infers every jit function of a file.
@@ -246,6 +250,7 @@ impl Evaluator<'_> {
             inlined: self.inlined,
             repaired: None,
             steps_to_error: self.steps_to_error,
+            failing: self.failing,
         }
     }
 

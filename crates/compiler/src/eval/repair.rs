@@ -5,17 +5,20 @@
 //! whatever lets evaluation come furthest is kept, until the kernel lowers or nothing helps. What
 //! is known is never changed, so a kernel that fails with what its author passes still fails.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
+use super::Failing;
 use super::kernel::{LowerResult, lower_function};
-use crate::diagnostic::Severity;
-use crate::hir::{Body, Expr, ExprId, Function, Name, Stmt, StmtId};
-use crate::project::{self, ItemRef, Sources};
+use crate::diagnostic::{Code, Severity};
+use crate::hir::{ArgKind, Body, Expr, ExprId, Function, Name, Stmt, StmtId};
+use crate::project::{ItemRef, Sources};
 use crate::source::{FileRange, TextRange};
 use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion, alternatives};
 
 /// Lowerings tried for one specialization.
-const MAX_TRIALS: u32 = 64;
+const MAX_TRIALS: u32 = 128;
 
 /// Local variables are followed this far.
 const MAX_TRACE: u32 = 4;
@@ -29,14 +32,15 @@ pub(super) fn repair(
     failed: &LowerResult,
     version: TritonVersion,
 ) -> Option<(Specialization, LowerResult)> {
-    let function = project::function(sources, at)?;
     let mut trials = MAX_TRIALS;
     let mut best = spec.clone();
     let mut progress = Progress::of(failed)?;
     let mut tried: FxHashSet<Change> = FxHashSet::default();
     loop {
         let mut improved = None;
-        for change in changes(sources, at, &best, &suspects(&function, &best, progress.at)) {
+        for change in
+            changes(sources, at, &best, &suspects(&best, &progress), progress.between_values)
+        {
             if !tried.insert(change.clone()) {
                 continue;
             }
@@ -47,7 +51,7 @@ pub(super) fn repair(
                 return Some((candidate, result));
             }
             let Some(reached) = Progress::of(&result) else { continue };
-            if reached.steps > progress.steps {
+            if reached.is_beyond(&progress) {
                 improved = Some((candidate, reached));
                 break;
             }
@@ -59,13 +63,15 @@ pub(super) fn repair(
 /// Other values for some arguments.
 type Change = Vec<(Name, ArgSpec)>;
 
-/// What is tried in turn: other values for each suspect, then other elements for all pointers
-/// that have the same elements, since operands of one operation mostly do.
+/// What is tried in turn: other values for each suspect, and other elements for all pointers that
+/// have the same elements, since operands of one operation mostly do; these first where
+/// the types of values do not fit each other.
 fn changes(
     sources: &dyn Sources,
     at: ItemRef,
     spec: &Specialization,
     suspects: &[Name],
+    between_values: bool,
 ) -> Vec<Change> {
     let mut found = Vec::new();
     for name in suspects {
@@ -86,7 +92,9 @@ fn changes(
         let joint = values.map(|value| {
             together.iter().map(|name| ((*name).clone(), value.clone())).collect::<Change>()
         });
-        found.extend(joint.filter(|change| change.len() > 1));
+        let joint: Vec<Change> = joint.filter(|change| change.len() > 1).collect();
+        let index = if between_values { 0 } else { found.len() };
+        found.splice(index..index, joint);
     }
     found
 }
@@ -100,14 +108,36 @@ fn is_refinement(spec: &Specialization, name: &Name, value: &ArgSpec) -> bool {
 /// How far an evaluation came.
 struct Progress {
     steps: u32,
-    at: FileRange,
+    /// What fails, innermost function first; not empty.
+    failing: Vec<Failing>,
+    /// Whether the types of values do not fit each other.
+    between_values: bool,
 }
 
 impl Progress {
     fn of(result: &LowerResult) -> Option<Progress> {
         let mut errors = result.diagnostics.iter().filter(|d| d.severity == Severity::Error);
-        let at = errors.next()?.primary;
-        Some(Progress { steps: result.steps_to_error, at })
+        let error = errors.next()?;
+        if result.failing.is_empty() {
+            return None;
+        }
+        Some(Progress {
+            steps: result.steps_to_error,
+            failing: result.failing.clone(),
+            between_values: matches!(
+                error.code,
+                Code::DotType | Code::LoopCarried | Code::BranchMismatch
+            ),
+        })
+    }
+
+    /// True when this came further: more steps, or to a later operand of the same operation.
+    fn is_beyond(&self, other: &Progress) -> bool {
+        let [this, that] = [self, other].map(|progress| &progress.failing[0]);
+        self.steps > other.steps
+            || (self.steps == other.steps
+                && Arc::ptr_eq(&this.function, &that.function)
+                && this.at.start > that.at.start)
     }
 }
 
@@ -125,7 +155,7 @@ fn with(spec: &Specialization, change: &Change) -> Specialization {
 
 /// Arguments that may be wrong, those nearest to the error first: assumed ones, `None`s, which
 /// stand for what a caller may leave out, and integers.
-fn suspects(function: &Function, spec: &Specialization, at: FileRange) -> Vec<Name> {
+fn suspects(spec: &Specialization, progress: &Progress) -> Vec<Name> {
     let is_free = |name: &Name| {
         let is_open = match spec.args.get(name) {
             Some(ArgSpec::Constexpr(ConstArg::None)) => true,
@@ -135,15 +165,56 @@ fn suspects(function: &Function, spec: &Specialization, at: FileRange) -> Vec<Na
         };
         spec.assumed.contains(name) || is_open
     };
-    let mut found = mentioned(function, at);
+    let mut found = blamed(&progress.failing);
     found.retain(is_free);
     found
 }
 
+/// Parameters of the outermost function that what fails depends on, nearest first.
+fn blamed(failing: &[Failing]) -> Vec<Name> {
+    let Some((innermost, callers)) = failing.split_first() else { return Vec::new() };
+    let mut names = mentions(&innermost.function, innermost.at, &[]);
+    let mut callee = &innermost.function;
+    for caller in callers {
+        let passed = passed(&caller.function, caller.at, callee, &names);
+        names = mentions(&caller.function, caller.at, &passed);
+        callee = &caller.function;
+    }
+    names
+}
+
+/// What the call at a place passes for some parameters of the function called.
+fn passed(caller: &Function, at: TextRange, callee: &Function, names: &[Name]) -> Vec<ExprId> {
+    let is_call = |id: &ExprId| {
+        caller.map.exprs[*id] == at && matches!(caller.body.exprs[*id], Expr::Call { .. })
+    };
+    let Some(call) = caller.body.exprs.iter().map(|(id, _)| id).find(is_call) else {
+        return Vec::new();
+    };
+    let Expr::Call { args, .. } = &caller.body.exprs[call] else { return Vec::new() };
+    let passed = names.iter().filter_map(|name| {
+        let index = callee.params.iter().position(|param| param.name == *name)?;
+        let mut args = args.iter().enumerate();
+        let (_, arg) = args.find(|(at, arg)| match &arg.kind {
+            ArgKind::Positional => *at == index,
+            ArgKind::Keyword(keyword) => keyword == name,
+            ArgKind::Star | ArgKind::DoubleStar => false,
+        })?;
+        Some(arg.value)
+    });
+    passed.collect()
+}
+
 /// Parameters that what stands at a place depends on, nearest first.
 pub(super) fn mentioned(function: &Function, at: FileRange) -> Vec<Name> {
+    mentions(function, at.range, &[])
+}
+
+/// Parameters that some expressions depend on, then those that what stands at a place does.
+fn mentions(function: &Function, at: TextRange, first: &[ExprId]) -> Vec<Name> {
     let mut mentions = Mentions { function, names: Vec::new(), seen: FxHashSet::default() };
-    mentions.around(at.range);
+    first.iter().for_each(|expr| mentions.expression(*expr, 0));
+    mentions.around(at);
     mentions.names
 }
 
@@ -307,6 +378,30 @@ mod tests {
     tl.store(x_ptr, libdevice.div_rn(tl.load(x_ptr), DIV))
 ",
             expect!["x_ptr=*fp32:16 DIV=1.0 num_warps=4 num_stages=3"],
+        );
+    }
+
+    #[test]
+    fn what_fails_in_a_function_called_is_traced_to_arguments() {
+        let helpers = "def at(table, i):
+    return tl.load(table + i)
+
+@triton.jit
+def put(p, i, a, b, c, d, e, f, g, h, k, l, m, n, o):
+    v = a + b + c + d + e + f + g + h + k + l + m + n + o
+    tl.store(p + i, v)
+
+@triton.jit
+";
+        let kernel = "def kernel(x_ptr, table, a, b, c, d, e, f, g, h, k, l, m, n, o):
+    put(x_ptr, at(table, 0), a, b, c, d, e, f, g, h, k, l, m, n, o)
+    tl.store(x_ptr, 0.0)
+";
+        check(
+            &format!("{helpers}{kernel}"),
+            expect![
+                "x_ptr=*fp32:16 table=*i32:16 a=i32 b=i32 c=i32 d=i32 e=i32 f=i32 g=i32 h=i32 k=i32 l=i32 m=i32 n=i32 o=i32 num_warps=4 num_stages=3"
+            ],
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::display::{shape_text, type_text};
 use super::value::{Origin, Shape, Value};
-use super::{Evaluator, OriginKind, Remainder, Stop};
+use super::{Evaluator, Failing, OriginKind, Remainder, Stop};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::source::{FileRange, TextRange};
 
@@ -39,6 +39,7 @@ impl Evaluator<'_> {
         if is_error {
             if !self.failed {
                 self.steps_to_error = self.steps;
+                self.failing = self.failing_at(inner);
             }
             self.failed = true;
             self.emitter = None;
@@ -86,6 +87,21 @@ impl Evaluator<'_> {
             .iter()
             .position(|frame| frame.call != FileRange::default() && frame.function.is_some())?;
         Some(self.frames[inlined].call)
+    }
+
+    /// What fails at `at`, and the calls that led there, innermost first.
+    fn failing_at(&self, at: FileRange) -> Vec<Failing> {
+        let mut found = Vec::new();
+        let mut at = at.range;
+        for frame in self.frames.iter().rev() {
+            if let Some(function) = &frame.function {
+                found.push(Failing { function: function.function.clone(), at });
+            }
+            if frame.call != FileRange::default() {
+                at = frame.call.range;
+            }
+        }
+        found
     }
 
     /// Adds why `origin` is not a compile-time value, nearest reason first, and a fix where an

@@ -14,7 +14,8 @@ const EXTENTS: &[i128] = &[128, 32, 16, 256, 1];
 const MAX_NESTING: u32 = 2;
 
 /// Elements that a pointer is tried with, after other things it may be.
-const ELEMENTS: &[&str] = &["*fp32", "*i32", "*i64", "*fp16", "*i8", "*u8", "*i1"];
+const ELEMENTS: &[&str] =
+    &["*fp32", "*i32", "*i64", "*fp16", "*i8", "*u8", "*fp8e4nv", "*bf16", "*i1"];
 
 /// Other values for the argument `name` of the jit function `at`, most likely first.
 pub(crate) fn alternatives(
