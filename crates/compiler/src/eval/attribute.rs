@@ -137,7 +137,11 @@ impl Evaluator<'_> {
     }
 
     /// A member of the language that another module of the package has too, under the same name.
+    /// Modules whose members are all in the table have no others.
     fn shared_member(&mut self, path: &str, attr: &Name) -> Option<Value> {
+        if is_listed(path, attr) {
+            return None;
+        }
         let module = path.strip_prefix(builtins::TRITON)?.strip_prefix('.')?;
         match project::triton::member(module, attr) {
             Resolution::Triton(canonical) if canonical.rsplit_once('.')?.0 != module => {
