@@ -135,19 +135,7 @@ fn answers_agree_with_triton() {
 /// Every builtin with every type; `tests/triton/surface.py` asked Triton.
 #[test]
 fn builtins_agree_with_triton() {
-    let prelude = "import triton, triton.language as tl
-from triton.language.extra import libdevice
-@triton.jit
-def add(a, b):
-    return a + b
-@triton.jit
-def larger(a, i, b, j):
-    take = a > b
-    return tl.where(take, a, b), tl.where(take, i, j)
-@triton.jit
-def half(a):
-    return a * 0.5
-";
+    let prelude = include_str!("probes/surface_prelude.py");
     let rows = include_str!("probes/surface.tsv").lines().skip(1);
     let suite = Suite { prelude: prelude.to_owned(), probes: rows.filter_map(row).collect() };
     compare(&suite, include_str!("probes/surface-mismatches.txt"));
