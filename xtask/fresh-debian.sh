@@ -51,4 +51,4 @@ chroot "$folder" /usr/bin/env -i HOME=/root PATH=/root/.cargo/bin:/usr/local/bin
             apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev ca-certificates
         }
         cp /root/ca-certificates.crt /etc/ssl/certs/
-        cd /root/tile && time cargo xtask '"$task"
+        cd /root/tile && cargo xtask '"$task"
