@@ -105,12 +105,7 @@ fn purpose(func: &Function, user: &SharedUse) -> String {
 
 /// Whether a function of GPU level multiplies matrices.
 pub fn has_products(func: &Function) -> bool {
-    func.insts.values().any(|data| is_product(data.opcode))
-}
-
-/// Whether it is a matrix product at GPU level.
-pub fn is_product(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd)
+    func.insts.values().any(|data| data.opcode.is_gpu_product())
 }
 
 /// The first product that reads the buffer allocated at `alloc`.
@@ -122,7 +117,7 @@ fn product_of(func: &Function, alloc: Inst) -> Option<Inst> {
     let buffer = data.result();
     let is_product = |inst: &Inst| {
         let user = &func.insts[*inst];
-        is_product(user.opcode) && user.uses().any(|value| comes_from(func, value, buffer))
+        user.opcode.is_gpu_product() && user.uses().any(|value| comes_from(func, value, buffer))
     };
     func.walk().into_iter().find(is_product)
 }

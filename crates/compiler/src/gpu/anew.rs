@@ -12,7 +12,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::resources::is_product;
 use crate::ir::{Builder, Function, Inst, Opcode, Region, Type, Value, ValueDef};
 
 /// Computes tiles that follow from ranges and scalars once more behind each loop of products.
@@ -25,7 +24,7 @@ pub fn is_loop_of_products(func: &Function, inst: Inst) -> bool {
     let data = &func.insts[inst];
     let inner = || data.regions.iter().flat_map(|&region| func.walk_from(region));
     matches!(data.opcode, Opcode::For | Opcode::While)
-        && inner().any(|inst| is_product(func.insts[inst].opcode))
+        && inner().any(|inst| func.insts[inst].opcode.is_gpu_product())
 }
 
 fn visit(func: &mut Function, region: Region) {

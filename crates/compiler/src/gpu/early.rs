@@ -7,7 +7,6 @@
 use rustc_hash::FxHashSet;
 
 use crate::analysis::axis::AxisInfos;
-use crate::analysis::resources;
 use crate::ir::{Attrs, Elem, Function, Inst, Opcode, Region, Shape, Type, Value, ValueDef};
 use crate::layout::{Dim, LinearLayout};
 
@@ -148,7 +147,7 @@ pub(super) fn loads_of_operands(func: &Function, body: Region) -> FxHashSet<Inst
 }
 
 fn is_product(func: &Function, inst: Inst) -> bool {
-    resources::is_product(func.insts[inst].opcode)
+    func.insts[inst].opcode.is_gpu_product()
 }
 
 /// The loads among `insts` that the factors of `product` follow from; `None` if another product

@@ -387,6 +387,11 @@ ops! {
 }
 
 impl Opcode {
+    /// Whether it is a matrix product at GPU level.
+    pub fn is_gpu_product(self) -> bool {
+        matches!(self, Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd)
+    }
+
     /// The operation spelled `mnemonic`.
     pub fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {
         Opcode::ALL.iter().copied().find(|opcode| opcode.info().mnemonic == mnemonic)
