@@ -16,8 +16,6 @@ import contextlib
 import importlib.util
 import inspect
 import io
-import json
-import os
 import pathlib
 import signal
 import sys
@@ -26,7 +24,7 @@ import warnings
 
 import triton
 
-from front_end import lower
+from front_end import in_children, lower
 
 VERSION = ".".join(triton.__version__.split(".")[:2])
 VERSIONS = ("3.6", "3.9")
@@ -96,27 +94,13 @@ def answer(path, source):
 
 
 def answers(sources):
-    """Answers in order, computed in children since some kernels abort Triton or never end."""
-    found = []
+    """Answers in order."""
     with tempfile.TemporaryDirectory() as folder:
-        while len(found) < len(sources):
-            read, write = os.pipe()
-            if os.fork() == 0:
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, 1)
-                os.dup2(null, 2)
-                for index in range(len(found), len(sources)):
-                    signal.alarm(LIMIT)
-                    said = answer(pathlib.Path(folder) / f"probe{index}.py", sources[index])
-                    os.write(write, (json.dumps(said) + "\n").encode())
-                os._exit(0)
-            os.close(write)
-            with os.fdopen(read) as pipe:
-                found += [json.loads(line) for line in pipe]
-            os.wait()
-            if len(found) < len(sources):
-                found.append((None, "aborted, or never ended"))
-    return found
+        def answer_to(index):
+            signal.alarm(LIMIT)
+            return answer(pathlib.Path(folder) / f"probe{index}.py", sources[index])
+
+        return in_children(len(sources), answer_to, (None, "aborted, or never ended"))
 
 
 def main():

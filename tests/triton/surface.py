@@ -13,8 +13,6 @@ import contextlib
 import importlib.util
 import inspect
 import io
-import json
-import os
 import pathlib
 import tempfile
 import warnings
@@ -23,7 +21,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from front_end import lower
+from front_end import in_children, lower
 
 VERSION = ".".join(triton.__version__.split(".")[:2])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -166,7 +164,7 @@ def answer(kernel, signature):
 
 
 def answers(entries):
-    """Answers in order, computed in children since some kernels abort Triton."""
+    """Answers in order."""
     text, signatures = module_of(entries)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "surface_cases.py"
@@ -174,24 +172,11 @@ def answers(entries):
         spec = importlib.util.spec_from_file_location("surface_cases", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        found = []
-        while len(found) < len(entries):
-            read, write = os.pipe()
-            if os.fork() == 0:
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, 1)
-                os.dup2(null, 2)
-                for index in range(len(found), len(entries)):
-                    said = answer(getattr(module, f"k{index}"), signatures[index])
-                    os.write(write, (json.dumps(said) + "\n").encode())
-                os._exit(0)
-            os.close(write)
-            with os.fdopen(read) as pipe:
-                found += [json.loads(line) for line in pipe]
-            os.wait()
-            if len(found) < len(entries):
-                found.append("!")
-    return found
+
+        def answer_to(index):
+            return answer(getattr(module, f"k{index}"), signatures[index])
+
+        return in_children(len(entries), answer_to, "!")
 
 
 def main():

@@ -142,8 +142,11 @@ impl Specialization {
     /// the assumed arguments turn out to be. Shapes and compile-time values do not depend on the
     /// types of arguments; assertions may test those, and a guessed value proves nothing.
     pub fn proves(&self, code: Code) -> bool {
-        if self.is_certain() || self.proves_nothing() {
-            return !self.proves_nothing();
+        if self.proves_nothing() {
+            return false;
+        }
+        if self.is_certain() {
+            return true;
         }
         let family = code.name().split('/').next().unwrap_or_default();
         let by_shape = matches!(family, "shape" | "constexpr") && code != Code::StaticAssert;
