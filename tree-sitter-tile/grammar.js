@@ -73,7 +73,6 @@ module.exports = grammar(python, {
 
   conflicts: ($, inherited) => [
     ...inherited.filter(set => !set.some(symbol => PYTHON_2.includes(symbol.name))),
-    [$.launch, $.subscript],
     [$.constrained_type, $._suite_colon],
   ],
 
@@ -245,23 +244,14 @@ module.exports = grammar(python, {
       field('statement', $.allow),
     ),
 
-    // An expression alone means nothing in a scenario. It parses so that the message about
-    // it can be about its meaning.
+    // A launch is the call of a subscript, as in host code. Another expression alone means
+    // nothing in a scenario; it parses so that the message about it can be about its meaning.
     _scenario_simple_statement: $ => choice(
       $.assignment,
       $.augmented_assignment,
       $.assert_statement,
-      $.launch,
       $.expression,
     ),
-
-    launch: $ => prec.dynamic(1, prec(python.PREC.call, seq(
-      field('kernel', $.primary_expression),
-      '[',
-      commaSeparated(field('grid', $.expression)),
-      ']',
-      field('arguments', $.argument_list),
-    ))),
 
     scenario_for: $ => seq(
       'for',

@@ -104,8 +104,9 @@
 ; Scenario lines
 
 (scenario_line) @comment.documentation
-(launch kernel: (identifier) @function.call)
-(launch kernel: (attribute attribute: (identifier) @function.call))
+(scenario_line (call function: (subscript value: (identifier) @function.call)))
+(scenario_line
+  (call function: (subscript value: (attribute attribute: (identifier) @function.call))))
 (scenario_line (assert_statement "assert" @keyword))
 (scenario_line
   (assert_statement (call function: (identifier) @function.builtin))

@@ -10,4 +10,4 @@
 
 (call function: (attribute attribute: (identifier) @name)) @reference.call
 
-(launch kernel: (identifier) @name) @reference.call
+(call function: (subscript value: (identifier) @name)) @reference.call

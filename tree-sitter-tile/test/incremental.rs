@@ -139,7 +139,6 @@ impl Document {
 #[test]
 fn edited_trees_equal_fresh_trees() {
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: 200,
         failure_persistence: None,
         ..ProptestConfig::default()
     });

@@ -196,8 +196,7 @@ impl<'db> Semantics<'db> {
 
     /// What a call calls; a launch `kernel[grid](...)` calls the kernel.
     pub(crate) fn callee(&self, call: Node<'_>) -> Option<Symbol> {
-        let in_scenario = || call.child_by_field_name("kernel");
-        let mut callee = call.child_by_field_name("function").or_else(in_scenario)?;
+        let mut callee = call.child_by_field_name("function")?;
         if callee.kind() == "subscript" {
             callee = callee.child_by_field_name("value")?;
         }

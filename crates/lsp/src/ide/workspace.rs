@@ -215,7 +215,7 @@ pub(crate) fn outgoing(db: &dyn Db, name_at: FileRange) -> Calls {
     let mut calls: Calls = Vec::new();
     walk(semantics.root(), &mut |call| {
         let inside = around.contains_range(range(call));
-        if !inside || !matches!(call.kind(), "call" | "launch") {
+        if !inside || call.kind() != "call" {
             return;
         }
         let Some(Symbol::Item(at)) = semantics.callee(call) else { return };

@@ -55,7 +55,6 @@ impl Lowering<'_> {
             Kind::BooleanOperator => self.boolean(node),
             Kind::ComparisonOperator => self.comparison(node),
             Kind::Call => self.call(node),
-            Kind::Launch => self.launch_call(node),
             Kind::Attribute => self.attribute(node),
             Kind::DottedName => return self.dotted_name(node),
             Kind::Subscript => self.subscript(node),
@@ -221,18 +220,6 @@ impl Lowering<'_> {
 
     fn call(&mut self, node: Node<'_>) -> Expr {
         let callee = self.field_expr(node, Field::Function);
-        let args = Field::Arguments.of(node).map(|list| self.args(list)).unwrap_or_default();
-        Expr::Call { callee, args }
-    }
-
-    /// `kernel[grid](args)` of a scenario, in the shape that host code has.
-    fn launch_call(&mut self, node: Node<'_>) -> Expr {
-        let value = self.field_expr(node, Field::Kernel);
-        let grid = field_parts(node, Field::Grid);
-        let index = self.index(node, &grid, has_trailing_comma(node));
-        let end = Field::Arguments.of(node).map_or(node.end_byte(), |list| list.start_byte());
-        let at = TextRange::new(node.start_byte(), end);
-        let callee = self.add_expr(at, Expr::Subscript { value, index });
         let args = Field::Arguments.of(node).map(|list| self.args(list)).unwrap_or_default();
         Expr::Call { callee, args }
     }
