@@ -132,7 +132,8 @@ impl<'f> Emitter<'f> {
                 self.inst(inst)?;
             }
             if is_loop_of_products(self.func, inst) {
-                self.renew_origin();
+                let is_own = self.origin.prelude != outer.prelude;
+                self.renew_origin(is_own);
             }
             // Asynchronous copies need no fence: the units see what was waited for.
             self.unfenced |= opcode == Opcode::LocalStore;

@@ -47,9 +47,13 @@ impl Emitter<'_> {
     /// into 32-bit registers, the first in the lowest bits.
     pub(super) fn inline_asm(&mut self, data: &InstData) -> Emitted {
         let Attrs::InlineAsm(asm) = &data.attrs else { return Err(self.unsupported(data)) };
-        if let Some(constraint) = foreign_constraint(&asm.constraints.0) {
-            let line = self.func.locs[self.func.user_loc(data.loc)].line;
-            return Err(CodegenError::Constraint { constraint: constraint.to_owned(), line });
+        let line = || self.func.locs[self.func.user_loc(data.loc)].line;
+        let constraints: Vec<&str> = asm.constraints.0.split(',').map(str::trim).collect();
+        if let Some(constraint) = constraints.iter().find(|constraint| is_foreign(constraint)) {
+            return Err(CodegenError::Constraint {
+                constraint: (*constraint).to_owned(),
+                line: line(),
+            });
         }
         let pack = asm.pack.max(1) as usize;
         let count = data.results.first().map_or(1, |&result| self.register_count(result));
@@ -70,7 +74,11 @@ impl Emitter<'_> {
                     .collect();
                 args.extend(self.asm_words(*ty, &elements));
             }
-            let outputs = self.asm_call(asm, &args, &result_types, pack)?;
+            let named = constraints.iter().filter(|constraint| is_input(constraint)).count();
+            if named != args.len() {
+                return Err(CodegenError::AsmInputs { named, given: args.len(), line: line() });
+            }
+            let outputs = self.asm_call(asm, &constraints.join(","), &args, &result_types, pack)?;
             for (result, values) in results.iter_mut().zip(outputs) {
                 result.extend(values.into_iter().take(count - first));
             }
@@ -107,6 +115,7 @@ impl Emitter<'_> {
     fn asm_call(
         &mut self,
         asm: &InlineAsm,
+        constraints: &str,
         args: &[(Ty, Val)],
         result_types: &[Ty],
         pack: usize,
@@ -131,7 +140,7 @@ impl Emitter<'_> {
         let call = format!(
             "call {result} asm {effect}\"{}\", \"{}\"({})",
             escape(&asm.asm.0),
-            escape(&asm.constraints.0),
+            escape(constraints),
             args.join(", ")
         );
         if flat.is_empty() {
@@ -192,11 +201,14 @@ pub(super) fn escape(text: &str) -> String {
 /// `NVPTXTargetLowering::getConstraintType`, and `n` and `i`, which every target has.
 const CONSTRAINT_LETTERS: &str = "bchrlNfdqni";
 
-/// The first of some constraints that LLVM would end the process over: it is not NVPTX's.
-fn foreign_constraint(constraints: &str) -> Option<&str> {
+/// Whether LLVM would end the process over a constraint: it is not NVPTX's.
+fn is_foreign(constraint: &str) -> bool {
     let known = |letter: char| CONSTRAINT_LETTERS.contains(letter) || letter.is_ascii_digit();
-    constraints.split(',').find(|constraint| {
-        let place = constraint.trim_start_matches(['=', '&', '*', '%']);
-        !place.starts_with("~{") && (place.is_empty() || !place.chars().all(known))
-    })
+    let place = constraint.trim_start_matches(['=', '&', '*', '%']);
+    !place.starts_with("~{") && (place.is_empty() || !place.chars().all(known))
+}
+
+/// Whether a constraint is that of an operand: neither of a result nor of what is overwritten.
+fn is_input(constraint: &str) -> bool {
+    !constraint.starts_with(['=', '~'])
 }

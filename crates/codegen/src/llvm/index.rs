@@ -72,11 +72,14 @@ impl Emitter<'_> {
     }
 
     /// Starts a new prelude here: what follows from the thread's number is computed anew, so that
-    /// it takes no registers before.
-    pub(super) fn renew_origin(&mut self) {
+    /// it takes no registers before. The prelude before it ends if it `is_replaced`; that of an
+    /// enclosing region goes on behind this one.
+    pub(super) fn renew_origin(&mut self, is_replaced: bool) {
         let [prelude, rest] = [(); 2].map(|()| self.text.add_block());
         self.text.jump(prelude);
-        self.end_prelude();
+        if is_replaced {
+            self.end_prelude();
+        }
         self.origin = Origin { rest: Some(rest), ..Origin::new(prelude) };
         self.text.switch_to(rest);
     }

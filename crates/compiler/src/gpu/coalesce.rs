@@ -18,7 +18,7 @@ use super::LANES;
 use super::propagate::is_elementwise;
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode, Shape, Value};
-use crate::layout::{BlockedLayout, LayoutError, LinearLayout};
+use crate::layout::{BlockedLayout, Dim, LayoutError, LinearLayout};
 
 /// The widest access of one thread, in bytes.
 const MAX_VECTOR_BYTES: i64 = 16;
@@ -78,6 +78,18 @@ pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
 pub fn default_layout(func: &Function, shape: &[u32]) -> Result<LinearLayout, LayoutError> {
     let order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
     blocked(func, shape, &order, 1)
+}
+
+/// The layout in which every thread holds all `length` elements of a short vector.
+///
+/// # Errors
+/// When the length or the number of warps is not a power of two.
+pub(super) fn held_by_all(func: &Function, length: usize) -> Result<LinearLayout, LayoutError> {
+    let axis = Dim::Axis(0);
+    let warps = func.options.num_warps as usize;
+    LinearLayout::identity1d(length, Dim::Register, axis)?
+        .product(&LinearLayout::zeros1d(LANES, Dim::Lane, axis)?)?
+        .product(&LinearLayout::zeros1d(warps, Dim::Warp, axis)?)
 }
 
 fn blocked(

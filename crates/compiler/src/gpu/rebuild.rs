@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::assign::Layouts;
-use super::coalesce::default_layout;
+use super::coalesce::{default_layout, held_by_all};
 use super::{GpuTarget, LowerError, propagate};
 use crate::ir::{
     Attrs, Builder, Effects, Function, Inst, InstData, LayoutId, Level, Opcode, Region, Type,
@@ -108,6 +108,11 @@ impl Rebuilder<'_> {
                 self.uniform(inst, data, self.layouts.work[inst].as_ref())
             }
             Opcode::Dot => self.product(inst, data),
+            // Two scalars of a pair are the same in all threads.
+            Opcode::Split if !self.is_tile(data.results[0]) => {
+                let pair = held_by_all(self.old, 2)?;
+                self.uniform(inst, data, Some(&pair))
+            }
             Opcode::Yield | Opcode::Condition | Opcode::Return => Ok(()),
             _ if data.results.iter().any(|&result| self.old.ty(result).is_tile()) => {
                 self.tile_inst(inst, data)
