@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Module, Name, SourceMap};
 use crate::source::FileId;
 
+mod annotations;
 mod decorators;
 mod kernels;
 mod memory;
@@ -21,6 +22,7 @@ mod resolve;
 mod tests;
 pub mod triton;
 
+pub use annotations::{constexpr_params, is_constexpr};
 pub use decorators::{Decorator, decorators, is_jit};
 pub use kernels::{
     Kernel, called_from_jit, is_entry, is_helper_of_others, jit_functions, kernel, kernels,

@@ -27,14 +27,14 @@ mod usage;
 
 pub(crate) use alternatives::alternatives;
 pub use config::Config;
-pub use discover::{MAX_SPECIALIZATIONS, discover};
+pub use discover::{Annotated, MAX_SPECIALIZATIONS, annotated, discover};
 pub use flags::{Flags, parse_type, parse_value};
 pub(crate) use host::named_dtype;
 pub use known::{GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, tuning};
-pub(crate) use usage::{constant_parameters, constexpr_params, parameters_without_number};
+pub(crate) use usage::{constant_parameters, parameters_without_number};
 
 /// A version of Triton whose rules apply.
 #[derive(

@@ -1,7 +1,6 @@
 //! What a worker does for a run: the scenarios of a file, or one launch that flags describe.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -9,12 +8,13 @@ use tile_codegen::Target;
 use tile_compiler::hir::{Expr, Module, Scenario, pretty};
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef};
-use tile_compiler::specialization::{ArgSpec, Specialization, discover, parse_value, tuning};
+use tile_compiler::specialization::{
+    ArgSpec, Specialization, annotated, discover, parse_value, tuning,
+};
 use tile_runner::launch::{CompiledKernel, KernelCompiler, Session, SessionOptions};
 use tile_runner::report::{BenchResult, RunResult};
 use tile_runner::scenario::{
-    self, DType, KernelInfo, KernelParam, LaunchFailure, Outcome, ScenarioError, ScenarioOptions,
-    Value,
+    self, KernelInfo, KernelParam, LaunchFailure, Outcome, ScenarioError, ScenarioOptions, Value,
 };
 use tile_worker::protocol::{Body, Failure, FailureKind, RunRequest};
 
@@ -270,6 +270,7 @@ impl KernelCompiler for FrontEnd<'_> {
 fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
     let kernel = project::kernel(&opened.workspace, at)?;
     let tuning = tuning(&opened.workspace, &kernel);
+    let annotated = annotated(&opened.workspace, &kernel);
     let found = discover(&opened.workspace, at, &opened.options.flags).into_iter().next();
     let known = |name: &str| match found.as_ref()?.args.get(name)? {
         ArgSpec::Constexpr(value) => Some(Value::from(value)),
@@ -278,8 +279,7 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
     let function = &kernel.function;
     let params = function.params.iter().map(|param| {
         let text = |id| pretty::expr(&function.body, id);
-        let annotation = param.annotation.map(text).unwrap_or_default();
-        let constexpr = annotation.ends_with("constexpr") || annotation.contains("constexpr[");
+        let constexpr = annotated.constexpr.contains(&param.name);
         let default = param.default.and_then(|id| parse_value(&text(id)).ok());
         let default = if constexpr { known(&param.name) } else { None }
             .or_else(|| default.map(|value| Value::from(&value)));
@@ -287,7 +287,7 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
         KernelParam {
             name: param.name.clone(),
             constexpr,
-            annotation: annotated_type(&annotation),
+            annotation: annotated.types.get(&param.name).cloned(),
             specialize: !never,
             specialize_alignment: !never
                 && !tuning.do_not_specialize_on_alignment.contains(&param.name),
@@ -296,21 +296,6 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
     });
     let params = params.collect();
     Some(KernelInfo { params, options: found.map(|spec| spec.options).unwrap_or_default() })
-}
-
-/// The argument type that an annotation sets, in signature spelling.
-fn annotated_type(annotation: &str) -> Option<Arc<str>> {
-    let name = annotation.trim_matches(['"', '\'']);
-    let name = name.rsplit('.').next().unwrap_or(name);
-    match name {
-        "int" => Some("i32".into()),
-        "float" => Some("fp32".into()),
-        _ => {
-            let mut dtypes = DType::ALL.iter();
-            let dtype = dtypes.find(|dtype| dtype.name() == name || dtype.long_name() == name)?;
-            Some(dtype.name().into())
-        }
-    }
 }
 
 fn scenario_failure(opened: &Opened, edited: &text::Edited, error: &ScenarioError) -> Failure {

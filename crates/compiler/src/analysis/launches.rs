@@ -9,10 +9,11 @@ use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
 };
 use crate::project::{
-    Decorator, Kernel, Resolution, Scope, Sources, kernel, launch_scope, resolve_expr,
+    Decorator, Kernel, Resolution, Scope, Sources, constexpr_params, kernel, launch_scope,
+    resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::{Tuning, constexpr_params, tuning};
+use crate::specialization::{Tuning, tuning};
 
 mod decorators;
 mod options;
@@ -169,8 +170,7 @@ impl Site<'_> {
             .filter(|param| param.kind.is_positional())
             .zip(self.launch.args.iter().take_while(|arg| arg.kind == ArgKind::Positional))
             .map(|(param, arg)| (&param.name, arg.value));
-        let scope = Scope { file: self.kernel.at.file, path: &self.kernel.item.scope };
-        let constexprs = constexpr_params(self.sources, scope, &self.kernel.function);
+        let constexprs = constexpr_params(self.sources, self.kernel.at);
         let given = by_position.chain(self.keyword_args());
         let runtime = given.filter(|(name, _)| self.is_param(name) && !constexprs.contains(name));
         let lists = runtime.filter(|(_, value)| {

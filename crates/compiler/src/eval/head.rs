@@ -1,10 +1,10 @@
 //! The head of a jit function: Triton evaluates annotations and defaults whenever it compiles one.
 
-use super::kernel::is_constexpr_text;
 use super::value::{Const, FunctionRef, Role, Value};
 use super::{Evaluator, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, ExprId, Name, Param, ParamKind};
+use crate::project::{self, Scope};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -20,13 +20,20 @@ impl Evaluator<'_> {
             if let (Some(default), ParamKind::Normal) = (param.default, param.kind) {
                 let constexpr = param.annotation.is_some_and(|annotation| {
                     let spelled = matches!(&body.body.exprs[annotation], Expr::Literal(_));
-                    !spelled && is_constexpr_text(&body, annotation)
+                    !spelled && self.is_constexpr_param(function, param)
                 });
                 if !constexpr {
                     self.check_assigned_default(function, default);
                 }
             }
         }
+    }
+
+    /// True where the annotation of a parameter makes its argument a compile-time value.
+    pub(super) fn is_constexpr_param(&self, function: &FunctionRef, param: &Param) -> bool {
+        let scope = Scope { file: function.file, path: &function.scope };
+        let constant = |id| project::is_constexpr(self.project, scope, &function.function, id);
+        param.annotation.is_some_and(constant)
     }
 
     /// Some parameters get no value: those before `/`, and before Triton 3.9 those after `*`.

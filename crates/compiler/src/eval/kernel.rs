@@ -219,7 +219,7 @@ impl Evaluator<'_> {
             let Expr::Literal(Literal::Str(name)) = &body.body.exprs[item] else { continue };
             let param = body.params.iter().find(|param| *param.name == **name);
             let Some(param) = param else { continue };
-            if param.annotation.is_some_and(|id| is_constexpr_text(&body, id)) {
+            if self.is_constexpr_param(function, param) {
                 let message =
                     format!("`{name}` is a `tl.constexpr`, so it cannot be in `{option}`");
                 let at = FileRange { file: function.file, range: param.range };
@@ -284,8 +284,7 @@ impl Evaluator<'_> {
         let others = parameters_without_number(self.project, item);
         for (index, param) in function.function.params.iter().enumerate() {
             let at = FileRange { file: function.file, range: param.range };
-            let annotation = param.annotation.map(|id| (id, &body));
-            let constexpr = annotation.is_some_and(|(id, body)| is_constexpr_text(body, id));
+            let constexpr = self.is_constexpr_param(function, param);
             let value = if constexpr && constants.get(index) == Some(&false) {
                 Value::Unknown
             } else if constexpr {
@@ -295,7 +294,7 @@ impl Evaluator<'_> {
                 Value::Const(Const::Symbol(Sym::atom(param.name.clone())))
             } else {
                 let hinted =
-                    annotation.and_then(|(id, body)| self.annotated_elem(function, body, id));
+                    param.annotation.and_then(|id| self.annotated_elem(function, &body, id));
                 let elem = hinted.unwrap_or(Elem::Unknown);
                 let origin =
                     self.origin(at, OriginKind::Argument(param.name.clone()), Origin::NONE);
@@ -359,9 +358,7 @@ impl Evaluator<'_> {
                 },
             };
             let value = self.override_by_annotation(function, param, value);
-            let constexpr = param
-                .annotation
-                .is_some_and(|annotation| is_constexpr_text(&function.function, annotation));
+            let constexpr = self.is_constexpr_param(function, param);
             let value = if constexpr && !self.is_3_9() { value.held(Held::Python) } else { value };
             locals.insert(param.name.clone(), Local { value, at: param.range });
         }
@@ -524,17 +521,6 @@ impl Evaluator<'_> {
         }
         let descriptor = Descriptor { base, shape, strides, block, nan_padding: false };
         Some(Value::Descriptor(Arc::new(descriptor)))
-    }
-}
-
-/// True for the annotation `tl.constexpr` in any spelling.
-pub(super) fn is_constexpr_text(function: &crate::hir::Function, annotation: ExprId) -> bool {
-    match &function.body.exprs[annotation] {
-        Expr::Attribute { attr, .. } => &**attr == "constexpr",
-        Expr::Name(name) => &**name == "constexpr",
-        Expr::Literal(Literal::Str(text)) => text.ends_with("constexpr"),
-        Expr::Subscript { value, .. } => is_constexpr_text(function, *value),
-        _ => false,
     }
 }
 

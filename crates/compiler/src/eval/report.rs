@@ -114,11 +114,7 @@ impl Evaluator<'_> {
                 OriginKind::Argument(name) => {
                     diagnostic =
                         diagnostic.with_related(data.at, format!("`{name}` is a runtime argument"));
-                    let insert = FileRange {
-                        file: data.at.file,
-                        range: TextRange::empty(data.at.range.end as usize),
-                    };
-                    let edit = TextEdit { at: insert, text: ": tl.constexpr".to_owned() };
+                    let edit = self.constexpr_annotation(data.at);
                     diagnostic =
                         diagnostic.with_fix(format!("Make `{name}` a `tl.constexpr`"), vec![edit]);
                 }
@@ -151,6 +147,20 @@ impl Evaluator<'_> {
             next = data.parent;
         }
         diagnostic
+    }
+
+    /// The edit that annotates the parameter whose name stands at `at`, in place of what it is
+    /// annotated with.
+    fn constexpr_annotation(&self, at: FileRange) -> TextEdit {
+        let functions = self.frames.iter().filter_map(|frame| frame.function.as_ref());
+        let annotation = functions.filter(|known| known.file == at.file).find_map(|known| {
+            let mut params = known.function.params.iter();
+            let param = params.find(|param| param.range == at.range)?;
+            Some(known.function.map.exprs[param.annotation?])
+        });
+        let end = annotation.map_or(at.range.end, |annotation| annotation.end);
+        let range = TextRange::new(at.range.end as usize, end as usize);
+        TextEdit { at: FileRange { file: at.file, range }, text: ": tl.constexpr".to_owned() }
     }
 
     /// The error that `what` must be a compile-time value but `value` is not.

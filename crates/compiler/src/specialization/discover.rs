@@ -3,9 +3,11 @@
 //! Scenarios and launches give arguments; autotune configurations multiply them; heuristics,
 //! defaults and, last, the guess fill in the rest. Nothing is executed: see [`super::host`].
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use indexmap::map::Entry;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::Config;
 use super::flags::Flags;
@@ -19,8 +21,8 @@ use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Body, Expr, ItemKind, Launch, Literal, Module, Name, Param, ParamKind};
 use crate::ir::LaunchOptions;
 use crate::project::{
-    ItemRef, Kernel, Resolution, Scope, Sources, kernel, launch_scope, launching_item,
-    resolve_expr, resolve_item,
+    ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, kernel, launch_scope,
+    launching_item, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -268,8 +270,7 @@ impl Bound {
 
 impl<'a> Binder<'a> {
     fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Binder<'a> {
-        let scope = Scope { file: kernel.at.file, path: &kernel.item.scope };
-        let constexpr = usage::constexpr_params(sources, scope, &kernel.function);
+        let constexpr = constexpr_params(sources, kernel.at);
         let uses = usage::uses(sources, kernel.at);
         let extents = kernel.function.params.iter().zip(&uses);
         let extents =
@@ -613,20 +614,21 @@ impl<'a> Binder<'a> {
 }
 
 /// What annotations fix of parameters.
-pub(super) struct Annotated {
+#[derive(Debug, Clone)]
+pub struct Annotated {
     /// Compile-time parameters.
-    pub(super) constexpr: Vec<Name>,
-    /// Parameters of a type that does not depend on what is passed.
-    pub(super) typed: Vec<Name>,
+    pub constexpr: Vec<Name>,
+    /// Types that do not depend on what is passed, in signature spelling, by parameter.
+    pub types: FxHashMap<Name, Arc<str>>,
 }
 
 /// What annotations fix of the parameters of `kernel`.
-pub(super) fn annotated(sources: &dyn Sources, kernel: &Kernel) -> Annotated {
+pub fn annotated(sources: &dyn Sources, kernel: &Kernel) -> Annotated {
     let binder = Binder::new(sources, kernel);
     let params = kernel.function.params.iter();
-    let typed = params.filter(|param| binder.forced_type(param).is_some());
-    let typed = typed.map(|param| param.name.clone()).collect();
-    Annotated { typed, constexpr: binder.constexpr }
+    let typed =
+        params.filter_map(|param| Some((param.name.clone(), binder.forced_type(param)?.into())));
+    Annotated { types: typed.collect(), constexpr: binder.constexpr }
 }
 
 /// A descriptor argument; `None` when some extent of its block is not known.

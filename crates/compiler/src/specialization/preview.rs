@@ -37,11 +37,11 @@ impl Previewed {
 pub fn preview(sources: &dyn Sources, at: ItemRef, spec: &Specialization) -> Vec<Previewed> {
     let Some(kernel) = kernel(sources, at) else { return Vec::new() };
     let tuning = tuning(sources, &kernel);
-    let Annotated { constexpr, typed } = annotated(sources, &kernel);
+    let Annotated { constexpr, types } = annotated(sources, &kernel);
     let parameter = |(name, arg): (&Name, &ArgSpec)| {
         let rules = Keyed {
             is_constexpr: constexpr.contains(name),
-            has_forced_type: typed.contains(name),
+            has_forced_type: types.contains_key(name),
             on_value: !tuning.do_not_specialize.contains(name),
             on_alignment: !tuning.do_not_specialize.contains(name)
                 && !tuning.do_not_specialize_on_alignment.contains(name),

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::hir::{Body, Expr, ExprId, Function, Literal, Name, Stmt};
+use crate::hir::{Body, Expr, ExprId, Function, Literal, Stmt};
 use crate::project::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr};
 
 mod calls;
@@ -213,6 +213,13 @@ impl<'a> BodyUses<'a> {
                 _ => {}
             }
         }
+        for expr in body.exprs.values() {
+            if let Expr::ListComp { target, iterable, .. } = expr
+                && let Expr::Tuple(items) | Expr::List(items) = &body.exprs[*iterable]
+            {
+                items.iter().for_each(|item| scan.bind(*target, *item));
+            }
+        }
         scan
     }
 
@@ -227,24 +234,4 @@ impl<'a> BodyUses<'a> {
             _ => {}
         }
     }
-}
-
-/// The names of the parameters of `function` that are compile-time values by annotation.
-pub(crate) fn constexpr_params(
-    sources: &dyn Sources,
-    scope: Scope<'_>,
-    function: &Function,
-) -> Vec<Name> {
-    let is_constexpr = |annotation: ExprId| match &function.body.exprs[annotation] {
-        Expr::Literal(Literal::Str(text)) => text.ends_with("constexpr"),
-        _ => {
-            let meaning = resolve_expr(sources, scope, &function.body, annotation);
-            meaning == Resolution::Triton("language.constexpr".into())
-        }
-    };
-    let params = function.params.iter();
-    params
-        .filter(|param| param.annotation.is_some_and(is_constexpr))
-        .map(|param| param.name.clone())
-        .collect()
 }

@@ -191,23 +191,24 @@ impl<'s, 'db> Context<'s, 'db> {
         let Some(before) = before.strip_suffix(['"', '\'']) else { return Vec::new() };
         let before = before.trim_end();
         let configured = || {
-            let (_, function) = self.around.iter().find(|(_, function)| {
+            let (at, _) = self.around.iter().find(|(_, function)| {
                 let decorators = function.decorators.iter();
                 let mut ranges = decorators.map(|decorator| function.map.exprs[*decorator]);
                 ranges.any(|range| range.touches(self.offset))
             })?;
-            before.ends_with(['{', ',']).then(|| constexprs(function))
+            before.ends_with(['{', ',']).then_some(*at)
         };
         let launched = || {
             let variable = path_at_end(before.strip_suffix('[')?);
             let lambda = before.rfind("lambda")?;
             let kernel = path_at_end(before[..lambda].trim_end().strip_suffix('[')?);
             let takes = before[lambda..].contains(&variable.join("."));
-            let Callee::Function(function) = self.callee(&kernel)? else { return None };
-            takes.then(|| constexprs(&function))
+            let Resolution::Jit(at) = self.resolve(&kernel) else { return None };
+            takes.then_some(at)
         };
-        let names = configured().or_else(launched).unwrap_or_default();
-        names.into_iter().map(|name| item(name, ItemKindHint::Keyword)).collect()
+        let Some(at) = configured().or_else(launched) else { return Vec::new() };
+        let names = project::constexpr_params(&Analysis(self.semantics.db), at);
+        names.iter().map(|name| item(&**name, ItemKindHint::Keyword)).collect()
     }
 
     /// Names and keyword arguments. Outside of kernels and scenarios other servers know better.
@@ -337,15 +338,6 @@ pub(crate) fn documented(name: &str) -> impl Iterator<Item = &'static str> {
 
 /// Options of every launch.
 const LAUNCH_OPTIONS: [&str; 4] = ["num_warps", "num_stages", "num_ctas", "maxnreg"];
-
-/// The constexpr parameters of a function.
-fn constexprs(function: &Function) -> Vec<String> {
-    let params = function.params.iter();
-    let constant = params.filter(|param| {
-        param.annotation.is_some_and(|id| crate::ide::tokens::is_constexpr(function, id))
-    });
-    constant.map(|param| param.name.to_string()).collect()
-}
 
 /// Names at the top of a file.
 fn items_of(db: &dyn Db, file: SourceFile) -> Vec<Item> {

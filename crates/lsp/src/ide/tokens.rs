@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 use tile_compiler::eval::ValueClass;
-use tile_compiler::hir::{Expr, Function, ItemKind, Literal, Stmt};
+use tile_compiler::hir::{Expr, ItemKind, Stmt};
 use tile_compiler::project::{self, Resolution};
 use tile_compiler::source::TextRange;
 
@@ -118,8 +118,8 @@ fn kind(db: &dyn Db, symbol: &Symbol) -> Option<(TokenKind, bool)> {
             let function = project::function(&Analysis(db), *at)?;
             match function.params.iter().find(|param| param.name == *name) {
                 Some(param) => {
-                    let constant = param.annotation.is_some_and(|id| is_constexpr(&function, id));
-                    (TokenKind::Parameter, constant)
+                    let constant = project::constexpr_params(&Analysis(db), *at);
+                    (TokenKind::Parameter, constant.contains(&param.name))
                 }
                 None => (TokenKind::Variable, false),
             }
@@ -133,14 +133,4 @@ fn kind(db: &dyn Db, symbol: &Symbol) -> Option<(TokenKind, bool)> {
         Symbol::Builtin(_) => (TokenKind::Builtin, false),
         Symbol::BuiltinParameter(..) => (TokenKind::Parameter, false),
     })
-}
-
-/// True for the annotation `tl.constexpr` in its usual spellings.
-pub(crate) fn is_constexpr(function: &Function, annotation: tile_compiler::hir::ExprId) -> bool {
-    match &function.body.exprs[annotation] {
-        Expr::Attribute { attr, .. } => &**attr == "constexpr",
-        Expr::Name(name) => &**name == "constexpr",
-        Expr::Literal(Literal::Str(text)) => text.ends_with("constexpr"),
-        _ => false,
-    }
 }

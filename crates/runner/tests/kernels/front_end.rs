@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use tile_compiler::eval::lower_kernel;
-use tile_compiler::hir::{self, ParamKind};
+use tile_compiler::hir::ParamKind;
 use tile_compiler::ir::Function;
-use tile_compiler::project::{MemorySources, function, item, jit_functions};
+use tile_compiler::project::{MemorySources, constexpr_params, function, item, jit_functions};
 use tile_compiler::source::FileId;
 use tile_compiler::specialization::{Specialization, TritonVersion};
 use tile_runner::launch::{CompiledKernel, KernelCompiler};
@@ -25,13 +25,10 @@ impl KernelCompiler for FrontEnd {
             .ok_or_else(|| LaunchFailure::Usage(format!("no kernel `{name}`")))?;
         let function = function(&self.sources, at).expect("a jit function is a function");
         let params = function.params.iter().filter(|param| param.kind != ParamKind::KwArgs);
-        let constexpr = |param: &hir::Param| {
-            let text = |id| hir::pretty::expr(&function.body, id);
-            param.annotation.is_some_and(|id| text(id).ends_with("constexpr"))
-        };
+        let constexpr = constexpr_params(&self.sources, at);
         let params = params.map(|param| KernelParam {
             name: param.name.clone(),
-            constexpr: constexpr(param),
+            constexpr: constexpr.contains(&param.name),
             annotation: None,
             specialize: true,
             specialize_alignment: true,
