@@ -212,10 +212,14 @@ impl Kernel {
             return frame;
         }
         loop {
-            let linear = next.fetch_add(1, Ordering::Relaxed);
-            if linear >= programs || machine.check_time().is_err() {
+            let started = next.fetch_add(1, Ordering::Relaxed);
+            if started >= programs || machine.check_time().is_err() {
                 return frame;
             }
+            let linear = match machine.options.backwards {
+                true => programs - 1 - started,
+                false => started,
+            };
             frame.linear = linear;
             frame.program = position(linear, machine.grid);
             frame.nan_birth = None;

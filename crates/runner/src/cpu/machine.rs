@@ -21,6 +21,9 @@ pub struct Options {
     /// Let every access outside a buffer read zeros and write nothing without a finding, and
     /// report how far each buffer is accessed ([`super::RunReport::extents`]).
     pub probe: bool,
+    /// Start programs from the last to the first: what a launch leaves may depend on their order
+    /// only if programs race.
+    pub backwards: bool,
     /// How long the launch may take.
     pub deadline: Option<Duration>,
     /// Stops the launch when set.

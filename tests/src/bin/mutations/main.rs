@@ -83,11 +83,14 @@ fn main() -> ExitCode {
         shares.insert(family.to_owned(), json!((1000.0 * share).round() / 10.0));
     }
     let launched = match launched_alone {
-        true => launched::measure(&mut sources),
+        true => launched::measure(&sources),
         false => launched::Report::default(),
     };
     if launched_alone {
         println!("{} kernels run under a launch that was chosen", launched.launched);
+        for (kind, (tried, seen)) in &launched.kinds {
+            println!("    {kind:10} {tried:4} tried, {seen:4} of them mistakes");
+        }
     }
     for (family, tally) in &launched.families {
         if flags.iter().any(|flag| flag == "--missed") {
