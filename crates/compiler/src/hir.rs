@@ -276,6 +276,8 @@ pub enum Expr {
         /// Conditions.
         conditions: Vec<ExprId>,
     },
+    /// `(element for target in iterable)`, by the comprehension of the same clauses.
+    Generator(ExprId),
     /// Binary operator.
     Binary {
         /// The operator.
@@ -389,6 +391,7 @@ impl Expr {
             | Expr::Attribute { value: inner, .. }
             | Expr::Lambda { body: inner, .. }
             | Expr::Walrus { value: inner, .. }
+            | Expr::Generator(inner)
             | Expr::Starred(inner) => visit(*inner),
             Expr::Bool { values, .. } => values.iter().copied().for_each(visit),
             Expr::Compare { first, rest } => {

@@ -80,7 +80,31 @@ pub enum ArgSpec {
     /// A compile-time value: constexpr parameters, `None`, and integers equal to 1.
     Constexpr(ConstArg),
     /// A tuple of arguments.
-    Tuple(Vec<ArgSpec>),
+    Tuple(TupleArg),
+}
+
+/// A tuple of arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TupleArg {
+    /// Its elements.
+    pub items: Vec<ArgSpec>,
+    /// What a named tuple's class and fields are called.
+    pub named: Option<Arc<TupleNames>>,
+}
+
+/// What a named tuple is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TupleNames {
+    /// The class.
+    pub class: Name,
+    /// The fields, one per element.
+    pub fields: Vec<Name>,
+}
+
+impl From<Vec<ArgSpec>> for TupleArg {
+    fn from(items: Vec<ArgSpec>) -> TupleArg {
+        TupleArg { items, named: None }
+    }
 }
 
 /// A compile-time argument.
@@ -158,6 +182,8 @@ impl Specialization {
     fn proves_nothing(&self) -> bool {
         let guessed_value = self.assumed.iter().any(|name| match self.args.get(name) {
             Some(ArgSpec::Constexpr(value)) => *value != ConstArg::None,
+            // Its elements may be compile-time values.
+            Some(ArgSpec::Tuple(_)) => true,
             _ => false,
         });
         self.origin == Origin::Guess || guessed_value || self.has_tuned_descriptor()
@@ -199,8 +225,17 @@ impl fmt::Display for ArgSpec {
                 write!(f, "{signature}{}", if *divisible_by_16 { ":16" } else { "" })
             }
             ArgSpec::Constexpr(value) => write!(f, "{value}"),
-            ArgSpec::Tuple(items) => write_tuple(f, items),
+            ArgSpec::Tuple(tuple) => write!(f, "{tuple}"),
         }
+    }
+}
+
+impl fmt::Display for TupleArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(named) = &self.named {
+            f.write_str(&named.class)?;
+        }
+        write_tuple(f, &self.items)
     }
 }
 

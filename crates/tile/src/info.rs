@@ -161,7 +161,7 @@ pub(crate) fn specialization(spec: &Specialization) -> Map<String, Value> {
 fn argument(arg: &ArgSpec) -> Value {
     match arg {
         ArgSpec::Constexpr(constant) => constant_value(constant),
-        ArgSpec::Tuple(items) => items.iter().map(argument).collect(),
+        ArgSpec::Tuple(tuple) => tuple.items.iter().map(argument).collect(),
         ArgSpec::Runtime { .. } => arg.to_string().into(),
     }
 }

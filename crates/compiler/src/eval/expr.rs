@@ -105,6 +105,13 @@ impl Evaluator<'_> {
             Expr::Dict(_) => self.unsupported("Dict", "use separate variables or a tuple", at),
             Expr::Set(_) => self.unsupported("Set", "use a tuple", at),
             Expr::Starred(_) => self.unsupported("Starred", "write the elements out", at),
+            Expr::Generator(elements) if self.frame().mode == Mode::Python => {
+                self.expr(source, *elements)
+            }
+            Expr::Generator(_) => {
+                let node = "GeneratorExp";
+                self.unsupported(node, alternative(node), at)
+            }
             Expr::Unsupported(node) => self.unsupported(node, alternative(node), at),
         }
     }

@@ -7,7 +7,9 @@ use super::emit::Emitter;
 use super::names::function_ref;
 use super::symbolic::Sym;
 use super::types::BodyTypes;
-use super::value::{Const, Descriptor, FunctionRef, Held, Origin, Role, Shape, Tensor, Value};
+use super::value::{
+    Const, Descriptor, FunctionRef, Held, Origin, Role, Shape, Tensor, Tuple, Value,
+};
 use super::{
     Evaluator, Failing, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of,
 };
@@ -399,13 +401,16 @@ impl Evaluator<'_> {
     ) -> Option<Value> {
         match arg {
             ArgSpec::Constexpr(constant) => Some(self.constant_argument(constant, function)),
-            ArgSpec::Tuple(items) => {
-                let mut values = Vec::with_capacity(items.len());
-                for (index, item) in items.iter().enumerate() {
+            ArgSpec::Tuple(tuple) => {
+                let mut values = Vec::with_capacity(tuple.items.len());
+                for (index, item) in tuple.items.iter().enumerate() {
                     let part = Name::from(format!("{name}.{index}"));
                     values.push(self.argument(&part, item, function, at)?);
                 }
-                Some(Value::tuple(values))
+                let named = tuple.named.as_ref();
+                let named =
+                    named.map(|names| Arc::new((names.class.clone(), names.fields.clone())));
+                Some(Value::Tuple(Arc::new(Tuple { items: values, named, held: Held::Elements })))
             }
             ArgSpec::Runtime { signature, divisible_by_16 } => {
                 self.runtime_argument(name, signature, *divisible_by_16, at)

@@ -178,6 +178,7 @@ impl Printer<'_> {
                 let (target, iterable) = (self.expr(*target), self.expr(*iterable));
                 format!("[{} for {target} in {iterable}{conditions}]", self.expr(*element))
             }
+            Expr::Generator(inner) => format!("iter({})", self.expr(*inner)),
             Expr::Binary { op, lhs, rhs } => {
                 format!("({} {} {})", self.expr(*lhs), op.symbol(), self.expr(*rhs))
             }

@@ -51,8 +51,9 @@ pub(crate) fn alternatives(
             }
             found
         }
-        ArgSpec::Tuple(items) => {
-            let longer = ArgSpec::Tuple([items.clone(), items.clone()].concat());
+        ArgSpec::Tuple(tuple) => {
+            let items = &tuple.items;
+            let longer = ArgSpec::Tuple([items.clone(), items.clone()].concat().into());
             let others = other_elements(items, MAX_NESTING).into_iter();
             items.iter().take(1).cloned().chain([longer]).chain(others).collect()
         }
@@ -66,19 +67,20 @@ fn other_elements(items: &[ArgSpec], nesting: u32) -> Vec<ArgSpec> {
     let mut found = Vec::new();
     for (at, item) in items.iter().enumerate() {
         let inner = match item {
-            ArgSpec::Tuple(inner) if nesting > 0 => other_elements(inner, nesting - 1),
+            ArgSpec::Tuple(inner) if nesting > 0 => other_elements(&inner.items, nesting - 1),
             _ => {
                 let [number, extent] =
                     [guess::number("i32"), ArgSpec::Constexpr(ConstArg::Int(64))];
                 let pairs = [[&extent, &extent], [&number, &extent], [&extent, &number]];
-                let pairs = pairs.map(|pair| ArgSpec::Tuple(pair.map(ArgSpec::clone).to_vec()));
+                let pairs =
+                    pairs.map(|pair| ArgSpec::Tuple(pair.map(ArgSpec::clone).to_vec().into()));
                 [&pairs[..], &[extent, pointer("*fp32"), guess::number("fp32")]].concat()
             }
         };
         for other in inner {
             let mut changed = items.to_vec();
             changed[at] = other;
-            found.push(ArgSpec::Tuple(changed));
+            found.push(ArgSpec::Tuple(changed.into()));
         }
     }
     found
@@ -140,7 +142,7 @@ fn other_types(signature: &Arc<str>) -> Vec<ArgSpec> {
         "fp32" => [number(&["i32"]), pointers()].concat(),
         _ if signature.starts_with('*') => {
             let one = pointer(signature);
-            let tuple = ArgSpec::Tuple(vec![one.clone(), one.clone(), one.clone(), one]);
+            let tuple = ArgSpec::Tuple(vec![one.clone(), one.clone(), one.clone(), one].into());
             [pointers(), number(&["i32", "fp32"]), vec![tuple]].concat()
         }
         _ => number(&["i32", "fp32"]),

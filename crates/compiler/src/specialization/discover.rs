@@ -17,7 +17,7 @@ use super::host::{Host, ObservedLaunch, SPELLINGS, language_dtype};
 use super::known::{KnownLaunch, known_launch};
 use super::tuning::{Tuning, tuning};
 use super::usage::{self, Compared, Use};
-use super::{ArgSpec, ConstArg, Origin, Specialization};
+use super::{ArgSpec, ConstArg, Origin, Specialization, TupleArg, TupleNames};
 use crate::hir::{Body, Expr, ItemKind, Launch, Literal, Module, Name, Param, ParamKind};
 use crate::ir::LaunchOptions;
 use crate::project::{
@@ -431,10 +431,37 @@ impl<'a> Binder<'a> {
         {
             return Bound::new(spec, true);
         }
+        if let Some(given) = given.filter(|_| !is_constexpr)
+            && let Some(spec) = self.partly_known(index, param, given)
+        {
+            return Bound::new(spec, true);
+        }
         if let Some(extent) = self.tuning.stated.extent(&param.name).filter(|_| is_constexpr) {
             return Bound::new(extent, true);
         }
         Bound::new(self.guess(index, param, is_constexpr), true)
+    }
+
+    /// A tuple of which not everything is known; `None` for other values.
+    fn partly_known(&self, index: usize, param: &Param, value: &Value) -> Option<ArgSpec> {
+        let uses = self.uses.get(index).copied().unwrap_or_default();
+        let (items, named) = match value {
+            Value::Ints => return Some(guess::tuple(&param.name, &uses)),
+            Value::Tuple(items) => (items, None),
+            Value::Record { names, items } => (items, Some(names.clone())),
+            _ => return None,
+        };
+        let item = |item: &Value| {
+            let known = self.runtime_argument(param, item);
+            known.or_else(|| self.partly_known(index, param, item))
+        };
+        let guessed = |at: usize| {
+            let names: Option<&Arc<TupleNames>> = named.as_ref();
+            guess::element(names.map_or(&*param.name, |names| &*names.fields[at]), &uses)
+        };
+        let items = items.iter().enumerate();
+        let items = items.map(|(at, value)| item(value).unwrap_or_else(|| guessed(at))).collect();
+        Some(ArgSpec::Tuple(TupleArg { items, named }))
     }
 
     /// An argument that host code leaves out by default: `None`, unless the kernel needs it.
@@ -488,6 +515,7 @@ impl<'a> Binder<'a> {
             };
         }
         Some(match value {
+            Value::Constexpr(value) => ArgSpec::Constexpr(value.to_const()?),
             Value::None => ArgSpec::Constexpr(ConstArg::None),
             Value::Bool(_) => guess::number("u1"),
             Value::Int(value) => self.integer(param, *value, None),
@@ -504,7 +532,12 @@ impl<'a> Binder<'a> {
             }
             Value::Tuple(items) => {
                 let items = items.iter().map(|item| self.runtime_argument(param, item));
-                ArgSpec::Tuple(items.collect::<Option<_>>()?)
+                ArgSpec::Tuple(items.collect::<Option<Vec<_>>>()?.into())
+            }
+            Value::Record { names, items } => {
+                let items = items.iter().map(|item| self.runtime_argument(param, item));
+                let items = items.collect::<Option<_>>()?;
+                ArgSpec::Tuple(TupleArg { items, named: Some(names.clone()) })
             }
             Value::DType(dtype) => ArgSpec::Constexpr(ConstArg::DType(dtype.clone())),
             Value::Named(Resolution::Jit(at)) => self.function_argument(*at)?,
@@ -654,7 +687,13 @@ fn value_of(spec: &ArgSpec) -> Value {
             spelling if SPELLINGS.contains(&spelling) => Value::Float(None),
             _ => Value::Unknown,
         },
-        ArgSpec::Tuple(items) => Value::Tuple(items.iter().map(value_of).collect()),
+        ArgSpec::Tuple(tuple) => {
+            let items: Vec<Value> = tuple.items.iter().map(value_of).collect();
+            match &tuple.named {
+                Some(names) => Value::Record { names: names.clone(), items },
+                None => Value::Tuple(items),
+            }
+        }
     }
 }
 

@@ -98,18 +98,11 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
     if uses.descriptor_rank > 0 {
         return descriptor(uses.descriptor_rank);
     }
-    if uses.pointer || (*uses == Use::default() && named_pointer(name)) {
-        let integers = uses.integer_elements || named_index(name);
-        let element = match uses {
-            Use { counts: true, .. } => "*i32",
-            _ if integers => "*i64",
-            _ => "*fp32",
-        };
-        let pointer = ArgSpec::Runtime { signature: element.into(), divisible_by_16: true };
-        return if uses.items { tuple_of(pointer, uses) } else { pointer };
-    }
     if uses.items {
-        return tuple_of(number("i32"), uses);
+        return tuple(name, uses);
+    }
+    if uses.pointer || (*uses == Use::default() && named_pointer(name)) {
+        return pointer(name, uses);
     }
     if uses.none_test && !uses.operand {
         return ArgSpec::Constexpr(ConstArg::None);
@@ -117,10 +110,26 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
     number(if is_float(name, uses) { "fp32" } else { "i32" })
 }
 
+fn pointer(name: &str, uses: &Use) -> ArgSpec {
+    let integers = uses.integer_elements || named_index(name);
+    let element = match uses {
+        Use { counts: true, .. } => "*i32",
+        _ if integers => "*i64",
+        _ => "*fp32",
+    };
+    ArgSpec::Runtime { signature: element.into(), divisible_by_16: true }
+}
+
 /// As many arguments as the tuple is taken apart into, else as an unrolled loop has trips.
-fn tuple_of(element: ArgSpec, uses: &Use) -> ArgSpec {
+pub(super) fn tuple(name: &str, uses: &Use) -> ArgSpec {
     let count = if uses.parts > 0 { uses.parts } else { UNROLLED as usize };
-    ArgSpec::Tuple(vec![element; count])
+    ArgSpec::Tuple(vec![element(name, uses); count].into())
+}
+
+/// The element called `name` of a tuple that is used so.
+pub(super) fn element(name: &str, uses: &Use) -> ArgSpec {
+    let is_pointer = uses.pointer || named_pointer(name);
+    if is_pointer { pointer(name, uses) } else { number("i32") }
 }
 
 fn is_float(name: &str, uses: &Use) -> bool {

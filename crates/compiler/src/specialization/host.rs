@@ -476,6 +476,7 @@ impl<'a> Host<'a> {
             Expr::ListComp { element, target, iterable, conditions } => {
                 self.comprehension(frame, *element, *target, *iterable, conditions)
             }
+            Expr::Generator(elements) => self.expr(frame, *elements),
             Expr::Binary { op, lhs, rhs } => {
                 let lhs = self.expr(frame, *lhs);
                 let rhs = self.expr(frame, *rhs);

@@ -198,8 +198,8 @@ fn grid_fault(grid: &Value) -> Option<GridFault> {
 
 fn note_arg(name: &Name, spec: &ArgSpec, value: &Value, known: &mut Vec<(Name, KnownArg)>) {
     match (spec, value) {
-        (ArgSpec::Tuple(specs), Value::Tuple(items)) => {
-            for (index, (spec, item)) in specs.iter().zip(items).enumerate() {
+        (ArgSpec::Tuple(tuple), Value::Tuple(items) | Value::Record { items, .. }) => {
+            for (index, (spec, item)) in tuple.items.iter().zip(items).enumerate() {
                 note_arg(&Arc::from(format!("{name}.{index}")), spec, item, known);
             }
         }

@@ -95,8 +95,9 @@ impl Keyed {
             ArgSpec::Runtime { signature, divisible_by_16 } => {
                 self.runtime(signature, *divisible_by_16)
             }
-            ArgSpec::Tuple(items) => {
-                let items: Vec<String> = items.iter().map(|item| self.describe(item).0).collect();
+            ArgSpec::Tuple(tuple) => {
+                let items: Vec<String> =
+                    tuple.items.iter().map(|item| self.describe(item).0).collect();
                 let known = format!("({})", items.join("; "));
                 (known, Some("an element that differs in this".into()))
             }

@@ -292,6 +292,37 @@ def outer(x):
 }
 
 #[test]
+fn tuples_keep_constants_and_names() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+from typing import NamedTuple
+
+class Matrix(NamedTuple):
+    ptr: any
+    shape: tuple
+    transposed: tl.constexpr = tl.constexpr(False)
+
+@triton.jit
+def copy(matrix, block, sizes, step):
+    i = tl.arange(0, block[-1])
+    tl.store(matrix.ptr + i, tl.load(matrix.ptr + i, i < sizes[-1]))
+
+def run(other):
+    x = torch.empty((8, 32), dtype=torch.float16)
+    block = tuple(tl.constexpr(size) for size in (2, 64))
+    copy[(1,)](Matrix(x, x.shape), block, x.size(), tl.constexpr(4))
+    copy[(1,)](Matrix(ptr=other, shape=x.shape), block, other.shape, block[0] * 2)
+",
+        expect![[r#"
+            copy (launch): matrix=Matrix(*fp16:16, (i32, i32:16), False) block=(2, 64) sizes=(i32, i32:16) step=4 num_warps=4 num_stages=3
+            copy (launch): matrix=Matrix(*fp32:16, (i32, i32:16), False) block=(2, 64) sizes=(i32, i32, i32, i32) step=i32 num_warps=4 num_stages=3 assumed matrix sizes
+        "#]],
+    );
+}
+
+#[test]
 fn a_none_by_default_is_not_held_against_the_kernel() {
     check(
         "

@@ -57,8 +57,8 @@ pub(super) fn argument(arg: &ArgSpec) -> String {
     match arg {
         ArgSpec::Runtime { signature, .. } => signature.to_string(),
         ArgSpec::Constexpr(value) => value.to_string(),
-        ArgSpec::Tuple(items) => {
-            let items: Vec<String> = items.iter().map(argument).collect();
+        ArgSpec::Tuple(tuple) => {
+            let items: Vec<String> = tuple.items.iter().map(argument).collect();
             format!("({})", items.join(", "))
         }
     }

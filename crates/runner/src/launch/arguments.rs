@@ -69,7 +69,7 @@ pub(crate) fn arg_spec(
         }
         Value::Tuple(items) => {
             let items = items.iter().map(|item| arg_spec(param, item, address));
-            ArgSpec::Tuple(items.collect::<Result<_, _>>()?)
+            ArgSpec::Tuple(items.collect::<Result<Vec<_>, _>>()?.into())
         }
         other => ArgSpec::Constexpr(const_arg(param, other)?),
     })
@@ -134,8 +134,8 @@ fn push_runtime(
 ) {
     match (spec, value) {
         (ArgSpec::Constexpr(_), _) => {}
-        (ArgSpec::Tuple(specs), Value::Tuple(items)) => {
-            for (spec, item) in specs.iter().zip(items) {
+        (ArgSpec::Tuple(tuple), Value::Tuple(items)) => {
+            for (spec, item) in tuple.items.iter().zip(items) {
                 push_runtime(item, spec, address, args);
             }
         }
@@ -172,8 +172,8 @@ fn collect_tensors(
 ) {
     match (spec, value) {
         (ArgSpec::Constexpr(_), _) => {}
-        (ArgSpec::Tuple(specs), Value::Tuple(items)) => {
-            for (spec, item) in specs.iter().zip(items) {
+        (ArgSpec::Tuple(tuple), Value::Tuple(items)) => {
+            for (spec, item) in tuple.items.iter().zip(items) {
                 collect_tensors(item, spec, next, found);
             }
         }

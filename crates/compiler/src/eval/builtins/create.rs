@@ -107,6 +107,12 @@ impl Evaluator<'_> {
         };
         match bad {
             None | Some(Value::Unknown) => Err(Stop::Unknown),
+            // An argument may be a tuple of compile-time values.
+            Some(Value::Tensor(tensor))
+                if tensor.is_open() && !matches!(value, Value::Tuple(_)) =>
+            {
+                Err(Stop::Unknown)
+            }
             Some(Value::Const(constant)) => {
                 let message = format!("an extent must be an integer, not {constant}");
                 Err(self.error(Code::ShapeExtent, at, message))

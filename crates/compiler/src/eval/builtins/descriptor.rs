@@ -47,6 +47,11 @@ impl Evaluator<'_> {
         }
         self.check_last_extent(&base, &block, call)?;
         self.check_last_stride(call)?;
+        let open =
+            |name| matches!(call.given(name), Some(Value::Tensor(tensor)) if tensor.is_open());
+        if open("shape") || open("strides") {
+            return Err(Stop::Unknown);
+        }
         let shape =
             self.scalar_list(&call.value("shape"), DType::Int32, "extents", call.place("shape"))?;
         let strides = self.scalar_list(

@@ -71,7 +71,7 @@ impl Lowering<'_> {
             | Kind::SplatType => Expr::Starred(self.only_child(node)),
             Kind::Await => Expr::Unsupported("Await"),
             Kind::Yield => Expr::Unsupported("Yield"),
-            Kind::GeneratorExpression => Expr::Unsupported("GeneratorExp"),
+            Kind::GeneratorExpression => self.generator(node),
             Kind::DictionaryComprehension => Expr::Unsupported("DictComp"),
             Kind::SetComprehension => Expr::Unsupported("SetComp"),
             Kind::DictionarySplat => Expr::Unsupported("Dict"),
@@ -103,6 +103,11 @@ impl Lowering<'_> {
             }
         }
         Expr::Dict(entries)
+    }
+
+    fn generator(&mut self, node: Node<'_>) -> Expr {
+        let elements = self.list_comprehension(node);
+        Expr::Generator(self.add_expr(range(node), elements))
     }
 
     /// Comprehensions with several `for` clauses nest from the right: each inner one is a starred

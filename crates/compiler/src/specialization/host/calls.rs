@@ -1,14 +1,20 @@
 //! Calls in host code.
 
+use std::sync::Arc;
+
 use super::tensor::{self, Args};
 use super::value::{Storage, Tensor, Value};
 use super::{Frame, Host, ObservedLaunch, operators};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
-use crate::project::Resolution;
+use crate::project::{self, ItemRef, Resolution};
+use crate::specialization::TupleNames;
 use crate::specialization::config::Config;
 
 /// A `range` longer than this is not unrolled.
 const MAX_RANGE: i128 = 4096;
+
+/// Functions of Python whose results hold what they are given.
+const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tuple", "zip"];
 
 impl Host<'_> {
     pub(super) fn call(&mut self, frame: &mut Frame, callee: ExprId, args: &[Arg]) -> Value {
@@ -41,6 +47,16 @@ impl Host<'_> {
             None => (None, self.expr(frame, callee)),
         };
         let (values, complete) = self.arguments(frame, args);
+        let holds = match &callee {
+            Value::Named(Resolution::Triton(_) | Resolution::External(_)) => false,
+            Value::Global(name) => CONTAINERS.contains(&&**name),
+            _ => !matches!(receiver, Some(Value::Tensor(_))),
+        };
+        let plainly = |(name, value): (Option<Name>, Value)| (name, value.plainly());
+        let values = match holds {
+            true => values,
+            false => values.into_iter().map(plainly).collect(),
+        };
         let args = Args(&values);
         match (callee, receiver, method) {
             (Value::Named(Resolution::Triton(path)), ..)
@@ -65,6 +81,7 @@ impl Host<'_> {
             (Value::Named(Resolution::Function(at)), ..) if complete => {
                 self.call_function(at, &values)
             }
+            (Value::Named(Resolution::Class(at)), ..) if complete => self.record(at, &args),
             (Value::Global(name), ..) => self.global_call(&name, &args),
             (callee @ Value::Callable(_), ..) => {
                 let args: Vec<_> = values.iter().map(|(_, value)| value.clone()).collect();
@@ -75,6 +92,27 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// An instance of a named tuple; of other classes nothing is known.
+    fn record(&mut self, class: ItemRef, args: &Args<'_>) -> Value {
+        let Some(found) = project::class(self.sources, class) else { return Value::Unknown };
+        let Some(fields) = project::named_tuple_fields(&found) else { return Value::Unknown };
+        let names: Vec<Name> = fields.iter().map(|(name, ..)| name.clone()).collect();
+        let scope = project::item_scope(self.sources, class);
+        let code = (found.body.clone(), Arc::new(found.map.clone()));
+        let items = fields.iter().enumerate().map(|(at, (name, _, default))| {
+            match (args.get(at, name), default) {
+                (Some(value), _) => value.clone(),
+                (None, Some(default)) => {
+                    self.module_expr(class.file, &scope, (&code.0, &code.1), *default)
+                }
+                (None, None) => Value::Unknown,
+            }
+        });
+        let items = items.collect();
+        let names = Arc::new(TupleNames { class: found.name.clone(), fields: names });
+        Value::Record { names, items }
     }
 
     fn launch(&mut self, frame: &mut Frame, kernel: ExprId, grid: ExprId, args: &[Arg]) -> Value {
@@ -251,7 +289,10 @@ fn triton_call(path: &str, args: &Args<'_>) -> Value {
             Some(Value::Int(None)) => Value::Int(None),
             _ => Value::Unknown,
         },
-        "language.constexpr" => args.get(0, "value").cloned().unwrap_or(Value::Unknown),
+        "language.constexpr" => match args.get(0, "value") {
+            Some(value) => Value::Constexpr(Box::new(value.plain().clone())),
+            None => Value::Unknown,
+        },
         "reinterpret" => match args.get(1, "dtype") {
             Some(Value::DType(dtype)) => Value::tensor(Some(dtype)),
             _ => Value::tensor(None),

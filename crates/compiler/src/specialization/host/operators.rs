@@ -12,13 +12,15 @@ const MAX_LENGTH: usize = 10_000;
 
 /// Whether a value counts as true, if that is known.
 pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
-    match value {
+    match value.plain() {
         Value::None | Value::Omitted => Some(false),
         Value::Bool(value) => *value,
         Value::Int(value) => value.map(|value| value != 0),
         Value::Float(value) => value.map(|value| value != 0.0),
         Value::Str(text) => Some(!text.is_empty()),
-        Value::Tuple(items) | Value::List(items) => Some(!items.is_empty()),
+        Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
+            Some(!items.is_empty())
+        }
         Value::Dict(entries) => Some(!entries.is_empty()),
         Value::DType(_) | Value::Named(_) | Value::Callable(_) | Value::Config(_) => Some(true),
         _ => None,
@@ -36,6 +38,13 @@ pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
         (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => {
             Value::Tuple(a.iter().zip(b).map(|(a, b)| join(a, b)).collect())
         }
+        (Value::Record { names: a, items: of_a }, Value::Record { names: b, items: of_b })
+            if a == b =>
+        {
+            let items = of_a.iter().zip(of_b).map(|(a, b)| join(a, b)).collect();
+            Value::Record { names: a.clone(), items }
+        }
+        (Value::Constexpr(a), Value::Constexpr(b)) => Value::Constexpr(Box::new(join(a, b))),
         (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(join_tensors(a, b)),
         (Value::Dict(a), Value::Dict(b)) => Value::Dict(join_entries(a, b)),
         _ => Value::Unknown,
@@ -56,6 +65,7 @@ fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value
 
 /// `left op right`.
 pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
+    let (left, right) = (left.plain(), right.plain());
     match (left, right) {
         (Value::Tensor(a), Value::Tensor(b)) if op == BinaryOp::MatMul => {
             Value::Tensor(product(a, b))
@@ -130,7 +140,7 @@ impl Number {
 }
 
 fn as_number(value: &Value) -> Option<Number> {
-    Some(match value {
+    Some(match value.plain() {
         Value::Int(value) => Number::Int(*value),
         Value::Bool(value) => Number::Int(value.map(i128::from)),
         Value::Float(value) => Number::Float(*value),
@@ -189,8 +199,8 @@ fn floats(op: BinaryOp, a: f64, b: f64) -> Option<f64> {
 
 /// `op operand`, other than `not`.
 pub(super) fn unary(op: UnaryOp, operand: &Value) -> Value {
-    match (op, operand) {
-        (UnaryOp::Plus, _) => operand.clone(),
+    match (op, operand.plain()) {
+        (UnaryOp::Plus, operand) => operand.clone(),
         (UnaryOp::Minus, Value::Int(value)) => Value::Int(value.and_then(i128::checked_neg)),
         (UnaryOp::Minus, Value::Float(value)) => Value::Float(value.map(|value| -value)),
         (UnaryOp::Invert, Value::Int(value)) => Value::Int(value.map(|value| !value)),
@@ -203,6 +213,7 @@ pub(super) fn unary(op: UnaryOp, operand: &Value) -> Value {
 pub(super) fn compared(op: CompareOp, left: &Value, right: &Value) -> Option<Value> {
     let elementwise =
         !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn);
+    let (left, right) = (left.plain(), right.plain());
     let has_tensor = matches!(left, Value::Tensor(_)) || matches!(right, Value::Tensor(_));
     if !elementwise || !has_tensor {
         return None;
@@ -240,7 +251,7 @@ pub(in crate::specialization) fn compare(
 }
 
 fn same(left: &Value, right: &Value) -> Option<bool> {
-    match (left, right) {
+    match (left.plain(), right.plain()) {
         (Value::Unknown | Value::Global(_), _) | (_, Value::Unknown | Value::Global(_)) => None,
         (Value::None | Value::Omitted, Value::None | Value::Omitted) => Some(true),
         (Value::None | Value::Omitted, _) | (_, Value::None | Value::Omitted) => Some(false),
@@ -250,7 +261,7 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
             None
         }
         (Value::Named(a), Value::Named(b)) => Some(a == b),
-        _ => Some(as_number(left)?.float()? == as_number(right)?.float()?),
+        (left, right) => Some(as_number(left)?.float()? == as_number(right)?.float()?),
     }
 }
 
@@ -269,11 +280,12 @@ fn contains(container: &Value, item: &Value) -> Option<bool> {
 
 /// `value[index]`.
 pub(super) fn subscript(value: &Value, index: &Value) -> Value {
-    match (value, index) {
+    match (value.plain(), index.plain()) {
         (Value::Ints, _) => Value::Int(None),
-        (Value::Tuple(items) | Value::List(items), Value::Int(Some(index))) => {
-            position(items.len(), *index).map_or(Value::Unknown, |at| items[at].clone())
-        }
+        (
+            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. },
+            Value::Int(Some(index)),
+        ) => position(items.len(), *index).map_or(Value::Unknown, |at| items[at].clone()),
         (Value::Dict(entries), key) => {
             let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
             found.map_or(Value::Unknown, |(_, value)| value.clone())

@@ -385,6 +385,12 @@ fn element_dtype(data: &Value) -> Option<&'static str> {
 /// `value.attr`.
 pub(super) fn attribute(value: &Value, attr: &str) -> Value {
     match (value, attr) {
+        (Value::Constexpr(value), "value") => value.plain().clone(),
+        (Value::Constexpr(value), _) => attribute(value, attr),
+        (Value::Record { names, items }, _) => {
+            let at = names.fields.iter().position(|field| &**field == attr);
+            at.and_then(|at| items.get(at)).cloned().unwrap_or(Value::Unknown)
+        }
         (Value::Tensor(Tensor { shape: Some(shape), .. }), "shape") => Value::Tuple(shape.clone()),
         (Value::Tensor(Tensor { shape: Some(shape), .. }), "ndim") => {
             Value::Int(Some(shape.len() as i128))

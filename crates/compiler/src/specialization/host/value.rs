@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Frame;
 use crate::hir::{ExprId, Name};
 use crate::project::{ItemRef, Resolution};
-use crate::specialization::ConstArg;
 use crate::specialization::config::Config;
+use crate::specialization::{ConstArg, TupleNames};
 
 /// A value of host code, as far as it is known.
 #[derive(Debug, Clone)]
@@ -30,6 +30,15 @@ pub(in crate::specialization) enum Value {
     Tuple(Vec<Value>),
     /// A list.
     List(Vec<Value>),
+    /// A named tuple.
+    Record {
+        /// What it and its fields are called.
+        names: Arc<TupleNames>,
+        /// Its elements.
+        items: Vec<Value>,
+    },
+    /// `tl.constexpr(value)`: as `value` is, but passed to a kernel at compile time.
+    Constexpr(Box<Value>),
     /// Integers of a number that is not known: a shape.
     Ints,
     /// A dict in order.
@@ -128,6 +137,10 @@ impl PartialEq for Value {
             (Value::Float(a), Value::Float(b)) => a == b,
             (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => a == b,
             (Value::Tuple(a), Value::Tuple(b)) | (Value::List(a), Value::List(b)) => a == b,
+            (Value::Record { names: a, items: of_a }, Value::Record { names: b, items: of_b }) => {
+                a == b && of_a == of_b
+            }
+            (Value::Constexpr(a), Value::Constexpr(b)) => a == b,
             (Value::Dict(a), Value::Dict(b)) => a == b,
             (Value::Tensor(a), Value::Tensor(b)) => a == b,
             (Value::Config(a), Value::Config(b)) => a.is_same(b),
@@ -146,7 +159,7 @@ impl Value {
             Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
                 tensor.allocation().into_iter().collect()
             }
-            Value::Tuple(items) | Value::List(items) => {
+            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 items.iter().flat_map(Value::allocations).collect()
             }
             Value::Dict(entries) => {
@@ -164,7 +177,7 @@ impl Value {
             {
                 tensor.note_write();
             }
-            Value::Tuple(items) | Value::List(items) => {
+            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 items.iter_mut().for_each(|item| item.note_writes(allocations));
             }
             Value::Dict(entries) => {
@@ -182,9 +195,31 @@ impl Value {
     /// The elements of a tuple, list, or the keys of a dict.
     pub(in crate::specialization) fn elements(&self) -> Option<Vec<Value>> {
         match self {
-            Value::Tuple(items) | Value::List(items) => Some(items.clone()),
+            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
+                Some(items.clone())
+            }
+            Value::Constexpr(value) => value.elements(),
             Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
             _ => None,
+        }
+    }
+
+    /// The value without the `tl.constexpr` around it.
+    pub(in crate::specialization) fn plain(&self) -> &Value {
+        match self {
+            Value::Constexpr(value) => value.plain(),
+            value => value,
+        }
+    }
+
+    /// The value without any `tl.constexpr` in it, as functions outside of the project take it.
+    pub(in crate::specialization) fn plainly(self) -> Value {
+        let plainly = |items: Vec<Value>| items.into_iter().map(Value::plainly).collect();
+        match self {
+            Value::Constexpr(value) => value.plainly(),
+            Value::Tuple(items) => Value::Tuple(plainly(items)),
+            Value::List(items) => Value::List(plainly(items)),
+            value => value,
         }
     }
 
@@ -219,7 +254,8 @@ impl Value {
             Value::Float(value) => ConstArg::Float((*value)?.to_bits()),
             Value::Str(text) => ConstArg::Str(text.clone()),
             Value::DType(dtype) => ConstArg::DType(dtype.clone()),
-            Value::Tuple(items) | Value::List(items) => {
+            Value::Constexpr(value) => value.to_const()?,
+            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 ConstArg::Tuple(items.iter().map(Value::to_const).collect::<Option<_>>()?)
             }
             _ => return None,

@@ -46,7 +46,7 @@ impl<'a> BodyUses<'a> {
         for expr in body.exprs.values() {
             let Expr::Subscript { value, index } = expr else { continue };
             let is_number = match &body.exprs[*index] {
-                Expr::Literal(Literal::Int(_)) => true,
+                Expr::Literal(Literal::Int(_)) | Expr::Unary { .. } => true,
                 Expr::Name(name) => !self.params.contains_key(&**name),
                 _ => false,
             };
