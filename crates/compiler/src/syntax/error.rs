@@ -300,7 +300,7 @@ impl<'a> Errors<'a> {
                     self.statement_line(child, &mut block);
                 }
                 let is_kept = || block.is_module && kept.place_before(range(child)).is_some();
-                if is_compound(kind) && !is_kept() {
+                if kind.is_compound() && !is_kept() {
                     pending.push(child);
                 }
             }
@@ -371,28 +371,6 @@ struct BlockLines<'a> {
     end: usize,
     /// Whether that statement is broken, so that what follows may be misplaced for it.
     after_error: bool,
-}
-
-/// Compound statements and what they are made of.
-fn is_compound(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Block
-            | Kind::CaseClause
-            | Kind::ClassDefinition
-            | Kind::DecoratedDefinition
-            | Kind::ElifClause
-            | Kind::ElseClause
-            | Kind::ExceptClause
-            | Kind::FinallyClause
-            | Kind::ForStatement
-            | Kind::FunctionDefinition
-            | Kind::IfStatement
-            | Kind::MatchStatement
-            | Kind::TryStatement
-            | Kind::WhileStatement
-            | Kind::WithStatement
-    )
 }
 
 /// Columns that leading white space takes, with tabs as Python counts them.

@@ -167,6 +167,28 @@ impl Kind {
         }
     }
 
+    /// True for compound statements and what they are made of.
+    pub(super) fn is_compound(self) -> bool {
+        matches!(
+            self,
+            Kind::Block
+                | Kind::CaseClause
+                | Kind::ClassDefinition
+                | Kind::DecoratedDefinition
+                | Kind::ElifClause
+                | Kind::ElseClause
+                | Kind::ExceptClause
+                | Kind::FinallyClause
+                | Kind::ForStatement
+                | Kind::FunctionDefinition
+                | Kind::IfStatement
+                | Kind::MatchStatement
+                | Kind::TryStatement
+                | Kind::WhileStatement
+                | Kind::WithStatement
+        )
+    }
+
     /// True for comments, scenario lines and line continuations, which stand anywhere.
     pub(crate) fn is_extra(self) -> bool {
         matches!(self, Kind::Comment | Kind::ScenarioLine | Kind::LineContinuation)

@@ -22,7 +22,7 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagn
         if !is_kept {
             rules.check(node, kind, &around);
         }
-        if !is_kept && cursor.goto_first_child() {
+        if !is_kept && rules.may_break(node, kind) && cursor.goto_first_child() {
             around.push(kind);
             continue;
         }
@@ -42,6 +42,18 @@ struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
+    /// Whether a rule can be broken inside of a node. Most nodes are those of simple statements,
+    /// where only calls and lambdas have rules: text is searched before nodes are visited.
+    fn may_break(&self, node: Node<'_>, kind: Kind) -> bool {
+        let holds_statements = kind.is_compound()
+            || matches!(kind, Kind::Module | Kind::ScenarioLine | Kind::ScenarioFor | Kind::Other);
+        if holds_statements {
+            return true;
+        }
+        let text = self.text[node.byte_range()].as_bytes();
+        memchr::memchr(b'(', text).is_some() || memchr::memmem::find(text, b"lambda").is_some()
+    }
+
     fn check(&mut self, node: Node<'_>, kind: Kind, around: &[Kind]) {
         match kind {
             Kind::ArgumentList => self.arguments(node),

@@ -15,6 +15,8 @@ use crate::ide::structure::walk;
 use crate::ide::symbol::{Semantics, is_field, range};
 use crate::ide::workspace::{self, MAX_FILES};
 
+mod departures;
+
 /// A file that is about to move.
 #[derive(Debug, Clone)]
 pub(crate) struct Move {
@@ -79,10 +81,18 @@ impl Moves {
     fn name_after(&self, db: &dyn Db, file: FileId) -> Option<String> {
         let moved = self.files.iter().find(|moved| moved.file == file && moved.ours)?;
         let old = db.file_of(file)?.path(db).to_string_lossy().into_owned();
-        let (package, name) = module_path(&old)?.rsplit_once('/')?;
-        let (new_package, new_name) = module_path(&moved.to)?.rsplit_once('/')?;
-        let stays = package == new_package && name != new_name && navigation::is_name(new_name);
-        stays.then(|| new_name.to_owned())
+        let (package, _) = module_path(&old)?.rsplit_once('/')?;
+        let (new_package, _) = module_path(&moved.to)?.rsplit_once('/')?;
+        if package == new_package { self.new_name(db, file) } else { None }
+    }
+
+    /// The new name of a module, whatever its package, where it gets one.
+    fn new_name(&self, db: &dyn Db, file: FileId) -> Option<String> {
+        let moved = self.files.iter().find(|moved| moved.file == file && moved.ours)?;
+        let old = db.file_of(file)?.path(db).to_string_lossy().into_owned();
+        let (_, name) = module_path(&old)?.rsplit_once('/')?;
+        let (_, new_name) = module_path(&moved.to)?.rsplit_once('/')?;
+        (name != new_name && navigation::is_name(new_name)).then(|| new_name.to_owned())
     }
 
     /// Where a folder will lie.
@@ -104,7 +114,15 @@ pub(crate) fn imports(db: &dyn Db, file: SourceFile, moves: &Moves) -> Vec<TextE
         at: FileRange { file: file.id(db), range: range(node) },
         text,
     };
+    let leaving = departures::departures(&semantics, moves);
+    edits.extend(
+        leaving
+            .edits
+            .into_iter()
+            .map(|(range, text)| TextEdit { at: FileRange { file: file.id(db), range }, text }),
+    );
     walk(semantics.root(), &mut |node| {
+        let is_settled = leaving.settled.contains(&node.id());
         let is_name = match node.kind() {
             "relative_import" => true,
             "dotted_name" => node.parent().is_some_and(|up| up.kind() != "relative_import"),
@@ -121,9 +139,11 @@ pub(crate) fn imports(db: &dyn Db, file: SourceFile, moves: &Moves) -> Vec<TextE
                 let package = semantics.text_of(from);
                 let dot = if package.ends_with('.') { "" } else { "." };
                 let meant = imported(db, file, &format!("{package}{dot}{old}"));
-                let Some(text) = meant.and_then(|meant| moves.name_after(db, meant)) else {
-                    return;
-                };
+                let new = meant.and_then(|meant| match is_settled {
+                    true => moves.new_name(db, meant),
+                    false => moves.name_after(db, meant),
+                });
+                let Some(text) = new else { return };
                 (text, meant)
             }
         };
@@ -132,7 +152,9 @@ pub(crate) fn imports(db: &dyn Db, file: SourceFile, moves: &Moves) -> Vec<TextE
         {
             bound.push(Bound { old: old.to_owned(), new: text.clone(), meant });
         }
-        edits.push(edit(node, text));
+        if !is_settled {
+            edits.push(edit(node, text));
+        }
     });
     if bound.is_empty() {
         return edits;

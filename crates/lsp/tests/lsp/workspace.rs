@@ -449,6 +449,69 @@ async fn names_of_modules_follow_files_that_move() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn modules_that_leave_a_package_are_imported_from_their_new_one() {
+    let folder = Folder::new(&[
+        ("alone.py", "from ops import half\n\nhalf.g[(1,)](x)\n"),
+        ("first.py", "def f():\n    from ops import half as h, third\n"),
+        ("last.py", "from ops import (\n    third,\n    half,\n)\n\nhalf.g[(1,)](x)\n"),
+        ("member.py", "from ops.half import g\n"),
+    ]);
+    std::fs::create_dir(folder.path().join("ops")).unwrap();
+    folder.write("ops/half.tile", "@triton.jit\ndef g(x):\n    tl.store(x, 1)\n");
+    folder.write("ops/third.tile", "@triton.jit\ndef h(x):\n    tl.store(x, 1)\n");
+    folder.write("ops/near.tile", "from . import half, third\n");
+    let mut client = folder.start(json!({})).await;
+    let rename = |old: &str, new: &str| json!({ "files": [{ "oldUri": folder.uri(old), "newUri": folder.uri(new) }] });
+    let method = "workspace/willRenameFiles";
+    let edit = client.request(method, rename("ops/half.tile", "fast/half.tile")).await.unwrap();
+    expect![[r#"
+        alone.py 0:5-0:8 fast
+        first.py 1:20-1:31 
+        first.py 1:36-1:36 
+            from fast import half as h
+        last.py 1:9-2:8 
+        last.py 3:1-3:1 
+        from fast import half
+        member.py 0:5-0:13 fast.half
+        near.tile 0:14-0:20 
+        near.tile 0:25-0:25 
+        from ..fast import half"#]]
+    .assert_eq(&edit_lines(&edit));
+    let edit = client.request(method, rename("ops/half.tile", "fast/double.tile")).await.unwrap();
+    expect![[r#"
+        alone.py 0:16-0:20 double
+        alone.py 0:5-0:8 fast
+        alone.py 2:0-2:4 double
+        first.py 1:20-1:31 
+        first.py 1:36-1:36 
+            from fast import double as h
+        last.py 1:9-2:8 
+        last.py 3:1-3:1 
+        from fast import double
+        last.py 5:0-5:4 double
+        member.py 0:5-0:13 fast.double
+        near.tile 0:14-0:20 
+        near.tile 0:25-0:25 
+        from ..fast import double"#]]
+    .assert_eq(&edit_lines(&edit));
+    let edit = client.request(method, rename("ops/half.tile", "half.tile")).await.unwrap();
+    expect![[r#"
+        alone.py 0:0-0:20 import half
+        first.py 1:20-1:31 
+        first.py 1:36-1:36 
+            import half as h
+        last.py 1:9-2:8 
+        last.py 3:1-3:1 
+        import half
+        member.py 0:5-0:13 half
+        near.tile 0:14-0:20 
+        near.tile 0:25-0:25 
+        from .. import half"#]]
+    .assert_eq(&edit_lines(&edit));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_moves_takes_its_imports_along() {
     let folder = Folder::new(&[
         (

@@ -1,5 +1,7 @@
 //! What is passed to functions: addresses, extents, dtypes, arguments of other jit functions.
 
+use rustc_hash::FxHashMap;
+
 use super::expressions::{argument, called_name, choices, is_keyword, leaves};
 use super::{BodyUses, Finder, MAX_TRACE, Origin, Use};
 use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId};
@@ -165,6 +167,8 @@ impl<'a> BodyUses<'a> {
     /// Marks data and parameters that are summands of an address, other than its `base`.
     pub(super) fn offsets(&mut self, id: ExprId, base: Option<usize>) {
         let mut pending = vec![(id, 0)];
+        // Variables that were followed, and how few others lay before them.
+        let mut followed: FxHashMap<&str, u32> = FxHashMap::default();
         while let Some((id, depth)) = pending.pop() {
             for leaf in leaves(self.body, id) {
                 match self.origin(leaf) {
@@ -178,10 +182,11 @@ impl<'a> BodyUses<'a> {
                     _ => {}
                 }
                 if let Expr::Name(name) = &self.body.exprs[leaf]
-                    && depth < MAX_TRACE
+                    && depth < followed.get(&**name).copied().unwrap_or(MAX_TRACE)
                 {
-                    let values = self.locals.get(&**name).cloned().unwrap_or_default();
-                    pending.extend(values.into_iter().map(|value| (value, depth + 1)));
+                    followed.insert(name, depth);
+                    let values = self.locals.get(&**name).into_iter().flatten();
+                    pending.extend(values.map(|value| (*value, depth + 1)));
                 }
             }
         }

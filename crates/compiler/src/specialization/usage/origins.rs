@@ -43,10 +43,10 @@ impl<'a> BodyUses<'a> {
     }
 
     pub(super) fn name_origin(&mut self, name: &'a str) -> Option<Origin> {
-        let values = self.locals.get(name).cloned().unwrap_or_default();
         if !self.tracing.contains(&name) {
             self.tracing.push(name);
-            let found = values.into_iter().find_map(|value| self.origin(value));
+            let values = self.locals.get(name).map_or(0, Vec::len);
+            let found = (0..values).find_map(|index| self.origin(self.locals[name][index]));
             self.tracing.pop();
             if found.is_some() {
                 return found;
