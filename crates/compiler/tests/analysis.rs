@@ -212,7 +212,42 @@ fn explanations_hold() {
 /// The blocks of a chapter that expect an overflow, with their fixes applied: nothing is found then.
 #[test]
 fn overflows_are_resolved_by_their_fixes() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/analysis/overflow.md");
+    let (fixed, without) = apply_fixes("overflow.md", Code::IndexOverflow);
+    assert!(fixed >= 10 && without >= 2, "too few overflows: {fixed}, {without}");
+}
+
+#[test]
+fn undefined_lanes_are_resolved_by_their_fixes() {
+    let (fixed, _) = apply_fixes("mask.md", Code::UndefinedLanes);
+    assert!(fixed >= 5, "too few undefined lanes: {fixed}");
+}
+
+/// Two accesses with the same offset written out: what overflows is in each one's own text.
+#[test]
+fn an_overflow_is_shown_in_the_address_of_its_access() {
+    let text = format!(
+        "{IMPORTS}@triton.jit\ndef k(x_ptr, stride):\n    row = tl.program_id(0)\n    \
+         x = tl.load(x_ptr + row * stride)\n    tl.store(x_ptr + row * stride, x + 1)\n\n\
+         # tile: x = empty(70_000, 65_536, dtype=int8)\n# tile: k[(70_000,)](x, x.stride(0))\n"
+    );
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("block.py", &text);
+    let found = findings(&sources, file, &text, false);
+    let overflows: Vec<_> =
+        found.iter().filter(|found| found.code == Code::IndexOverflow).collect();
+    assert_eq!(overflows.len(), 2, "{found:#?}");
+    for overflow in overflows {
+        let place = overflow.related[0].at.range;
+        assert!(overflow.primary.range.contains_range(place), "{overflow:#?}");
+        assert_eq!(&text[place.as_usize()], "row * stride");
+    }
+}
+
+/// Applies the first edit of each finding of `code` in a chapter's blocks, and checks again until
+/// none is left; then nothing else may be found. Returns how many edits there were, and in how
+/// many blocks, which say `no edit`, a finding had none.
+fn apply_fixes(chapter: &str, code: Code) -> (usize, usize) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/analysis").join(chapter);
     let chapter = std::fs::read_to_string(path).expect("the chapter exists");
     let (mut fixed, mut without) = (0, 0);
     for (line, block) in blocks(&chapter) {
@@ -222,16 +257,15 @@ fn overflows_are_resolved_by_their_fixes() {
             let mut sources = MemorySources::new(Vec::new());
             let file = sources.add("block.py", &text);
             let found = findings(&sources, file, &text, false);
-            let overflow = found.iter().find(|found| found.code == Code::IndexOverflow);
-            let Some(overflow) = overflow else {
+            let Some(finding) = found.iter().find(|found| found.code == code) else {
                 // An edit changes neither how fast an access is nor what a hint says of it.
                 let wrong = found.iter().any(|found| found.severity != Severity::Hint);
                 assert!(!wrong || rounds == 0, "line {line}: {found:#?}\n{text}");
                 break;
             };
-            let Some(fix) = overflow.fixes.first() else {
+            let Some(fix) = finding.fixes.first() else {
                 without += 1;
-                assert!(block.contains("no edit"), "line {line}: no edit: {overflow:#?}");
+                assert!(block.contains("no edit"), "line {line}: no edit: {finding:#?}");
                 break;
             };
             assert!(!block.contains("no edit"), "line {line}: {fix:#?}");
@@ -242,7 +276,7 @@ fn overflows_are_resolved_by_their_fixes() {
             assert!(rounds <= 4, "line {line}: the edits do not end\n{text}");
         }
     }
-    assert!(fixed >= 10 && without >= 2, "too few overflows: {fixed}, {without}");
+    (fixed, without)
 }
 
 /// What the assembler reports becomes a finding where it is news.

@@ -238,7 +238,8 @@ impl KernelCompiler for FrontEnd<'_> {
         self.opened.lower_as(at, spec).map_err(|diagnostics| {
             let files = self.opened.workspace.table();
             let shown = diagnostics.iter().map(|found| render::human(&files, found, false));
-            LaunchFailure::Compile(shown.collect::<Vec<_>>().join("\n\n"))
+            let shown = shown.collect::<Vec<_>>().join("\n\n");
+            LaunchFailure::Compile(format!("`{kernel}` does not compile\n\n{shown}"))
         })
     }
 

@@ -106,7 +106,7 @@ fn describe(
     let has = report::count(buffer.elements, "element");
     let verb = report::verb(data.opcode);
     let at = lane(access, point);
-    if let Some((value, exact, bits)) = overflow(elements, &access.offset, point) {
+    if let Some((value, exact, bits)) = overflow(elements, func, access, point) {
         let message = format!(
             "program {program} {verb} `{name}` at an offset that overflows {bits} bits: \
              {exact} became {}",
@@ -197,11 +197,12 @@ fn loop_index(
 /// exactly, and its width.
 fn overflow(
     elements: &Elements<'_>,
-    offset: &Linear,
+    func: &Function,
+    access: &Access,
     point: &[i128],
 ) -> Option<(Value, i128, u32)> {
     let mut wraps = Vec::new();
-    elements.terms.visit(offset, &mut |_, kind| {
+    elements.terms.visit(&access.offset, &mut |_, kind| {
         if let AtomKind::Wrap(bits, inner) = kind {
             wraps.push((*bits, inner.clone()));
         }
@@ -211,9 +212,26 @@ fn overflow(
     wraps.into_iter().rev().find_map(|(bits, inner)| {
         let exact = domain.value(&inner)?;
         let overflows = exact != wrap(exact, bits);
-        let value = elements.wrapping_value(bits, &inner)?;
-        overflows.then_some((value, exact, bits))
+        let values = elements.wrapping_values(bits, &inner);
+        // The same sum may be written out for several accesses.
+        let own = computing(func, func.insts[access.inst].operand(0));
+        let value = values.iter().find(|value| own.contains(value)).or(values.first())?;
+        overflows.then_some((*value, exact, bits))
     })
+}
+
+/// The values that `value` is computed from, and itself.
+fn computing(func: &Function, value: Value) -> FxHashSet<Value> {
+    let mut found = FxHashSet::default();
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        if found.insert(value)
+            && let Some(data) = func.def(value)
+        {
+            pending.extend(data.uses());
+        }
+    }
+    found
 }
 
 fn wrap(value: i128, bits: u32) -> i128 {

@@ -107,7 +107,7 @@ pub struct Elements<'f> {
     /// Terms that stand for a loop's carried value while its step is worked out.
     carried: Vec<Linear>,
     /// Where integers may wrap around, by the term before it wraps.
-    wraps: FxHashMap<(u32, Linear), Value>,
+    wraps: FxHashMap<(u32, Linear), Vec<Value>>,
     /// The region of each value's definition, and the instruction around each region.
     owner: FxHashMap<Region, Inst>,
     home: FxHashMap<Inst, Region>,
@@ -204,9 +204,9 @@ impl<'f> Elements<'f> {
         self.variables.iter().map(|(of, var)| (*of, *var))
     }
 
-    /// The value whose computation wraps around at `term`, as [`AtomKind::Wrap`] holds it.
-    pub fn wrapping_value(&self, bits: u32, term: &Linear) -> Option<Value> {
-        self.wraps.get(&(bits, term.clone())).copied()
+    /// The values whose computation wraps around at `term`, as [`AtomKind::Wrap`] holds it.
+    pub fn wrapping_values(&self, bits: u32, term: &Linear) -> &[Value] {
+        self.wraps.get(&(bits, term.clone())).map_or(&[], Vec::as_slice)
     }
 
     fn variable_term(&mut self, of: Variable, range: Interval) -> Linear {

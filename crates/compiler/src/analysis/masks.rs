@@ -100,9 +100,9 @@ fn describe(func: &Function, load: Inst, sink: Inst) -> Diagnostic {
             ),
         );
     }
-    if func.frames(data.loc).len() == 1 {
-        let float = func.ty(data.result()).elem().is_some_and(|elem| elem.is_float());
-        let value = if float { "0.0" } else { "0" };
+    if func.frames(data.loc).len() == 1
+        && let Some(value) = neutral(func, combining, data.result())
+    {
         let range = found.primary.range;
         let end = range.end.saturating_sub(1).max(range.start) as usize;
         let at = FileRange { file: found.primary.file, range: TextRange::empty(end) };
@@ -113,6 +113,26 @@ fn describe(func: &Function, load: Inst, sink: Inst) -> Diagnostic {
         "choose an `other` that does not change the result, such as 0.0 for a sum or \
          -float('inf') for a maximum",
     )
+}
+
+/// What lanes of `loaded` may hold without changing what combines them: the least number for a
+/// maximum, the greatest for a minimum, else zero.
+fn neutral(func: &Function, combining: Option<Inst>, loaded: Value) -> Option<&'static str> {
+    let float = func.ty(loaded).elem().is_some_and(|elem| elem.is_float());
+    let region = combining.and_then(|inst| func.insts[inst].regions.first().copied());
+    let insts = region.map(|region| func.regions[region].insts.as_slice()).unwrap_or_default();
+    let combines =
+        |wanted: &[Opcode]| insts.iter().any(|inst| wanted.contains(&func.insts[*inst].opcode));
+    let greatest = combines(&[Opcode::FMax, Opcode::MaxS, Opcode::MaxU]);
+    let least = combines(&[Opcode::FMin, Opcode::MinS, Opcode::MinU]);
+    Some(match (greatest, least, float) {
+        (true, _, true) => "float(\"-inf\")",
+        (_, true, true) => "float(\"inf\")",
+        // The least and the greatest integer depend on the type, which the author knows.
+        (true, _, false) | (_, true, false) => return None,
+        (false, false, true) => "0.0",
+        (false, false, false) => "0",
+    })
 }
 
 /// The first operation that combines lanes of what `load` reads.

@@ -81,7 +81,7 @@ impl Elements<'_> {
         }
         let fitted = self.terms.wrap(bits, term);
         if fitted != *term {
-            self.wraps.insert((bits, term.clone()), value);
+            self.wraps.entry((bits, term.clone())).or_default().push(value);
         }
         fitted
     }
