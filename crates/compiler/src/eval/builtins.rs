@@ -250,6 +250,17 @@ impl Evaluator<'_> {
         }
     }
 
+    /// As [`Self::flag`], of a switch that Triton's IR has too: a bool, or before Triton 3.9 any
+    /// constant that counts as one.
+    fn builder_flag(&mut self, call: &Call, name: &str, default: bool) -> Eval<bool> {
+        let any = !self.is_3_9();
+        self.flag_among(call, name, default, |value| match value {
+            Const::Bool(_) => true,
+            Const::None | Const::Int(_) | Const::Float(_) | Const::Str(_) => any,
+            _ => false,
+        })
+    }
+
     /// A compile-time axis of a tensor of `rank`, counted from the end when negative; `None` for
     /// `None`.
     fn axis(&mut self, call: &Call, name: &str, rank: Option<usize>) -> Eval<Option<usize>> {

@@ -96,11 +96,19 @@ impl Evaluator<'_> {
         let mask = self.mask_arg(call)?;
         let shape = ptr.shape.clone();
         let places = (call.place_nth(0), call.place_nth(1));
-        if ptr.is_block() {
-            self.broadcast_shapes(&shape, &value.shape, call.at, places)?;
-            if let Some(mask) = &mask {
-                self.mask_shape(&shape, mask, call.at, (places.0, call.place("mask")))?;
-            }
+        let wider = self.broadcast_shapes(&shape, &value.shape, call.at, places)?;
+        if relate_shapes(&shape, &wider) == Relation::Different && !ptr.is_open() {
+            let message = format!(
+                "the value has shape {}, which does not fit the pointers' shape {}",
+                shape_text(&value.shape),
+                shape_text(&shape)
+            );
+            let diagnostic = Diagnostic::new(Code::StoreShape, places.1, message)
+                .with_related(places.0, format!("the pointers have shape {}", shape_text(&shape)));
+            return Err(self.emit_diagnostic(diagnostic));
+        }
+        if let Some(mask) = mask.as_ref().filter(|_| ptr.is_block()) {
+            self.mask_shape(&shape, mask, call.at, (places.0, call.place("mask")))?;
         }
         let value = self.cast(&value, elem, call.place_nth(1))?;
         let value = self.expand_to(&value, &shape);

@@ -267,7 +267,8 @@ impl Evaluator<'_> {
             self.check_supported(dtype, call.place("dtype"))?;
         }
         let bitcast = self.flag(call, "bitcast", false)?;
-        let rounding = self.rounding(call)?;
+        // How the bits stay is no question of rounding.
+        let rounding = if bitcast { None } else { self.rounding(call)? };
         let tensor = match &input {
             Value::Const(Const::Symbol(_)) => Tensor::new(Elem::Unknown, Shape::scalar()),
             other => self.materialize(other, call.place_nth(0))?,
@@ -291,6 +292,10 @@ impl Evaluator<'_> {
                     Err(self.error(Code::BadOption, call.place("fp_downcast_rounding"), message))
                 }
             },
+            Value::Const(constant) if !constant.is_symbol() => {
+                let message = format!("the rounding is 'rtne' or 'rtz', not {constant}");
+                Err(self.error(Code::BadOption, call.place("fp_downcast_rounding"), message))
+            }
             _ => Err(Stop::Unknown),
         }
     }

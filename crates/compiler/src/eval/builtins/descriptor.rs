@@ -69,6 +69,10 @@ impl Evaluator<'_> {
             return Err(self.error(Code::Descriptor, call.at, message));
         }
         self.check_extents(&block, call.place("block_shape"))?;
+        if matches!(call.given("padding_option"), Some(Value::Const(Const::None))) {
+            let message = "`padding_option` is 'zero' or 'nan'";
+            return Err(self.error(Code::BadOption, call.place("padding_option"), message));
+        }
         let padding = self.option(
             call,
             "padding_option",

@@ -7,6 +7,7 @@ use super::super::join::{Relation, relate_shapes};
 use super::super::symbolic::Sym;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
+use super::statics::is_count;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, DotPrecision, Opcode, ScaledFormat};
 use crate::source::FileRange;
@@ -248,6 +249,10 @@ impl Evaluator<'_> {
 
     /// The type of the product.
     fn dot_result(&mut self, lhs: &Tensor, acc: Option<&Tensor>, call: &Call) -> Eval<Elem> {
+        if !self.is_3_9() && matches!(call.given("out_dtype"), Some(Value::Const(Const::None))) {
+            let message = "Triton 3.6 needs a type to compute in";
+            return Err(self.error(Code::BadDType, call.place("out_dtype"), message));
+        }
         let inferred = self.is_3_9() && !call.has("out_dtype");
         let out = match (call.has("out_dtype"), acc) {
             (true, _) => self.dtype_arg(call, "out_dtype")?,
@@ -339,6 +344,11 @@ impl Evaluator<'_> {
                     return Err(self.error(Code::BadOption, at, message));
                 }
                 Ok(if both { u32::try_from(*limit).unwrap_or(0) } else { 0 })
+            }
+            Some(given) if !is_count(given) || is_known_tensor(given) => {
+                let given = super::super::report::a(given);
+                let message = format!("`max_num_imprecise_acc` is an integer, not {given}");
+                Err(self.error(Code::BadOption, call.place("max_num_imprecise_acc"), message))
             }
             _ if both && self.capability == 90 => Ok(1 << 30),
             _ => Ok(0),
@@ -527,4 +537,8 @@ fn collapse_batch(shape: &Shape) -> Shape {
     let split = dims.len().saturating_sub(2);
     let batch = dims[..split].iter().fold(Sym::Int(1), |product, extent| product.mul(extent));
     Shape::of(std::iter::once(batch).chain(dims[split..].iter().cloned()))
+}
+
+fn is_known_tensor(value: &Value) -> bool {
+    matches!(value, Value::Tensor(tensor) if !tensor.is_open())
 }

@@ -68,7 +68,7 @@ impl Evaluator<'_> {
     pub(super) fn assume(&mut self, call: &Call) -> Eval<Value> {
         match call.nth(0) {
             Value::Tensor(tensor)
-                if tensor.elem.num().is_some_and(|dtype| dtype != DType::Int1) =>
+                if !matches!(tensor.elem, Elem::Unknown | Elem::Num(DType::Int1)) =>
             {
                 let message = format!("`tl.assume` needs bits, but this is `{}`", tensor.elem);
                 return Err(self.error(Code::BadCondition, call.place_nth(0), message));
@@ -114,7 +114,10 @@ impl Evaluator<'_> {
             let message = "the prefix of a print may contain only ASCII characters";
             return Err(self.error(Code::PrintPrefix, at, message));
         }
-        let hex = self.flag(call, "hex", false).unwrap_or(false);
+        let hex = match self.builder_flag(call, "hex", false) {
+            Err(Stop::Reported) => return Err(Stop::Reported),
+            hex => hex.unwrap_or(false),
+        };
         let mut tensors: Vec<Tensor> = Vec::new();
         for (value, place) in &call.rest {
             match value {

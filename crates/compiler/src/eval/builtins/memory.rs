@@ -4,6 +4,7 @@ use super::super::call::Call;
 use super::super::cast::pointer_like;
 use super::super::display::{shape_text, type_text};
 use super::super::dtype::{DType, Elem};
+use super::super::join::{Relation, relate_shapes};
 use super::super::types::argument_behind;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
@@ -36,7 +37,11 @@ impl Evaluator<'_> {
         }
         if let Some(other) = &other {
             let places = (call.place_nth(0), call.place("other"));
-            shape = self.broadcast_shapes(&shape, &other.shape, call.at, places)?;
+            let wider = self.broadcast_shapes(&shape, &other.shape, call.at, places)?;
+            if let Some(mask) = mask.as_ref().filter(|_| !mask_follows(&shape, &wider)) {
+                return Err(self.narrow_mask(mask, &wider, call));
+            }
+            shape = wider;
         }
         let other = match other {
             Some(other) => Some(self.cast(&other, elem, call.place("other"))?),
@@ -174,6 +179,17 @@ impl Evaluator<'_> {
         Err(self.emit_diagnostic(diagnostic))
     }
 
+    /// The error that the values elsewhere have more elements than mask and pointers.
+    fn narrow_mask(&mut self, mask: &Tensor, wider: &Shape, call: &Call) -> Stop {
+        let message = format!(
+            "the mask has shape {}, but `other` makes this a load of shape {}",
+            shape_text(&mask.shape),
+            shape_text(wider)
+        );
+        let diagnostic = Diagnostic::new(Code::MaskShape, call.place("other"), message);
+        self.emit_diagnostic(diagnostic)
+    }
+
     fn other_arg(&mut self, call: &Call, ptr: &Tensor, masked: bool) -> Eval<Option<Tensor>> {
         if !call.has("other") {
             return Ok(None);
@@ -220,13 +236,14 @@ impl Evaluator<'_> {
     }
 
     fn refuse_boundary_check(&mut self, call: &Call) -> Eval<()> {
-        let given = match call.given("boundary_check") {
+        let counts = |name: &str| match call.given(name) {
             Some(Value::Tuple(tuple)) => !tuple.items.is_empty(),
             Some(Value::Const(constant)) => constant.truth() == Some(true),
-            None => false,
-            Some(_) => false,
+            Some(Value::Tensor(tensor)) => !tensor.is_open(),
+            None | Some(Value::Unknown) => false,
+            Some(_) => true,
         };
-        let padded = matches!(call.given("padding_option"), Some(Value::Const(Const::Str(text))) if !text.is_empty());
+        let (given, padded) = (counts("boundary_check"), counts("padding_option"));
         let unknown = matches!(call.nth(0), Value::Tensor(tensor) if tensor.elem.is_unknown());
         if (!given && !padded) || unknown {
             return Ok(());
@@ -447,4 +464,9 @@ fn unless_reported<T>(default: T) -> impl FnOnce(Stop) -> Eval<T> {
         Stop::Unknown => Ok(default),
         Stop::Reported => Err(stop),
     }
+}
+
+/// Whether a mask of pointers of one shape fits those of another that these were broadcast to.
+fn mask_follows(pointers: &Shape, wider: &Shape) -> bool {
+    pointers.rank() == Some(0) || relate_shapes(pointers, wider) != Relation::Different
 }

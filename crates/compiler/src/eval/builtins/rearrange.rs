@@ -138,7 +138,7 @@ impl Evaluator<'_> {
         }
         let reorder = match call.builtin.rule {
             Rule::View => true,
-            _ => self.flag(call, "can_reorder", false)?,
+            _ => self.builder_flag(call, "can_reorder", false)?,
         };
         self.check_extents(&shape, call.at)?;
         self.check_count(&input, &shape, call.at)?;
@@ -173,7 +173,7 @@ impl Evaluator<'_> {
         if input.is_scalar() && !input.is_open() {
             return Err(self.scalar_of_no_shape(call));
         }
-        let reorder = self.flag(call, "can_reorder", false)?;
+        let reorder = self.builder_flag(call, "can_reorder", false)?;
         let shape = match input.shape.numel() {
             Some(numel) => Shape::of([numel]),
             None => {

@@ -435,7 +435,7 @@ impl Evaluator<'_> {
             Err(Stop::Unknown) if !self.emitting() => 0,
             Err(stop) => return Err(stop),
         };
-        let reverse = self.reverse(call)?;
+        let reverse = self.builder_flag(call, "reverse", false)?;
         let attrs = Attrs::Scan(ir::Scan { axis: axis as u32, reverse });
         self.combining(Opcode::Scan, inputs, attrs, &shape, combine, call.at)
     }
@@ -463,16 +463,6 @@ impl Evaluator<'_> {
         results.into_iter().next().map(Value::Tensor).ok_or(Stop::Unknown)
     }
 
-    /// Before Triton 3.9 anything tells the direction of a scan.
-    fn reverse(&mut self, call: &Call) -> Eval<bool> {
-        let any = !self.is_3_9();
-        self.flag_among(call, "reverse", false, |value| match value {
-            Const::Bool(_) => true,
-            Const::None | Const::Int(_) | Const::Float(_) | Const::Str(_) => any,
-            _ => false,
-        })
-    }
-
     fn scan_axis(
         &mut self,
         inputs: &[Tensor],
@@ -484,7 +474,7 @@ impl Evaluator<'_> {
         if inputs[0].is_scalar() && !inputs[0].elem.is_unknown() {
             return Err(self.error(Code::AxisRange, call.at, "a scalar cannot be scanned"));
         }
-        let reverse = self.reverse(call)?;
+        let reverse = self.builder_flag(call, "reverse", false)?;
         let attrs = Attrs::Scan(ir::Scan { axis, reverse });
         self.combining(Opcode::Scan, inputs, attrs, &shape, &Combine::Operator(op), call.at)
     }
@@ -537,6 +527,12 @@ impl Evaluator<'_> {
         let at = call.at;
         let mut tensors = Vec::new();
         for (value, place) in &call.rest {
+            if let Value::Const(constant) = value
+                && !constant.is_symbol()
+            {
+                let message = format!("`tl.map_elementwise` maps tensors, not {constant}");
+                return Err(self.error(Code::NotATensor, *place, message));
+            }
             tensors.push(self.materialize(value, *place)?);
         }
         if tensors.is_empty() {

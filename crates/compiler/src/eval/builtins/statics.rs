@@ -80,12 +80,19 @@ impl Evaluator<'_> {
     pub(super) fn range_builtin(&mut self, call: &Call) -> Eval<Value> {
         let rule = call.builtin.rule;
         for option in ["num_stages", "loop_unroll_factor"] {
-            if let Some(value @ Value::Tensor(tensor)) = call.given(option)
-                && !tensor.elem.is_unknown()
-            {
-                let (value, at) = (value.clone(), call.place(option));
-                let what = format!("`{option}`");
-                return Err(self.not_constexpr(Code::NotConstexpr, &what, &value, at));
+            let Some(given) = call.given(option).cloned() else { continue };
+            let at = call.place(option);
+            match &given {
+                Value::Tensor(tensor) if !tensor.elem.is_unknown() => {
+                    let what = format!("`{option}`");
+                    return Err(self.not_constexpr(Code::NotConstexpr, &what, &given, at));
+                }
+                value if !is_count(value) => {
+                    let given = super::super::report::a(value);
+                    let message = format!("`{option}` is an integer, not {given}");
+                    return Err(self.error(Code::BadOption, at, message));
+                }
+                _ => {}
             }
         }
         let kind = (rule == Rule::PythonRange, rule == Rule::StaticRange);
@@ -162,5 +169,16 @@ impl Evaluator<'_> {
             },
             _ => Err(Stop::Unknown),
         }
+    }
+}
+
+/// What may be an integer, or stands for none.
+pub(super) fn is_count(value: &Value) -> bool {
+    match value {
+        Value::Unknown | Value::Tensor(_) => true,
+        Value::Const(constant) => {
+            matches!(constant, Const::None | Const::Bool(_) | Const::Int(_) | Const::Symbol(_))
+        }
+        _ => false,
     }
 }
