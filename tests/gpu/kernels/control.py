@@ -1,4 +1,4 @@
-"""Products below branches and loops, and scalars that come out of tiles."""
+"""Products below branches and loops, long ones on few threads, and scalars that come out of tiles."""
 
 import triton
 import triton.language as tl
@@ -44,3 +44,35 @@ def number_of_pair(pairs_ptr, out_ptr):
     program = tl.program_id(0)
     high, low = tl.split(tl.load(pairs_ptr + 2 * program + tl.arange(0, 2)))
     tl.store(out_ptr + program, high * 100 + low)
+
+
+# tile: a, b, out = randn(64, 64, seed=5), randn(64, 64, seed=6), empty(64, 64)
+# tile: powers[(1,)](a, b, out, num_warps=1)
+# tile: assert allclose(out, a @ b @ b, rtol=1e-4, atol=1e-3)
+
+# tile: a, b, out = randn(64, 64, seed=7), randn(64, 64, seed=8), empty(64, 64)
+# tile: powers[(1,)](a, b, out, num_warps=2)
+# tile: assert allclose(out, a @ b @ b, rtol=1e-4, atol=1e-3)
+
+
+@triton.jit
+def powers(a_ptr, b_ptr, out_ptr):
+    at = tl.arange(0, 64)
+    places = at[:, None] * 64 + at[None, :]
+    a, b = tl.load(a_ptr + places), tl.load(b_ptr + places)
+    once = tl.dot(a, b, input_precision="ieee")
+    tl.store(out_ptr + places, tl.dot(once, b, input_precision="ieee"))
+
+
+# tile: a, b = randn(64, 128, dtype=fp64, seed=9), randn(128, 64, dtype=fp64, seed=10)
+# tile: out = empty(64, 64, dtype=fp64)
+# tile: doubles[(1,)](a, b, out, num_warps=2)
+# tile: assert allclose(out, a @ b)
+
+
+@triton.jit
+def doubles(a_ptr, b_ptr, out_ptr):
+    at, ks = tl.arange(0, 64), tl.arange(0, 128)
+    a = tl.load(a_ptr + at[:, None] * 128 + ks[None, :])
+    b = tl.load(b_ptr + ks[:, None] * 64 + at[None, :])
+    tl.store(out_ptr + at[:, None] * 64 + at[None, :], tl.dot(a, b))

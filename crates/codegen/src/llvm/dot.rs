@@ -24,6 +24,10 @@ const ROWS: u32 = 16;
 /// Columns of one `mma.sync` result.
 const COLUMNS: u32 = 8;
 
+/// The most multiply-adds of each thread that are written one after the other for one product. Code
+/// beyond that does not fit the instruction cache, and takes the assembler long.
+const UNROLLED: usize = 4096;
+
 /// Coordinates of a register: leading axes, then the matrix's two.
 pub(super) type Place = SmallVec<[u32; 4]>;
 
@@ -79,6 +83,37 @@ pub(super) struct Fragments {
     source: Source,
     /// Registers packed, or brought to the type of the sum, by the place of the first.
     ready: FxHashMap<Place, Val>,
+}
+
+impl Fragments {
+    /// The power of two of neighbors along K, which is the axis `from_last` before the end, that
+    /// instructions read together at most; `None` where registers hold the operand.
+    fn steps_apart(&self, from_last: usize) -> Option<u32> {
+        let Source::Stored(reader) = &self.source else { return None };
+        let mut steps = vec![0; reader.groups().iter().flatten().count()];
+        for (place, &register) in &self.registers {
+            steps[register] = place[place.len() - from_last];
+        }
+        let apart = |group: &SmallVec<[u32; 16]>| {
+            group.iter().fold(0, |bits, &at| bits | (steps[at as usize] ^ steps[group[0] as usize]))
+        };
+        let bits = reader.groups().iter().map(apart).fold(0, |bits, apart| bits | apart);
+        Some((bits + 1).next_power_of_two())
+    }
+
+    /// What each bit of a multiple of `steps` along K contributes to the offset of what is read.
+    fn offsets_along(&self, from_last: usize, steps: u32, depth: u32) -> Vec<u32> {
+        let Source::Stored(reader) = &self.source else { return Vec::new() };
+        let rank = self.registers.keys().next().map_or(0, |place| place.len());
+        let offset = |k: u32| {
+            let mut place: Place = std::iter::repeat_n(0, rank).collect();
+            place[rank - from_last] = k;
+            self.registers.get(&place).map_or(0, |&register| reader.offset(register))
+        };
+        (0..depth.trailing_zeros())
+            .map(|bit| if 1 << bit < steps { 0 } else { offset(1 << bit) ^ offset(0) })
+            .collect()
+    }
 }
 
 impl Emitter<'_> {
@@ -279,6 +314,8 @@ impl Emitter<'_> {
         results
     }
 
+    /// A product of more than [`UNROLLED`] multiply-adds of each thread is a loop along K, if both
+    /// operands are read as it proceeds.
     fn multiply_add_product(
         &mut self,
         data: &InstData,
@@ -290,9 +327,31 @@ impl Emitter<'_> {
         let number = |slot: usize| {
             self.ty(data.operand(slot)).number().ok_or_else(|| self.unsupported(data))
         };
-        let (left, right, sum) = (number(0)?, number(1)?, number(2)?);
+        let scalars = [number(0)?, number(1)?, number(2)?];
         let places = sums.places();
-        for k in 0..depth {
+        let steps = if places.len() * depth as usize > UNROLLED {
+            let fit = (UNROLLED / places.len()).max(1).next_power_of_two() as u32 / 2;
+            let apart = [(&*lhs, 1), (&*rhs, 2)].map(|(of, from_last)| of.steps_apart(from_last));
+            apart.into_iter().try_fold(fit.max(1), |steps, apart| Some(steps.max(apart?)))
+        } else {
+            None
+        };
+        match steps.filter(|&steps| steps < depth) {
+            Some(steps) => self.multiply_add_loop(scalars, [steps, depth], [lhs, rhs], sums),
+            None => self.multiply_add_steps(scalars, depth, [lhs, rhs], sums),
+        }
+    }
+
+    /// Adds the products of the first `steps` elements along K.
+    fn multiply_add_steps(
+        &mut self,
+        [left, right, sum]: [Scalar; 3],
+        steps: u32,
+        [lhs, rhs]: [&mut Fragments; 2],
+        sums: &mut Sums,
+    ) -> Emitted {
+        let places = sums.places();
+        for k in 0..steps {
             for place in &places {
                 let (m, n) = matrix_place(place);
                 let batch = &place[..place.len() - 2];
@@ -305,6 +364,43 @@ impl Emitter<'_> {
                 sums.values[register] = self.multiply_add(sum, a, b, sums.values[register]);
             }
         }
+        Ok(())
+    }
+
+    /// A loop over `depth` elements along K, `steps` at a time.
+    fn multiply_add_loop(
+        &mut self,
+        scalars: [Scalar; 3],
+        [steps, depth]: [u32; 2],
+        [lhs, rhs]: [&mut Fragments; 2],
+        sums: &mut Sums,
+    ) -> Emitted {
+        let (index_ty, sum_ty) = (Ty::Int(32), Ty::of_scalar(scalars[2]));
+        // What is first asked for in the loop is computed before it.
+        let entry = self.text.current();
+        let [body, exit] = [(); 2].map(|()| self.text.add_block());
+        self.text.jump(body);
+        self.text.switch_to(body);
+        let index = self.text.reserve();
+        for (of, from_last) in [(&mut *lhs, 1), (&mut *rhs, 2)] {
+            let bases = of.offsets_along(from_last, steps, depth);
+            let turn = self.combine_bits(index, &bases);
+            if let Source::Stored(reader) = &mut of.source {
+                reader.turn(turn, bases.iter().fold(0, |reach, basis| reach | basis));
+            }
+        }
+        let before = std::mem::take(&mut sums.values);
+        sums.values = before.iter().map(|_| self.text.reserve()).collect();
+        let carried = sums.values.clone();
+        self.multiply_add_steps(scalars, steps, [lhs, rhs], sums)?;
+        let next = self.text.binary("add nuw nsw", index_ty, index, Val::Int(steps.into()));
+        let goes_on = self.text.op(format_args!("icmp ult i32 {next}, {depth}"));
+        self.text.branch(goes_on, body, exit);
+        self.text.phi(body, index, index_ty, &[(Val::Int(0), entry), (next, body)]);
+        for ((&name, &before), &after) in carried.iter().zip(&before).zip(&sums.values) {
+            self.text.phi(body, name, sum_ty, &[(before, entry), (after, body)]);
+        }
+        self.text.switch_to(exit);
         Ok(())
     }
 

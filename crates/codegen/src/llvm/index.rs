@@ -100,13 +100,14 @@ impl Emitter<'_> {
             return known;
         }
         let thread = self.thread();
-        let value = self.in_prelude(|this| this.combine_thread_bits(thread, bases));
+        let value = self.in_prelude(|this| this.combine_bits(thread, bases));
         self.origin.indices.insert(bases.to_vec(), value);
         value
     }
 
-    /// Consecutive bits that keep their distance move together, by one mask and one shift.
-    fn combine_thread_bits(&mut self, thread: Val, bases: &[u32]) -> Val {
+    /// The XOR of `bases[i]` over the set bits i of a number, such as the thread's. Consecutive bits
+    /// that keep their distance move together, by one mask and one shift.
+    pub(super) fn combine_bits(&mut self, thread: Val, bases: &[u32]) -> Val {
         let mut result: Option<(Val, u32)> = None;
         let mut at = 0;
         while at < bases.len() {

@@ -34,6 +34,26 @@ pub(super) struct Reader {
     /// The group of each register.
     group_of: Vec<usize>,
     values: Vec<Option<Val>>,
+    /// Where all offsets are changed, by XOR, by a number that is known when the kernel runs: the
+    /// number, and the bits that it may have.
+    turn: Option<(Val, u32)>,
+}
+
+impl Reader {
+    /// What the bits of `register` contribute to its offset.
+    pub(super) fn offset(&self, register: usize) -> u32 {
+        Emitter::register_offset(&self.offsets, register as u32)
+    }
+
+    /// The registers that one instruction reads, for each.
+    pub(super) fn groups(&self) -> &[SmallVec<[u32; 16]>] {
+        &self.groups
+    }
+
+    /// Has what is read from here on lie at offsets XOR `value`, which has no bits but `reach`.
+    pub(super) fn turn(&mut self, value: Val, reach: u32) {
+        self.turn = Some((value, reach));
+    }
 }
 
 impl Emitter<'_> {
@@ -121,7 +141,20 @@ impl Emitter<'_> {
     /// The address in the buffer at `start` of the element whose offset is that of `constant`,
     /// XOR what each bit of the thread number contributes by `bases`.
     fn buffer_place(&mut self, start: Val, ty: Ty, bases: &[u32], constant: u32) -> Val {
-        let (place, rest) = self.buffer_place_and_rest(start, ty, bases, constant);
+        let part = (self.thread_index(bases), reach(bases));
+        let (place, rest) = self.place_and_rest(start, ty, part, constant);
+        self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {rest}"))
+    }
+
+    /// As [`buffer_place`](Self::buffer_place), for what `reader` reads.
+    fn place_of(&mut self, reader: &Reader, bases: &[u32], constant: u32) -> Val {
+        let Some((turn, turned)) = reader.turn else {
+            return self.buffer_place(reader.start, reader.ty, bases, constant);
+        };
+        let thread = self.thread_index(bases);
+        let part = self.text.binary("xor", Ty::Int(32), thread, turn);
+        let part = (part, reach(bases) | turned);
+        let (place, rest) = self.place_and_rest(reader.start, reader.ty, part, constant);
         self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {rest}"))
     }
 
@@ -133,10 +166,20 @@ impl Emitter<'_> {
         bases: &[u32],
         constant: u32,
     ) -> (Val, u32) {
+        let part = (self.thread_index(bases), reach(bases));
+        self.place_and_rest(start, ty, part, constant)
+    }
+
+    /// The same, of a part with the bits that it may have.
+    fn place_and_rest(
+        &mut self,
+        start: Val,
+        ty: Ty,
+        (part, reach): (Val, u32),
+        constant: u32,
+    ) -> (Val, u32) {
         let bytes = ty.bits().div_ceil(8);
-        let reach = bases.iter().fold(0, |reach, basis| reach | basis);
-        let part = self.thread_index(bases);
-        let index = self.offset_index(part, bases, constant & reach);
+        let index = self.offset_index(part, &[reach], constant & reach);
         let distance = match index {
             Val::Int(index) => Val::Int(index * i64::from(bytes)),
             index => self.text.binary("mul nuw nsw", Ty::Int(32), index, Val::Int(bytes.into())),
@@ -174,7 +217,7 @@ impl Emitter<'_> {
             group.iter().for_each(|&register| group_of[register as usize] = at);
         }
         let values = vec![None; group_of.len()];
-        Ok(Reader { start, ty, offsets, matrices, groups, group_of, values })
+        Ok(Reader { start, ty, offsets, matrices, groups, group_of, values, turn: None })
     }
 
     /// The value of one register.
@@ -198,7 +241,7 @@ impl Emitter<'_> {
         let mut bases: Vec<u32> = access.row_bases.to_vec();
         bases.extend(reader.offsets.bases(Dim::Warp).iter().map(|&basis| basis as u32));
         let constant = Self::register_offset(&reader.offsets, group[0]);
-        let place = self.buffer_place(reader.start, reader.ty, &bases, constant);
+        let place = self.place_of(reader, &bases, constant);
         let transposed = if access.transposed { ".trans" } else { "" };
         let name = format!("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{count}{transposed}.b16.p3");
         let result = match count {
@@ -239,7 +282,7 @@ impl Emitter<'_> {
     fn load_vector(&mut self, reader: &Reader, group: &[u32]) -> Vec<Val> {
         let bases = Self::thread_bases(&reader.offsets, |basis| basis as u32);
         let constant = Self::register_offset(&reader.offsets, group[0]);
-        let place = self.buffer_place(reader.start, reader.ty, &bases, constant);
+        let place = self.place_of(reader, &bases, constant);
         let (count, memory) = (group.len(), memory_ty(reader.ty));
         let align = memory.bits() as usize / 8 * count;
         let values = if count == 1 {
@@ -393,4 +436,9 @@ fn plain_access(
 /// The type of an element in shared memory.
 fn memory_ty(ty: Ty) -> Ty {
     Ty::Int(ty.bits().max(8))
+}
+
+/// All bits that `bases` have.
+fn reach(bases: &[u32]) -> u32 {
+    bases.iter().fold(0, |reach, basis| reach | basis)
 }

@@ -12,6 +12,9 @@
 //!   is what was loaded and can be copied asynchronously; also when the operand is small and comes
 //!   from outside a loop.
 //!
+//! An operand of which each thread multiplies more than it has registers is read from a buffer in
+//! any case.
+//!
 //! Products of warp groups read their right operand from a buffer in any case, and the left one
 //! unless it is in the right warps or worked on; such buffers are stored as the instruction reads
 //! them. Where that is along the other axis than what was loaded, a second buffer holds what was
@@ -35,6 +38,9 @@ use crate::layout::{
 
 /// The 32-bit registers of each thread that an operand may occupy throughout a loop.
 const HELD_WORDS: u32 = 32;
+
+/// The 32-bit registers of each thread that an operand may occupy at once: as many as a thread has.
+const FRAGMENT_WORDS: u32 = 255;
 
 impl Rebuilder<'_> {
     /// Writes a product.
@@ -135,12 +141,18 @@ impl Rebuilder<'_> {
     }
 
     fn product_operand(&mut self, inst: Inst, value: Value, layout: &LinearLayout) -> Written {
-        if self.layouts.home[value].is_none() || self.stays_in_warp(value, layout)? {
+        if self.layouts.home[value].is_none() {
+            return self.get(value, layout);
+        }
+        let elem_bits = self.old.ty(value).elem().map_or(32, Elem::bits);
+        let words = layout.elements_per_thread() as u32 * elem_bits / 32;
+        if words > FRAGMENT_WORDS {
+            return self.buffer(value, layout);
+        }
+        if self.stays_in_warp(value, layout)? {
             return self.get(value, layout);
         }
         let is_outside = self.region_of(value) != self.owners[inst];
-        let elem_bits = self.old.ty(value).elem().map_or(32, Elem::bits);
-        let words = layout.elements_per_thread() as u32 * elem_bits / 32;
         if self.is_worked_on(value) || (is_outside && words <= HELD_WORDS) {
             return self.fragment(value, layout);
         }
