@@ -57,6 +57,9 @@ pub const LANES: usize = 32;
 /// it is known.
 const TYPICAL_REGISTERS: u32 = 128;
 
+/// CTAs of a multiprocessor beyond which early loads hide more than further CTAs.
+const ENOUGH_CTAS: u32 = 2;
+
 /// The first compute capability with asynchronous copies to shared memory (`cp.async`).
 pub const ASYNC_COPIES: u32 = 80;
 
@@ -144,8 +147,8 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
 }
 
 /// `func` with its loops pipelined: loads that products use from registers are issued early as well
-/// where there are asynchronous copies, and where their buffers leave room for as many CTAs, which
-/// hide what loads take.
+/// where there are asynchronous copies, and where their buffers leave room for as many CTAs, or for
+/// enough of them: these hide what loads take.
 fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
     let mut fewer = func.clone();
     let limits = SmLimits::of_capability(target.capability);
@@ -160,7 +163,8 @@ fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> 
             let bytes = SharedPlan::new(func)?.bytes();
             Ok(limits.resident_blocks(func.options.num_warps, TYPICAL_REGISTERS, bytes).0)
         };
-        return Ok(if resident(&all)? >= resident(&fewer)?.max(1) { all } else { fewer });
+        let enough = resident(&fewer)?.clamp(1, ENOUGH_CTAS);
+        return Ok(if resident(&all)? >= enough { all } else { fewer });
     }
     pipeline::pipeline(&mut fewer, EarlyLoads::OfBuffers);
     Ok(fewer)
