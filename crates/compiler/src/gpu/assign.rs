@@ -134,16 +134,22 @@ impl Assigner<'_> {
         Ok(self.layouts.work[inst].clone())
     }
 
+    /// The layout that follows from the first operand with a home; where others follow from further
+    /// operands, the one among them that a user of the result asks for: it saves a conversion.
     fn operands_home(&self, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
+        let mut first = None;
+        let asked = data.results.first().and_then(|&result| self.layouts.demand[result].as_ref());
         for (slot, operand) in data.operands.iter().enumerate() {
             let Some(home) = operand.and_then(|value| self.layouts.home[value].as_ref()) else {
                 continue;
             };
-            if let Some(layout) = propagate::to_result(self.func, data, slot, home)? {
-                return Ok(Some(layout));
+            let followed = propagate::to_result(self.func, data, slot, home)?;
+            if followed.is_some() && followed.as_ref() == asked {
+                return Ok(followed);
             }
+            first = first.or(followed);
         }
-        Ok(None)
+        Ok(first)
     }
 
     /// A home for operations that move elements between registers, when no operand has one that
