@@ -1,0 +1,113 @@
+"""Functions of numbers of 64 bits, which call CUDA's libdevice where PTX has no instruction."""
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+# tile: x, out = rand(1000, dtype=fp64, seed=0) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=0, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=1) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=1, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=2) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=2, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=3) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=3, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=4) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=4, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=5) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=5, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=6) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=6, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=7) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=7, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=8) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=8, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=9) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=9, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=10) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=10, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=11) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=11, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=12) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=12, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=13) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=13, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=14) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=14, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=15) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=15, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=16) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=16, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=17) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=17, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=18) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=18, BLOCK=128)
+
+# tile: x, out = rand(1000, dtype=fp64, seed=19) * 3 + 0.1, empty(1000, dtype=fp64)
+# tile: functions[(8,)](x, out, 1000, FUNCTION=19, BLOCK=128)
+
+
+@triton.jit
+def functions(x_ptr, out_ptr, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=1.0)
+    if FUNCTION == 0:
+        y = tl.exp(x)
+    elif FUNCTION == 1:
+        y = tl.exp2(x)
+    elif FUNCTION == 2:
+        y = tl.log(x)
+    elif FUNCTION == 3:
+        y = tl.log2(x)
+    elif FUNCTION == 4:
+        y = tl.sin(x)
+    elif FUNCTION == 5:
+        y = tl.cos(x)
+    elif FUNCTION == 6:
+        y = tl.sqrt(x)
+    elif FUNCTION == 7:
+        y = tl.rsqrt(x)
+    elif FUNCTION == 8:
+        y = tl.erf(x)
+    elif FUNCTION == 9:
+        y = tl.floor(x)
+    elif FUNCTION == 10:
+        y = libdevice.tanh(x)
+    elif FUNCTION == 11:
+        y = libdevice.pow(x, x)
+    elif FUNCTION == 12:
+        y = libdevice.atan2(x, x * x)
+    elif FUNCTION == 13:
+        y = libdevice.log1p(x)
+    elif FUNCTION == 14:
+        y = libdevice.expm1(x)
+    elif FUNCTION == 15:
+        y = libdevice.asin(x / 4)
+    elif FUNCTION == 16:
+        y = libdevice.cosh(x)
+    elif FUNCTION == 17:
+        y = libdevice.rint(x)
+    elif FUNCTION == 18:
+        y = libdevice.fmod(x, x * x)
+    elif FUNCTION == 19:
+        y = tl.fma(x, x, x)
+    tl.store(out_ptr + at, y, mask=at < n)
