@@ -44,6 +44,7 @@ mod diagnostics;
 #[cfg(test)]
 mod documents;
 mod ext;
+mod heap;
 mod ordered;
 mod requests;
 mod results;
@@ -88,7 +89,7 @@ impl Default for Options {
 /// # Errors
 /// When threads cannot be started.
 pub fn serve(options: Options) -> std::io::Result<bool> {
-    limit_heaps();
+    heap::limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK_BYTES)
@@ -97,18 +98,6 @@ pub fn serve(options: Options) -> std::io::Result<bool> {
     // A thread may still wait for input that will never come.
     runtime.shutdown_background();
     Ok(stopped)
-}
-
-/// Lets all threads share a few heaps. GNU's C library gives nearly every thread one of its
-/// own, and what is free in one serves no other: a session that goes on for long holds half as much
-/// again as it needs.
-fn limit_heaps() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: sets a parameter of the allocator, which is allowed at any time. It fails by changing
-    // nothing.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 2);
-    }
 }
 
 /// Serves one client on any pair of streams. True when the client said `shutdown` before it left.
@@ -129,6 +118,7 @@ where
     let state = shared.expect("invariant: the builder calls its argument");
     let mut background = JoinSet::new();
     background.spawn(background::follow_changes(state.clone()));
+    background.spawn(heap::give_back(state.clone()));
     if let Some(worker) = options.worker {
         let (events, received) = unbounded_channel();
         let pool = Arc::new(Pool::new(worker, options.cache));
@@ -490,7 +480,7 @@ impl LanguageServer for Server {
 
     async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
         let at = params.text_document_position_params;
-        self.read(move |_, snapshot| editing::signature_help(snapshot, &at)).await
+        self.read(move |state, snapshot| editing::signature_help(state, snapshot, &at)).await
     }
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {

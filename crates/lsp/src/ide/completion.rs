@@ -36,6 +36,9 @@ pub(crate) struct Item {
     pub(crate) deprecated: bool,
     /// What is written has places to fill in, as snippets of the protocol do.
     pub(crate) snippet: bool,
+    /// Its place among those of its kind, before its name counts: parameters come in their order,
+    /// what is private comes last.
+    pub(crate) place: usize,
 }
 
 /// What a completion is.
@@ -222,6 +225,7 @@ impl<'s, 'db> Context<'s, 'db> {
                 let free = |name: &&str| !call.given.iter().any(|given| given == name);
                 items.extend(LAUNCH_OPTIONS.into_iter().filter(free).map(|name| Item {
                     insert: Some(format!("{name}=")),
+                    place: LAST,
                     ..item(format!("{name}="), ItemKindHint::Keyword)
                 }));
             }
@@ -278,10 +282,15 @@ impl<'s, 'db> Context<'s, 'db> {
     }
 }
 
+/// Place behind all others of a kind.
+const LAST: usize = 99;
+
 fn item(label: impl Into<String>, kind: ItemKindHint) -> Item {
     let (insert, detail, doc) = (None, None, None);
     let (deprecated, snippet) = (false, false);
-    Item { label: label.into(), insert, kind, detail, doc, deprecated, snippet }
+    let label = label.into();
+    let place = if label.starts_with('_') { LAST } else { 0 };
+    Item { label, insert, kind, detail, doc, deprecated, snippet, place }
 }
 
 fn builtin_item(builtin: &'static Builtin, version: TritonVersion) -> Item {
@@ -295,8 +304,9 @@ fn builtin_item(builtin: &'static Builtin, version: TritonVersion) -> Item {
 }
 
 fn keywords(callee: &Callee, call: &OpenCall, version: TritonVersion) -> Vec<Item> {
-    let keyword = |name: &str| Item {
+    let keyword = |name: &str, place: usize| Item {
         insert: Some(format!("{name}=")),
+        place,
         ..item(format!("{name}="), ItemKindHint::Keyword)
     };
     let free = |name: &str, index: usize| {
@@ -308,22 +318,22 @@ fn keywords(callee: &Callee, call: &OpenCall, version: TritonVersion) -> Vec<Ite
             let named = |parameter: &Parameter| parameter.kind != ParameterKind::VarArgs;
             parameters
                 .filter(|(index, parameter)| named(parameter) && free(parameter.name, *index))
-                .map(|(_, parameter)| Item {
+                .map(|(index, parameter)| Item {
                     detail: parameter.default.map(|default| format!("default {default}")),
-                    ..keyword(parameter.name)
+                    ..keyword(parameter.name, index)
                 })
                 .collect()
         }
         Callee::Function(function) => {
             let params = function.params.iter().enumerate();
             let open = params.filter(|(index, param)| free(&param.name, *index));
-            open.map(|(_, param)| keyword(&param.name)).collect()
+            open.map(|(index, param)| keyword(&param.name, index)).collect()
         }
         Callee::Scenario(function) => {
             let optional = function.parameters().filter(|parameter| parameter.contains('='));
             let names = optional.map(ScenarioFunction::parameter_name);
             let free = |name: &&str| !call.given.iter().any(|given| given == name);
-            names.filter(free).map(keyword).collect()
+            names.filter(free).enumerate().map(|(index, name)| keyword(name, index)).collect()
         }
     }
 }
@@ -410,6 +420,13 @@ pub(crate) fn open_call(text: &str, offset: usize) -> Option<OpenCall> {
         }
     }
     let open = open?;
+    let is_definition = |keyword: &str| {
+        let before = window[..open].trim_end_matches(is_word).trim_end();
+        before.strip_suffix(keyword).is_some_and(|rest| !rest.ends_with(is_word))
+    };
+    if is_definition("def") || is_definition("class") {
+        return None;
+    }
     let launch = window[..open].trim_end().ends_with(']');
     let mut callee = path_at_end(window[..open].trim_end());
     if callee.is_empty() {
@@ -490,6 +507,9 @@ mod tests {
         assert_eq!(launch.keyword.as_deref(), Some("BLOCK"));
         assert_eq!(call("f(x).sum(").unwrap().callee, ["", "sum"]);
         assert!(call("f(x)").is_none());
+        assert!(call("def f(x").is_none());
+        assert_eq!(call("undef(x").unwrap().callee, ["undef"]);
+        assert_eq!(call("def f(x=g(").unwrap().callee, ["g"]);
         assert!(call("x[f(").is_some());
         assert!(call("f(x[").is_none());
     }

@@ -179,6 +179,32 @@ pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<
     }
 }
 
+/// Why what stands at `offset` cannot be called `name`: something around it is.
+pub(crate) fn taken(db: &dyn Db, file: SourceFile, offset: usize, name: &str) -> Option<String> {
+    let (symbol, at) = Semantics::new(db, file)?.symbol_at(offset)?;
+    let text = file.text(db).as_ref()?.text();
+    if text.get(at.as_usize()) == Some(name) {
+        return None;
+    }
+    let sources = Analysis(db);
+    match symbol {
+        Symbol::Local(at, _) => {
+            let function = project::function(&sources, at)?;
+            let is_taken = crate::ide::symbol::locals(&function).contains(&name);
+            is_taken.then(|| format!("`{}` has a `{name}` already", function.name))
+        }
+        Symbol::Item(at) => {
+            let home = db.file_of(at.file)?;
+            let scope = &project::item(&sources, at)?.scope;
+            let mut items = crate::db::module(db, home).items.iter();
+            let is_taken = items.any(|item| &*item.name == name && item.scope == *scope);
+            let file = home.path(db).file_name()?.to_string_lossy();
+            is_taken.then(|| format!("`{file}` defines a `{name}` already"))
+        }
+        _ => None,
+    }
+}
+
 /// True for a word that Python takes as a name.
 pub(crate) fn is_name(text: &str) -> bool {
     let mut chars = text.chars();

@@ -56,6 +56,11 @@ pub(crate) fn signature(db: &dyn Db, file: SourceFile, offset: usize) -> Option<
     let active = match &call.keyword {
         Some(keyword) => parameters.iter().position(|(name, _)| name == keyword),
         // What follows a `*` parameter belongs to it.
+        None if !call.given.is_empty() => {
+            // Only keywords can follow keywords: the first that is not given yet.
+            let mut open = parameters.iter().enumerate().skip(call.position);
+            open.find(|(_, (name, _))| !call.given.contains(name)).map(|(index, _)| index)
+        }
         None => {
             let rest = parameters.iter().position(|(_, text)| text.starts_with('*'));
             let position = rest.map_or(call.position, |rest| rest.min(call.position));

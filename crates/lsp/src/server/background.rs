@@ -31,6 +31,7 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
     let mut search = None;
     loop {
         state.changed.notified().await;
+        state.worked.set();
         let Some(session) = state.session() else { continue };
         let (dirty, open) = state.take_dirty();
         let pulls = session.client.pulls_diagnostics;

@@ -35,6 +35,8 @@ pub(crate) struct ClientAbilities {
     pub(crate) refreshes_tokens: bool,
     /// Tags of diagnostics that it shows.
     pub(crate) tags: Tags,
+    /// It takes parameters as parts of the text of a signature.
+    pub(crate) label_offsets: bool,
     /// It fills in snippets.
     pub(crate) snippets: bool,
     /// It answers `workspace/configuration`.
@@ -110,6 +112,12 @@ impl ClientAbilities {
                 .and_then(|w| w.semantic_tokens.as_ref()?.refresh_support)
                 .unwrap_or(false),
             tags: tags(document),
+            label_offsets: document
+                .and_then(|document| {
+                    document.signature_help.as_ref()?.signature_information.as_ref()
+                })
+                .and_then(|known| known.parameter_information.as_ref()?.label_offset_support)
+                .unwrap_or(false),
             snippets: document
                 .and_then(|document| document.completion.as_ref()?.completion_item.as_ref())
                 .and_then(|item| item.snippet_support)

@@ -30,6 +30,7 @@ use crate::environment;
 use crate::files::{FileSystem, MAX_FILE_BYTES};
 use crate::ide::workspace::{self, MAX_FILES};
 use crate::server::configuration::{Configuration, Configurations, SettingSources};
+use crate::server::heap::Worked;
 use crate::server::session::Session;
 use crate::server::to_proto::Tags;
 
@@ -77,6 +78,8 @@ pub(crate) struct State {
     views: Mutex<Option<Scratch>>,
     /// Wakes the loop that publishes diagnostics.
     pub(crate) changed: tokio::sync::Notify,
+    /// Whether there was work since memory was given back.
+    pub(crate) worked: Worked,
 }
 
 /// The one place where inputs change. Whoever holds a [`Snapshot`] must not lock it: a change
@@ -235,6 +238,7 @@ impl State {
             changed_on_disk: Mutex::default(),
             views: Mutex::default(),
             changed: tokio::sync::Notify::new(),
+            worked: Worked::default(),
         }
     }
 

@@ -144,6 +144,41 @@ async fn names_change_where_they_mean_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_are_taken_are_refused() {
+    let refused = async |plain: &str, marked: &str, name: &str| {
+        let (mut client, mut params) = at(plain, marked).await;
+        params["newName"] = json!(name);
+        let answer = client.request("textDocument/rename", params).await;
+        client.stop().await;
+        answer.err().map(|error| error["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let local = refused("y = double", "$0y = double", "offsets").await;
+    assert_eq!(local.as_deref(), Some("`copy_kernel` has a `offsets` already"));
+    let item = refused("def double", "def $0double", "copy_kernel").await;
+    assert_eq!(item.as_deref(), Some("`kernels.tile` defines a `copy_kernel` already"));
+    assert_eq!(refused("y = double", "$0y = double", "y").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_come_in_the_order_of_use() {
+    let order = async |plain: &str, marked: &str| {
+        let answer = ask("textDocument/completion", plain, marked).await;
+        let text = |item: &Value, key: &str| item[key].as_str().unwrap().to_owned();
+        let items = answer.as_array().unwrap().iter();
+        let mut items: Vec<(String, String)> =
+            items.map(|item| (text(item, "sortText"), text(item, "label"))).collect();
+        items.sort();
+        items.into_iter().map(|(_, label)| label).collect::<Vec<_>>()
+    };
+    let keywords = order("mask=offsets < n)\n    y", "$0)\n    y").await;
+    let expected = ["mask=", "other=", "cache_modifier=", "eviction_policy=", "volatile="];
+    assert_eq!(keywords[..5], expected, "as parameters do");
+    let members = order("y = double(x)", "y = tl.$0").await;
+    let place = |wanted: &str| members.iter().position(|name| name == wanted).unwrap();
+    assert!(place("load") < place("_sum_combine"), "what is private comes last");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn completions_know_members_keywords_and_locals() {
     let labels = |answer: &Value| -> Vec<String> {
         let items = answer.as_array().expect("a list").iter();
@@ -166,6 +201,11 @@ async fn signatures_mark_the_argument() {
     let active = help["activeParameter"].as_u64().unwrap() as usize;
     assert!(signature["label"].as_str().unwrap().starts_with("tl.load("), "{signature}");
     assert_eq!(signature["parameters"][active]["label"], "mask=None");
+    // Only keywords can follow keywords.
+    let help =
+        ask("textDocument/signatureHelp", "mask=offsets < n)", "mask=offsets < n, $0)").await;
+    let active = help["activeParameter"].as_u64().unwrap() as usize;
+    assert_eq!(help["signatures"][0]["parameters"][active]["label"], "other=None");
 }
 
 #[tokio::test(flavor = "multi_thread")]

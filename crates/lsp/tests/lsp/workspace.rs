@@ -294,7 +294,7 @@ async fn launches_in_other_files_specialize() {
 #[tokio::test(flavor = "multi_thread")]
 async fn hovers_are_answered_while_the_workspace_is_checked_and_text_is_typed() {
     let folder = three();
-    for number in 0..300 {
+    for number in 0..100 {
         folder
             .write(&format!("kernel_{number}.py"), &KERNEL.replace("halve", &format!("k{number}")));
     }

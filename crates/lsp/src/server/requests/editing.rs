@@ -46,7 +46,7 @@ pub(crate) fn completion(
         .map(|item| {
             let new_text = item.insert.unwrap_or_else(|| item.label.clone());
             CompletionItem {
-                sort_text: Some(format!("{}{}", item.kind as u8, item.label)),
+                sort_text: Some(format!("{}{:02}{}", item.kind as u8, item.place, item.label)),
                 kind: Some(completion_kind(item.kind)),
                 detail: item.detail,
                 tags: item.deprecated.then(|| vec![CompletionItemTag::DEPRECATED]),
@@ -97,16 +97,20 @@ fn completion_kind(kind: ItemKindHint) -> CompletionItemKind {
 
 /// `textDocument/signatureHelp`.
 pub(crate) fn signature_help(
+    state: &State,
     snapshot: &Snapshot,
     at: &TextDocumentPositionParams,
 ) -> Option<SignatureHelp> {
     let (file, offset) = place(snapshot, at)?;
     let found = signature::signature(&snapshot.db, file, offset)?;
     let active = found.active.map(|index| index as u32);
-    let parameters = found.parameters.into_iter().map(|parameter| ParameterInformation {
-        label: ParameterLabel::Simple(parameter),
-        documentation: None,
-    });
+    let by_offset = state.session().is_some_and(|session| session.client.label_offsets);
+    let labels = match by_offset {
+        true => parameter_places(&found),
+        false => found.parameters.iter().cloned().map(ParameterLabel::Simple).collect(),
+    };
+    let parameters =
+        labels.into_iter().map(|label| ParameterInformation { label, documentation: None });
     let information = SignatureInformation {
         label: found.label,
         documentation: found.doc.map(markdown),
@@ -118,6 +122,21 @@ pub(crate) fn signature_help(
         active_signature: Some(0),
         active_parameter: active,
     })
+}
+
+/// Where the parameters stand in the text of a signature, in units of UTF-16: a short name may stand
+/// in it several times.
+fn parameter_places(signature: &signature::Signature) -> Vec<ParameterLabel> {
+    let width = |text: &str| text.encode_utf16().count() as u32;
+    let list = signature.parameters.join(", ");
+    // The list is followed by a parenthesis.
+    let mut at = width(&signature.label) - width(&list) - 1;
+    let places = signature.parameters.iter().map(|parameter| {
+        let start = at;
+        at += width(parameter) + width(", ");
+        ParameterLabel::LabelOffsets([start, start + width(parameter)])
+    });
+    places.collect()
 }
 
 /// `textDocument/inlayHint`.

@@ -131,6 +131,9 @@ pub(crate) fn rename(
     }
     let Some((file, offset)) = place(snapshot, at) else { return Ok(None) };
     navigation::renamable(&snapshot.db, file, offset).map_err(failed)?;
+    if let Some(message) = navigation::taken(&snapshot.db, file, offset, new_name) {
+        return Err(failed(message));
+    }
     let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
     for place in places(state, snapshot, file, offset) {
         if let Some(Location { uri, range }) = snapshot.location(place) {
