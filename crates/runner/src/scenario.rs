@@ -14,10 +14,15 @@
 //! `equal_nan=True`. Random numbers are described in the documentation of `random.rs`; the default
 //! seed is 0.
 
+mod args;
+mod construct;
 mod dtype;
 mod error;
 mod eval;
 mod functions;
+mod host;
+mod launcher;
+mod methods;
 mod npy;
 mod operators;
 mod random;
@@ -27,10 +32,9 @@ mod views;
 
 pub use dtype::DType;
 pub use error::ScenarioError;
-pub use eval::{
-    ArgumentError, Arguments, AssertOutcome, BoundArg, BoundLaunch, KernelInfo, KernelParam,
-    LaunchFailure, Launcher, Outcome, ScenarioOptions, evaluate_arguments, run,
-};
+pub use eval::{ArgumentError, Arguments, AssertOutcome, Outcome, evaluate_arguments, run};
+pub use host::ScenarioOptions;
+pub use launcher::{BoundArg, BoundLaunch, KernelInfo, KernelParam, LaunchFailure, Launcher};
 pub use npy::{load_npy, save_npy};
 pub use random::uniform;
 pub use tensor::{

@@ -19,7 +19,8 @@ use tile_runner::scenario::{
 use tile_worker::protocol::{Body, Failure, FailureKind, RunRequest};
 
 use crate::analysis::{Opened, no_such_kernel};
-use crate::{CommandError, Exit, render, workspace};
+use crate::failure::{codegen_failure, command_failure, launch_failure, usage};
+use crate::{render, workspace};
 
 mod auto;
 pub(crate) mod device;
@@ -246,7 +247,7 @@ impl KernelCompiler for FrontEnd<'_> {
     fn cubin(&mut self, function: &Function, arch: &str) -> Result<CompiledKernel, LaunchFailure> {
         let arch = self.request.spec.arch.as_deref().unwrap_or(arch);
         let failed = |error: tile_codegen::CodegenError| {
-            let failure = crate::worker::codegen_failure(error);
+            let failure = codegen_failure(error);
             match failure.kind {
                 FailureKind::Compile => LaunchFailure::Compile(failure.message),
                 FailureKind::Usage => LaunchFailure::Usage(failure.message),
@@ -310,28 +311,6 @@ fn scenario_failure(opened: &Opened, edited: &text::Edited, error: &ScenarioErro
             usage(format!("{}:{line}: {}", opened.name(), error.message))
         }
     }
-}
-
-fn launch_failure(failure: LaunchFailure) -> Failure {
-    let kind = match failure {
-        LaunchFailure::Compile(_) => FailureKind::Compile,
-        LaunchFailure::Device(_) => FailureKind::Device,
-        LaunchFailure::Usage(_) => FailureKind::Usage,
-    };
-    Failure::new(kind, failure.message())
-}
-
-fn command_failure(error: CommandError) -> Failure {
-    let kind = match error.exit {
-        Exit::Success | Exit::Findings | Exit::Usage => FailureKind::Usage,
-        Exit::Compile => FailureKind::Compile,
-        Exit::Device => FailureKind::Device,
-    };
-    Failure::new(kind, error.message)
-}
-
-fn usage(message: impl Into<String>) -> Failure {
-    Failure::new(FailureKind::Usage, message)
 }
 
 fn internal(error: impl std::fmt::Display) -> Failure {

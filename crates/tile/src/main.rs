@@ -19,6 +19,7 @@ mod doctor;
 mod emit;
 mod execute;
 mod explain;
+mod failure;
 mod info;
 mod lsp;
 mod options;

@@ -6,13 +6,13 @@
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tile_codegen::ptxas::AssembleError;
-use tile_codegen::{CodegenError, Target};
+use tile_codegen::Target;
 use tile_compiler::ir;
 use tile_worker::protocol::{
     AssembleRequest, Body, CompileRequest, Depth, Failure, FailureKind, Request, Response, Task,
 };
 
+use crate::failure::codegen_failure;
 use crate::{Exit, execute};
 
 /// Serves requests until standard input ends.
@@ -127,29 +127,4 @@ fn assemble(request: &AssembleRequest) -> Result<Body, Failure> {
     let resources = serde_json::to_value(resources)
         .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
     Ok(Body::Result(resources))
-}
-
-/// Whose fault a failed compilation is.
-pub(crate) fn codegen_failure(error: CodegenError) -> Failure {
-    let kind = match &error {
-        CodegenError::UnknownArch(_) => FailureKind::Usage,
-        CodegenError::Unsupported { .. }
-        | CodegenError::Constraint { .. }
-        | CodegenError::AsmInputs { .. }
-        | CodegenError::Lower(_)
-        | CodegenError::Assemble(AssembleError::Rejected { .. })
-        | CodegenError::SharedMemory { .. } => FailureKind::Compile,
-        CodegenError::MissingLibdevice { .. }
-        | CodegenError::Assemble(_)
-        | CodegenError::Disassemble { .. } => FailureKind::Device,
-        CodegenError::Layout(_) | CodegenError::Invalid { .. } | CodegenError::Llvm { .. } => {
-            FailureKind::Internal
-        }
-    };
-    let message = error.to_string();
-    let findings = match error {
-        CodegenError::SharedMemory { over, .. } => vec![over.finding],
-        _ => Vec::new(),
-    };
-    Failure { findings, ..Failure::new(kind, message) }
 }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use tile_compiler::source::TextRange;
 
-use super::eval::LaunchFailure;
+use super::launcher::LaunchFailure;
 
 /// A scenario could not be run to its end.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -39,6 +39,12 @@ impl Fault {
     pub fn finish(self) -> ScenarioError {
         let at = self.at.unwrap_or_default();
         ScenarioError { at, message: self.message, launch: self.launch }
+    }
+}
+
+impl From<LaunchFailure> for Fault {
+    fn from(failure: LaunchFailure) -> Fault {
+        Fault { at: None, message: failure.message().to_owned(), launch: Some(failure) }
     }
 }
 

@@ -3,7 +3,6 @@
 mod launch;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -11,123 +10,18 @@ use tile_compiler::hir::{
     Arg, ArgKind, Body, CompareOp, Expr, ExprId, ItemKind, Literal, Module, Name, Scenario,
     SourceMap, Stmt, StmtId,
 };
-use tile_compiler::ir::LaunchOptions;
 use tile_compiler::source::TextRange;
 
+use super::args::Args;
 use super::dtype::DType;
 use super::error::{Eval, Fault, ScenarioError, fault};
 use super::functions;
-use super::operators::{self, Operand};
-use super::tensor::{Array, Comparison, Data, Layout, StorageId, Store, Tensor, Value};
+use super::host::{Host, ScenarioOptions};
+use super::launcher::{BoundLaunch, Launcher};
+use super::methods;
+use super::operators;
+use super::tensor::{Comparison, Store, Tensor, Value};
 use super::views::{self, Index};
-
-/// A kernel as launches see it.
-#[derive(Debug, Clone, Default)]
-pub struct KernelInfo {
-    /// Parameters in order.
-    pub params: Vec<KernelParam>,
-    /// Options of a launch that does not say otherwise: those of the chosen autotune
-    /// configuration.
-    pub options: LaunchOptions,
-}
-
-/// A parameter of a kernel.
-#[derive(Debug, Clone)]
-pub struct KernelParam {
-    /// Its name.
-    pub name: Name,
-    /// True for `tl.constexpr` parameters.
-    pub constexpr: bool,
-    /// The type that its annotation gives, in signature spelling, such as `i32`.
-    pub annotation: Option<Arc<str>>,
-    /// Whether a launch is specialized on the value 1.
-    pub specialize: bool,
-    /// Whether a launch is specialized on multiples of 16.
-    pub specialize_alignment: bool,
-    /// Value when the launch gives none: the autotune configuration's, else the default.
-    pub default: Option<Value>,
-}
-
-/// A launch with every argument bound.
-#[derive(Debug, Clone)]
-pub struct BoundLaunch {
-    /// The kernel.
-    pub kernel: Name,
-    /// Arguments in parameter order.
-    pub args: Vec<BoundArg>,
-    /// Programs along x, y and z.
-    pub grid: [u32; 3],
-    /// Launch options.
-    pub options: LaunchOptions,
-}
-
-/// An argument of a launch.
-#[derive(Debug, Clone)]
-pub struct BoundArg {
-    /// The parameter.
-    pub param: KernelParam,
-    /// Its value: tensors are [`Value::Tensor`].
-    pub value: Value,
-}
-
-/// Why a launch failed.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LaunchFailure {
-    /// The kernel does not compile.
-    Compile(String),
-    /// The device or the launch itself failed.
-    Device(String),
-    /// The arguments do not fit the kernel.
-    Usage(String),
-}
-
-impl LaunchFailure {
-    /// What people read.
-    pub fn message(&self) -> &str {
-        match self {
-            LaunchFailure::Compile(message)
-            | LaunchFailure::Device(message)
-            | LaunchFailure::Usage(message) => message,
-        }
-    }
-}
-
-/// Compiles and launches kernels for a scenario.
-pub trait Launcher {
-    /// What is known of a kernel.
-    ///
-    /// # Errors
-    /// When there is no kernel of this name.
-    fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure>;
-
-    /// Runs a launch to its end: storages of the arguments hold what it wrote.
-    ///
-    /// # Errors
-    /// When it does not compile or run.
-    fn launch(&mut self, store: &mut Store, launch: &BoundLaunch) -> Result<(), LaunchFailure>;
-
-    /// Address of a storage's first byte on the device, where it stays. Later launches may read
-    /// and write it through this address.
-    ///
-    /// # Errors
-    /// When the device has no memory for it.
-    fn address(&mut self, store: &Store, id: StorageId) -> Result<u64, LaunchFailure>;
-}
-
-/// How a scenario is evaluated.
-#[derive(Debug, Clone, Default)]
-pub struct ScenarioOptions {
-    /// Where relative paths of `load` start.
-    pub folder: PathBuf,
-    /// A grid that replaces that of every launch.
-    pub grid: Option<[u32; 3]>,
-    /// Values that replace the arguments of these names in every launch.
-    pub arguments: Vec<(String, Value)>,
-    /// Launch options that replace those of the scenario.
-    pub num_warps: Option<u32>,
-    /// See [`ScenarioOptions::num_warps`].
-    pub num_stages: Option<u32>,
-}
 
 /// What an `assert` found.
 #[derive(Debug, Clone, PartialEq)]
@@ -220,7 +114,7 @@ pub fn evaluate_arguments(
         evaluator.bind(name, value.clone());
         values.push((name.clone(), value));
     }
-    Ok(Arguments { values, store: evaluator.store })
+    Ok(Arguments { values, store: evaluator.host.store })
 }
 
 /// A body with its positions.
@@ -230,16 +124,12 @@ pub(super) struct Code {
     pub map: Arc<SourceMap>,
 }
 
-/// Loop iterations that a scenario may make.
-const MAX_ITERATIONS: i128 = 1 << 20;
 /// Module constants followed into each other.
 const MAX_DEPTH: u32 = 32;
 
 pub(super) struct Evaluator<'a> {
     module: &'a Module,
-    pub options: &'a ScenarioOptions,
-    launcher: Option<&'a mut dyn Launcher>,
-    pub store: Store,
+    host: Host<'a>,
     variables: FxHashMap<String, Value>,
     /// Functions that compute a grid, by the name they are assigned to.
     grids: FxHashMap<Name, ExprId>,
@@ -257,9 +147,7 @@ impl<'a> Evaluator<'a> {
     ) -> Evaluator<'a> {
         Evaluator {
             module,
-            options,
-            launcher,
-            store,
+            host: Host { options, launcher, store },
             variables: FxHashMap::default(),
             grids: FxHashMap::default(),
             asserts: Vec::new(),
@@ -273,7 +161,7 @@ impl<'a> Evaluator<'a> {
             asserts: self.asserts,
             variables: self.variables.into_iter().collect(),
             launches: self.launches,
-            store: self.store,
+            store: self.host.store,
         }
     }
 
@@ -309,14 +197,14 @@ impl<'a> Evaluator<'a> {
             Stmt::AugAssign { target, op, value } => {
                 let old = self.expr(code, *target)?;
                 let value = self.expr(code, *value)?;
-                let (a, b) = (self.operand(old)?, self.operand(value)?);
+                let (a, b) = (self.host.operand(old)?, self.host.operand(value)?);
                 let value = operators::binary(*op, a, b)?;
                 self.assign(code, *target, value)
             }
             Stmt::For { target, iter, body, .. } => self.for_loop(code, *target, *iter, body),
             Stmt::If { test, body, orelse } => {
                 let test = self.expr(code, *test)?;
-                let taken = if self.truth(&test)? { body } else { orelse };
+                let taken = if self.host.truth(&test)? { body } else { orelse };
                 self.statements(code, taken)
             }
             Stmt::Assert { test, message: _ } => self.assert(code, statement, *test),
@@ -346,7 +234,7 @@ impl<'a> Evaluator<'a> {
             Value::Comparison(comparison) => Some(*comparison),
             _ => None,
         };
-        let ok = self.truth(&value)?;
+        let ok = self.host.truth(&value)?;
         self.asserts.push(AssertOutcome { at: code.map.stmts[statement], ok, comparison });
         Ok(())
     }
@@ -391,7 +279,7 @@ impl<'a> Evaluator<'a> {
     /// Gives a tensor's storage its name, unless it has one.
     fn name_storage(&mut self, name: &str, value: &Value) {
         let Value::Tensor(tensor) = value else { return };
-        let storage = &mut self.store.storages[tensor.storage.0];
+        let storage = &mut self.host.store.storages[tensor.storage.0];
         if storage.name.is_empty() {
             storage.name = name.to_owned();
         }
@@ -417,15 +305,15 @@ impl<'a> Evaluator<'a> {
             Expr::Unary { op, operand } => {
                 let operand = self.expr(code, *operand)?;
                 if *op == tile_compiler::hir::UnaryOp::Not {
-                    return Ok(Value::Bool(!self.truth(&operand)?));
+                    return Ok(Value::Bool(!self.host.truth(&operand)?));
                 }
-                operators::unary(*op, self.operand(operand)?)
+                operators::unary(*op, self.host.operand(operand)?)
             }
             Expr::Bool { and, values } => {
                 let mut last = Value::Bool(*and);
                 for &value in values {
                     last = self.expr(code, value)?;
-                    if self.truth(&last)? != *and {
+                    if self.host.truth(&last)? != *and {
                         break;
                     }
                 }
@@ -440,7 +328,7 @@ impl<'a> Evaluator<'a> {
                     return Ok(Value::DType(dtype));
                 }
                 let value = self.expr(code, *value)?;
-                self.attribute(&value, attr)
+                self.host.attribute(&value, attr)
             }
             Expr::Subscript { value, index } => {
                 let value = self.expr(code, *value)?;
@@ -448,7 +336,7 @@ impl<'a> Evaluator<'a> {
             }
             Expr::IfElse { condition, on_true, on_false } => {
                 let condition = self.expr(code, *condition)?;
-                let taken = if self.truth(&condition)? { *on_true } else { *on_false };
+                let taken = if self.host.truth(&condition)? { *on_true } else { *on_false };
                 self.expr(code, taken)
             }
             Expr::Missing => Err(fault!("something is missing here")),
@@ -517,7 +405,9 @@ impl<'a> Evaluator<'a> {
                 let total = items.len() * count;
                 Ok(Value::Tuple(items.into_iter().cycle().take(total).collect()))
             }
-            (op, lhs, rhs) => operators::binary(op, self.operand(lhs)?, self.operand(rhs)?),
+            (op, lhs, rhs) => {
+                operators::binary(op, self.host.operand(lhs)?, self.host.operand(rhs)?)
+            }
         }
     }
 
@@ -527,7 +417,7 @@ impl<'a> Evaluator<'a> {
         for &(op, right) in rest {
             let right = self.expr(code, right)?;
             result = self.compare_pair(op, left, right.clone())?;
-            if rest.len() > 1 && !self.truth(&result)? {
+            if rest.len() > 1 && !self.host.truth(&result)? {
                 return Ok(Value::Bool(false));
             }
             left = right;
@@ -550,7 +440,7 @@ impl<'a> Evaluator<'a> {
             (CompareOp::In | CompareOp::NotIn | CompareOp::Is | CompareOp::IsNot, _) => {
                 Err(fault!("a scenario cannot compute this comparison"))
             }
-            _ => operators::compare(op, self.operand(left)?, self.operand(right)?),
+            _ => operators::compare(op, self.host.operand(left)?, self.host.operand(right)?),
         }
     }
 
@@ -560,7 +450,7 @@ impl<'a> Evaluator<'a> {
         }
         for (a, b) in a.iter().zip(b) {
             let same = self.compare_pair(CompareOp::Eq, a.clone(), b.clone())?;
-            if !self.truth(&same)? {
+            if !self.host.truth(&same)? {
                 return Ok(false);
             }
         }
@@ -579,57 +469,20 @@ impl<'a> Evaluator<'a> {
                 _ => return Err(fault!("`*` takes a tuple, and `**` is not supported")),
             }
         }
-        let args = functions::Args { positional, named };
+        let args = Args { positional, named };
         match &code.body.exprs[callee] {
-            Expr::Name(name) => functions::call(self, name, args),
+            Expr::Name(name) => functions::call(&mut self.host, name, args),
             Expr::Attribute { value, attr } => {
                 let namespace = matches!(&code.body.exprs[*value], Expr::Name(module)
                     if matches!(&**module, "triton" | "torch" | "np" | "math" | "tl")
                         && !self.variables.contains_key(&**module));
                 if namespace {
-                    return functions::call(self, attr, args);
+                    return functions::call(&mut self.host, attr, args);
                 }
                 let value = self.expr(code, *value)?;
-                functions::method(self, value, attr, args)
+                methods::method(&mut self.host, value, attr, args)
             }
             _ => Err(fault!("a scenario cannot call this")),
-        }
-    }
-
-    pub fn attribute(&mut self, value: &Value, attr: &str) -> Eval<Value> {
-        let tuple = |shape: &[usize]| {
-            Value::Tuple(shape.iter().map(|&extent| Value::Int(extent as i128)).collect())
-        };
-        let known = match (value, attr) {
-            (Value::Tensor(tensor), "shape") => Some(tuple(&tensor.layout.shape)),
-            (Value::Array(array), "shape") => Some(tuple(&array.shape)),
-            (Value::Tensor(tensor), "dtype") => Some(Value::DType(tensor.dtype)),
-            (Value::Array(array), "dtype") => Some(Value::DType(array.dtype)),
-            (Value::Tensor(tensor), "ndim") => Some(Value::Int(tensor.layout.shape.len() as i128)),
-            (Value::Array(array), "ndim") => Some(Value::Int(array.shape.len() as i128)),
-            (Value::Tensor(_) | Value::Array(_), "T") => {
-                Some(self.view(value, |layout| Ok(layout.transposed()))?)
-            }
-            (Value::Meta(meta), _) => {
-                meta.iter().find(|(name, _)| name == attr).map(|(_, value)| value.clone())
-            }
-            _ => None,
-        };
-        known.ok_or_else(|| fault!("{} has no attribute `{attr}`", value.kind()))
-    }
-
-    /// Another view of a tensor's elements.
-    pub fn view(&mut self, value: &Value, f: impl FnOnce(&Layout) -> Eval<Layout>) -> Eval<Value> {
-        match value {
-            Value::Tensor(tensor) => {
-                let layout = f(&tensor.layout)?;
-                Ok(Value::Tensor(Tensor { layout, ..tensor.clone() }))
-            }
-            Value::Array(array) => {
-                let layout = f(&Layout::contiguous(&array.shape))?;
-                Ok(Value::Array(array.gather(&layout).into()))
-            }
-            other => Err(fault!("{} is not a tensor", other.kind())),
         }
     }
 
@@ -659,7 +512,7 @@ impl<'a> Evaluator<'a> {
                 };
                 let parts = parts.into_iter().map(|part| self.index(code, part));
                 let parts = parts.collect::<Eval<Vec<Index>>>()?;
-                self.view(&value, |layout| views::slice(layout, &parts))
+                self.host.view(&value, |layout| views::slice(layout, &parts))
             }
             other => Err(fault!("{} cannot be indexed", other.kind())),
         }
@@ -670,7 +523,7 @@ impl<'a> Evaluator<'a> {
             let mut part = |part: &Option<ExprId>| -> Eval<Option<i128>> {
                 let Some(id) = *part else { return Ok(None) };
                 let value = self.expr(code, id)?;
-                self.int(&value).map(Some)
+                self.host.int(&value).map(Some)
             };
             let (lower, upper, step) = (part(lower)?, part(upper)?, part(step)?);
             return Ok(Index::Range(lower, upper, step.unwrap_or(1)));
@@ -680,79 +533,8 @@ impl<'a> Evaluator<'a> {
         }
         match self.expr(code, id)? {
             Value::None => Ok(Index::New),
-            value => Ok(Index::At(self.int(&value)?)),
+            value => Ok(Index::At(self.host.int(&value)?)),
         }
-    }
-
-    /// The elements of a tensor.
-    pub fn array(&self, value: &Value) -> Eval<Arc<Array>> {
-        match value {
-            Value::Tensor(tensor) => Ok(self.store.read(tensor).into()),
-            Value::Array(array) => Ok(array.clone()),
-            other => Err(fault!("a tensor is needed here, not {}", other.kind())),
-        }
-    }
-
-    /// A number or a tensor.
-    pub fn operand(&self, value: Value) -> Eval<Operand> {
-        Ok(match value {
-            Value::Bool(value) => Operand::Int(i128::from(value)),
-            Value::Comparison(comparison) => Operand::Int(i128::from(comparison.ok)),
-            Value::Int(value) => Operand::Int(value),
-            Value::Float(value) => Operand::Float(value),
-            Value::Tensor(_) | Value::Array(_) => Operand::Array(self.array(&value)?),
-            other => {
-                return Err(fault!("a number or a tensor is needed here, not {}", other.kind()));
-            }
-        })
-    }
-
-    /// An integer; a tensor of one element counts.
-    pub fn int(&self, value: &Value) -> Eval<i128> {
-        match value {
-            Value::Int(value) => Ok(*value),
-            Value::Bool(value) => Ok(i128::from(*value)),
-            Value::Tensor(_) | Value::Array(_) => match &self.array(value)?.data {
-                Data::Int(values) if values.len() == 1 => Ok(i128::from(values[0])),
-                _ => Err(fault!("an integer is needed here, not a tensor")),
-            },
-            other => Err(fault!("an integer is needed here, not {}", other.kind())),
-        }
-    }
-
-    pub fn truth(&self, value: &Value) -> Eval<bool> {
-        Ok(match value {
-            Value::None => false,
-            Value::Bool(value) => *value,
-            Value::Comparison(comparison) => comparison.ok,
-            Value::Int(value) => *value != 0,
-            Value::Float(value) => *value != 0.0,
-            Value::Str(text) => !text.is_empty(),
-            Value::Tuple(items) => !items.is_empty(),
-            Value::DType(_) | Value::Function(_) | Value::Meta(_) => true,
-            Value::Tensor(_) | Value::Array(_) => {
-                let array = self.array(value)?;
-                if array.numel() != 1 {
-                    let message = "a tensor of many elements has no one truth value; \
-                                   use all(...), any(...) or allclose(a, b)";
-                    return Err(fault!("{message}"));
-                }
-                array.float_at(0) != 0.0
-            }
-        })
-    }
-
-    /// The integers that `range` counts.
-    pub fn range(start: i128, end: i128, step: i128) -> Eval<Value> {
-        if step == 0 {
-            return Err(fault!("range's step cannot be 0"));
-        }
-        let span = if step > 0 { end - start } else { start - end };
-        let count = ((span + step.abs() - 1) / step.abs()).max(0);
-        if count > MAX_ITERATIONS {
-            return Err(fault!("a loop of {count} iterations is too long for a scenario"));
-        }
-        Ok(Value::Tuple((0..count).map(|at| Value::Int(start + at * step)).collect()))
     }
 }
 

@@ -1,97 +1,56 @@
-//! The functions and methods of the host language.
-
-mod construct;
-mod methods;
+//! The functions of the host language.
 
 use tile_compiler::builtins::SCENARIO_FUNCTIONS;
 
+use super::args::{Args, dtype_argument};
+use super::construct::{arange, construct, construct_like, load, tensor};
 use super::dtype::DType;
 use super::error::{Eval, fault};
-use super::eval::Evaluator;
+use super::host::{self, Host};
+use super::methods::method;
 use super::operators::{Operand, align, common_dtype, map_floats, zip_floats};
 use super::reduce::{self, Reduction, RowFunction};
 use super::tensor::{Array, Comparison, Data, Value};
 
-use construct::{arange, construct, construct_like, load, tensor};
-pub(super) use methods::method;
-
-/// Arguments of a call.
-#[derive(Debug, Clone)]
-pub(super) struct Args {
-    pub positional: Vec<Value>,
-    pub named: Vec<(String, Value)>,
-}
-
-impl Args {
-    /// Takes the named argument `name`, by the first of its spellings that is given.
-    fn named(&mut self, names: &[&str]) -> Option<Value> {
-        let at = self.named.iter().position(|(name, _)| names.contains(&name.as_str()))?;
-        Some(self.named.remove(at).1)
-    }
-
-    /// Takes an argument that may be given by position or name.
-    fn take(&mut self, names: &[&str]) -> Option<Value> {
-        if self.positional.is_empty() {
-            return self.named(names);
-        }
-        Some(self.positional.remove(0))
-    }
-
-    fn need(&mut self, function: &str, names: &[&str]) -> Eval<Value> {
-        self.take(names).ok_or_else(|| fault!("{function} needs the argument `{}`", names[0]))
-    }
-
-    /// Fails if anything is left.
-    fn finish(self, function: &str) -> Eval<()> {
-        if let Some((name, _)) = self.named.first() {
-            return Err(fault!("{function} has no argument `{name}`"));
-        }
-        match self.positional.len() {
-            0 => Ok(()),
-            count => Err(fault!("{function} was given {count} arguments too many")),
-        }
-    }
-}
-
 /// Calls a function by name.
-pub(super) fn call(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
+pub(super) fn call(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
     if let Some(f) = pointwise(name) {
         let value = args.need(name, &["x", "input"])?;
         args.finish(name)?;
-        return map(eval, name, &value, f);
+        return map(host, name, &value, f);
     }
     if let Some(reduction) = reduction(name)
         && is_reduction(&args)
     {
-        return reduce_call(eval, name, reduction, args);
+        return reduce_call(host, name, reduction, args);
     }
     match name {
         "randn" | "rand" | "randint" | "zeros" | "ones" | "full" | "empty" => {
-            construct(eval, name, args)
+            construct(host, name, args)
         }
         "zeros_like" | "ones_like" | "empty_like" | "randn_like" | "rand_like" => {
-            construct_like(eval, name, args)
+            construct_like(host, name, args)
         }
-        "arange" => arange(eval, args),
-        "tensor" => tensor(eval, args),
-        "load" => load(eval, args),
+        "arange" => arange(host, args),
+        "tensor" => tensor(host, args),
+        "load" => load(host, args),
         "cdiv" | "next_power_of_2" | "min" | "max" | "range" | "len" | "int" | "float"
-        | "tuple" | "list" => number_function(eval, name, args),
-        "allclose" => allclose(eval, args),
-        "cumsum" | "cumprod" | "softmax" | "log_softmax" | "sort" => row_function(eval, name, args),
-        "maximum" | "minimum" | "pow" | "fmod" | "atan2" => pair_function(eval, name, args),
-        "where" => choose(eval, args),
-        "clamp" | "clip" => clamp(eval, args),
+        | "tuple" | "list" => number_function(host, name, args),
+        "allclose" => allclose(host, args),
+        "cumsum" | "cumprod" | "softmax" | "log_softmax" | "sort" => row_function(host, name, args),
+        "maximum" | "minimum" | "pow" | "fmod" | "atan2" => pair_function(host, name, args),
+        "where" => choose(host, args),
+        "clamp" | "clip" => clamp(host, args),
         "matmul" | "mm" | "bmm" | "dot" => {
             let (a, b) = (args.need(name, &["a", "input"])?, args.need(name, &["b", "other"])?);
             args.finish(name)?;
-            let (a, b) = (eval.operand(a)?, eval.operand(b)?);
+            let (a, b) = (host.operand(a)?, host.operand(b)?);
             super::operators::binary(tile_compiler::hir::BinaryOp::MatMul, a, b)
         }
-        "cat" | "concatenate" | "stack" => join(eval, name, args),
+        "cat" | "concatenate" | "stack" => join(host, name, args),
         "transpose" | "permute" | "reshape" => {
             let value = args.need(name, &["x", "input"])?;
-            method(eval, value, name, args)
+            method(host, value, name, args)
         }
         _ if reduction(name).is_some() => Err(fault!("{name} needs a tensor")),
         _ => Err(unknown(name)),
@@ -119,7 +78,7 @@ fn same_letters(a: &str, b: &str) -> bool {
 }
 
 /// Functions of each element.
-fn pointwise(name: &str) -> Option<fn(f64) -> f64> {
+pub(super) fn pointwise(name: &str) -> Option<fn(f64) -> f64> {
     Some(match name {
         "exp" => libm::exp,
         "exp2" => libm::exp2,
@@ -154,8 +113,8 @@ fn pointwise(name: &str) -> Option<fn(f64) -> f64> {
 }
 
 /// Applies a function to a number or to each element.
-fn map(eval: &mut Evaluator, name: &str, value: &Value, f: fn(f64) -> f64) -> Eval<Value> {
-    Ok(match eval.operand(value.clone())? {
+fn map(host: &mut Host, name: &str, value: &Value, f: fn(f64) -> f64) -> Eval<Value> {
+    Ok(match host.operand(value.clone())? {
         Operand::Int(value) if name == "abs" => Value::Int(value.wrapping_abs()),
         Operand::Int(value) => Value::Float(f(value as f64)),
         Operand::Float(value) => Value::Float(f(value)),
@@ -173,7 +132,7 @@ fn map(eval: &mut Evaluator, name: &str, value: &Value, f: fn(f64) -> f64) -> Ev
     })
 }
 
-fn reduction(name: &str) -> Option<Reduction> {
+pub(super) fn reduction(name: &str) -> Option<Reduction> {
     Some(match name {
         "sum" => Reduction::Sum,
         "prod" => Reduction::Prod,
@@ -200,19 +159,14 @@ fn is_reduction(args: &Args) -> bool {
     }
 }
 
-fn reduce_call(
-    eval: &mut Evaluator,
-    name: &str,
-    reduction: Reduction,
-    mut args: Args,
-) -> Eval<Value> {
+fn reduce_call(host: &mut Host, name: &str, reduction: Reduction, mut args: Args) -> Eval<Value> {
     let value = args.need(name, &["x", "input"])?;
-    let axis = axis_argument(eval, &mut args)?;
+    let axis = axis_argument(host, &mut args)?;
     let keep = args.take(&["keepdims", "keepdim", "keep_dims"]);
     let dtype = dtype_argument(&mut args)?;
     args.finish(name)?;
-    let keep = keep.map(|keep| eval.truth(&keep)).transpose()?.unwrap_or(false);
-    let array = eval.array(&value)?;
+    let keep = keep.map(|keep| host.truth(&keep)).transpose()?.unwrap_or(false);
+    let array = host.array(&value)?;
     let mut reduced = reduce::reduce(reduction, &array, axis, keep)?;
     if let Some(dtype) = dtype {
         reduced = reduced.convert(dtype);
@@ -220,60 +174,46 @@ fn reduce_call(
     Ok(Value::Array(reduced.into()))
 }
 
-fn axis_argument(eval: &Evaluator, args: &mut Args) -> Eval<Option<i128>> {
+fn axis_argument(host: &Host, args: &mut Args) -> Eval<Option<i128>> {
     match args.take(&["axis", "dim"]) {
         None | Some(Value::None) => Ok(None),
-        Some(value) => eval.int(&value).map(Some),
-    }
-}
-
-fn dtype_argument(args: &mut Args) -> Eval<Option<DType>> {
-    args.named(&["dtype"]).map(|value| to_dtype(&value)).transpose()
-}
-
-fn to_dtype(value: &Value) -> Eval<DType> {
-    match value {
-        Value::DType(dtype) => Ok(*dtype),
-        Value::Str(name) => {
-            DType::from_name(name).ok_or_else(|| fault!("there is no dtype `{name}`"))
-        }
-        other => Err(fault!("a dtype is needed here, not {}", other.kind())),
+        Some(value) => host.int(&value).map(Some),
     }
 }
 
 /// Functions of numbers.
-fn number_function(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
+fn number_function(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
     let values = std::mem::take(&mut args.positional);
     args.finish(name)?;
     match (name, values.as_slice()) {
         ("cdiv", [a, b]) => {
-            let (a, b) = (eval.int(a)?, eval.int(b)?);
+            let (a, b) = (host.int(a)?, host.int(b)?);
             if b <= 0 {
                 return Err(fault!("cdiv by {b}"));
             }
             Ok(Value::Int(a.div_euclid(b) + i128::from(a.rem_euclid(b) != 0)))
         }
         ("next_power_of_2", [value]) => {
-            let value = eval.int(value)?.max(1);
+            let value = host.int(value)?.max(1);
             let power = u64::try_from(value).ok().and_then(u64::checked_next_power_of_two);
             power.map(|power| Value::Int(i128::from(power))).ok_or_else(|| fault!("too large"))
         }
         ("range", _) => {
-            let bounds = values.iter().map(|bound| eval.int(bound)).collect::<Eval<Vec<i128>>>()?;
+            let bounds = values.iter().map(|bound| host.int(bound)).collect::<Eval<Vec<i128>>>()?;
             match bounds[..] {
-                [end] => Evaluator::range(0, end, 1),
-                [start, end] => Evaluator::range(start, end, 1),
-                [start, end, step] => Evaluator::range(start, end, step),
+                [end] => host::range(0, end, 1),
+                [start, end] => host::range(start, end, 1),
+                [start, end, step] => host::range(start, end, step),
                 _ => Err(fault!("range takes one to three integers")),
             }
         }
         ("len", [Value::Tuple(items)]) => Ok(Value::Int(items.len() as i128)),
         ("len", [value @ (Value::Tensor(_) | Value::Array(_))]) => {
-            let extent = eval.array(value)?.shape.first().copied();
+            let extent = host.array(value)?.shape.first().copied();
             extent.map(|extent| Value::Int(extent as i128)).ok_or_else(|| fault!("len of a number"))
         }
         ("tuple" | "list", [value @ Value::Tuple(_)]) => Ok(value.clone()),
-        ("int", [value]) => match eval.operand(value.clone())? {
+        ("int", [value]) => match host.operand(value.clone())? {
             Operand::Int(value) => Ok(Value::Int(value)),
             Operand::Float(value) => Ok(Value::Int(value as i128)),
             Operand::Array(array) if array.numel() == 1 => {
@@ -281,19 +221,19 @@ fn number_function(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Val
             }
             Operand::Array(_) => Err(fault!("int takes one number")),
         },
-        ("float", [value]) => match eval.operand(value.clone())? {
+        ("float", [value]) => match host.operand(value.clone())? {
             Operand::Int(value) => Ok(Value::Float(value as f64)),
             Operand::Float(value) => Ok(Value::Float(value)),
             Operand::Array(array) if array.numel() == 1 => Ok(Value::Float(array.float_at(0))),
             Operand::Array(_) => Err(fault!("float takes one number")),
         },
-        ("min" | "max", [Value::Tuple(items)]) => extreme(eval, name, items),
-        ("min" | "max", [_, _, ..]) => extreme(eval, name, &values),
+        ("min" | "max", [Value::Tuple(items)]) => extreme(host, name, items),
+        ("min" | "max", [_, _, ..]) => extreme(host, name, &values),
         _ => Err(fault!("{name} was called with the wrong arguments")),
     }
 }
 
-fn extreme(eval: &mut Evaluator, name: &str, values: &[Value]) -> Eval<Value> {
+fn extreme(host: &mut Host, name: &str, values: &[Value]) -> Eval<Value> {
     let mut best: Option<Value> = None;
     for value in values {
         let Some(kept) = best.clone() else {
@@ -304,23 +244,23 @@ fn extreme(eval: &mut Evaluator, name: &str, values: &[Value]) -> Eval<Value> {
             "min" => tile_compiler::hir::CompareOp::Lt,
             _ => tile_compiler::hir::CompareOp::Gt,
         };
-        let (a, b) = (eval.operand(value.clone())?, eval.operand(kept)?);
+        let (a, b) = (host.operand(value.clone())?, host.operand(kept)?);
         let better = super::operators::compare(op, a, b)?;
-        if eval.truth(&better)? {
+        if host.truth(&better)? {
             best = Some(value.clone());
         }
     }
     best.ok_or_else(|| fault!("{name} of nothing"))
 }
 
-fn row_function(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
+fn row_function(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
     let value = args.need(name, &["x", "input"])?;
-    let axis = axis_argument(eval, &mut args)?;
+    let axis = axis_argument(host, &mut args)?;
     let descending = args.take(&["descending"]);
     let dtype = dtype_argument(&mut args)?;
     args.finish(name)?;
-    let descending = descending.map(|value| eval.truth(&value)).transpose()?.unwrap_or(false);
-    let array = eval.array(&value)?;
+    let descending = descending.map(|value| host.truth(&value)).transpose()?.unwrap_or(false);
+    let array = host.array(&value)?;
     let function = match name {
         "cumsum" => RowFunction::CumSum,
         "cumprod" => RowFunction::CumProd,
@@ -335,7 +275,7 @@ fn row_function(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value>
     Ok(Value::Array(result.into()))
 }
 
-fn pair_function(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
+fn pair_function(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
     let (a, b) = (args.need(name, &["a", "input"])?, args.need(name, &["b", "other"])?);
     args.finish(name)?;
     let f: fn(f64, f64) -> f64 = match name {
@@ -345,19 +285,19 @@ fn pair_function(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value
         "fmod" => libm::fmod,
         _ => libm::atan2,
     };
-    let (a, b) = (eval.operand(a)?, eval.operand(b)?);
+    let (a, b) = (host.operand(a)?, host.operand(b)?);
     let dtype = common_dtype(&a, &b);
     let array = zip_floats(&a.to_array(dtype), &b.to_array(dtype), dtype, f)?;
     let array = if dtype.is_float() { array } else { array.convert(dtype) };
     Ok(Value::Array(array.into()))
 }
 
-fn choose(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
+fn choose(host: &mut Host, mut args: Args) -> Eval<Value> {
     let condition = args.need("where", &["condition"])?;
     let (a, b) = (args.need("where", &["x", "input"])?, args.need("where", &["y", "other"])?);
     args.finish("where")?;
-    let condition = eval.array(&condition)?;
-    let (a, b) = (eval.operand(a)?, eval.operand(b)?);
+    let condition = host.array(&condition)?;
+    let (a, b) = (host.operand(a)?, host.operand(b)?);
     let dtype = common_dtype(&a, &b);
     let (a, b) = align(&a.to_array(dtype), &b.to_array(dtype))?;
     let (condition, a) = align(&condition, &a)?;
@@ -369,7 +309,7 @@ fn choose(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
     Ok(Value::Array(if dtype.is_float() { array } else { array.convert(dtype) }.into()))
 }
 
-fn clamp(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
+fn clamp(host: &mut Host, mut args: Args) -> Eval<Value> {
     let value = args.need("clamp", &["x", "input"])?;
     let (low, high) = (args.take(&["min"]), args.take(&["max"]));
     args.finish("clamp")?;
@@ -377,21 +317,21 @@ fn clamp(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
     for (bound, name) in [(low, "maximum"), (high, "minimum")] {
         if let Some(bound) = bound.filter(|bound| !matches!(bound, Value::None)) {
             let args = Args { positional: vec![result, bound], named: vec![] };
-            result = pair_function(eval, name, args)?;
+            result = pair_function(host, name, args)?;
         }
     }
     Ok(result)
 }
 
-fn join(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
+fn join(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
     let Value::Tuple(parts) = args.need(name, &["tensors"])? else {
         return Err(fault!("{name} takes a tuple of tensors"));
     };
-    let axis = axis_argument(eval, &mut args)?.unwrap_or(0);
+    let axis = axis_argument(host, &mut args)?.unwrap_or(0);
     args.finish(name)?;
     let mut arrays: Vec<Array> = Vec::new();
     for part in &parts {
-        arrays.push((*eval.array(part)?).clone());
+        arrays.push((*host.array(part)?).clone());
     }
     let Some(first) = arrays.first().cloned() else { return Err(fault!("{name} of nothing")) };
     let rank = first.shape.len() + usize::from(name == "stack");
@@ -425,17 +365,17 @@ fn join(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
 }
 
 /// `allclose(a, b, rtol=, atol=, equal_nan=)`.
-fn allclose(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
+fn allclose(host: &mut Host, mut args: Args) -> Eval<Value> {
     let (a, b) = (args.need("allclose", &["a", "input"])?, args.need("allclose", &["b", "other"])?);
     let mut float = |names: &[&str]| -> Eval<Option<f64>> {
         let Some(value) = args.take(names) else { return Ok(None) };
-        eval.operand(value)?.to_float().map(Some).ok_or_else(|| fault!("a tolerance is a number"))
+        host.operand(value)?.to_float().map(Some).ok_or_else(|| fault!("a tolerance is a number"))
     };
     let (rtol, atol) = (float(&["rtol"])?, float(&["atol"])?);
     let equal_nan = args.take(&["equal_nan"]);
     args.finish("allclose")?;
-    let equal_nan = equal_nan.map(|value| eval.truth(&value)).transpose()?.unwrap_or(false);
-    let (a, b) = (eval.operand(a)?, eval.operand(b)?);
+    let equal_nan = equal_nan.map(|value| host.truth(&value)).transpose()?.unwrap_or(false);
+    let (a, b) = (host.operand(a)?, host.operand(b)?);
     let tolerance = [&a, &b].into_iter().filter_map(|operand| match operand {
         Operand::Array(array) => Some(array.dtype.tolerance()),
         _ => None,

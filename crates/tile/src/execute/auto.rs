@@ -5,8 +5,9 @@ use tile_runner::auto;
 use tile_runner::scenario::{self, Arguments, ScenarioOptions, Value};
 use tile_worker::protocol::{Failure, FailureKind, RunRequest};
 
-use super::{kernel_info, launch_failure, usage};
+use super::kernel_info;
 use crate::analysis::{Opened, no_such_kernel};
+use crate::failure::{launch_failure, usage};
 
 /// The request's own arguments and, for the others and the grid, what is chosen.
 pub(super) fn complete(

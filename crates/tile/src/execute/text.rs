@@ -8,8 +8,9 @@ use tile_compiler::hir::{ArgKind, Body, Expr, ExprId, Module, Scenario, Stmt};
 use tile_compiler::source::TextRange;
 use tile_worker::protocol::{Failure, RunRequest};
 
-use super::{chosen, launches, usage};
+use super::{chosen, launches};
 use crate::analysis::Opened;
+use crate::failure::usage;
 
 /// A text with what flags put into it.
 #[derive(Debug, Default)]

@@ -6,8 +6,9 @@ use tile_compiler::hir::{Arg, ArgKind, Expr, ExprId, Name};
 use tile_compiler::ir::LaunchOptions;
 
 use super::super::error::{Eval, Fault, fault};
-use super::super::tensor::{Tensor, Value};
-use super::{BoundArg, BoundLaunch, Code, Evaluator, KernelInfo, LaunchFailure};
+use super::super::launcher::{BoundArg, BoundLaunch, KernelInfo};
+use super::super::tensor::Value;
+use super::{Code, Evaluator};
 
 impl Evaluator<'_> {
     /// True when `id` was a launch, which is then done.
@@ -19,21 +20,10 @@ impl Evaluator<'_> {
         };
         let launch = self.bind_launch(code, kernel, *index, args)?;
         let launcher =
-            self.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
-        launcher.launch(&mut self.store, &launch).map_err(launch_fault)?;
+            self.host.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
+        launcher.launch(&mut self.host.store, &launch).map_err(Fault::from)?;
         self.launches.push(launch);
         Ok(true)
-    }
-
-    /// Where a tensor's first element lies on the device.
-    pub fn address(&mut self, tensor: &Tensor) -> Eval<Value> {
-        let launcher = self
-            .launcher
-            .as_mut()
-            .ok_or_else(|| fault!("a tensor has an address only in a scenario that runs"))?;
-        let base = launcher.address(&self.store, tensor.storage).map_err(launch_fault)?;
-        let offset = tensor.layout.offset * tensor.dtype.bytes();
-        Ok(Value::Int(i128::from(base) + offset as i128))
     }
 
     fn bind_launch(
@@ -44,8 +34,8 @@ impl Evaluator<'_> {
         args: &[Arg],
     ) -> Eval<BoundLaunch> {
         let launcher =
-            self.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
-        let info = launcher.kernel(kernel).map_err(launch_fault)?;
+            self.host.launcher.as_mut().ok_or_else(|| fault!("nothing can be launched here"))?;
+        let info = launcher.kernel(kernel).map_err(Fault::from)?;
         let mut options = info.options.clone();
         let mut given: Vec<Option<Value>> = vec![None; info.params.len()];
         let mut next = 0;
@@ -86,10 +76,10 @@ impl Evaluator<'_> {
                 }
             }
         }
-        self.options.num_warps.inspect(|&count| options.num_warps = count);
-        self.options.num_stages.inspect(|&count| options.num_stages = count);
+        self.host.options.num_warps.inspect(|&count| options.num_warps = count);
+        self.host.options.num_stages.inspect(|&count| options.num_stages = count);
         let args = self.bind_arguments(kernel, info, given)?;
-        let grid = match self.options.grid {
+        let grid = match self.host.options.grid {
             Some(grid) => grid,
             None => self.grid(code, grid, &args)?,
         };
@@ -104,7 +94,8 @@ impl Evaluator<'_> {
     ) -> Eval<Vec<BoundArg>> {
         let mut bound = Vec::new();
         for (param, value_given) in info.params.into_iter().zip(given) {
-            let replaced = self.options.arguments.iter().find(|(name, _)| **name == *param.name);
+            let replaced =
+                self.host.options.arguments.iter().find(|(name, _)| **name == *param.name);
             let value = replaced.map(|(_, value)| value.clone());
             let value = value.or(value_given).or_else(|| param.default.clone());
             let Some(value) = value else {
@@ -120,7 +111,7 @@ impl Evaluator<'_> {
     pub(super) fn argument(&mut self, code: &Code, id: ExprId) -> Eval<Value> {
         let value = self.expr(code, id)?;
         let Value::Array(array) = value else { return Ok(value) };
-        let tensor = self.store.store(&array);
+        let tensor = self.host.store.store(&array);
         let value = Value::Tensor(tensor);
         if let Expr::Name(name) = &code.body.exprs[id] {
             self.bind(name, value.clone());
@@ -163,11 +154,6 @@ impl Evaluator<'_> {
         };
         parse_grid(&value).map_err(|fault| fault.at(at))
     }
-}
-
-fn launch_fault(failure: LaunchFailure) -> Fault {
-    let message = failure.message().to_owned();
-    Fault { at: None, message, launch: Some(failure) }
 }
 
 fn set_option(options: &mut LaunchOptions, name: &str, value: &Value) -> Eval<()> {

@@ -2,34 +2,30 @@
 
 use std::sync::Arc;
 
-use super::super::dtype::DType;
-use super::super::error::{Eval, fault};
-use super::super::eval::Evaluator;
-use super::super::reduce;
-use super::super::tensor::{Array, Data, Layout, Value};
-use super::super::views;
+use super::args::{Args, to_dtype};
 use super::construct::shape_of;
-use super::{Args, call, pointwise, reduction, to_dtype};
+use super::dtype::DType;
+use super::error::{Eval, fault};
+use super::functions::{call, pointwise, reduction};
+use super::host::Host;
+use super::reduce;
+use super::tensor::{Array, Data, Layout, Value};
+use super::views;
 
 /// Calls a method of a value.
-pub(in crate::scenario) fn method(
-    eval: &mut Evaluator,
-    value: Value,
-    name: &str,
-    mut args: Args,
-) -> Eval<Value> {
+pub(super) fn method(host: &mut Host, value: Value, name: &str, mut args: Args) -> Eval<Value> {
     if !matches!(value, Value::Tensor(_) | Value::Array(_)) {
         return Err(fault!("{} has no method `{name}`", value.kind()));
     }
     match name {
-        "stride" => stride(eval, &value, args),
+        "stride" => stride(host, &value, args),
         "numel" | "nelement" => {
             args.finish(name)?;
             Ok(Value::Int(numel(&value) as i128))
         }
         "size" => {
-            let shape = eval.attribute(&value, "shape")?;
-            let axis = args.take(&["dim"]).map(|axis| eval.int(&axis)).transpose()?;
+            let shape = host.attribute(&value, "shape")?;
+            let axis = args.take(&["dim"]).map(|axis| host.int(&axis)).transpose()?;
             args.finish(name)?;
             match (shape, axis) {
                 (Value::Tuple(extents), Some(axis)) => {
@@ -39,47 +35,47 @@ pub(in crate::scenario) fn method(
                 (shape, _) => Ok(shape),
             }
         }
-        "dim" => eval.attribute(&value, "ndim"),
+        "dim" => host.attribute(&value, "ndim"),
         "data_ptr" => {
             args.finish(name)?;
             match &value {
-                Value::Tensor(tensor) => eval.address(tensor),
+                Value::Tensor(tensor) => host.address(tensor),
                 _ => Err(fault!("a computed tensor has no address; `.clone()` puts it in memory")),
             }
         }
         "element_size" => {
-            let dtype = to_dtype(&eval.attribute(&value, "dtype")?)?;
+            let dtype = to_dtype(&host.attribute(&value, "dtype")?)?;
             Ok(Value::Int(dtype.bytes() as i128))
         }
         "to" | "type" | "astype" => {
             let dtype = to_dtype(&args.need(name, &["dtype"])?)?;
             args.finish(name)?;
-            convert(eval, &value, dtype)
+            convert(host, &value, dtype)
         }
-        "float" => convert(eval, &value, DType::F32),
-        "half" => convert(eval, &value, DType::F16),
-        "bfloat16" => convert(eval, &value, DType::BF16),
-        "double" => convert(eval, &value, DType::F64),
-        "int" => convert(eval, &value, DType::I32),
-        "long" => convert(eval, &value, DType::I64),
-        "bool" => convert(eval, &value, DType::Bool),
+        "float" => convert(host, &value, DType::F32),
+        "half" => convert(host, &value, DType::F16),
+        "bfloat16" => convert(host, &value, DType::BF16),
+        "double" => convert(host, &value, DType::F64),
+        "int" => convert(host, &value, DType::I32),
+        "long" => convert(host, &value, DType::I64),
+        "bool" => convert(host, &value, DType::Bool),
         "contiguous" | "clone" => {
             args.finish(name)?;
-            contiguous(eval, &value, name == "clone")
+            contiguous(host, &value, name == "clone")
         }
         "view" | "reshape" => {
             if let [Value::DType(dtype)] = args.positional[..] {
-                return bitcast(eval, &value, dtype);
+                return bitcast(host, &value, dtype);
             }
-            let shape = extents(eval, std::mem::take(&mut args.positional))?;
-            reshape(eval, &value, &shape, name == "view")
+            let shape = extents(host, std::mem::take(&mut args.positional))?;
+            reshape(host, &value, &shape, name == "view")
         }
-        "flatten" | "ravel" => reshape(eval, &value, &[-1], false),
-        "t" => eval.view(&value, |layout| Ok(layout.transposed())),
+        "flatten" | "ravel" => reshape(host, &value, &[-1], false),
+        "t" => host.view(&value, |layout| Ok(layout.transposed())),
         "transpose" => {
             let (a, b) = (args.need(name, &["dim0"])?, args.need(name, &["dim1"])?);
-            let (a, b) = (eval.int(&a)?, eval.int(&b)?);
-            eval.view(&value, |layout| {
+            let (a, b) = (host.int(&a)?, host.int(&b)?);
+            host.view(&value, |layout| {
                 let rank = layout.shape.len();
                 let mut order: Vec<usize> = (0..rank).collect();
                 order.swap(reduce::normalize_axis(a, rank)?, reduce::normalize_axis(b, rank)?);
@@ -87,25 +83,25 @@ pub(in crate::scenario) fn method(
             })
         }
         "permute" => {
-            let order = extents(eval, std::mem::take(&mut args.positional))?;
-            eval.view(&value, |layout| {
+            let order = extents(host, std::mem::take(&mut args.positional))?;
+            host.view(&value, |layout| {
                 let rank = layout.shape.len();
                 let order = order.iter().map(|&axis| reduce::normalize_axis(axis, rank));
                 views::permute(layout, &order.collect::<Eval<Vec<usize>>>()?)
             })
         }
         "unsqueeze" | "squeeze" => {
-            let axis = args.take(&["dim", "axis"]).map(|axis| eval.int(&axis)).transpose()?;
-            eval.view(&value, |layout| squeeze(layout, axis, name == "unsqueeze"))
+            let axis = args.take(&["dim", "axis"]).map(|axis| host.int(&axis)).transpose()?;
+            host.view(&value, |layout| squeeze(layout, axis, name == "unsqueeze"))
         }
         "expand" | "broadcast_to" => {
-            let shape = shape_of(eval, std::mem::take(&mut args.positional))?;
-            eval.view(&value, |layout| {
+            let shape = shape_of(host, std::mem::take(&mut args.positional))?;
+            host.view(&value, |layout| {
                 layout.broadcast(&shape).ok_or_else(|| fault!("the shapes do not broadcast"))
             })
         }
         "item" => {
-            let array = eval.array(&value)?;
+            let array = host.array(&value)?;
             match (&array.data, array.numel()) {
                 (Data::Int(values), 1) => Ok(Value::Int(i128::from(values[0]))),
                 (Data::Float(values), 1) => Ok(Value::Float(values[0])),
@@ -116,7 +112,7 @@ pub(in crate::scenario) fn method(
         "cuda" | "cpu" | "detach" => Ok(value),
         _ if is_function_method(name) => {
             args.positional.insert(0, value);
-            call(eval, name, args)
+            call(host, name, args)
         }
         _ => Err(fault!("a tensor has no method `{name}`")),
     }
@@ -152,12 +148,12 @@ fn numel(value: &Value) -> usize {
     }
 }
 
-fn stride(eval: &mut Evaluator, value: &Value, mut args: Args) -> Eval<Value> {
+fn stride(host: &mut Host, value: &Value, mut args: Args) -> Eval<Value> {
     let layout = match value {
         Value::Tensor(tensor) => tensor.layout.clone(),
-        other => Layout::contiguous(&eval.array(other)?.shape),
+        other => Layout::contiguous(&host.array(other)?.shape),
     };
-    let axis = args.take(&["dim"]).map(|axis| eval.int(&axis)).transpose()?;
+    let axis = args.take(&["dim"]).map(|axis| host.int(&axis)).transpose()?;
     args.finish("stride")?;
     let int = |stride: isize| Value::Int(stride as i128);
     match axis {
@@ -169,48 +165,48 @@ fn stride(eval: &mut Evaluator, value: &Value, mut args: Args) -> Eval<Value> {
     }
 }
 
-fn convert(eval: &mut Evaluator, value: &Value, dtype: DType) -> Eval<Value> {
+fn convert(host: &mut Host, value: &Value, dtype: DType) -> Eval<Value> {
     if let Value::Tensor(tensor) = value
         && tensor.dtype == dtype
     {
         return Ok(value.clone());
     }
-    Ok(Value::Array(eval.array(value)?.convert(dtype).into()))
+    Ok(Value::Array(host.array(value)?.convert(dtype).into()))
 }
 
-fn contiguous(eval: &mut Evaluator, value: &Value, copy: bool) -> Eval<Value> {
+fn contiguous(host: &mut Host, value: &Value, copy: bool) -> Eval<Value> {
     match value {
         Value::Tensor(tensor) if tensor.layout.is_contiguous() && !copy => Ok(value.clone()),
         Value::Tensor(_) => {
-            let array = eval.array(value)?;
-            Ok(Value::Tensor(eval.store.store(&array)))
+            let array = host.array(value)?;
+            Ok(Value::Tensor(host.store.store(&array)))
         }
         other => Ok(other.clone()),
     }
 }
 
-fn extents(eval: &Evaluator, values: Vec<Value>) -> Eval<Vec<i128>> {
+fn extents(host: &Host, values: Vec<Value>) -> Eval<Vec<i128>> {
     let values = match values.as_slice() {
         [Value::Tuple(items)] => items.clone(),
         _ => values,
     };
-    values.iter().map(|value| eval.int(value)).collect()
+    values.iter().map(|value| host.int(value)).collect()
 }
 
-fn reshape(eval: &mut Evaluator, value: &Value, shape: &[i128], strict: bool) -> Eval<Value> {
+fn reshape(host: &mut Host, value: &Value, shape: &[i128], strict: bool) -> Eval<Value> {
     match value {
         Value::Tensor(tensor) => match views::reshape(&tensor.layout, shape)? {
-            Some(layout) => eval.view(value, |_| Ok(layout)),
+            Some(layout) => host.view(value, |_| Ok(layout)),
             None if strict => {
                 Err(fault!("view needs contiguous elements; use .contiguous() or .reshape(...)"))
             }
             None => {
-                let dense = contiguous(eval, value, true)?;
-                reshape(eval, &dense, shape, true)
+                let dense = contiguous(host, value, true)?;
+                reshape(host, &dense, shape, true)
             }
         },
         other => {
-            let array = eval.array(other)?;
+            let array = host.array(other)?;
             let layout = views::reshape(&Layout::contiguous(&array.shape), shape)?;
             let shape = layout.map_or_else(Vec::new, |layout| layout.shape);
             Ok(Value::Array(Arc::new(Array { shape, ..(*array).clone() })))
@@ -219,8 +215,8 @@ fn reshape(eval: &mut Evaluator, value: &Value, shape: &[i128], strict: bool) ->
 }
 
 /// The same bytes as elements of another type of the same size.
-fn bitcast(eval: &mut Evaluator, value: &Value, dtype: DType) -> Eval<Value> {
-    let array = eval.array(value)?;
+fn bitcast(host: &mut Host, value: &Value, dtype: DType) -> Eval<Value> {
+    let array = host.array(value)?;
     if array.dtype.bytes() != dtype.bytes() {
         return Err(fault!(
             "{} elements cannot be viewed as {dtype}: their sizes differ",
@@ -228,7 +224,7 @@ fn bitcast(eval: &mut Evaluator, value: &Value, dtype: DType) -> Eval<Value> {
         ));
     }
     let bytes = array.to_bytes();
-    Ok(Value::Tensor(eval.store.add(dtype, &array.shape, bytes, true)))
+    Ok(Value::Tensor(host.store.add(dtype, &array.shape, bytes, true)))
 }
 
 fn squeeze(layout: &Layout, axis: Option<i128>, insert: bool) -> Eval<Layout> {

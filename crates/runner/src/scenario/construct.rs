@@ -2,26 +2,26 @@
 
 use rayon::prelude::*;
 
-use super::super::dtype::DType;
-use super::super::error::{Eval, fault};
-use super::super::eval::Evaluator;
-use super::super::npy::load_npy;
-use super::super::operators::Operand;
-use super::super::random::Random;
-use super::super::tensor::{Array, Value};
-use super::{Args, dtype_argument};
+use super::args::{Args, dtype_argument};
+use super::dtype::DType;
+use super::error::{Eval, fault};
+use super::host::Host;
+use super::npy::load_npy;
+use super::operators::Operand;
+use super::random::Random;
+use super::tensor::{Array, Value};
 
 /// Elements that one tensor of a scenario may have.
 const MAX_ELEMENTS: usize = 1 << 31;
 
 /// A shape from arguments: extents, or one tuple of them.
-pub(super) fn shape_of(eval: &Evaluator, values: Vec<Value>) -> Eval<Vec<usize>> {
+pub(super) fn shape_of(host: &Host, values: Vec<Value>) -> Eval<Vec<usize>> {
     let values = match values.as_slice() {
         [Value::Tuple(items)] => items.clone(),
         _ => values,
     };
     let extent = |value: &Value| {
-        let extent = eval.int(value)?;
+        let extent = host.int(value)?;
         usize::try_from(extent).map_err(|_| fault!("an extent cannot be {extent}"))
     };
     let shape = values.iter().map(extent).collect::<Eval<Vec<usize>>>()?;
@@ -33,9 +33,9 @@ pub(super) fn shape_of(eval: &Evaluator, values: Vec<Value>) -> Eval<Vec<usize>>
 }
 
 /// `randn rand randint zeros ones full empty`.
-pub(super) fn construct(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
+pub(super) fn construct(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
     let dtype = dtype_argument(&mut args)?.unwrap_or(DType::F32);
-    let seed = args.named(&["seed"]).map(|seed| eval.int(&seed)).transpose()?.unwrap_or(0);
+    let seed = args.named(&["seed"]).map(|seed| host.int(&seed)).transpose()?.unwrap_or(0);
     let mut positional = std::mem::take(&mut args.positional);
     if let Some(shape) = args.named(&["shape", "size"]) {
         positional.push(shape);
@@ -45,8 +45,8 @@ pub(super) fn construct(eval: &mut Evaluator, name: &str, mut args: Args) -> Eva
             return Err(fault!("randint takes a lower and an upper bound, then the shape"));
         }
         "randint" => {
-            let high = eval.int(&positional.remove(1))?;
-            let low = eval.int(&positional.remove(0))?;
+            let high = host.int(&positional.remove(1))?;
+            let low = host.int(&positional.remove(0))?;
             if low >= high {
                 return Err(fault!("randint({low}, {high}) has nothing to draw from"));
             }
@@ -55,7 +55,7 @@ pub(super) fn construct(eval: &mut Evaluator, name: &str, mut args: Args) -> Eva
         "full" => {
             let value = args.named(&["value", "fill_value"]).or_else(|| positional.pop());
             let value = value.ok_or_else(|| fault!("full takes a shape and then a value"))?;
-            match eval.operand(value)? {
+            match host.operand(value)? {
                 Operand::Int(value) => Filling::Same(value as f64, value as i64),
                 Operand::Float(value) => Filling::Same(value, value as i64),
                 Operand::Array(_) => return Err(fault!("full takes a number")),
@@ -68,8 +68,8 @@ pub(super) fn construct(eval: &mut Evaluator, name: &str, mut args: Args) -> Eva
         _ => Filling::Poison,
     };
     args.finish(name)?;
-    let shape = shape_of(eval, positional)?;
-    Ok(filled(eval, filling, dtype, &shape, seed as u64))
+    let shape = shape_of(host, positional)?;
+    Ok(filled(host, filling, dtype, &shape, seed as u64))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,13 +81,7 @@ enum Filling {
     Poison,
 }
 
-fn filled(
-    eval: &mut Evaluator,
-    filling: Filling,
-    dtype: DType,
-    shape: &[usize],
-    seed: u64,
-) -> Value {
+fn filled(host: &mut Host, filling: Filling, dtype: DType, shape: &[usize], seed: u64) -> Value {
     let numel: usize = shape.iter().product();
     let random = Random::new(seed);
     let floats = |f: &(dyn Fn(u64) -> f64 + Sync)| {
@@ -97,7 +91,7 @@ fn filled(
     let array = match filling {
         Filling::Poison => {
             let bytes = poison(dtype, numel);
-            return Value::Tensor(eval.store.add(dtype, shape, bytes, false));
+            return Value::Tensor(host.store.add(dtype, shape, bytes, false));
         }
         Filling::Same(value, _) if dtype.is_float() => floats(&|_| value),
         Filling::Same(_, value) => {
@@ -110,7 +104,7 @@ fn filled(
             Array::ints(DType::I64, shape.to_vec(), values).convert(dtype)
         }
     };
-    Value::Tensor(eval.store.store(&array))
+    Value::Tensor(host.store.store(&array))
 }
 
 /// What `empty` holds: NaN, or for integers a pattern that catches the eye and is far outside
@@ -125,22 +119,22 @@ fn poison(dtype: DType, numel: usize) -> Vec<u8> {
     element.repeat(numel)
 }
 
-pub(super) fn construct_like(eval: &mut Evaluator, name: &str, mut args: Args) -> Eval<Value> {
+pub(super) fn construct_like(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
     let like = args.need(name, &["x", "input"])?;
-    let array = eval.array(&like)?;
+    let array = host.array(&like)?;
     let shape = array.shape.iter().map(|&extent| Value::Int(extent as i128)).collect();
     args.positional.insert(0, Value::Tuple(shape));
     if !args.named.iter().any(|(name, _)| name == "dtype") {
         args.named.push(("dtype".to_owned(), Value::DType(array.dtype)));
     }
-    construct(eval, name.trim_end_matches("_like"), args)
+    construct(host, name.trim_end_matches("_like"), args)
 }
 
-pub(super) fn arange(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
+pub(super) fn arange(host: &mut Host, mut args: Args) -> Eval<Value> {
     let dtype = dtype_argument(&mut args)?.unwrap_or(DType::F32);
     let bounds = std::mem::take(&mut args.positional);
     args.finish("arange")?;
-    let bounds = bounds.iter().map(|bound| eval.int(bound)).collect::<Eval<Vec<i128>>>()?;
+    let bounds = bounds.iter().map(|bound| host.int(bound)).collect::<Eval<Vec<i128>>>()?;
     let (start, end, step) = match bounds[..] {
         [end] => (0, end, 1),
         [start, end] => (start, end, 1),
@@ -149,14 +143,14 @@ pub(super) fn arange(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
     };
     let span = if step > 0 { end - start } else { start - end };
     let count = ((span + step.abs() - 1) / step.abs()).max(0) as usize;
-    shape_of(eval, vec![Value::Int(count as i128)])?;
+    shape_of(host, vec![Value::Int(count as i128)])?;
     let values = (0..count as i128).map(|at| (start + at * step) as i64).collect();
     let array = Array::ints(DType::I64, vec![count], values).convert(dtype);
-    Ok(Value::Tensor(eval.store.store(&array)))
+    Ok(Value::Tensor(host.store.store(&array)))
 }
 
 /// `tensor(values, dtype=)`: the numbers of a nested list.
-pub(super) fn tensor(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
+pub(super) fn tensor(host: &mut Host, mut args: Args) -> Eval<Value> {
     let data = args.need("tensor", &["data", "values"])?;
     let dtype = dtype_argument(&mut args)?;
     args.finish("tensor")?;
@@ -176,13 +170,13 @@ pub(super) fn tensor(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
         Some(values) => Array::ints(DType::I64, shape, values).convert(dtype.unwrap_or(natural)),
         None => {
             let floats = numbers.into_iter().map(|number| {
-                eval.operand(number)?.to_float().ok_or_else(|| fault!("tensor takes numbers"))
+                host.operand(number)?.to_float().ok_or_else(|| fault!("tensor takes numbers"))
             });
             Array::floats(DType::F64, shape, floats.collect::<Eval<_>>()?)
                 .convert(dtype.unwrap_or(DType::F32))
         }
     };
-    Ok(Value::Tensor(eval.store.store(&array)))
+    Ok(Value::Tensor(host.store.store(&array)))
 }
 
 /// Collects the numbers of a nested list in row-major order; its shape.
@@ -202,12 +196,12 @@ fn flatten_list(value: &Value, numbers: &mut Vec<Value>) -> Eval<Vec<usize>> {
     Ok([items.len()].into_iter().chain(inner.unwrap_or_default()).collect())
 }
 
-pub(super) fn load(eval: &mut Evaluator, mut args: Args) -> Eval<Value> {
+pub(super) fn load(host: &mut Host, mut args: Args) -> Eval<Value> {
     let path = args.need("load", &["file"])?;
     let dtype = dtype_argument(&mut args)?;
     args.finish("load")?;
     let Value::Str(path) = path else { return Err(fault!("load takes a file name")) };
-    let array = load_npy(&eval.options.folder.join(&*path)).map_err(|error| fault!("{error}"))?;
+    let array = load_npy(&host.options.folder.join(&*path)).map_err(|error| fault!("{error}"))?;
     let array = dtype.map_or_else(|| array.clone(), |dtype| array.convert(dtype));
-    Ok(Value::Tensor(eval.store.store(&array)))
+    Ok(Value::Tensor(host.store.store(&array)))
 }
