@@ -76,3 +76,18 @@ def doubles(a_ptr, b_ptr, out_ptr):
     a = tl.load(a_ptr + at[:, None] * 128 + ks[None, :])
     b = tl.load(b_ptr + ks[:, None] * 64 + at[None, :])
     tl.store(out_ptr + at[:, None] * 64 + at[None, :], tl.dot(a, b))
+
+
+# tile: a, b, out = randn(64, 64, seed=11) / 8, randn(64, 64, seed=12) / 8, empty(64, 64)
+# tile: sixth_power[(1,)](a, b, out, num_warps=2)
+# tile: assert allclose(out, a @ b @ b @ b @ b @ b @ b, rtol=1e-4, atol=1e-3)
+
+
+@triton.jit
+def sixth_power(a_ptr, b_ptr, out_ptr):
+    at = tl.arange(0, 64)
+    places = at[:, None] * 64 + at[None, :]
+    product, b = tl.load(a_ptr + places), tl.load(b_ptr + places)
+    for _ in tl.static_range(6):
+        product = tl.dot(product, b, input_precision="ieee")
+    tl.store(out_ptr + places, product)

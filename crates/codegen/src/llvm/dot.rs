@@ -28,6 +28,10 @@ const COLUMNS: u32 = 8;
 /// beyond that does not fit the instruction cache, and takes the assembler long.
 const UNROLLED: usize = 4096;
 
+/// The same for all products of one kernel; those of kernels with more are loops from an eighth of
+/// [`UNROLLED`] on.
+const UNROLLED_IN_KERNEL: usize = 4 * UNROLLED;
+
 /// Coordinates of a register: leading axes, then the matrix's two.
 pub(super) type Place = SmallVec<[u32; 4]>;
 
@@ -314,8 +318,21 @@ impl Emitter<'_> {
         results
     }
 
-    /// A product of more than [`UNROLLED`] multiply-adds of each thread is a loop along K, if both
-    /// operands are read as it proceeds.
+    /// The most multiply-adds of one product that are written one after the other here.
+    fn unrolled(&self) -> usize {
+        let func = self.func;
+        let of_product = |data: &InstData| {
+            let depth = self.ty(data.operand(0)).shape().last().copied().unwrap_or(1);
+            self.register_count(data.result()) * depth as usize
+        };
+        let products = func.walk().into_iter().map(|inst| &func.insts[inst]);
+        let all: usize =
+            products.filter(|data| data.opcode == Opcode::MultiplyAdd).map(of_product).sum();
+        if all > UNROLLED_IN_KERNEL { UNROLLED / 8 } else { UNROLLED }
+    }
+
+    /// A product of more multiply-adds of each thread than are written one after the other is a loop
+    /// along K, if both operands are read as it proceeds.
     fn multiply_add_product(
         &mut self,
         data: &InstData,
@@ -329,8 +346,9 @@ impl Emitter<'_> {
         };
         let scalars = [number(0)?, number(1)?, number(2)?];
         let places = sums.places();
-        let steps = if places.len() * depth as usize > UNROLLED {
-            let fit = (UNROLLED / places.len()).max(1).next_power_of_two() as u32 / 2;
+        let unrolled = self.unrolled();
+        let steps = if places.len() * depth as usize > unrolled {
+            let fit = (unrolled / places.len()).max(1).next_power_of_two() as u32 / 2;
             let apart = [(&*lhs, 1), (&*rhs, 2)].map(|(of, from_last)| of.steps_apart(from_last));
             apart.into_iter().try_fold(fit.max(1), |steps, apart| Some(steps.max(apart?)))
         } else {
