@@ -155,6 +155,8 @@ struct Failing {
     function: Arc<Function>,
     /// What fails, or the call that leads there.
     at: TextRange,
+    /// What else in the function has to do with it.
+    related: Vec<TextRange>,
 }
 
 /// What is known of code after a branch that returned under an undecided condition.

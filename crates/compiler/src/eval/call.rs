@@ -9,7 +9,7 @@ use super::value::{Const, Held, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Frame, Mode, Source, Stop};
 use crate::builtins::{Builtin, Parameter, ParameterKind, Rule};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Name};
+use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId, Name};
 use crate::project;
 use crate::source::{FileRange, TextRange};
 
@@ -87,7 +87,20 @@ impl Evaluator<'_> {
         args: &[Arg],
     ) -> Value {
         let at = source.at(id);
-        let function = self.expr(source, callee);
+        let function = match &source.body.exprs[callee] {
+            Expr::Attribute { value, attr } if let Some(operator) = operator_method(attr) => {
+                let (value, attr) = (*value, attr.clone());
+                let object = self.expr(source, value);
+                if let (Value::Tensor(_), [Arg { kind: ArgKind::Positional, value: other }]) =
+                    (&object, args)
+                {
+                    let operands = [(object, source.at(value)), (self.expr(source, *other), at)];
+                    return self.method_of_operator(operator, operands, at);
+                }
+                self.attribute(&object, &attr, source.at(callee))
+            }
+            _ => self.expr(source, callee),
+        };
         // The message of an assertion is evaluated only when it fails, and may itself fail then.
         let asserts = matches!(&function, Value::Builtin(it) if it.rule == Rule::StaticAssert);
         let (said, message) = args.split_at(if asserts { 1.min(args.len()) } else { args.len() });
@@ -100,6 +113,17 @@ impl Evaluator<'_> {
             self.refuse_bare_arguments(source, args, &arguments);
         }
         self.call_value(&function, arguments, at)
+    }
+
+    /// `x.__add__(y)` is `x + y`, and `x.__radd__(y)` is `y + x`.
+    fn method_of_operator(
+        &mut self,
+        (op, reflected): (BinaryOp, bool),
+        [left, right]: [(Value, FileRange); 2],
+        at: FileRange,
+    ) -> Value {
+        let (left, right) = if reflected { (right, left) } else { (left, right) };
+        self.binary(op, &left.0, &right.0, at, (left.1, right.1))
     }
 
     /// Before Triton 3.9 jit functions take builtins, classes and modules only as constexprs.
@@ -517,4 +541,27 @@ fn is_jit(function: &Value) -> bool {
         Value::Bound(bound) => is_jit(&bound.1),
         _ => false,
     }
+}
+
+/// The operator that a method such as `__add__` or `__radd__` stands for; true for the latter.
+fn operator_method(name: &str) -> Option<(BinaryOp, bool)> {
+    let operator = |name| {
+        Some(match name {
+            "add" => BinaryOp::Add,
+            "sub" => BinaryOp::Sub,
+            "mul" => BinaryOp::Mul,
+            "truediv" => BinaryOp::Div,
+            "floordiv" => BinaryOp::FloorDiv,
+            "mod" => BinaryOp::Mod,
+            "and" => BinaryOp::And,
+            "or" => BinaryOp::Or,
+            "xor" => BinaryOp::Xor,
+            "lshift" => BinaryOp::Shl,
+            "rshift" => BinaryOp::Shr,
+            _ => return None,
+        })
+    };
+    let name = name.strip_prefix("__")?.strip_suffix("__")?;
+    let plain = operator(name).map(|op| (op, false));
+    plain.or_else(|| operator(name.strip_prefix('r')?).map(|op| (op, true)))
 }

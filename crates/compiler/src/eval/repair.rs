@@ -112,6 +112,8 @@ struct Progress {
     failing: Vec<Failing>,
     /// Whether the types of values do not fit each other.
     between_values: bool,
+    /// Whether it is about sizes, which constants decide.
+    about_sizes: bool,
 }
 
 impl Progress {
@@ -124,6 +126,7 @@ impl Progress {
         Some(Progress {
             steps: result.steps_to_error,
             failing: result.failing.clone(),
+            about_sizes: error.code.name().starts_with("shape/"),
             between_values: matches!(
                 error.code,
                 Code::DotType | Code::LoopCarried | Code::BranchMismatch
@@ -167,17 +170,22 @@ fn suspects(spec: &Specialization, progress: &Progress) -> Vec<Name> {
     };
     let mut found = blamed(&progress.failing);
     found.retain(is_free);
+    if progress.about_sizes {
+        let is_constant = |name: &Name| matches!(spec.args.get(name), Some(ArgSpec::Constexpr(_)));
+        found.sort_by_key(|name| !is_constant(name));
+    }
     found
 }
 
 /// Parameters of the outermost function that what fails depends on, nearest first.
 fn blamed(failing: &[Failing]) -> Vec<Name> {
     let Some((innermost, callers)) = failing.split_first() else { return Vec::new() };
-    let mut names = mentions(&innermost.function, innermost.at, &[]);
+    let places = std::iter::once(innermost.at).chain(innermost.related.iter().copied());
+    let mut names = mentions(&innermost.function, places, &[]);
     let mut callee = &innermost.function;
     for caller in callers {
         let passed = passed(&caller.function, caller.at, callee, &names);
-        names = mentions(&caller.function, caller.at, &passed);
+        names = mentions(&caller.function, [caller.at], &passed);
         callee = &caller.function;
     }
     names
@@ -207,14 +215,18 @@ fn passed(caller: &Function, at: TextRange, callee: &Function, names: &[Name]) -
 
 /// Parameters that what stands at a place depends on, nearest first.
 pub(super) fn mentioned(function: &Function, at: FileRange) -> Vec<Name> {
-    mentions(function, at.range, &[])
+    mentions(function, [at.range], &[])
 }
 
-/// Parameters that some expressions depend on, then those that what stands at a place does.
-fn mentions(function: &Function, at: TextRange, first: &[ExprId]) -> Vec<Name> {
+/// Parameters that some expressions depend on, then those that what stands at some places does.
+fn mentions(
+    function: &Function,
+    places: impl IntoIterator<Item = TextRange>,
+    first: &[ExprId],
+) -> Vec<Name> {
     let mut mentions = Mentions { function, names: Vec::new(), seen: FxHashSet::default() };
     first.iter().for_each(|expr| mentions.expression(*expr, 0));
-    mentions.around(at);
+    places.into_iter().for_each(|at| mentions.around(at));
     mentions.names
 }
 
@@ -346,6 +358,36 @@ mod tests {
     tl.store(c_ptr + at, acc)
 ",
             expect!["a_ptr=*i8:16 b_ptr=*i8:16 c_ptr=*fp32:16 BLOCK=64 num_warps=4 num_stages=3"],
+        );
+    }
+
+    #[test]
+    fn values_of_branches_change_together() {
+        check(
+            "def kernel(x_ptr, ids, bins, scales, n):
+    i = tl.program_id(0)
+    offset = i
+    if i > 0:
+        offset -= tl.load(bins + i - 1)
+    tl.store(x_ptr + offset + tl.load(ids + i), tl.load(scales + i) * n)
+",
+            expect![
+                "x_ptr=*fp32:16 ids=*i64:16 bins=*i32:16 scales=*fp32:16 n=fp32 num_warps=4 num_stages=3"
+            ],
+        );
+    }
+
+    #[test]
+    fn sizes_depend_on_constants() {
+        check(
+            "def kernel(x_ptr, a_ptr, b_ptr, c_ptr, N: tl.constexpr, SQUARE: tl.constexpr):
+    i = tl.arange(0, SQUARE)
+    x = tl.load(x_ptr + tl.load(a_ptr + i) + tl.load(b_ptr + i) + tl.load(c_ptr + i))
+    tl.store(x_ptr + tl.arange(0, N)[:, None] + tl.arange(0, N)[None, :], x.reshape(N, N))
+",
+            expect![
+                "x_ptr=*fp32:16 a_ptr=*i64:16 b_ptr=*i64:16 c_ptr=*i64:16 N=8 SQUARE=64 num_warps=4 num_stages=3"
+            ],
         );
     }
 

@@ -39,7 +39,13 @@ impl Evaluator<'_> {
         if is_error {
             if !self.failed {
                 self.steps_to_error = self.steps;
+                let related = diagnostic.related.iter().map(|related| related.at);
+                let related = related.filter(|at| at.file == inner.file && *at != inner);
+                let related: Vec<_> = related.map(|at| at.range).collect();
                 self.failing = self.failing_at(inner);
+                if let Some(innermost) = self.failing.first_mut() {
+                    innermost.related = related;
+                }
             }
             self.failed = true;
             self.emitter = None;
@@ -95,7 +101,11 @@ impl Evaluator<'_> {
         let mut at = at.range;
         for frame in self.frames.iter().rev() {
             if let Some(function) = &frame.function {
-                found.push(Failing { function: function.function.clone(), at });
+                found.push(Failing {
+                    function: function.function.clone(),
+                    at,
+                    related: Vec::new(),
+                });
             }
             if frame.call != FileRange::default() {
                 at = frame.call.range;

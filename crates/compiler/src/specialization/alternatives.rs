@@ -115,7 +115,7 @@ fn constants(value: &ConstArg) -> Vec<ArgSpec> {
         ConstArg::Bool(value) => vec![ConstArg::Bool(!value), ConstArg::Int(64), ConstArg::Int(1)],
         ConstArg::Int(value) => {
             let scaled = [2, 4, 8].iter().map(|factor| value.saturating_mul(*factor));
-            let divided = [2, 4].iter().map(|factor| value / factor).filter(|value| *value > 0);
+            let divided = [2, 4, 8].iter().map(|factor| value / factor).filter(|value| *value > 0);
             let small = [1, 0, 2, 3, 16, 128];
             let integers = scaled.chain(divided).chain(small).map(ConstArg::Int);
             integers.chain([ConstArg::Float(1f64.to_bits())]).collect()
