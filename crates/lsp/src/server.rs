@@ -46,6 +46,7 @@ mod documents;
 mod ext;
 mod heap;
 mod ordered;
+mod progress;
 mod requests;
 mod results;
 mod session;
@@ -118,7 +119,7 @@ where
     let state = shared.expect("invariant: the builder calls its argument");
     let mut background = JoinSet::new();
     background.spawn(background::follow_changes(state.clone()));
-    background.spawn(heap::give_back(state.clone()));
+    background.spawn(heap::give_back(state.worked.clone()));
     if let Some(worker) = options.worker {
         let (events, received) = unbounded_channel();
         let pool = Arc::new(Pool::new(worker, options.cache));

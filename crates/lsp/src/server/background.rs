@@ -17,9 +17,9 @@ use tower_lsp::ls_types::{MessageType, Uri};
 use crate::compile::{Event, KernelKey, Stage, Wish};
 use crate::db::{self, Kernel, Labelled, Lowered};
 use crate::ide::{compiled, faded};
-use crate::server::commands;
 use crate::server::diagnostics::{self, Published};
 use crate::server::ext::{IrChanged, IrChangedParams, KernelStatus, KernelStatusParams, Resources};
+use crate::server::progress;
 use crate::server::state::{ReadError, Snapshot, State};
 
 /// Lenses are asked for again at most this often.
@@ -305,7 +305,7 @@ async fn show_progress(state: Arc<State>, key: KernelKey) {
     if compiling().as_ref() != Some(&wish) {
         return;
     }
-    let Some(token) = commands::create_progress(&state).await else { return };
+    let Some(token) = progress::create(&state).await else { return };
     let progress = state.client.progress(token, format!("Compiling {}", key.kernel)).begin().await;
     compiler.settled(&key).await;
     progress.finish().await;

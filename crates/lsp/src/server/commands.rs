@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 use tile_compiler::specialization::scenario_variables;
@@ -10,7 +9,7 @@ use tile_worker::protocol::{Body, RunRequest, SpecFlags};
 use tile_worker::{Cancel, WorkerError};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    ExecuteCommandParams, MessageType, NumberOrString, ProgressToken, ShowDocumentParams, Uri,
+    ExecuteCommandParams, MessageType, ProgressToken, ShowDocumentParams, Uri,
 };
 
 use crate::compile::KernelKey;
@@ -18,7 +17,7 @@ use crate::db;
 use crate::server::ext::{IrStage, KernelTarget, Resources, ViewIrParams, command};
 use crate::server::requests::{failed, kernels, view_ir};
 use crate::server::state::State;
-use crate::server::{background, blocking, results};
+use crate::server::{background, blocking, progress, results};
 
 /// Runs a command.
 pub(crate) async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result<Value> {
@@ -144,7 +143,7 @@ async fn run_with_progress(
 ) -> Result<Vec<Value>> {
     let token = match token {
         Some(token) => Some(token),
-        None => create_progress(state).await,
+        None => progress::create(state).await,
     };
     let watched = state.watch_run(token.as_ref(), cancel.clone());
     let progress = match token {
@@ -161,18 +160,6 @@ async fn run_with_progress(
         progress.finish().await;
     }
     found.map_err(|error| failed(error.to_string()))?
-}
-
-/// A progress item of the server's own making, where the client shows such.
-pub(crate) async fn create_progress(state: &State) -> Option<ProgressToken> {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    if !state.session()?.client.progress {
-        return None;
-    }
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let token = NumberOrString::String(format!("tile/work/{number}"));
-    state.client.create_work_done_progress(token.clone()).await.ok()?;
-    Some(token)
 }
 
 fn work(state: &State, request: &RunRequest, cancel: &Cancel) -> Result<Vec<Value>> {

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::server::state::State;
-
 /// Memory is given back at most this often: it takes milliseconds.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(10);
 
@@ -40,10 +38,10 @@ pub(crate) fn limit() {
 
 /// Gives memory that is free inside of the heaps back to the system, after work, until the session
 /// ends.
-pub(crate) async fn give_back(state: Arc<State>) {
+pub(crate) async fn give_back(worked: Arc<Worked>) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
-        if state.worked.take() {
+        if worked.take() {
             // It fails only where the runtime ends.
             let _ = tokio::task::spawn_blocking(trim).await;
         }

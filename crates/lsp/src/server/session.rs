@@ -7,7 +7,6 @@ use tower_lsp::ls_types::{
 };
 
 use crate::encoding::Encoding;
-use crate::server::to_proto::Tags;
 
 /// What was agreed with the client.
 #[derive(Debug)]
@@ -18,6 +17,15 @@ pub(crate) struct Session {
     pub(crate) client: ClientAbilities,
     /// Folders of the workspace at the start.
     pub(crate) folders: Vec<PathBuf>,
+}
+
+/// Tags of diagnostics that the client shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tags {
+    /// It fades what is unnecessary.
+    pub(crate) unnecessary: bool,
+    /// It strikes out what is deprecated.
+    pub(crate) deprecated: bool,
 }
 
 /// The abilities of a client that the server asks about.

@@ -31,8 +31,7 @@ use crate::files::{FileSystem, MAX_FILE_BYTES};
 use crate::ide::workspace::{self, MAX_FILES};
 use crate::server::configuration::{Configuration, Configurations, SettingSources};
 use crate::server::heap::Worked;
-use crate::server::session::Session;
-use crate::server::to_proto::Tags;
+use crate::server::session::{Session, Tags};
 
 mod checks;
 #[cfg(test)]
@@ -79,7 +78,7 @@ pub(crate) struct State {
     /// Wakes the loop that publishes diagnostics.
     pub(crate) changed: tokio::sync::Notify,
     /// Whether there was work since memory was given back.
-    pub(crate) worked: Worked,
+    pub(crate) worked: Arc<Worked>,
 }
 
 /// The one place where inputs change. Whoever holds a [`Snapshot`] must not lock it: a change
@@ -238,7 +237,7 @@ impl State {
             changed_on_disk: Mutex::default(),
             views: Mutex::default(),
             changed: tokio::sync::Notify::new(),
-            worked: Worked::default(),
+            worked: Arc::default(),
         }
     }
 

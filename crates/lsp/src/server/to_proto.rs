@@ -7,6 +7,7 @@ use tower_lsp::ls_types::{
 };
 
 use crate::db::SourceFile;
+use crate::server::session::Tags;
 use crate::server::state::Snapshot;
 
 /// Where the explanations of codes are published.
@@ -37,15 +38,6 @@ pub(crate) fn diagnostic(
         tags: snapshot.tags.tag(diagnostic.code).map(|tag| vec![tag]),
         data: None,
     }
-}
-
-/// Tags of diagnostics that the client shows.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tags {
-    /// It fades what is unnecessary.
-    pub(crate) unnecessary: bool,
-    /// It strikes out what is deprecated.
-    pub(crate) deprecated: bool,
 }
 
 impl Tags {
