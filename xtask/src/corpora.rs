@@ -77,7 +77,9 @@ pub(crate) fn check(sh: &Shell, tile: &Path) -> Result<Counts> {
         counts.add(!found.iter().any(is_error));
     }
     counts.add(coverage(sh)?);
-    counts.add(mutations(sh)?);
+    let Counts { passed, failed } = mutations(sh)?;
+    counts.passed += passed;
+    counts.failed += failed;
     Ok(counts)
 }
 
@@ -157,17 +159,29 @@ fn coverage(sh: &Shell) -> Result<bool> {
     Ok(["functions_inferred", "kernels_lowered"].iter().all(enough))
 }
 
-/// Breaks kernels of the corpora and prints per family the share of mistakes that is found; see
-/// `tests/src/bin/mutations.rs`. Whether the shares are large enough.
-fn mutations(sh: &Shell) -> Result<bool> {
-    let folders = CORPORA.iter().map(|wheel| target().join("corpora").join(wheel));
-    let text =
-        tee(cmd!(sh, "cargo run --quiet --package tile-tests --bin mutations -- {folders...}"))?;
-    let shares: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
-        .context("mutations gave no JSON")?;
-    let shares = shares["found_percent"].as_object().context("mutations gave no shares")?;
-    let enough = |share: &Value| share.as_f64().unwrap_or(0.0) >= LEAST_FOUND;
-    Ok(!shares.is_empty() && shares.values().all(enough))
+/// Breaks kernels and launches of the corpora and the examples, and prints per family the share of
+/// mistakes that is found; see `tests/src/bin/mutations`. Whether the shares are large enough, and no
+/// kernel is blamed as it stands.
+fn mutations(sh: &Shell) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let mut folders: Vec<_> =
+        CORPORA.iter().map(|wheel| target().join("corpora").join(wheel)).collect();
+    folders.push(root().join("examples"));
+    for flags in [&[][..], &["--launched"]] {
+        let folders = &folders;
+        let text = tee(cmd!(
+            sh,
+            "cargo run --quiet --package tile-tests --bin mutations -- {flags...} {folders...}"
+        ))?;
+        let found: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
+            .context("mutations gave no JSON")?;
+        let shares = found["found_percent"].as_object().context("mutations gave no shares")?;
+        for share in shares.values() {
+            counts.add(share.as_f64().unwrap_or(0.0) >= LEAST_FOUND);
+        }
+        counts.add(found["false_alarms"] == 0);
+    }
+    Ok(counts)
 }
 
 /// Least share, in percent, of the mistakes of each family that must be found.

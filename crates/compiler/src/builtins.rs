@@ -12,6 +12,7 @@ use crate::ir::{AtomicOp, Opcode};
 use crate::specialization::TritonVersion;
 
 mod debug;
+mod foreign;
 mod host;
 mod libdevice;
 mod math;
@@ -24,6 +25,7 @@ mod shape;
 mod signature;
 mod text;
 
+pub use foreign::{instead, is_shared};
 pub use host::FORBIDDEN_PYTHON;
 pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
 pub use scenario::{SCENARIO_FUNCTIONS, ScenarioFunction, scenario_function};
@@ -60,6 +62,10 @@ pub const IMPORTLIB: &str = "importlib";
 pub const IMPORTLIB_UTIL: &str = "importlib.util";
 /// PyTorch, of which constants of modules are made: types and their limits.
 pub const TORCH: &str = "torch";
+/// PyTorch's module of functions of networks.
+pub const TORCH_FUNCTIONAL: &str = "torch.nn.functional";
+/// NumPy.
+pub const NUMPY: &str = "numpy";
 /// The module that says what PyTorch was built for.
 pub const TORCH_VERSION: &str = "torch.version";
 /// Python's `math` module.

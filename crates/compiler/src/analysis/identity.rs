@@ -191,6 +191,7 @@ impl<'e, 'f> Origins<'e, 'f> {
                 self.across(inst, data, axis as usize, at)
             }
             (Opcode::Dot, _) => self.dot(inst, data, at),
+            (Opcode::Histogram, _) => self.counted(inst, data, at),
             (Opcode::Join, _) => {
                 let (side, inner) = at.split_last()?;
                 self.print(data.operand(usize::from(*side != 0)), &Position::from_slice(inner))
@@ -252,6 +253,18 @@ impl<'e, 'f> Origins<'e, 'f> {
             }
         }
         Some(hash(("across", inst.as_u32(), parts)))
+    }
+
+    /// A bin: the ends of what is counted.
+    fn counted(&mut self, inst: Inst, data: &InstData, at: &Position) -> Option<u64> {
+        let mut parts = Vec::new();
+        for input in data.uses() {
+            let extent = *self.func.ty(input).shape().first()?;
+            for position in ends(i128::from(extent)) {
+                parts.push(self.print(input, &Position::from_slice(&[position]))?);
+            }
+        }
+        Some(hash(("counted", inst.as_u32(), at, parts)))
     }
 
     fn dot(&mut self, inst: Inst, data: &InstData, at: &Position) -> Option<u64> {

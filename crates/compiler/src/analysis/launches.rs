@@ -15,13 +15,15 @@ use crate::project::{
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{Tuning, tuning};
 
+mod calls;
 mod decorators;
 mod options;
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
 
-/// Findings about the launches in `file`, and about the decorators of its kernels.
+/// Findings about the launches in `file`, calls that should be launches, and the decorators of its
+/// kernels.
 pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     let Some(module) = sources.module(file) else { return Vec::new() };
     let mut found = Vec::new();
@@ -35,6 +37,7 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
         let site = Site { sources, file, module: &module, launch, scope, kernel: &kernel };
         found.extend(site.check(&tuning(sources, &kernel)));
     }
+    found.extend(calls::check(sources, file, &module));
     for at in crate::project::kernels(sources, file) {
         found.extend(
             kernel(sources, at)

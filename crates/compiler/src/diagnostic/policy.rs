@@ -1,9 +1,11 @@
 //! What of the findings is shown: `# tile: allow` comments, levels that the user set, and the
 //! order.
 
+use rustc_hash::FxHashMap;
+
 use super::{Code, Diagnostic, Severity};
 use crate::hir::Module;
-use crate::source::{FileId, LineIndex};
+use crate::source::{FileId, FileRange, LineIndex};
 
 /// Levels that the user set, by `family/name` or by `family`. A code counts before its family.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,6 +52,7 @@ pub fn settle(
         }
         diagnostic.primary.file != file || !module.is_allowed(lines, text, diagnostic)
     });
+    drop_restated(diagnostics);
     diagnostics.sort_by_key(|diagnostic| {
         let general = diagnostic.specialization.is_none();
         (diagnostic.primary.file != file, diagnostic.sort_key(), !general)
@@ -64,12 +67,28 @@ pub fn settle(
     });
 }
 
+/// Drops what a specialization says of a place where the same is wrong under every one: the words
+/// differ in sizes and types alone.
+fn drop_restated(diagnostics: &mut Vec<Diagnostic>) {
+    let mut general: FxHashMap<(Code, FileRange), Severity> = FxHashMap::default();
+    for diagnostic in diagnostics.iter().filter(|found| found.specialization.is_none()) {
+        let known = general.entry((diagnostic.code, diagnostic.primary));
+        let severity = known.or_insert(diagnostic.severity);
+        *severity = diagnostic.severity.max(*severity);
+    }
+    diagnostics.retain(|diagnostic| {
+        let stated = general.get(&(diagnostic.code, diagnostic.primary));
+        diagnostic.specialization.is_none()
+            || diagnostic.severity == Severity::Info
+            || stated.is_none_or(|severity| *severity < diagnostic.severity)
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Code;
     use crate::hir::lower;
-    use crate::source::{FileRange, TextRange};
+    use crate::source::TextRange;
     use crate::syntax::Parse;
 
     fn settled(text: &str, at: &str, lints: &Lints) -> Vec<Severity> {
@@ -99,5 +118,22 @@ mod tests {
         assert_eq!(settled("x = y\n", "y", &lints), []);
         lints.set("name/undefined", Some(Severity::Warning));
         assert_eq!(settled("x = y\n", "y", &lints), [Severity::Warning]);
+    }
+    #[test]
+    fn a_specialization_restates_nothing() {
+        let file = FileId(0);
+        let at = FileRange { file, range: TextRange::new(0, 1) };
+        let general = Diagnostic::new(Code::UndefinedName, at, "whatever it is");
+        let mut exact = Diagnostic::new(Code::UndefinedName, at, "an int32");
+        exact.specialization = Some("x=i32".into());
+        let elsewhere = Diagnostic::new(Code::UnknownBuiltin, at, "of another kind");
+        let mut other = Diagnostic { specialization: exact.specialization.clone(), ..elsewhere };
+        other.severity = Severity::Warning;
+        let mut diagnostics = vec![exact, other.clone(), general.clone()];
+        let module = lower(&Parse::new("x\n"));
+        settle(&mut diagnostics, file, &module, (&LineIndex::new("x\n"), "x\n"), &Lints::default());
+        let messages: Vec<_> = diagnostics.iter().map(|found| &*found.message).collect();
+        assert!(messages.contains(&&*general.message) && messages.contains(&&*other.message));
+        assert_eq!(messages.len(), 2);
     }
 }

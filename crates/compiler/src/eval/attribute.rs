@@ -11,7 +11,7 @@ use super::symbolic::Sym;
 use super::value::{
     Const, FunctionKind, FunctionRef, Held, ModuleRef, Object, Role, Shape, Tensor, Tuple, Value,
 };
-use super::{Evaluator, Mode, Stop};
+use super::{Evaluator, Mode, OriginKind, Stop};
 use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{Class, Name};
@@ -157,7 +157,28 @@ impl Evaluator<'_> {
             && (path != builtins::LANGUAGE || builtin.exported <= self.version)
     }
 
+    /// A function of PyTorch or NumPy, which Triton refuses to see in a kernel.
+    fn host_member(&mut self, path: &str, attr: &Name, at: FileRange) {
+        let note = match builtins::instead(attr) {
+            Some(instead) => format!("in kernels, use {instead}"),
+            None if builtins::is_shared(attr) => format!("in kernels it is `tl.{attr}`"),
+            None => return,
+        };
+        let frame = self.frame();
+        if frame.mode != Mode::Jit || frame.in_default || self.is_reported(Code::HostFunction, at) {
+            return;
+        }
+        let message =
+            format!("`{path}.{attr}` works on tensors of the host; kernels cannot use it");
+        let diagnostic = Diagnostic::new(Code::HostFunction, at, message).with_note(note);
+        self.emit_diagnostic(diagnostic);
+    }
+
     fn unknown_member(&mut self, path: &str, attr: &Name, at: FileRange) -> Value {
+        if matches!(path, builtins::TORCH | builtins::TORCH_FUNCTIONAL | builtins::NUMPY) {
+            self.host_member(path, attr, at);
+            return Value::Unknown;
+        }
         if !is_listed(path, attr) || self.frame().mode == Mode::Python {
             return Value::Unknown;
         }
@@ -189,6 +210,8 @@ impl Evaluator<'_> {
             .collect();
         if path == builtins::CORE {
             diagnostic = diagnostic.with_note(format!("it is `tl.{attr}`"));
+        } else if let Some(instead) = builtins::instead(attr) {
+            diagnostic = diagnostic.with_note(format!("use {instead}"));
         } else if let Some(best) = suggest(attr, members.iter().copied()) {
             diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
             let edit = TextEdit { at: name_at, text: best.to_owned() };
@@ -433,7 +456,9 @@ impl Evaluator<'_> {
                 .map(|builtin| builtin.name)
                 .chain(["dtype", "shape", "T", "type", "numel"])
                 .collect();
-            if let Some(best) = suggest(attr, names.iter().copied()) {
+            if let Some(instead) = builtins::instead(attr) {
+                diagnostic = diagnostic.with_note(format!("use {instead}"));
+            } else if let Some(best) = suggest(attr, names.iter().copied()) {
                 diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
                 let edit = TextEdit { at: name_at, text: best.to_owned() };
                 diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
@@ -452,7 +477,18 @@ impl Evaluator<'_> {
         index_at: FileRange,
     ) -> Value {
         match object {
-            Value::Tensor(tensor) if tensor.is_open() => Value::Unknown,
+            // Neither pointers nor numbers have elements, and those of tuples are chosen while
+            // compiling.
+            Value::Tensor(tensor) if tensor.is_open() => {
+                if tensor.is_scalar() && self.is_runtime_number(index) {
+                    let message = "no argument has elements that are chosen at run time";
+                    let note =
+                        "to read an element from memory, load it: `tl.load(pointer + index)`";
+                    let found = Diagnostic::new(Code::TensorIndex, at, message).with_note(note);
+                    self.emit_diagnostic(found);
+                }
+                Value::Unknown
+            }
             Value::Tensor(tensor) => {
                 let tensor = tensor.clone();
                 match self.index_tensor(&tensor, index, at, index_at) {
@@ -491,6 +527,14 @@ impl Evaluator<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// Whether a value is certainly a number that is computed at run time.
+    fn is_runtime_number(&self, value: &Value) -> bool {
+        let Value::Tensor(tensor) = value else { return false };
+        let origin = self.origins.get(tensor.origin.0 as usize);
+        let is_index = origin.is_some_and(|origin| matches!(origin.kind, OriginKind::LoopIndex));
+        is_index || !(tensor.is_open() || tensor.elem.is_unknown())
     }
 
     fn index_tuple(&mut self, items: &[Value], index: &Value, at: FileRange) -> Value {
@@ -555,8 +599,11 @@ impl Evaluator<'_> {
                         Code::TensorIndex,
                         index_at,
                         "tiles are indexed only by `None` and `:`",
-                    )
-                    .with_note("to read single elements, load them from memory, or use `tl.gather` or a masked `tl.sum`");
+                    );
+                    let diagnostic = diagnostic.with_note(match matches!(tensor.elem, Elem::Ptr(_)) {
+                        true => "to read an element from memory, load it: `tl.load(pointer + index)`",
+                        false => "to read single elements, load them from memory, or use `tl.gather` or a masked `tl.sum`",
+                    });
                     return Err(self.emit_diagnostic(diagnostic));
                 }
             }

@@ -304,12 +304,18 @@ impl Evaluator<'_> {
         });
         if let Some((_, parameter)) = missing {
             let name = builtin.display_name();
-            let diagnostic = Diagnostic::new(
+            let mut diagnostic = Diagnostic::new(
                 Code::MissingArgument,
                 at,
                 format!("`{name}` needs the argument `{}`", parameter.name),
             )
             .with_note(format!("{name}({})", builtin.signature_text(self.version)));
+            if let (Rule::Arange, Some((_, only))) = (builtin.rule, &call.values[0]) {
+                let start =
+                    FileRange { range: TextRange::empty(only.range.start as usize), ..*only };
+                let edit = TextEdit { at: start, text: "0, ".to_owned() };
+                diagnostic = diagnostic.with_fix("Start at 0", vec![edit]);
+            }
             return Err(self.emit_diagnostic(diagnostic));
         }
         Ok(call)

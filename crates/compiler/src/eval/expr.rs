@@ -424,13 +424,24 @@ impl Evaluator<'_> {
                     Value::Tuple(_) => known = false,
                     value => {
                         let at = source.at(*id);
-                        self.not_constexpr(Code::NotConstexpr, "a part of an f-string", &value, at);
+                        self.runtime_hole(&value, at);
                         return Value::Unknown;
                     }
                 },
             }
         }
         if known { Value::str(text) } else { self.fresh_const() }
+    }
+
+    /// A part of an f-string that has no text while compiling.
+    fn runtime_hole(&mut self, value: &Value, at: FileRange) {
+        let Some(diagnostic) =
+            self.why_not_constexpr(Code::NotConstexpr, "a part of an f-string", value, at)
+        else {
+            return;
+        };
+        let note = "to print it at run time, give it after the text: `tl.device_print(\"x\", x)`";
+        self.emit_diagnostic(diagnostic.with_note(note));
     }
 
     /// `{key: value, ...}[index]` where it runs at compile time.

@@ -6,8 +6,8 @@ use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
 use crate::builtins::{
-    self, FORBIDDEN_PYTHON, IMPORTLIB, LANGUAGE, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH,
-    TORCH_VERSION, TRITON,
+    self, FORBIDDEN_PYTHON, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH,
+    TORCH_FUNCTIONAL, TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Class, Expr, ExprId, ItemKind, Name};
@@ -349,7 +349,14 @@ fn external(path: &[Name]) -> Value {
         }
         [_] if is_math => Value::Module(ModuleRef::Known(Arc::from(PYTHON_MATH))),
         [_, name] if is_math => known_member(PYTHON_MATH, name).unwrap_or(Value::Unknown),
-        [module] if &**module == TORCH => Value::Module(ModuleRef::Known(Arc::from(TORCH))),
+        [module] if [TORCH, NUMPY].contains(&&**module) => {
+            Value::Module(ModuleRef::Known(Arc::from(&**module)))
+        }
+        [torch, nn, functional]
+            if [&**torch, &**nn, &**functional].join(".") == TORCH_FUNCTIONAL =>
+        {
+            Value::Module(ModuleRef::Known(Arc::from(TORCH_FUNCTIONAL)))
+        }
         [module, name] if &**module == TORCH => known_member(TORCH, name).unwrap_or(Value::Unknown),
         [module, version, name] if &**module == TORCH && &**version == "version" => {
             known_member(TORCH_VERSION, name).unwrap_or(Value::Unknown)

@@ -118,15 +118,19 @@ impl Evaluator<'_> {
     /// annotation would make it one.
     pub(super) fn with_reasons(&self, mut diagnostic: Diagnostic, origin: Origin) -> Diagnostic {
         let mut next = origin;
+        // What a call makes of an argument exists at run time whatever the argument is.
+        let mut is_direct = true;
         for _ in 0..MAX_REASONS {
             let Some(data) = self.origins.get(next.0 as usize) else { break };
             match &data.kind {
                 OriginKind::Argument(name) => {
                     diagnostic =
                         diagnostic.with_related(data.at, format!("`{name}` is a runtime argument"));
-                    let edit = self.constexpr_annotation(data.at);
-                    diagnostic =
-                        diagnostic.with_fix(format!("Make `{name}` a `tl.constexpr`"), vec![edit]);
+                    if is_direct {
+                        let edit = self.constexpr_annotation(data.at);
+                        let title = format!("Make `{name}` a `tl.constexpr`");
+                        diagnostic = diagnostic.with_fix(title, vec![edit]);
+                    }
                 }
                 OriginKind::Literal(name) => {
                     diagnostic = diagnostic.with_related(
@@ -146,6 +150,7 @@ impl Evaluator<'_> {
                         data.at,
                         format!("the result of `{name}` exists at run time"),
                     );
+                    is_direct = false;
                 }
                 OriginKind::LoopIndex => {
                     diagnostic = diagnostic.with_related(
@@ -181,17 +186,30 @@ impl Evaluator<'_> {
         value: &Value,
         at: FileRange,
     ) -> Stop {
+        match self.why_not_constexpr(code, what, value, at) {
+            Some(diagnostic) => self.emit_diagnostic(diagnostic),
+            None => Stop::Unknown,
+        }
+    }
+
+    /// What [`Self::not_constexpr`] reports; `None` where the value may be a constexpr.
+    pub(super) fn why_not_constexpr(
+        &self,
+        code: Code,
+        what: &str,
+        value: &Value,
+        at: FileRange,
+    ) -> Option<Diagnostic> {
         let origin = match value {
-            Value::Unknown => return Stop::Unknown,
+            Value::Unknown => return None,
             // What a helper is given may be a constexpr.
-            Value::Tensor(tensor) if tensor.shape.rank().is_none() => return Stop::Unknown,
+            Value::Tensor(tensor) if tensor.shape.rank().is_none() => return None,
             Value::Tensor(tensor) => tensor.origin,
             _ => Origin::NONE,
         };
         let message = format!("{what} must be a compile-time value, but this is {}", a(value));
         let diagnostic = Diagnostic::new(code, at, message);
-        let diagnostic = self.with_reasons(diagnostic, origin);
-        self.emit_diagnostic(diagnostic)
+        Some(self.with_reasons(diagnostic, origin))
     }
 }
 

@@ -231,10 +231,11 @@ impl Working {
         for (memory, after) in launch.memory.iter_mut().zip(&forwards.memory) {
             memory.is_output = memory.bytes != after.bytes;
         }
-        let written = launch.written(&func, pool)?;
-        for (memory, written) in launch.memory.iter_mut().zip(&written) {
+        let mut written = launch.written(&func, pool)?;
+        for (memory, written) in launch.memory.iter_mut().zip(&mut written) {
             // Where elements are left as they are, a larger grid might well write them.
-            memory.is_output = memory.is_output && !written.contains(&false);
+            memory.is_output &= !written.contains(&false);
+            written.iter_mut().for_each(|written| *written &= memory.is_output);
         }
         Some(Working { at, name, source, spec, func, launch, written })
     }
