@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::call::Argument;
 use super::display::{const_text, descriptor_type_text};
 use super::dtype::{DType, Elem, Kind};
 use super::names::{known_member, suggest};
@@ -11,10 +12,10 @@ use super::symbolic::Sym;
 use super::value::{
     Const, FunctionKind, FunctionRef, Held, ModuleRef, Object, Role, Shape, Tensor, Tuple, Value,
 };
-use super::{Evaluator, Mode, OriginKind, Stop};
+use super::{Evaluator, Mode, OriginKind, Source, Stop};
 use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
-use crate::hir::{Class, Name};
+use crate::hir::{Class, Expr, ExprId, Name};
 use crate::project::{self, Resolution, Scope};
 use crate::source::{FileRange, TextRange};
 
@@ -104,7 +105,7 @@ impl Evaluator<'_> {
         let scope = Scope { file, path: &[] };
         let jit = method.decorators.iter().any(|&decorator| {
             let callee = match &method.body.exprs[decorator] {
-                crate::hir::Expr::Call { callee, .. } => *callee,
+                Expr::Call { callee, .. } => *callee,
                 _ => decorator,
             };
             let meaning = project::resolve_expr(self.project, scope, &method.body, callee);
@@ -157,7 +158,30 @@ impl Evaluator<'_> {
             && (path != builtins::LANGUAGE || builtin.exported <= self.version)
     }
 
-    /// A function of PyTorch or NumPy, which Triton refuses to see in a kernel.
+    /// The name of what is called, if it is a function of NumPy.
+    pub(super) fn numpy_function(&mut self, source: Source<'_>, callee: ExprId) -> Option<Name> {
+        let Expr::Attribute { value, attr } = &source.body.exprs[callee] else { return None };
+        if builtins::instead(attr).is_none() && !builtins::is_shared(attr) {
+            return None;
+        }
+        let module = self.quietly(|this| this.expr(source, *value));
+        let Value::Module(ModuleRef::Known(path)) = &module else { return None };
+        (&**path == builtins::NUMPY).then(|| attr.clone())
+    }
+
+    /// NumPy's functions compute with compile-time values, but not with what exists at run time.
+    pub(super) fn check_numpy_call(&mut self, name: &Name, at: FileRange, given: &[Argument]) {
+        // Scalars may be arguments that are compile-time values at a launch.
+        let at_run_time = |argument: &Argument| match &argument.value {
+            Value::Tensor(tensor) => tensor.is_block() || tensor.ir.is_some(),
+            _ => false,
+        };
+        if given.iter().any(at_run_time) {
+            self.host_member(builtins::NUMPY, name, at);
+        }
+    }
+
+    /// Reports a function of PyTorch or NumPy that computes with tensors of the host.
     fn host_member(&mut self, path: &str, attr: &Name, at: FileRange) {
         let note = match builtins::instead(attr) {
             Some(instead) => format!("in kernels, use {instead}"),
@@ -175,7 +199,7 @@ impl Evaluator<'_> {
     }
 
     fn unknown_member(&mut self, path: &str, attr: &Name, at: FileRange) -> Value {
-        if matches!(path, builtins::TORCH | builtins::TORCH_FUNCTIONAL | builtins::NUMPY) {
+        if matches!(path, builtins::TORCH | builtins::TORCH_FUNCTIONAL) {
             self.host_member(path, attr, at);
             return Value::Unknown;
         }
@@ -429,7 +453,7 @@ impl Evaluator<'_> {
             scope: Arc::from([]),
         });
         let is_static = method.decorators.iter().any(|&decorator| {
-            matches!(&method.body.exprs[decorator], crate::hir::Expr::Name(name) if &**name == "staticmethod")
+            matches!(&method.body.exprs[decorator], Expr::Name(name) if &**name == "staticmethod")
         });
         if is_static { function } else { Value::Bound(Arc::new((receiver.clone(), function))) }
     }

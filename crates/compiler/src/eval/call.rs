@@ -87,7 +87,9 @@ impl Evaluator<'_> {
         args: &[Arg],
     ) -> Value {
         let at = source.at(id);
+        let numpy = self.numpy_function(source, callee);
         let function = match &source.body.exprs[callee] {
+            _ if numpy.is_some() => Value::Unknown,
             Expr::Attribute { value, attr } if let Some(operator) = operator_method(attr) => {
                 let (value, attr) = (*value, attr.clone());
                 let object = self.expr(source, value);
@@ -108,6 +110,10 @@ impl Evaluator<'_> {
         if !message.is_empty() {
             let message = self.quietly(|this| this.arguments(source, message));
             arguments.extend(message.into_iter().flatten());
+        }
+        if let Some(name) = numpy {
+            self.check_numpy_call(&name, source.at(callee), &arguments);
+            return Value::Unknown;
         }
         if !self.is_3_9() && is_jit(&function) {
             self.refuse_bare_arguments(source, args, &arguments);
