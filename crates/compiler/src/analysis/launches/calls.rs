@@ -1,7 +1,8 @@
 //! Host code that calls a kernel as if it were a function.
 
+use crate::builtins::TORCH;
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Expr, Item, ItemKind, Module};
+use crate::hir::{Expr, Function, Item, ItemKind, Module};
 use crate::project::{
     Decorator, ItemRef, Resolution, Scope, Sources, is_entry, jit_functions, kernel, resolve_expr,
 };
@@ -27,6 +28,7 @@ fn in_function(sources: &dyn Sources, file: FileId, item: &Item) -> Vec<Diagnost
     let ItemKind::Function(function) = &item.kind else { return Vec::new() };
     let path = item.body_scope();
     let scope = Scope { file, path: &path };
+    let is_host = runs_on_host(sources, scope, function);
     let called = function.body.exprs.iter().filter_map(|(_, expr)| match expr {
         Expr::Call { callee, .. } => Some(*callee),
         _ => None,
@@ -40,15 +42,42 @@ fn in_function(sources: &dyn Sources, file: FileId, item: &Item) -> Vec<Diagnost
             continue;
         };
         let range = FileRange { file, range: function.map.exprs[callee] };
-        found.extend(gridless(sources, at, range));
+        found.extend(gridless(sources, at, range, is_host));
     }
     found
 }
 
-fn gridless(sources: &dyn Sources, at: ItemRef, callee: FileRange) -> Option<Diagnostic> {
+/// Whether a function does what no kernel can: launch a kernel, or call PyTorch. Any other may be
+/// passed to `triton.jit` somewhere.
+fn runs_on_host(sources: &dyn Sources, scope: Scope<'_>, function: &Function) -> bool {
+    let means = |id| resolve_expr(sources, scope, &function.body, id);
+    function.body.exprs.values().any(|expr| {
+        let Expr::Call { callee, .. } = expr else { return false };
+        match &function.body.exprs[*callee] {
+            Expr::Subscript { value, .. } => matches!(means(*value), Resolution::Jit(_)),
+            Expr::Name(_) | Expr::Attribute { .. } => match means(*callee) {
+                Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
+                _ => false,
+            },
+            _ => false,
+        }
+    })
+}
+
+fn gridless(
+    sources: &dyn Sources,
+    at: ItemRef,
+    callee: FileRange,
+    is_host: bool,
+) -> Option<Diagnostic> {
     let kernel = kernel(sources, at)?;
     let is_wrapped = kernel.decorators.iter().any(|found| matches!(found, Decorator::Other(_)));
-    if is_wrapped || !is_entry(sources, at) {
+    // Kernels may call others, but none that is tuned.
+    let is_tuned = kernel
+        .decorators
+        .iter()
+        .any(|found| matches!(found, Decorator::Autotune(_) | Decorator::Heuristics(_)));
+    if is_wrapped || !is_entry(sources, at) || !(is_host || is_tuned) {
         return None;
     }
     let name = &kernel.function.name;
