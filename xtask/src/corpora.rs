@@ -167,7 +167,7 @@ fn mutations(sh: &Shell) -> Result<Counts> {
     let mut folders: Vec<_> =
         CORPORA.iter().map(|wheel| target().join("corpora").join(wheel)).collect();
     folders.push(root().join("examples"));
-    for flags in [&[][..], &["--launched"]] {
+    for (flags, least) in [(&[][..], LEAST_FOUND), (&["--launched"], LEAST_LAUNCHED_FOUND)] {
         let folders = &folders;
         let text = tee(cmd!(
             sh,
@@ -176,8 +176,7 @@ fn mutations(sh: &Shell) -> Result<Counts> {
         let found: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
             .context("mutations gave no JSON")?;
         let shares = found["found_percent"].as_object().context("mutations gave no shares")?;
-        for (family, share) in shares {
-            let least = if family == "race" { LEAST_RACES_FOUND } else { LEAST_FOUND };
+        for share in shares.values() {
             counts.add(share.as_f64().unwrap_or(0.0) >= least);
         }
         counts.add(found["false_alarms"] == 0);
@@ -188,6 +187,7 @@ fn mutations(sh: &Shell) -> Result<Counts> {
 /// Least share, in percent, of the mistakes of each family that must be found.
 const LEAST_FOUND: f64 = 95.0;
 
-/// The same for races, of which published kernels under launches of a few programs show about ten:
-/// one that is missed weighs a tenth.
-const LEAST_RACES_FOUND: f64 = 85.0;
+/// The same for launches. Some ten to forty mistakes are tried there, in the kernels that the CPU
+/// executor runs within a deadline, so that the set depends on the machine: one that is missed
+/// weighs up to a tenth.
+const LEAST_LAUNCHED_FOUND: f64 = 80.0;
