@@ -12,7 +12,7 @@ use super::symbolic::Sym;
 use super::value::{
     Const, FunctionKind, FunctionRef, Held, ModuleRef, Object, Role, Shape, Tensor, Tuple, Value,
 };
-use super::{Evaluator, Mode, OriginKind, Source, Stop};
+use super::{Evaluator, Mode, Source, Stop};
 use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{Class, Expr, ExprId, Name};
@@ -501,18 +501,7 @@ impl Evaluator<'_> {
         index_at: FileRange,
     ) -> Value {
         match object {
-            // Neither pointers nor numbers have elements, and those of tuples are chosen while
-            // compiling.
-            Value::Tensor(tensor) if tensor.is_open() => {
-                if tensor.is_scalar() && self.is_runtime_number(index) {
-                    let message = "no argument has elements that are chosen at run time";
-                    let note =
-                        "to read an element from memory, load it: `tl.load(pointer + index)`";
-                    let found = Diagnostic::new(Code::TensorIndex, at, message).with_note(note);
-                    self.emit_diagnostic(found);
-                }
-                Value::Unknown
-            }
+            Value::Tensor(tensor) if tensor.is_open() => Value::Unknown,
             Value::Tensor(tensor) => {
                 let tensor = tensor.clone();
                 match self.index_tensor(&tensor, index, at, index_at) {
@@ -551,14 +540,6 @@ impl Evaluator<'_> {
             }
             _ => Value::Unknown,
         }
-    }
-
-    /// Whether a value is certainly a number that is computed at run time.
-    fn is_runtime_number(&self, value: &Value) -> bool {
-        let Value::Tensor(tensor) = value else { return false };
-        let origin = self.origins.get(tensor.origin.0 as usize);
-        let is_index = origin.is_some_and(|origin| matches!(origin.kind, OriginKind::LoopIndex));
-        is_index || !(tensor.is_open() || tensor.elem.is_unknown())
     }
 
     fn index_tuple(&mut self, items: &[Value], index: &Value, at: FileRange) -> Value {
