@@ -37,7 +37,7 @@ SPELLED = {"int1": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": 
            "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "float8e5": "fp8e5",
            "float8e4nv": "fp8e4nv"}
 
-PRELUDE = (ROOT / "crates/compiler/tests/probes/surface_prelude.py").read_text()
+PRELUDE = (ROOT / "crates/compiler/tests/probes/kernels/prelude.py").read_text()
 
 # Expressions in `x`, a tile of four numbers.
 UNARY = [

@@ -135,7 +135,7 @@ fn answers_agree_with_triton() {
 /// Every builtin with every type; `tests/triton/surface.py` asked Triton.
 #[test]
 fn builtins_agree_with_triton() {
-    let prelude = include_str!("probes/surface_prelude.py");
+    let prelude = include_str!("probes/kernels/prelude.py");
     let rows = include_str!("probes/surface.tsv").lines().skip(1);
     let suite = Suite { prelude: prelude.to_owned(), probes: rows.filter_map(row).collect() };
     compare(&suite, include_str!("probes/surface-mismatches.txt"));

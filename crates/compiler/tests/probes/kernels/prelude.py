@@ -21,6 +21,11 @@ def larger(a, i, b, j):
 
 
 @triton.jit
+def half(a):
+    return a * 0.5
+
+
+@triton.jit
 def same(x):
     return x
 
