@@ -7,8 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use xshell::{Shell, cmd};
 
-use crate::suite::Counts;
-use crate::test::tee;
+use crate::suite::{Counts, tee};
 use crate::{root, target};
 
 /// Published wheels full of kernels that work with Triton 3.6; `tile check` must find no error in

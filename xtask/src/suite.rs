@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
+use xshell::Cmd;
 
 /// What one check counted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,4 +81,13 @@ impl<'a> Suite<'a> {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs a command whose output is shown and kept; its status is left to the reader of the output.
+pub(crate) fn tee(command: Cmd<'_>) -> Result<String> {
+    let output = command.quiet().ignore_status().output()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    println!("{}", text.trim_end());
+    Ok(text)
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use xshell::{Cmd, Shell, cmd};
+use xshell::{Shell, cmd};
 
-use crate::suite::{Counts, Suite};
+use crate::suite::{Counts, Suite, tee};
 use crate::{build_tile, corpora, examples, grammar, root, setup};
 
 /// Packages that must not reach what stands beside them: the editor's half links no LLVM and no
@@ -101,15 +101,6 @@ fn cargo_test_counts(text: &str) -> Option<Counts> {
         counts.failed += count(" failed")?;
     }
     (counts.passed + counts.failed > 0).then_some(counts)
-}
-
-/// Runs a command whose output is shown and kept; its status is left to the reader of the output.
-pub(crate) fn tee(command: Cmd<'_>) -> Result<String> {
-    let output = command.quiet().ignore_status().output()?;
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text).into_owned();
-    println!("{}", text.trim_end());
-    Ok(text)
 }
 
 /// Type check and package of the VS Code extension.

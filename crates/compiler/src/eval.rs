@@ -40,6 +40,7 @@ mod loops;
 mod names;
 mod ops;
 mod promote;
+mod range;
 mod repair;
 mod report;
 mod rules;

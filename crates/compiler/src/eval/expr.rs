@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::constant::{compare_consts, literal};
 use super::display::const_text;
-use super::loops::python_range;
+use super::range::python_range;
 use super::value::{Const, Origin, Shape, Tensor, Tuple, Value};
 use super::{Evaluator, Lost, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};

@@ -6,6 +6,7 @@ use super::display::type_text;
 use super::dtype::{DType, Elem};
 use super::emit::ir_type;
 use super::join::{Relation, leaves, rebuild, relate};
+use super::range::{MAX_UNROLL, iterations, python_range};
 use super::stmt::{Flow, Outcome, Rest, Work, assigned_names};
 use super::value::{Const, Origin, RangeValue, Shape, Tensor, Value};
 use super::{Eval, Evaluator, Local, Locals, Mode, OriginKind, Source, Stop};
@@ -16,8 +17,6 @@ use crate::source::FileRange;
 
 /// Copies of an unrolled body that inference makes before it treats the index as unknown.
 const INFERENCE_UNROLL: i128 = 32;
-/// Copies of an unrolled body at most.
-const MAX_UNROLL: i128 = 65_536;
 
 /// Copies of an unrolled body that contains `return` at most.
 const MAX_UNROLL_WITH_RETURN: i128 = 128;
@@ -623,18 +622,6 @@ impl Evaluator<'_> {
     }
 }
 
-/// The indices of a `range` of Python, where they are known and not too many.
-pub(super) fn python_range(range: &RangeValue) -> Option<Vec<Value>> {
-    let bound = |value: &Value| match value {
-        Value::Const(Const::Int(value)) => Some(*value),
-        Value::Const(Const::Bool(value)) => Some(i128::from(*value)),
-        _ => None,
-    };
-    let (start, end, step) = (bound(&range.start)?, bound(&range.end)?, bound(&range.step)?);
-    let count = if step == 0 { return None } else { iterations(start, end, step) };
-    (count <= MAX_UNROLL).then(|| (0..count).map(|at| Value::int(start + at * step)).collect())
-}
-
 /// True when a loop over the statements may be left, or a trip ended, before the end.
 fn jumps(source: Source<'_>, stmts: &[StmtId]) -> bool {
     stmts.iter().any(|&id| match &source.body.stmts[id] {
@@ -645,11 +632,4 @@ fn jumps(source: Source<'_>, stmts: &[StmtId]) -> bool {
         Stmt::With { body, .. } => jumps(source, body),
         _ => false,
     })
-}
-
-/// How often a Python range runs.
-fn iterations(start: i128, end: i128, step: i128) -> i128 {
-    let span = if step > 0 { end - start } else { start - end };
-    let step = step.abs();
-    if span <= 0 { 0 } else { (span + step - 1) / step }
 }

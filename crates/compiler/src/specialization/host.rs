@@ -22,13 +22,17 @@ use crate::project::{
 use crate::source::{FileId, FileRange, TextRange};
 
 mod calls;
+mod dtype;
+mod number;
 mod operators;
 mod tensor;
 pub(super) mod value;
+mod views;
 
+pub(crate) use dtype::named_dtype;
+pub(super) use dtype::{SPELLINGS, language_dtype};
 use operators::{compare, join, truth};
-pub(crate) use tensor::named_dtype;
-pub(super) use tensor::{SPELLINGS, language_dtype, strides};
+pub(super) use views::strides;
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
 const FUEL: u32 = 100_000;
@@ -829,7 +833,7 @@ impl<'a> Host<'a> {
 
 /// Something outside of the project; what tells the kind of device is that of NVIDIA.
 fn external_value(path: Vec<Name>) -> Value {
-    if let Some(dtype) = tensor::torch_dtype(&path) {
+    if let Some(dtype) = dtype::torch_dtype(&path) {
         return Value::DType(dtype.into());
     }
     match path.iter().map(|name| &**name).collect::<Vec<_>>().as_slice() {

@@ -15,7 +15,6 @@ use tile_compiler::source::TextRange;
 use super::args::Args;
 use super::dtype::DType;
 use super::error::{Eval, Fault, ScenarioError, fault};
-use super::functions;
 use super::host::{Host, ScenarioOptions};
 use super::launcher::{BoundLaunch, Launcher};
 use super::methods;
@@ -471,13 +470,13 @@ impl<'a> Evaluator<'a> {
         }
         let args = Args { positional, named };
         match &code.body.exprs[callee] {
-            Expr::Name(name) => functions::call(&mut self.host, name, args),
+            Expr::Name(name) => methods::call(&mut self.host, name, args),
             Expr::Attribute { value, attr } => {
                 let namespace = matches!(&code.body.exprs[*value], Expr::Name(module)
                     if matches!(&**module, "triton" | "torch" | "np" | "math" | "tl")
                         && !self.variables.contains_key(&**module));
                 if namespace {
-                    return functions::call(&mut self.host, attr, args);
+                    return methods::call(&mut self.host, attr, args);
                 }
                 let value = self.expr(code, *value)?;
                 methods::method(&mut self.host, value, attr, args)

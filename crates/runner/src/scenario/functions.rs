@@ -7,7 +7,6 @@ use super::construct::{arange, construct, construct_like, load, tensor};
 use super::dtype::DType;
 use super::error::{Eval, fault};
 use super::host::{self, Host};
-use super::methods::method;
 use super::operators::{Operand, align, common_dtype, map_floats, zip_floats};
 use super::reduce::{self, Reduction, RowFunction};
 use super::tensor::{Array, Comparison, Data, Value};
@@ -48,10 +47,6 @@ pub(super) fn call(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
             super::operators::binary(tile_compiler::hir::BinaryOp::MatMul, a, b)
         }
         "cat" | "concatenate" | "stack" => join(host, name, args),
-        "transpose" | "permute" | "reshape" => {
-            let value = args.need(name, &["x", "input"])?;
-            method(host, value, name, args)
-        }
         _ if reduction(name).is_some() => Err(fault!("{name} needs a tensor")),
         _ => Err(unknown(name)),
     }

@@ -1,4 +1,4 @@
-//! Methods of tensors.
+//! Calls of functions and of the methods of tensors.
 
 use std::sync::Arc;
 
@@ -6,11 +6,22 @@ use super::args::{Args, to_dtype};
 use super::construct::shape_of;
 use super::dtype::DType;
 use super::error::{Eval, fault};
-use super::functions::{call, pointwise, reduction};
+use super::functions::{self, pointwise, reduction};
 use super::host::Host;
 use super::reduce;
 use super::tensor::{Array, Data, Layout, Value};
 use super::views;
+
+/// Calls a function by name; those that give another view are methods of their first argument.
+pub(super) fn call(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
+    match name {
+        "transpose" | "permute" | "reshape" => {
+            let value = args.need(name, &["x", "input"])?;
+            method(host, value, name, args)
+        }
+        _ => functions::call(host, name, args),
+    }
+}
 
 /// Calls a method of a value.
 pub(super) fn method(host: &mut Host, value: Value, name: &str, mut args: Args) -> Eval<Value> {
@@ -112,7 +123,7 @@ pub(super) fn method(host: &mut Host, value: Value, name: &str, mut args: Args) 
         "cuda" | "cpu" | "detach" => Ok(value),
         _ if is_function_method(name) => {
             args.positional.insert(0, value);
-            call(host, name, args)
+            functions::call(host, name, args)
         }
         _ => Err(fault!("a tensor has no method `{name}`")),
     }

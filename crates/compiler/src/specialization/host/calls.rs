@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::tensor::{self, Args};
 use super::value::{Storage, Tensor, Value};
-use super::{Frame, Host, ObservedLaunch, operators};
+use super::{Frame, Host, ObservedLaunch, operators, views};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
 use crate::specialization::TupleNames;
@@ -138,7 +138,7 @@ impl Host<'_> {
         let id = self.allocations;
         let uninitialized = constructor.starts_with("empty");
         let storage =
-            tensor::span(&tensor).map(|elements| Storage { id: Some(id), elements, uninitialized });
+            views::span(&tensor).map(|elements| Storage { id: Some(id), elements, uninitialized });
         Value::Tensor(Tensor { storage, ..tensor })
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::tensor::strides;
-use super::value::{Storage, Tensor, Value};
+use super::number::{arithmetic, as_number};
+use super::value::{Tensor, Value};
+use super::views;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 
@@ -45,7 +46,7 @@ pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
             Value::Record { names: a.clone(), items }
         }
         (Value::Constexpr(a), Value::Constexpr(b)) => Value::Constexpr(Box::new(join(a, b))),
-        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(join_tensors(a, b)),
+        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(views::join(a, b)),
         (Value::Dict(a), Value::Dict(b)) => Value::Dict(join_entries(a, b)),
         _ => Value::Unknown,
     }
@@ -68,11 +69,11 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     let (left, right) = (left.plain(), right.plain());
     match (left, right) {
         (Value::Tensor(a), Value::Tensor(b)) if op == BinaryOp::MatMul => {
-            Value::Tensor(product(a, b))
+            Value::Tensor(views::product(a, b))
         }
-        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(elementwise(a, Some(b))),
+        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(views::elementwise(a, Some(b))),
         (Value::Tensor(a), number) | (number, Value::Tensor(a)) => {
-            let mut result = elementwise(a, None);
+            let mut result = views::elementwise(a, None);
             if as_number(number).is_none() {
                 // It may be a tensor that the result is broadcast to.
                 result.storage = None;
@@ -94,16 +95,6 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     }
 }
 
-/// The product of two matrices; of other shapes nothing but the dtype is known.
-fn product(a: &Tensor, b: &Tensor) -> Tensor {
-    let shape = match (a.shape.as_deref(), b.shape.as_deref()) {
-        (Some([rows, _]), Some([_, columns])) => Some(vec![rows.clone(), columns.clone()]),
-        _ => None,
-    };
-    let dtype = a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref());
-    Tensor { dtype, shape, ..Tensor::default() }.copied()
-}
-
 fn concat(a: &[Value], b: &[Value]) -> Vec<Value> {
     a.iter().chain(b).take(MAX_LENGTH).cloned().collect()
 }
@@ -112,89 +103,6 @@ fn repeat(items: &[Value], count: i128) -> Option<Vec<Value>> {
     let count = usize::try_from(count).unwrap_or(0);
     let length = items.len().checked_mul(count).filter(|length| *length <= MAX_LENGTH)?;
     Some(items.iter().cycle().take(length).cloned().collect())
-}
-
-fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Value {
-    match (as_number(left), as_number(right)) {
-        (Some(Number::Int(a)), Some(Number::Int(b))) => integers(op, a, b),
-        (Some(a), Some(b)) => {
-            Value::Float(a.float().zip(b.float()).and_then(|(a, b)| floats(op, a, b)))
-        }
-        _ => Value::Unknown,
-    }
-}
-
-/// A number, perhaps known.
-enum Number {
-    Int(Option<i128>),
-    Float(Option<f64>),
-}
-
-impl Number {
-    fn float(&self) -> Option<f64> {
-        match self {
-            Number::Int(value) => value.map(|value| value as f64),
-            Number::Float(value) => *value,
-        }
-    }
-}
-
-fn as_number(value: &Value) -> Option<Number> {
-    Some(match value.plain() {
-        Value::Int(value) => Number::Int(*value),
-        Value::Bool(value) => Number::Int(value.map(i128::from)),
-        Value::Float(value) => Number::Float(*value),
-        _ => return None,
-    })
-}
-
-fn integers(op: BinaryOp, a: Option<i128>, b: Option<i128>) -> Value {
-    let (Some(a), Some(b)) = (a, b) else {
-        return if op == BinaryOp::Div { Value::Float(None) } else { Value::Int(None) };
-    };
-    let shift = |b: i128| u32::try_from(b).ok().filter(|bits| *bits < 64);
-    Value::Int(match op {
-        BinaryOp::Add => a.checked_add(b),
-        BinaryOp::Sub => a.checked_sub(b),
-        BinaryOp::Mul => a.checked_mul(b),
-        BinaryOp::Div => {
-            return Value::Float((b != 0).then(|| a as f64 / b as f64));
-        }
-        BinaryOp::FloorDiv => floor_div(a, b),
-        BinaryOp::Mod => {
-            floor_div(a, b).and_then(|quotient| a.checked_sub(quotient.checked_mul(b)?))
-        }
-        BinaryOp::Pow => match u32::try_from(b) {
-            Ok(exponent) => a.checked_pow(exponent),
-            Err(_) => return Value::Float(Some((a as f64).powf(b as f64))),
-        },
-        BinaryOp::Shl => shift(b).and_then(|bits| a.checked_mul(1 << bits)),
-        BinaryOp::Shr => shift(b).map(|bits| a >> bits),
-        BinaryOp::And => Some(a & b),
-        BinaryOp::Or => Some(a | b),
-        BinaryOp::Xor => Some(a ^ b),
-        BinaryOp::MatMul => None,
-    })
-}
-
-/// Quotient rounded down, as Python's `//` of integers.
-fn floor_div(a: i128, b: i128) -> Option<i128> {
-    let quotient = a.checked_div(b)?;
-    let exact = a.checked_rem(b)? == 0;
-    Some(if !exact && ((a < 0) != (b < 0)) { quotient - 1 } else { quotient })
-}
-
-fn floats(op: BinaryOp, a: f64, b: f64) -> Option<f64> {
-    Some(match op {
-        BinaryOp::Add => a + b,
-        BinaryOp::Sub => a - b,
-        BinaryOp::Mul => a * b,
-        BinaryOp::Div => a / b,
-        BinaryOp::FloorDiv => (a / b).floor(),
-        BinaryOp::Mod => a - (a / b).floor() * b,
-        BinaryOp::Pow => a.powf(b),
-        _ => return None,
-    })
 }
 
 /// `op operand`, other than `not`.
@@ -290,46 +198,10 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
             found.map_or(Value::Unknown, |(_, value)| value.clone())
         }
-        (Value::Tensor(tensor), Value::Int(index)) => Value::Tensor(tensor_item(tensor, *index)),
+        (Value::Tensor(tensor), Value::Int(index)) => Value::Tensor(views::item(tensor, *index)),
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
         _ => Value::Unknown,
     }
-}
-
-/// `tensor[index]`. Memory is known from a tensor's first element on, so that it is not where
-/// another element comes first.
-fn tensor_item(tensor: &Tensor, index: Option<i128>) -> Tensor {
-    let rest = |values: Option<Vec<Value>>| {
-        values.and_then(|values| values.split_first().map(|(_, rest)| rest.to_vec()))
-    };
-    Tensor {
-        dtype: tensor.dtype.clone(),
-        shape: rest(tensor.shape.clone()),
-        strides: rest(strides(tensor)),
-        storage: tensor.storage.clone().filter(|_| index == Some(0)),
-    }
-}
-
-/// `tensor[lower:upper]` of known bounds.
-fn tensor_slice(tensor: &Tensor, lower: Option<&Value>, upper: Option<&Value>) -> Option<Tensor> {
-    let mut shape = tensor.shape.clone()?;
-    let Some(Value::Int(Some(extent))) = shape.first() else { return None };
-    let extent = *extent;
-    let bound = |bound: Option<&Value>, default: i128| match bound {
-        None | Some(Value::None) => Some(default),
-        Some(Value::Int(Some(at))) => {
-            Some(if *at < 0 { at + extent } else { *at }.clamp(0, extent))
-        }
-        Some(_) => None,
-    };
-    let (lower, upper) = (bound(lower, 0)?, bound(upper, extent)?);
-    shape[0] = Value::Int(Some((upper - lower).max(0)));
-    Some(Tensor {
-        dtype: tensor.dtype.clone(),
-        shape: Some(shape),
-        strides: strides(tensor),
-        storage: tensor.storage.clone().filter(|_| lower == 0),
-    })
 }
 
 /// `value[lower:upper]`.
@@ -351,7 +223,7 @@ pub(super) fn slice(value: &Value, lower: Option<&Value>, upper: Option<&Value>)
         Value::Tuple(items) => cut(items).map_or(Value::Unknown, Value::Tuple),
         Value::List(items) => cut(items).map_or(Value::Unknown, Value::List),
         Value::Ints => Value::Ints,
-        Value::Tensor(tensor) => match tensor_slice(tensor, lower, upper) {
+        Value::Tensor(tensor) => match views::slice(tensor, lower, upper) {
             Some(part) => Value::Tensor(part),
             None => Value::tensor(tensor.dtype.as_deref()),
         },
@@ -363,68 +235,4 @@ pub(super) fn slice(value: &Value, lower: Option<&Value>, upper: Option<&Value>)
 pub(super) fn position(length: usize, index: i128) -> Option<usize> {
     let index = if index < 0 { index + length as i128 } else { index };
     usize::try_from(index).ok().filter(|index| *index < length)
-}
-
-/// What is known of a tensor that is one of two.
-fn join_tensors(a: &Tensor, b: &Tensor) -> Tensor {
-    Tensor {
-        dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
-        shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
-        strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
-        storage: join_storage(a.storage.as_ref(), b.storage.as_ref()),
-    }
-}
-
-fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
-    let (a, b) = (a?, b?);
-    (a.elements == b.elements).then(|| Storage {
-        id: a.id.filter(|id| Some(*id) == b.id),
-        elements: a.elements,
-        uninitialized: a.uninitialized && b.uninitialized,
-    })
-}
-
-/// The result of an elementwise operator on one or two tensors; two dtypes are not promoted.
-pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
-    match b {
-        None => Tensor { strides: None, ..a.clone() }.copied(),
-        Some(b) => Tensor {
-            dtype: promoted(a.dtype.as_ref(), b.dtype.as_ref()),
-            shape: broadcast(a.shape.as_deref(), b.shape.as_deref()),
-            ..Tensor::default()
-        }
-        .copied(),
-    }
-}
-
-/// The dtype of a float and an integer is the float's; of others only when they are the same.
-pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
-    let (a, b) = (a?, b?);
-    match (is_float(a), is_float(b)) {
-        (true, false) => Some(a.clone()),
-        (false, true) => Some(b.clone()),
-        _ => (a == b).then(|| a.clone()),
-    }
-}
-
-/// Whether a dtype, in Triton's spelling, is one of floats.
-pub(super) fn is_float(dtype: &str) -> bool {
-    dtype.starts_with("fp") || dtype.starts_with("bf")
-}
-
-/// The shape that two shapes broadcast to, where that is known.
-pub(super) fn broadcast(a: Option<&[Value]>, b: Option<&[Value]>) -> Option<Vec<Value>> {
-    let (a, b) = (a?, b?);
-    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    let mut shape = long.to_vec();
-    let skipped = long.len() - short.len();
-    for (size, other) in shape[skipped..].iter_mut().zip(short) {
-        match (&*size, other) {
-            (Value::Int(Some(1)), other) => *size = other.clone(),
-            (_, Value::Int(Some(1))) => {}
-            (size, other) if *size == *other => {}
-            _ => return None,
-        }
-    }
-    Some(shape)
 }

@@ -1,97 +1,12 @@
-//! Tensors of host code: dtypes, constructors, attributes, methods.
+//! Tensors of host code: constructors, attributes, methods.
 
 use std::sync::Arc;
 
-use super::operators::{binary, broadcast, elementwise, is_float, position, promoted};
-use super::value::{Descriptor, Storage, Tensor, Value};
+use super::dtype::{element_size, is_float, named_dtype};
+use super::operators::{binary, position};
+use super::value::{Descriptor, Tensor, Value};
+use super::views::{broadcast, elementwise, promoted, strides, transpose};
 use crate::hir::{BinaryOp, Name};
-
-/// Names of dtypes with their signature spelling, as PyTorch, Triton and scenarios have them.
-const DTYPES: &[(&str, &str)] = &[
-    ("bfloat16", "bf16"),
-    ("bool", "i1"),
-    ("double", "fp64"),
-    ("float", "fp32"),
-    ("float16", "fp16"),
-    ("float32", "fp32"),
-    ("float64", "fp64"),
-    ("float8_e4m3fn", "fp8e4nv"),
-    ("float8_e4m3fnuz", "fp8e4b8"),
-    ("float8_e5m2", "fp8e5"),
-    ("float8_e5m2fnuz", "fp8e5b16"),
-    ("float8e4b15", "fp8e4b15"),
-    ("float8e4b8", "fp8e4b8"),
-    ("float8e4nv", "fp8e4nv"),
-    ("float8e5", "fp8e5"),
-    ("float8e5b16", "fp8e5b16"),
-    ("half", "fp16"),
-    ("int", "i32"),
-    ("int1", "i1"),
-    ("int16", "i16"),
-    ("int32", "i32"),
-    ("int64", "i64"),
-    ("int8", "i8"),
-    ("long", "i64"),
-    ("short", "i16"),
-    ("uint16", "u16"),
-    ("uint32", "u32"),
-    ("uint64", "u64"),
-    ("uint8", "u8"),
-];
-
-/// Signature spellings of the types that a number or an element can have.
-pub(in crate::specialization) const SPELLINGS: &[&str] = &[
-    "i1", "u1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp8e4nv", "fp8e4b8",
-    "fp8e4b15", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64",
-];
-
-/// The dtype called `name`, by either spelling.
-pub(crate) fn named_dtype(name: &str) -> Option<&'static str> {
-    let by_name = DTYPES.iter().find(|(known, _)| *known == name).map(|(_, spelling)| *spelling);
-    by_name.or_else(|| SPELLINGS.iter().copied().find(|known| *known == name))
-}
-
-/// The dtype that the member `path` of the triton package is.
-pub(in crate::specialization) fn language_dtype(path: &str) -> Option<&'static str> {
-    named_dtype(path.strip_prefix("language.")?)
-}
-
-/// The dtype that a dotted path outside of the project is: `torch.float16`.
-pub(super) fn torch_dtype(path: &[Name]) -> Option<&'static str> {
-    match path {
-        [torch, name] if &**torch == "torch" => named_dtype(name),
-        _ => None,
-    }
-}
-
-/// Elements from a tensor's first to its last, both counted; `None` when something is not known.
-pub(super) fn span(tensor: &Tensor) -> Option<i128> {
-    let known = |value: &Value| match value {
-        Value::Int(Some(value)) => Some(*value),
-        _ => None,
-    };
-    let sizes = tensor.shape.as_ref()?.iter().map(known).collect::<Option<Vec<_>>>()?;
-    if sizes.contains(&0) {
-        return Some(0);
-    }
-    let strides = strides(tensor)?.iter().map(known).collect::<Option<Vec<_>>>()?;
-    if sizes.len() != strides.len() || sizes.iter().chain(&strides).any(|value| *value < 0) {
-        return None;
-    }
-    sizes
-        .iter()
-        .zip(strides)
-        .try_fold(1i128, |span, (size, stride)| span.checked_add((size - 1).checked_mul(stride)?))
-}
-
-impl Tensor {
-    /// A tensor of the same elements in memory of its own.
-    pub(super) fn copied(&self) -> Tensor {
-        let storage = span(self);
-        let storage = storage.map(|elements| Storage { id: None, elements, uninitialized: false });
-        Tensor { storage, ..self.clone() }
-    }
-}
 
 /// A function of scenarios on tensors, other than constructors; `None` for other functions.
 pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
@@ -428,31 +343,6 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
     }
 }
 
-fn transpose(tensor: &Tensor) -> Tensor {
-    let reversed = |values: Vec<Value>| values.into_iter().rev().collect();
-    Tensor {
-        dtype: tensor.dtype.clone(),
-        shape: tensor.shape.clone().map(reversed),
-        strides: strides(tensor).map(reversed),
-        storage: tensor.storage.clone(),
-    }
-}
-
-/// Strides of a tensor, those of a contiguous one when none are given.
-pub(in crate::specialization) fn strides(tensor: &Tensor) -> Option<Vec<Value>> {
-    if let Some(strides) = &tensor.strides {
-        return Some(strides.clone());
-    }
-    let mut next = Value::Int(Some(1));
-    let mut strides = Vec::new();
-    for size in tensor.shape.as_ref()?.iter().rev() {
-        strides.push(next.clone());
-        next = binary(BinaryOp::Mul, &next, size);
-    }
-    strides.reverse();
-    Some(strides)
-}
-
 /// `value.name(args)`; `None` when the method is not one of a tensor's.
 pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
     let unknown = Tensor::default();
@@ -636,13 +526,4 @@ fn viewed_sizes(tensor: &Tensor, args: &[&Value]) -> Option<Vec<Value>> {
     let others = product(&wanted)?;
     wanted[rest] = Value::Int(Some(all / others));
     Some(wanted)
-}
-
-fn element_size(dtype: &str) -> Option<i128> {
-    let bits: i128 = match dtype {
-        "i1" | "u1" => 8,
-        _ if dtype.starts_with("fp8") => 8,
-        _ => dtype.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?,
-    };
-    Some(bits / 8)
 }

@@ -1,0 +1,172 @@
+//! What is known of tensors that are made of tensors: shapes, strides and memory.
+
+use std::sync::Arc;
+
+use super::dtype::is_float;
+use super::number::arithmetic;
+use super::value::{Storage, Tensor, Value};
+use crate::hir::BinaryOp;
+
+/// Elements from a tensor's first to its last, both counted; `None` when something is not known.
+pub(super) fn span(tensor: &Tensor) -> Option<i128> {
+    let known = |value: &Value| match value {
+        Value::Int(Some(value)) => Some(*value),
+        _ => None,
+    };
+    let sizes = tensor.shape.as_ref()?.iter().map(known).collect::<Option<Vec<_>>>()?;
+    if sizes.contains(&0) {
+        return Some(0);
+    }
+    let strides = strides(tensor)?.iter().map(known).collect::<Option<Vec<_>>>()?;
+    if sizes.len() != strides.len() || sizes.iter().chain(&strides).any(|value| *value < 0) {
+        return None;
+    }
+    sizes
+        .iter()
+        .zip(strides)
+        .try_fold(1i128, |span, (size, stride)| span.checked_add((size - 1).checked_mul(stride)?))
+}
+
+impl Tensor {
+    /// A tensor of the same elements in memory of its own.
+    pub(super) fn copied(&self) -> Tensor {
+        let storage = span(self);
+        let storage = storage.map(|elements| Storage { id: None, elements, uninitialized: false });
+        Tensor { storage, ..self.clone() }
+    }
+}
+
+/// Strides of a tensor, those of a contiguous one when none are given.
+pub(in crate::specialization) fn strides(tensor: &Tensor) -> Option<Vec<Value>> {
+    if let Some(strides) = &tensor.strides {
+        return Some(strides.clone());
+    }
+    let mut next = Value::Int(Some(1));
+    let mut strides = Vec::new();
+    for size in tensor.shape.as_ref()?.iter().rev() {
+        strides.push(next.clone());
+        next = arithmetic(BinaryOp::Mul, &next, size);
+    }
+    strides.reverse();
+    Some(strides)
+}
+
+/// A tensor with its axes in reverse order.
+pub(super) fn transpose(tensor: &Tensor) -> Tensor {
+    let reversed = |values: Vec<Value>| values.into_iter().rev().collect();
+    Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: tensor.shape.clone().map(reversed),
+        strides: strides(tensor).map(reversed),
+        storage: tensor.storage.clone(),
+    }
+}
+
+/// `tensor[index]`. Memory is known from a tensor's first element on, so that it is not where
+/// another element comes first.
+pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
+    let rest = |values: Option<Vec<Value>>| {
+        values.and_then(|values| values.split_first().map(|(_, rest)| rest.to_vec()))
+    };
+    Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: rest(tensor.shape.clone()),
+        strides: rest(strides(tensor)),
+        storage: tensor.storage.clone().filter(|_| index == Some(0)),
+    }
+}
+
+/// `tensor[lower:upper]` of known bounds.
+pub(super) fn slice(
+    tensor: &Tensor,
+    lower: Option<&Value>,
+    upper: Option<&Value>,
+) -> Option<Tensor> {
+    let mut shape = tensor.shape.clone()?;
+    let Some(Value::Int(Some(extent))) = shape.first() else { return None };
+    let extent = *extent;
+    let bound = |bound: Option<&Value>, default: i128| match bound {
+        None | Some(Value::None) => Some(default),
+        Some(Value::Int(Some(at))) => {
+            Some(if *at < 0 { at + extent } else { *at }.clamp(0, extent))
+        }
+        Some(_) => None,
+    };
+    let (lower, upper) = (bound(lower, 0)?, bound(upper, extent)?);
+    shape[0] = Value::Int(Some((upper - lower).max(0)));
+    Some(Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: Some(shape),
+        strides: strides(tensor),
+        storage: tensor.storage.clone().filter(|_| lower == 0),
+    })
+}
+
+/// The product of two matrices; of other shapes nothing but the dtype is known.
+pub(super) fn product(a: &Tensor, b: &Tensor) -> Tensor {
+    let shape = match (a.shape.as_deref(), b.shape.as_deref()) {
+        (Some([rows, _]), Some([_, columns])) => Some(vec![rows.clone(), columns.clone()]),
+        _ => None,
+    };
+    let dtype = a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref());
+    Tensor { dtype, shape, ..Tensor::default() }.copied()
+}
+
+/// The result of an elementwise operator on one or two tensors; two dtypes are not promoted.
+pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
+    match b {
+        None => Tensor { strides: None, ..a.clone() }.copied(),
+        Some(b) => Tensor {
+            dtype: promoted(a.dtype.as_ref(), b.dtype.as_ref()),
+            shape: broadcast(a.shape.as_deref(), b.shape.as_deref()),
+            ..Tensor::default()
+        }
+        .copied(),
+    }
+}
+
+/// The dtype of a float and an integer is the float's; of others only when they are the same.
+pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let (a, b) = (a?, b?);
+    match (is_float(a), is_float(b)) {
+        (true, false) => Some(a.clone()),
+        (false, true) => Some(b.clone()),
+        _ => (a == b).then(|| a.clone()),
+    }
+}
+
+/// The shape that two shapes broadcast to, where that is known.
+pub(super) fn broadcast(a: Option<&[Value]>, b: Option<&[Value]>) -> Option<Vec<Value>> {
+    let (a, b) = (a?, b?);
+    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    let mut shape = long.to_vec();
+    let skipped = long.len() - short.len();
+    for (size, other) in shape[skipped..].iter_mut().zip(short) {
+        match (&*size, other) {
+            (Value::Int(Some(1)), other) => *size = other.clone(),
+            (_, Value::Int(Some(1))) => {}
+            (size, other) if *size == *other => {}
+            _ => return None,
+        }
+    }
+    Some(shape)
+}
+
+/// What is known of a tensor that is one of two.
+pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
+    Tensor {
+        dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
+        shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
+        strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
+        storage: join_storage(a.storage.as_ref(), b.storage.as_ref()),
+    }
+}
+
+fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
+    let (a, b) = (a?, b?);
+    (a.elements == b.elements).then(|| Storage {
+        id: a.id.filter(|id| Some(*id) == b.id),
+        elements: a.elements,
+        uninitialized: a.uninitialized && b.uninitialized,
+    })
+}
