@@ -67,6 +67,17 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// Shared memory that one CTA may ask for, in bytes.
     pub max_shared_bytes: u32,
+    /// Threads that a multiprocessor holds at once.
+    pub max_threads: u32,
+}
+
+/// What of a kernel a multiprocessor holds at once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Residency {
+    /// CTAs.
+    pub ctas: u32,
+    /// Their threads over the multiprocessor's limit, 0 to 1.
+    pub occupancy: f64,
 }
 
 /// The devices of this machine.
@@ -132,6 +143,20 @@ impl CudaDevice {
     /// What is known of the device.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    /// What a multiprocessor of this device holds of a kernel, as the driver says
+    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`). The limits of clusters are not in it.
+    ///
+    /// # Errors
+    /// When the machine code cannot be loaded, for another architecture for instance.
+    pub fn residency(&self, cubin: &[u8], manifest: &Manifest) -> Result<Residency, CudaError> {
+        self.context.bind()?;
+        let kernel = self.load_function(cubin, manifest.clone(), Vec::new())?;
+        let threads = manifest.block.iter().product();
+        let ctas = kernel.function.resident_ctas(threads, manifest.shared_bytes)?;
+        let resident = f64::from(ctas) * f64::from(threads);
+        Ok(Residency { ctas, occupancy: resident / f64::from(self.info.max_threads.max(1)) })
     }
 
     /// Loads machine code and prepares its entry function.

@@ -131,6 +131,26 @@ fn reports_registers() -> Result<(), Failed> {
     Ok(())
 }
 
+/// What follows from the device's limits, where one limit alone can bind.
+fn tells_what_a_multiprocessor_holds() -> Result<(), Failed> {
+    let device = CudaDevice::open(0).map_err(|error| error.to_string())?;
+    let threads = device.info().max_threads;
+    let mut shared = vec![(0, threads / 128)];
+    // Beyond half of what one CTA may have, a second one fits only where there is more than that.
+    shared.push((device.info().max_shared_bytes, 1));
+    for (shared_bytes, ctas) in shared {
+        let func = ir::parse(IR).map_err(|error| error.to_string())?;
+        let compiled = Ptx { shared_bytes }.cubin(&func, &device.info().arch);
+        let compiled = compiled.map_err(|failure| failure.message().to_owned())?;
+        let found = device.residency(&compiled.cubin, &compiled.manifest);
+        let found = found.map_err(|error| error.to_string())?;
+        assert_eq!(found.ctas, ctas, "with {shared_bytes} bytes of shared memory");
+        let occupancy = f64::from(ctas * 128) / f64::from(threads);
+        assert!((found.occupancy - occupancy).abs() < 1e-9, "{found:?}");
+    }
+    Ok(())
+}
+
 fn explains_too_much_shared_memory() -> Result<(), Failed> {
     match prepared(1 << 30) {
         Ok(_) => Err("a gibibyte of shared memory cannot be had".into()),
@@ -147,6 +167,7 @@ fn main() {
                 Trial::test("launches_and_reads_back", launches_and_reads_back),
                 Trial::test("measures_by_the_protocol", measures_by_the_protocol),
                 Trial::test("reports_registers", reports_registers),
+                Trial::test("tells_what_a_multiprocessor_holds", tells_what_a_multiprocessor_holds),
                 Trial::test("explains_too_much_shared_memory", explains_too_much_shared_memory),
             ];
             (trials, format!("on {} ({})", found[0].name, found[0].arch))

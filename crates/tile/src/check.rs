@@ -176,7 +176,7 @@ fn print(
     summary: &Summary,
 ) -> Result<(), CommandError> {
     match format {
-        CheckFormat::Human => human(files, diagnostics, summary),
+        CheckFormat::Human => human(files, diagnostics, unreadable.len(), summary),
         CheckFormat::Json => {
             for diagnostic in diagnostics {
                 output::json(&render::json(files, diagnostic))?;
@@ -202,6 +202,7 @@ fn print(
 fn human(
     files: &dyn Files,
     diagnostics: &[Diagnostic],
+    unreadable: usize,
     summary: &Summary,
 ) -> Result<(), CommandError> {
     let styled = output::styled(&std::io::stdout());
@@ -209,14 +210,22 @@ fn human(
         output::text_line(&render::human(files, diagnostic, styled))?;
         output::text_line("")?;
     }
+    if summary.files == 0 && unreadable > 0 {
+        // Of nothing that was read there is nothing to say.
+        return Ok(());
+    }
     let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let found = match (summary.errors, summary.warnings) {
         (0, 0) => "no errors".to_owned(),
         (errors, 0) => many(errors, "error"),
         (errors, warnings) => format!("{}, {}", many(errors, "error"), many(warnings, "warning")),
     };
+    let unchecked = match unreadable {
+        0 => String::new(),
+        number => format!("; not checked: {}", many(number, "file")),
+    };
     output::text_line(&format!(
-        "{found} in {} of {} ({:.0} ms)",
+        "{found} in {} of {}{unchecked} ({:.0} ms)",
         many(summary.kernels, "kernel"),
         many(summary.files, "file"),
         summary.ms

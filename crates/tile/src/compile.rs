@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tile_compiler::artifact::{Artifact, Keep};
 use tile_compiler::ir::Function;
-use tile_worker::protocol::{CompileOptions, CompileRequest, Depth, FailureKind};
+use tile_worker::protocol::{CompileOptions, CompileRequest, Depth, FailureKind, Residency};
 use tile_worker::{Cache, Cancel, Pool, WorkerCommand, WorkerError, ptxas};
 
 use crate::options::Options;
@@ -68,6 +68,18 @@ impl Compiler {
         };
         let request = CompileRequest { ir: function.to_string(), options };
         self.pool.compile(&request, &Cancel::default())
+    }
+
+    /// What a multiprocessor of the first CUDA device holds of each of these kernels, as its driver
+    /// says; `None` where there is no device of the architecture that is compiled for.
+    pub(crate) fn residency(
+        &self,
+        kernels: Vec<Artifact>,
+    ) -> Result<Option<Vec<Residency>>, CommandError> {
+        if local_arch(&self.pool).as_ref() != Some(&self.arch) {
+            return Ok(None);
+        }
+        self.pool.residency(kernels).map(Some).map_err(worker_error)
     }
 
     /// The assembler, which the command cannot do without.

@@ -11,6 +11,8 @@ use tile_compiler::specialization::{
     ArgSpec, ConstArg, Origin, Previewed, Specialization, preview,
 };
 
+use tile_worker::protocol::Residency;
+
 use crate::analysis::{self, Opened, Selected};
 use crate::cli::{Format, InfoArgs};
 use crate::{CommandError, Exit, output};
@@ -29,8 +31,11 @@ struct Info {
     spill_load_bytes: u32,
     spill_store_bytes: u32,
     stack_bytes: u32,
+    /// From what the assembler reports and the architecture's published limits.
     occupancy: f64,
     limited_by: &'static str,
+    /// What the driver of the device says, where there is one of this architecture.
+    driver_occupancy: Option<Residency>,
     ptx_bytes: usize,
     ms: Milliseconds,
     source: String,
@@ -51,7 +56,7 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
     let opened = Opened::new(&arguments.target, &arguments.input, &flags)?;
     let compiler = opened.compiler()?;
     compiler.needs_assembler()?;
-    let mut infos = Vec::new();
+    let (mut infos, mut artifacts) = (Vec::new(), Vec::new());
     let mut failed = false;
     for selected in opened.select_all(arguments.target.kernel.as_deref())? {
         let start = Instant::now();
@@ -66,14 +71,11 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
         let front = start.elapsed().as_secs_f64() * 1e3;
         match compiler.compile(&function, Keep::default()) {
             Ok(artifact) => {
-                let info = Info {
+                infos.push(Info {
                     specialized_on: specialized_on(&opened, &selected),
-                    ..info(&selected.name, &selected.spec, artifact, front)
-                };
-                match arguments.format {
-                    Format::Json => output::json(&info)?,
-                    Format::Human => infos.push(info),
-                }
+                    ..info(&selected.name, &selected.spec, &artifact, front)
+                });
+                artifacts.push(artifact);
             }
             Err(error) if error.exit == Exit::Compile => {
                 failed = true;
@@ -82,19 +84,34 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
             Err(error) => return Err(error),
         }
     }
-    if !infos.is_empty() {
-        output::text_line(&table(&infos).to_string())?;
-        for kernel in infos.chunk_by(|a, b| a.kernel == b.kernel) {
-            output::text_line(&format!("\n{} is compiled for", kernel[0].kernel))?;
-            for name in kernel[0].specialized_on.keys() {
-                output::text_line(&parameter_line(name, kernel))?;
-            }
-        }
+    // Of all kernels at once: opening a device takes longer than asking.
+    let residency = compiler.residency(artifacts)?.unwrap_or_default();
+    for (info, residency) in infos.iter_mut().zip(residency) {
+        info.driver_occupancy = Some(residency);
+    }
+    match arguments.format {
+        Format::Json => infos.iter().try_for_each(output::json)?,
+        Format::Human => print(&infos)?,
     }
     Ok(if failed { Exit::Compile } else { Exit::Success })
 }
 
-fn info(kernel: &str, spec: &Specialization, artifact: Artifact, front: f64) -> Info {
+/// A table of all, then what the parameters of each kernel are compiled for.
+fn print(infos: &[Info]) -> Result<(), CommandError> {
+    if infos.is_empty() {
+        return Ok(());
+    }
+    output::text_line(&table(infos).to_string())?;
+    for kernel in infos.chunk_by(|a, b| a.kernel == b.kernel) {
+        output::text_line(&format!("\n{} is compiled for", kernel[0].kernel))?;
+        for name in kernel[0].specialized_on.keys() {
+            output::text_line(&parameter_line(name, kernel))?;
+        }
+    }
+    Ok(())
+}
+
+fn info(kernel: &str, spec: &Specialization, artifact: &Artifact, front: f64) -> Info {
     let resources = artifact.resources.as_ref();
     let number = |of: fn(&tile_compiler::artifact::Resources) -> u32| resources.map_or(0, of);
     Info {
@@ -110,6 +127,7 @@ fn info(kernel: &str, spec: &Specialization, artifact: Artifact, front: f64) -> 
         stack_bytes: number(|r| r.stack_bytes),
         occupancy: resources.map_or(0.0, |r| r.occupancy),
         limited_by: resources.map_or("", |r| r.limited_by.name()),
+        driver_occupancy: None,
         ptx_bytes: artifact.ptx.len(),
         ms: Milliseconds {
             front,
@@ -205,7 +223,7 @@ fn table(infos: &[Info]) -> Table {
             info.registers.to_string(),
             format!("{} B", info.shared_bytes),
             format!("{} B", info.spill_load_bytes + info.spill_store_bytes),
-            format!("{:.2}", info.occupancy),
+            occupancy(info),
             info.limited_by.to_owned(),
             format!("{} B", info.ptx_bytes),
             format!("{:.1}", ms.front + ms.passes + ms.llvm + ms.ptxas),
@@ -214,8 +232,19 @@ fn table(infos: &[Info]) -> Table {
     if let Some(first) = infos.first() {
         let shown = format!("({}, {})", first.arch, first.source);
         table.add_row([shown]);
+        if let Some(driver) = &first.driver_occupancy {
+            table.add_row([format!("(driver: {} of {})", driver.source, driver.device)]);
+        }
     }
     table
+}
+
+/// The occupancy from published limits, and that of the driver: `0.50 (driver 0.50)`.
+fn occupancy(info: &Info) -> String {
+    match &info.driver_occupancy {
+        Some(driver) => format!("{:.2} (driver {:.2})", info.occupancy, driver.occupancy),
+        None => format!("{:.2}", info.occupancy),
+    }
 }
 
 /// Types of pointers, each once, then `NAME=VALUE` of constants and options.

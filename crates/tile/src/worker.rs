@@ -88,6 +88,14 @@ fn perform(task: Task, report: &mut dyn FnMut(Body)) -> Result<Body, Failure> {
             report(assemble(&request)?);
             Ok(Body::Done)
         }
+        Task::Residency(kernels) => {
+            for residency in execute::device::residency(&kernels)? {
+                let residency = serde_json::to_value(residency)
+                    .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+                report(Body::Result(residency));
+            }
+            Ok(Body::Done)
+        }
         Task::Devices => {
             for device in execute::device::list() {
                 let device = serde_json::to_value(device)

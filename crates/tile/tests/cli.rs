@@ -119,7 +119,12 @@ fn a_missing_file_and_a_wrong_flag_are_usage_errors() {
     let folder = Folder::new(&[]);
     folder.run("check nothing.py").expect(expect![[r#"
         exit 2
-        out: no errors in 0 kernels of 0 files (N ms)
+        err: error: nothing.py: no such file or folder
+    "#]]);
+    let folder = Folder::new(&[("add.py", ADD)]);
+    folder.run("check add.py nothing.py").expect(expect![[r#"
+        exit 2
+        out: no errors in 1 kernel of 1 file; not checked: 1 file (N ms)
         err: error: nothing.py: no such file or folder
     "#]]);
     let done = folder.run("check --frobnicate a.py");
@@ -139,7 +144,6 @@ fn a_file_that_is_not_utf8_gets_one_clear_error() {
     std::fs::write(folder.path().join("latin1.py"), b"import triton\n# caf\xe9\n").unwrap();
     folder.run("check latin1.py").expect(expect![[r#"
         exit 2
-        out: no errors in 0 kernels of 0 files (N ms)
         err: error: latin1.py: not UTF-8: byte 0xe9 on line 2; save the file as UTF-8
     "#]]);
     let done = folder.run("check --format json latin1.py");

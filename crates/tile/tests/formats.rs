@@ -175,6 +175,32 @@ fn json_lines_follow_their_schema() {
     check(&run, "run", &serde_json::from_str(&ran).unwrap());
 }
 
+/// Where there is an assembler; prints on what device it ran, if on any.
+#[test]
+fn info_has_the_occupancy_that_the_driver_reports() {
+    let folder = folder();
+    let text = tile(folder.path(), &["info", "nothing.py", "--format", "json"]);
+    let doctor = tile(folder.path(), &["doctor"]);
+    let line = |what: &str| doctor.lines().find(|line| line.starts_with(what)).unwrap().to_owned();
+    if line("ptxas").contains("missing") {
+        assert_eq!(text, "", "nothing is measured without an assembler");
+        return;
+    }
+    let info: Value = serde_json::from_str(&text).unwrap();
+    check(&line_schema("info"), "info", &info);
+    let driver = &info["driver_occupancy"];
+    let devices = line("devices");
+    let ran = usize::from(devices.contains("cuda:0"));
+    assert_eq!(driver.is_object(), ran == 1, "{devices}: {info:#}");
+    if ran == 1 {
+        // Of a kernel of few registers and no shared memory both say the same.
+        assert_eq!(driver["occupancy"], info["occupancy"], "{info:#}");
+        assert!(driver["ctas"].as_u64().unwrap() > 0);
+        assert_eq!(driver["source"], "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    }
+    eprintln!("{ran} GPU tests ran: {devices}");
+}
+
 /// A line of another kind, or with a member of another type, is refused.
 #[test]
 fn the_schema_of_lines_is_strict() {

@@ -20,8 +20,8 @@ use tile_compiler::artifact::{Artifact, Resources};
 
 use crate::cache::Cache;
 use crate::protocol::{
-    AssembleRequest, Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Response,
-    RunRequest, Task,
+    AssembleRequest, Body, CompileRequest, DeviceInfo, Failure, FailureKind, Request, Residency,
+    Response, RunRequest, Task,
 };
 use crate::scratch::{self, Scratch};
 
@@ -207,6 +207,26 @@ impl Pool {
             }
         })?;
         resources.ok_or_else(protocol_error)
+    }
+
+    /// What a multiprocessor of the first CUDA device holds of each of these kernels, which were
+    /// assembled for it, as the driver says.
+    ///
+    /// # Errors
+    /// See [`WorkerError`]; [`FailureKind::Device`] without a device.
+    pub fn residency(&self, kernels: Vec<Artifact>) -> Result<Vec<Residency>, WorkerError> {
+        let (asked, mut found) = (kernels.len(), Vec::new());
+        let task = Task::Residency(kernels);
+        // A worker that dies in between is asked from the first kernel on again.
+        self.call(task, COMPILE_DEADLINE, &Cancel::default(), &mut |body| {
+            if let Body::Result(value) = body {
+                found.extend(serde_json::from_value(value).ok());
+            }
+        })?;
+        if found.len() < asked {
+            return Err(protocol_error());
+        }
+        Ok(found.split_off(found.len() - asked))
     }
 
     /// The CUDA devices of this machine; empty without a driver.

@@ -29,6 +29,9 @@ pub enum Task {
     Run(Box<RunRequest>),
     /// Assemble PTX of any origin; the answer is one [`Body::Result`], the resources.
     Assemble(AssembleRequest),
+    /// Ask the driver of the first CUDA device what a multiprocessor holds of each of these kernels,
+    /// which were assembled for it; the answer is one [`Body::Result`] each, a [`Residency`].
+    Residency(Vec<Artifact>),
     /// Name the CUDA devices; the answer is one [`Body::Result`] each, a [`DeviceInfo`].
     Devices,
 }
@@ -155,6 +158,19 @@ pub struct DeviceInfo {
     pub arch: String,
     /// Its memory, in bytes.
     pub memory_bytes: u64,
+}
+
+/// What of a kernel a multiprocessor of a CUDA device holds at once, as its driver says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Residency {
+    /// Resident threads over the multiprocessor's limit, 0 to 1.
+    pub occupancy: f64,
+    /// Resident CTAs.
+    pub ctas: u32,
+    /// The device: its number and name.
+    pub device: String,
+    /// What was asked, a function of the driver.
+    pub source: String,
 }
 
 /// Flags and pins that change a specialization.

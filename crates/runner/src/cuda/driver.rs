@@ -74,6 +74,7 @@ pub(super) fn info(ordinal: u32) -> Result<DeviceInfo, CudaError> {
         max_shared_bytes: attribute(
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
         )?,
+        max_threads: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
     })
 }
 
@@ -300,6 +301,21 @@ impl LoadedFunction {
             local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             shared_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
         })
+    }
+
+    /// How many CTAs of `threads` threads and `shared_bytes` of dynamic shared memory a
+    /// multiprocessor holds at once, as the driver says. Clusters are not looked at.
+    pub fn resident_ctas(&self, threads: u32, shared_bytes: u32) -> Result<u32, CudaError> {
+        // SAFETY: the function's module is loaded.
+        let ctas = unsafe {
+            result::occupancy::max_active_block_per_multiprocessor(
+                self.function,
+                threads as i32,
+                shared_bytes as usize,
+            )
+        };
+        ctas.map(|ctas| u32::try_from(ctas).unwrap_or(0))
+            .map_err(failed("cannot ask the driver for the occupancy"))
     }
 
     /// Puts a launch in the stream. `params` are the bits of each parameter, low bytes first.
