@@ -31,6 +31,7 @@ mod culprit;
 pub mod display;
 pub mod dtype;
 mod emit;
+mod enumeration;
 mod expr;
 mod function;
 mod head;

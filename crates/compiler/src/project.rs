@@ -13,6 +13,7 @@ use crate::source::FileId;
 
 mod annotations;
 mod decorators;
+mod enumeration;
 mod kernels;
 mod memory;
 mod named_tuple;
@@ -24,6 +25,7 @@ pub mod triton;
 
 pub use annotations::{constexpr_params, is_constexpr};
 pub use decorators::{Decorator, decorators, is_jit};
+pub use enumeration::{Also, Enumeration, enumeration, is_member_name};
 pub use kernels::{
     Kernel, called_from_jit, is_entry, is_helper_of_others, jit_functions, kernel, kernels,
     launch_scope, launching_item, used_files,

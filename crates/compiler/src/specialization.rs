@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Code;
 use crate::hir::Name;
 use crate::ir::LaunchOptions;
+use crate::project::ItemRef;
 
 mod alternatives;
 mod config;
@@ -124,8 +125,27 @@ pub enum ConstArg {
     DType(Arc<str>),
     /// A jit function, by module-level name visible where the kernel is defined.
     Function(Arc<str>),
+    /// A member of an enumeration.
+    Member(MemberArg),
     /// A tuple.
     Tuple(Vec<ConstArg>),
+}
+
+/// A member of an enumeration as an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MemberArg {
+    /// The class.
+    pub class: ItemRef,
+    /// What the class is called.
+    pub class_name: Name,
+    /// The member.
+    pub name: Name,
+}
+
+impl fmt::Display for MemberArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.class_name, self.name)
+    }
 }
 
 /// Everything that a kernel is compiled for, apart from the architecture.
@@ -249,6 +269,7 @@ impl fmt::Display for ConstArg {
             ConstArg::Float(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
             ConstArg::Str(text) => write!(f, "{text:?}"),
             ConstArg::DType(name) | ConstArg::Function(name) => f.write_str(name),
+            ConstArg::Member(member) => write!(f, "{member}"),
             ConstArg::Tuple(items) => write_tuple(f, items),
         }
     }

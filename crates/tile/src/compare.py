@@ -37,6 +37,8 @@ def value(spelled, module):
         return tl.dtype(plain)
     if kind == "function":
         return getattr(module, plain)
+    if kind == "member":
+        return getattr(getattr(module, plain[0]), plain[1])
     if kind == "tuple":
         return tuple(value(item, module) for item in plain)
     return plain

@@ -190,6 +190,7 @@ fn constant(value: &ConstArg) -> Value {
         ConstArg::Str(text) => json!(["str", &**text]),
         ConstArg::DType(name) => json!(["dtype", &**name]),
         ConstArg::Function(name) => json!(["function", &**name]),
+        ConstArg::Member(member) => json!(["member", [&*member.class_name, &*member.name]]),
         ConstArg::Tuple(items) => json!(["tuple", items.iter().map(constant).collect::<Value>()]),
     }
 }

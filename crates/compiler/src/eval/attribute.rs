@@ -80,6 +80,9 @@ impl Evaluator<'_> {
                 ("PropagateNan", "NONE") => Value::Const(Const::Enum("PropagateNan.NONE")),
                 _ => Value::Unknown,
             },
+            Value::Class(class) if let Some(kind) = self.enumeration(class) => {
+                self.member(class, kind, attr, at)
+            }
             Value::Class(class) => {
                 let method = class.class.methods.iter().find(|method| method.name == *attr);
                 match method {
@@ -89,11 +92,48 @@ impl Evaluator<'_> {
                         kind: self.method_kind(class.file, method),
                         scope: Arc::from([]),
                     }),
-                    None => Value::Unknown,
+                    None => self.class_attribute(class, attr),
                 }
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// Before Triton 3.9 a launch asks global constexprs themselves for the attributes that
+    /// functions read, and what they hold for none.
+    pub(super) fn is_hidden_by_constexpr(
+        &mut self,
+        source: Source<'_>,
+        object: ExprId,
+        attr: &Name,
+    ) -> bool {
+        let Expr::Name(name) = &source.body.exprs[object] else { return false };
+        let frame = self.frame();
+        if self.is_3_9() || frame.mode != Mode::Jit || frame.locals.contains_key(name) {
+            return false;
+        }
+        let (file, scope, name) = (frame.file, frame.scope.clone(), name.clone());
+        let Some(global) = self.global(file, &scope, &name) else { return false };
+        let own = matches!(&**attr, "value" | "type") || attr.starts_with('_');
+        let held = matches!(global.value, Value::Const(_) | Value::Tuple(_) | Value::Class(_));
+        global.constexpr && global.item.is_some() && held && !own
+    }
+
+    /// Reports what [`Self::is_hidden_by_constexpr`] finds.
+    pub(super) fn hidden_by_constexpr(
+        &mut self,
+        object: &Value,
+        attr: &Name,
+        at: FileRange,
+    ) -> Value {
+        let text = super::report::a(object);
+        let message = format!(
+            "before Triton 3.9 a global constexpr has no attribute `{attr}`; it holds {text}"
+        );
+        let diagnostic = Diagnostic::new(Code::NoAttribute, at, message)
+            .with_note("bind the constexpr to a local `tl.constexpr` variable first");
+        self.emit_diagnostic(diagnostic);
+        Value::Unknown
     }
 
     /// What the decorators of a method make of it: methods of aggregates are jit functions.
@@ -290,6 +330,7 @@ impl Evaluator<'_> {
 
     fn const_attribute(&mut self, constant: &Const, attr: &Name, at: FileRange) -> Value {
         match (constant, &**attr) {
+            (Const::Member(member), _) => self.member_attribute(member, attr, at),
             (_, "value") => Value::Const(constant.clone()),
             (Const::Symbol(_), _) => Value::Unknown,
             (Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::Str(_), "type")
@@ -458,7 +499,7 @@ impl Evaluator<'_> {
         if is_static { function } else { Value::Bound(Arc::new((receiver.clone(), function))) }
     }
 
-    fn no_attribute(&mut self, object: &Value, attr: &Name, at: FileRange) -> Value {
+    pub(super) fn no_attribute(&mut self, object: &Value, attr: &Name, at: FileRange) -> Value {
         let private = attr.starts_with('_') && !matches!(object, Value::Tuple(_));
         if self.frame().mode == Mode::Python || private {
             return Value::Unknown;

@@ -162,7 +162,7 @@ impl Evaluator<'_> {
         let mut arguments = Vec::with_capacity(args.len());
         let mut followed = true;
         for arg in args {
-            let value = self.expr(source, arg.value);
+            let value = self.kept_expr(source, arg.value);
             let at = source.at(arg.value);
             match &arg.kind {
                 ArgKind::Positional => arguments.push(Argument { keyword: None, value, at }),
@@ -289,6 +289,7 @@ impl Evaluator<'_> {
             return Err(self.missing_in_version(builtin, at));
         }
         let parameters = builtin.parameters(self.version);
+        let prints = builtin.rule == Rule::StaticPrint;
         let mut call = Call {
             builtin,
             at,
@@ -298,9 +299,10 @@ impl Evaluator<'_> {
         };
         let mut next = 0;
         for argument in arguments {
+            let value = if prints { argument.value } else { argument.value.operand() };
             match argument.keyword {
-                None => self.bind_positional(&mut call, &mut next, argument.value, argument.at)?,
-                Some(name) => self.bind_keyword(&mut call, &name, argument.value, argument.at)?,
+                None => self.bind_positional(&mut call, &mut next, value, argument.at)?,
+                Some(name) => self.bind_keyword(&mut call, &name, value, argument.at)?,
             }
         }
         let missing = parameters.iter().enumerate().find(|(index, parameter)| {

@@ -34,6 +34,7 @@ impl Number {
             Const::Int(value) => Some(Number::Int(*value)),
             Const::Bool(value) => Some(Number::Int(i128::from(*value))),
             Const::Float(value) => Some(Number::Float(*value)),
+            Const::Member(member) => Number::of(member.plain()?),
             _ => None,
         }
     }
@@ -65,6 +66,9 @@ impl Evaluator<'_> {
             let bools = matches!((a, b), (Const::Bool(_), Const::Bool(_)));
             return number_binary(op, left, right, bools);
         }
+        if let (Const::Member(left), Const::Member(right)) = (a, b) {
+            return self.combine_flags(op, left, right);
+        }
         if !(a.is_symbol() || b.is_symbol()) {
             return None;
         }
@@ -93,6 +97,7 @@ impl Evaluator<'_> {
             (UnaryOp::Minus, Const::Symbol(sym)) => Const::from_sym(Sym::Int(0).sub(sym)),
             (UnaryOp::Invert, Const::Int(value)) => Const::Int(!value),
             (UnaryOp::Invert, Const::Bool(value)) => Const::Int(!i128::from(*value)),
+            (UnaryOp::Invert, Const::Member(member)) => return self.invert_flags(member),
             (UnaryOp::Invert, Const::Symbol(_)) => Const::Symbol(self.fresh_symbol()),
             _ => return None,
         })
@@ -201,6 +206,7 @@ pub(super) fn compare_consts(op: CompareOp, a: &Const, b: &Const) -> Option<bool
         },
         (Const::BlockType(x, m), Const::BlockType(y, n)) => equality(x == y && m == n),
         (Const::Enum(x), Const::Enum(y)) => equality(x == y),
+        (Const::Member(x), Const::Member(y)) => equality(x.is_same(y)),
         (Const::None, Const::None) => equality(true),
         _ => equality(false),
     }

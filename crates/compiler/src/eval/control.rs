@@ -106,7 +106,7 @@ impl Evaluator<'_> {
         orelse: &[StmtId],
         rest: &Rest<'_>,
     ) -> Outcome {
-        let value = self.expr(source, test);
+        let value = self.kept_expr(source, test);
         let returns = contains_return(source, body) || contains_return(source, orelse);
         match self.test(&value, source.at(test)) {
             Test::Known(taken) => {
@@ -503,10 +503,10 @@ impl Evaluator<'_> {
         on_true: ExprId,
         on_false: ExprId,
     ) -> Value {
-        let value = self.expr(source, condition);
+        let value = self.kept_expr(source, condition);
         match self.test(&value, source.at(condition)) {
-            Test::Known(true) => self.expr(source, on_true),
-            Test::Known(false) => self.expr(source, on_false),
+            Test::Known(true) => self.kept_expr(source, on_true),
+            Test::Known(false) => self.kept_expr(source, on_false),
             Test::Open => self.speculating(source, condition, |this| {
                 let then = this.expr(source, on_true);
                 let other = this.expr(source, on_false);

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::dtype::Elem;
-use super::value::{Const, Descriptor, Held, Shape, Tensor, Value};
+use super::value::{Const, Descriptor, Held, Member, Shape, Tensor, Value};
 
 /// A type as hover shows it: `fp32`, `tile<BLOCK x fp32>`, `pointer<fp16>`.
 pub fn type_text(value: &Value) -> String {
@@ -47,6 +47,7 @@ fn const_type(value: &Const) -> String {
         Const::Ellipsis => "ellipsis",
         Const::Opaque(_) => "object",
         Const::Enum(_) => "enum",
+        Const::Member(member) => return format!("constexpr {}", member.class.class.name),
         Const::Symbol(_) => return "constexpr".to_owned(),
     };
     format!("constexpr {name}")
@@ -98,7 +99,18 @@ pub fn const_text(value: &Const) -> String {
         Const::Ellipsis => "Ellipsis".to_owned(),
         Const::Opaque(text) => text.to_string(),
         Const::Enum(name) => (*name).to_owned(),
+        Const::Member(member) => member_text(member),
         Const::Symbol(sym) => sym.to_string(),
+    }
+}
+
+/// A member of an enumeration as Python's `str` spells it since 3.11.
+fn member_text(member: &Member) -> String {
+    let class = &member.class.class.name;
+    match &member.value {
+        Value::Const(value) if member.kind.prints_value => const_text(value),
+        Value::Const(value) if member.name.is_empty() => format!("{class}({})", const_text(value)),
+        _ => format!("{class}.{}", member.name),
     }
 }
 

@@ -14,8 +14,18 @@ use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
-    /// Evaluates an expression. Errors are reported and give [`Value::Unknown`].
+    /// Evaluates an expression as an operand. Errors are reported and give [`Value::Unknown`].
     pub(super) fn expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
+        self.bare_expr(source, id).operand()
+    }
+
+    /// As [`Self::expr`], where members of enumerations stay members: what is bound, passed on or
+    /// asked for attributes.
+    pub(super) fn kept_expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
+        self.bare_expr(source, id).in_constexpr()
+    }
+
+    fn bare_expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
         if !self.step() {
             return self.out_of_steps(source.at(id));
         }
@@ -46,7 +56,7 @@ impl Evaluator<'_> {
                             return self.unsupported("Starred", "write the elements out", at);
                         }
                         _ => {
-                            let value = self.expr(source, item);
+                            let value = self.kept_expr(source, item);
                             self.check_element(source, item, &value);
                             values.push(value);
                         }
@@ -71,7 +81,10 @@ impl Evaluator<'_> {
             Expr::Compare { first, rest } => self.compare_chain(source, *first, rest, at),
             Expr::Call { callee, args } => self.call(source, id, *callee, args),
             Expr::Attribute { value, attr } => {
-                let object = self.expr(source, *value);
+                let object = self.bare_expr(source, *value);
+                if self.is_hidden_by_constexpr(source, *value, attr) {
+                    return self.hidden_by_constexpr(&object, attr, at);
+                }
                 self.attribute(&object, attr, at)
             }
             Expr::Subscript { value, index }
@@ -409,7 +422,7 @@ impl Evaluator<'_> {
         for part in parts {
             match part {
                 FStringPart::Text(part) => text.push_str(part),
-                FStringPart::Hole(id) => match self.expr(source, *id) {
+                FStringPart::Hole(id) => match self.kept_expr(source, *id) {
                     Value::Const(Const::Symbol(_)) | Value::Unknown => known = false,
                     // A type is no constexpr unless it is bound as one.
                     Value::Const(Const::DType(_))

@@ -353,7 +353,7 @@ impl Evaluator<'_> {
         );
         frame.in_default = true;
         self.frames.push(frame);
-        let value = self.quietly(|this| this.expr(source, default));
+        let value = self.quietly(|this| this.kept_expr(source, default));
         self.frames.pop();
         value
     }

@@ -106,6 +106,7 @@ impl Evaluator<'_> {
             _ if self.is_3_9() => false,
             Value::Builtin(builtin) => !builtin.is_jit(),
             Value::Module(_) | Value::Class(_) | Value::Const(Const::Str(_)) => true,
+            Value::Const(Const::Member(member)) => !matches!(member.plain(), Some(Const::Int(_))),
             Value::Tuple(tuple) => tuple.items.iter().any(
                 |item| matches!(item, Value::Const(constant) if !matches!(constant, Const::None)),
             ),
@@ -157,6 +158,7 @@ fn is_assignable(value: &Value) -> bool {
         | Value::Module(_)
         | Value::Class(_)
         | Value::Const(Const::Str(_) | Const::Enum(_) | Const::Opaque(_)) => false,
+        Value::Const(Const::Member(member)) => matches!(member.plain(), Some(Const::Int(_))),
         Value::Tuple(tuple) => tuple.items.iter().all(is_assignable),
         _ => true,
     }

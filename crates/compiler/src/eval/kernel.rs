@@ -17,7 +17,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{ArgKind, Expr, ExprId, Literal, Name};
 use crate::ir::{self, Opcode};
 use crate::passes;
-use crate::project::{self, Decorator, ItemRef, Sources};
+use crate::project::{self, Decorator, ItemRef, Resolution, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{
     ArgSpec, ConstArg, Specialization, TritonVersion, constant_parameters,
@@ -433,6 +433,16 @@ impl Evaluator<'_> {
                 let scope = function.scope.clone();
                 let found = self.global(function.file, &scope, &Name::from(&**name));
                 found.map_or(Value::Unknown, |global| global.value)
+            }
+            ConstArg::Member(member) => {
+                let class = self.resolved(&Resolution::Class(member.class));
+                let at = FileRange::default();
+                match class.map(|global| global.value) {
+                    Some(class) => {
+                        self.quietly(|this| this.attribute(&class, &member.name, at)).in_constexpr()
+                    }
+                    None => Value::Unknown,
+                }
             }
             ConstArg::Tuple(items) => Value::tuple(
                 items.iter().map(|item| self.constant_argument(item, function)).collect(),

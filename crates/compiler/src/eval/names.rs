@@ -10,7 +10,7 @@ use crate::builtins::{
     TORCH_FUNCTIONAL, TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Class, Expr, ExprId, ItemKind, Name};
+use crate::hir::{Expr, ExprId, ItemKind, Name};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::named_dtype;
@@ -49,7 +49,9 @@ impl Evaluator<'_> {
             Value::Const(Const::Symbol(_)) => return value,
             Value::Const(_) | Value::Tuple(_) if !global.constexpr => Code::GlobalNotConstexpr,
             Value::Function(function) if function.kind.role == Role::Host => Code::HostFunction,
-            Value::Class(class) if is_plain(&class.class) => Code::GlobalNotConstexpr,
+            Value::Class(class) if self.is_host_class(class) && !global.constexpr => {
+                Code::GlobalNotConstexpr
+            }
             Value::Unknown if global.item.is_some_and(|item| self.is_dictionary(item)) => {
                 Code::GlobalNotConstexpr
             }
@@ -96,6 +98,12 @@ impl Evaluator<'_> {
             }
             _ => diagnostic,
         }
+    }
+
+    /// True for a class that is nothing to the language: neither a named tuple nor an aggregate.
+    fn is_host_class(&self, class: &ClassRef) -> bool {
+        let bare = class.class.bases.is_empty() && class.class.decorators.is_empty();
+        bare || self.enumeration(class).is_some()
     }
 
     fn undefined(&mut self, name: &Name, at: FileRange) {
@@ -213,7 +221,7 @@ impl Evaluator<'_> {
             Resolution::Class(at) => {
                 let class = project::class(self.project, *at)?;
                 let value = Value::Class(ClassRef { file: at.file, class });
-                Some(Global { value, item: Some(*at), constexpr: true })
+                Some(Global { value, item: Some(*at), constexpr: false })
             }
             Resolution::Constexpr(at) => self.constant_global(*at, true),
             Resolution::Constant(at) => self.constant_global(*at, false),
@@ -302,18 +310,13 @@ impl Evaluator<'_> {
     fn module_value(&mut self, source: Source<'_>, scope: &Arc<[Name]>, expr: ExprId) -> Value {
         let frame = Frame::new(Mode::Python, source.file, None, scope.clone(), Locals::default());
         self.frames.push(frame);
-        let value = self.quietly(|this| this.expr(source, expr));
+        let value = self.quietly(|this| this.kept_expr(source, expr));
         self.frames.pop();
         match value {
             Value::Tensor(_) => Value::Unknown,
             value => value,
         }
     }
-}
-
-/// True for a class that is nothing to the language: neither a named tuple nor an aggregate.
-fn is_plain(class: &Class) -> bool {
-    class.bases.is_empty() && class.decorators.is_empty()
 }
 
 /// A module-level name.

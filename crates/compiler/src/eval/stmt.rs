@@ -453,7 +453,7 @@ impl Evaluator<'_> {
             self.assign(source, target, value);
             return;
         }
-        let result = self.expr(source, value);
+        let result = self.kept_expr(source, value);
         let Expr::Name(name) = &source.body.exprs[target] else { return };
         if let Some(earlier) = self.frame().locals.get(name)
             && (self.exact || !self.may_be_dead())
@@ -567,7 +567,7 @@ impl Evaluator<'_> {
 
     fn return_stmt(&mut self, source: Source<'_>, value: Option<ExprId>, at: FileRange) {
         let returned = value;
-        let value = returned.map_or(Value::NONE, |id| self.expr(source, id));
+        let value = returned.map_or(Value::NONE, |id| self.kept_expr(source, id));
         if self.frame().loops > 0 && self.frame().mode == Mode::Jit {
             let diagnostic = Diagnostic::new(
                 Code::UnsupportedPython,
@@ -593,6 +593,9 @@ impl Evaluator<'_> {
         let refused = match &value {
             Value::Bound(_) | Value::Builtin(_) | Value::Module(_) | Value::Class(_) => true,
             Value::Const(Const::Enum(_)) => true,
+            Value::Const(Const::Member(member)) => {
+                !self.is_3_9() && !matches!(member.plain(), Some(Const::Int(_)))
+            }
             Value::Const(Const::DType(_) | Const::BlockType(..)) => bare && self.is_3_9(),
             Value::Tuple(tuple) if tuple.held != Held::Elements => true,
             Value::Tuple(_) => bare && self.is_3_9(),

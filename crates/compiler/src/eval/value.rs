@@ -9,6 +9,7 @@ use super::symbolic::Sym;
 use crate::builtins::Builtin;
 use crate::hir::{Class, Function, Name};
 use crate::ir;
+use crate::project::{Also, Enumeration};
 use crate::source::{FileId, FileRange};
 
 /// What an expression evaluates to.
@@ -74,6 +75,8 @@ pub enum Const {
     Opaque(Arc<str>),
     /// A member of an enumeration of the language, such as `PropagateNan.ALL`.
     Enum(&'static str),
+    /// A member of an enumeration of some file.
+    Member(Arc<Member>),
     /// Not known yet: a symbol for a number, or for anything at all.
     Symbol(Sym),
 }
@@ -242,6 +245,39 @@ pub struct Object {
     pub fields: Vec<(Name, Value)>,
 }
 
+/// A member of an enumeration of some file.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Its class.
+    pub class: ClassRef,
+    /// What members of the class are besides.
+    pub kind: Enumeration,
+    /// Its name; of bits that have none together, the names of each with `|` between.
+    pub name: Name,
+    /// What the class binds it to.
+    pub value: Value,
+    /// No constexpr holds it: `.value` is what the class binds it to, not the member.
+    pub bare: bool,
+}
+
+impl Member {
+    /// The number or string that it also is.
+    pub fn plain(&self) -> Option<&Const> {
+        match (self.kind.also?, &self.value) {
+            (Also::Int, Value::Const(value @ (Const::Int(_) | Const::Bool(_))))
+            | (Also::Str, Value::Const(value @ Const::Str(_))) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// True for the same member of the same class.
+    pub fn is_same(&self, other: &Member) -> bool {
+        self.class.file == other.class.file
+            && self.class.class.name == other.class.class.name
+            && self.name == other.name
+    }
+}
+
 /// What a `for` iterates.
 #[derive(Debug, Clone)]
 pub struct RangeValue {
@@ -296,6 +332,28 @@ impl Value {
         }
     }
 
+    /// The value as operations take it: members of enumerations that are also numbers or strings
+    /// count as these.
+    pub fn operand(self) -> Value {
+        match &self {
+            Value::Const(Const::Member(member)) => match member.plain() {
+                Some(plain) => Value::Const(plain.clone()),
+                None => self.in_constexpr(),
+            },
+            _ => self,
+        }
+    }
+
+    /// The value as a name holds it: a constexpr holds members of enumerations.
+    pub fn in_constexpr(self) -> Value {
+        match self {
+            Value::Const(Const::Member(member)) if member.bare => {
+                Value::Const(Const::Member(Arc::new(Member { bare: false, ..(*member).clone() })))
+            }
+            other => other,
+        }
+    }
+
     /// The compile-time value, if it is one.
     pub fn as_const(&self) -> Option<&Const> {
         match self {
@@ -330,6 +388,7 @@ impl Const {
             Const::Int(value) => Some(Sym::Int(*value)),
             Const::Bool(value) => Some(Sym::Int(i128::from(*value))),
             Const::Symbol(sym) => Some(sym.clone()),
+            Const::Member(member) => member.plain()?.to_sym(),
             _ => None,
         }
     }
@@ -350,6 +409,12 @@ impl Const {
             Const::Int(value) => Some(*value != 0),
             Const::Float(value) => Some(*value != 0.0),
             Const::Str(text) => Some(!text.is_empty()),
+            Const::Member(member) => match &member.value {
+                Value::Const(value) if member.kind.flag || member.kind.also.is_some() => {
+                    value.truth()
+                }
+                _ => Some(true),
+            },
             Const::Symbol(_) => None,
             _ => Some(true),
         }

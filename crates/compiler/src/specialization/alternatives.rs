@@ -125,7 +125,9 @@ fn constants(value: &ConstArg) -> Vec<ArgSpec> {
         ConstArg::DType(_) => {
             ["fp16", "bf16", "i32", "i8"].map(|name| ConstArg::DType(name.into())).to_vec()
         }
-        ConstArg::None | ConstArg::Function(_) | ConstArg::Tuple(_) => Vec::new(),
+        ConstArg::None | ConstArg::Function(_) | ConstArg::Member(_) | ConstArg::Tuple(_) => {
+            Vec::new()
+        }
     };
     values.into_iter().map(ArgSpec::Constexpr).collect()
 }

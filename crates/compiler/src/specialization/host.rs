@@ -23,6 +23,7 @@ use crate::source::{FileId, FileRange, TextRange};
 
 mod calls;
 mod dtype;
+mod enumeration;
 mod number;
 mod operators;
 mod tensor;
@@ -713,6 +714,7 @@ impl<'a> Host<'a> {
     fn member(&mut self, base: &Resolution, name: &str) -> Value {
         match (base, name) {
             (Resolution::Class(at), "apply") => Value::Callable(Callable::Apply(*at)),
+            (Resolution::Class(at), _) => self.member_of_class(*at, name),
             // A class method of one of Triton's own classes.
             (Resolution::Triton(class), _) => {
                 Value::Named(Resolution::Triton(format!("{class}.{name}").into()))
@@ -726,6 +728,7 @@ impl<'a> Host<'a> {
 
     fn attribute(&mut self, frame: &mut Frame, value: ExprId, attr: &Name) -> Value {
         match self.expr(frame, value) {
+            Value::Member(member) => self.attribute_of_member(&member, attr),
             Value::Named(base) => self.member(&base, attr),
             value => tensor::attribute(&value, attr),
         }

@@ -368,6 +368,7 @@ impl From<&ConstArg> for Value {
                 DType::from_name(name).map_or_else(|| Value::Str(name.clone()), Value::DType)
             }
             ConstArg::Function(name) => Value::Function(name.clone()),
+            ConstArg::Member(member) => Value::Str(member.to_string().into()),
             ConstArg::Tuple(items) => Value::Tuple(items.iter().map(Value::from).collect()),
         }
     }

@@ -7,7 +7,7 @@ use super::Frame;
 use crate::hir::{ExprId, Name};
 use crate::project::{ItemRef, Resolution};
 use crate::specialization::config::Config;
-use crate::specialization::{ConstArg, TupleNames};
+use crate::specialization::{ConstArg, MemberArg, TupleNames};
 
 /// A value of host code, as far as it is known.
 #[derive(Debug, Clone)]
@@ -53,6 +53,8 @@ pub(in crate::specialization) enum Value {
     Config(Config),
     /// Something callable that has no name.
     Callable(Callable),
+    /// A member of an enumeration.
+    Member(MemberArg),
     /// A module, function or class.
     Named(Resolution),
     /// A name that no item binds: one of Python's builtins, or of the scenario language.
@@ -144,6 +146,7 @@ impl PartialEq for Value {
             (Value::Dict(a), Value::Dict(b)) => a == b,
             (Value::Tensor(a), Value::Tensor(b)) => a == b,
             (Value::Config(a), Value::Config(b)) => a.is_same(b),
+            (Value::Member(a), Value::Member(b)) => a == b,
             (Value::Named(a), Value::Named(b)) => a == b,
             (Value::Global(a), Value::Global(b)) => a == b,
             (Value::Descriptor(a), Value::Descriptor(b)) => a == b,
@@ -241,6 +244,7 @@ impl Value {
             ConstArg::Str(text) => Value::Str(text.clone()),
             ConstArg::DType(name) => Value::DType(name.clone()),
             ConstArg::Function(_) => Value::Unknown,
+            ConstArg::Member(member) => Value::Member(member.clone()),
             ConstArg::Tuple(items) => Value::Tuple(items.iter().map(Value::from_const).collect()),
         }
     }
@@ -254,6 +258,7 @@ impl Value {
             Value::Float(value) => ConstArg::Float((*value)?.to_bits()),
             Value::Str(text) => ConstArg::Str(text.clone()),
             Value::DType(dtype) => ConstArg::DType(dtype.clone()),
+            Value::Member(member) => ConstArg::Member(member.clone()),
             Value::Constexpr(value) => value.to_const()?,
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 ConstArg::Tuple(items.iter().map(Value::to_const).collect::<Option<_>>()?)
