@@ -62,7 +62,8 @@ pub(crate) struct Wish {
 pub(crate) struct Compiled {
     /// The wish.
     pub(crate) wish: Wish,
-    /// What came of it.
+    /// What came of it, without machine code: nobody asks for it, and it is kept for as long as the
+    /// kernel is open.
     pub(crate) artifact: Artifact,
     /// How its values lie in registers; found when first asked for.
     layouts: OnceLock<Layouts>,
@@ -88,8 +89,17 @@ pub(crate) struct Status {
     pub(crate) stage: Stage,
     /// The newest result of any wish.
     pub(crate) last_good: Option<Arc<Compiled>>,
-    /// What the same specialization was before the edit that led to the newest result.
-    pub(crate) before: Option<Arc<Compiled>>,
+    /// What the same specialization took before the edit that led to the newest result.
+    pub(crate) before: Option<Older>,
+}
+
+/// What a specialization took before an edit.
+#[derive(Debug, Clone)]
+pub(crate) struct Older {
+    /// Label of the specialization.
+    pub(crate) label: String,
+    /// What was measured.
+    pub(crate) resources: Resources,
 }
 
 /// What a specialization took of a multiprocessor when it was compiled last.
@@ -480,11 +490,14 @@ impl Entry {
         match outcome {
             Ok(artifact) => {
                 let layouts = OnceLock::new();
+                let artifact = Artifact { cubin: None, ..artifact };
                 let compiled = Arc::new(Compiled { wish, artifact, layouts });
                 if current {
                     let known = self.status.last_good.take();
                     if let Some(older) = known.filter(|older| older.is_before(&compiled)) {
-                        self.status.before = Some(older);
+                        let measured = older.artifact.resources.clone();
+                        let label = older.wish.label.clone();
+                        self.status.before = measured.map(|resources| Older { label, resources });
                     }
                     self.status.stage = Stage::Ready(compiled.clone());
                 }

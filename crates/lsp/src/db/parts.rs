@@ -9,7 +9,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use tile_compiler::hir::{Function, ItemKind, Module, Name, apart};
+use tile_compiler::hir::{Function, Item, ItemKind, Module, Name, apart};
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, TextRange};
 
@@ -77,28 +77,26 @@ fn hash(text: &str, range: TextRange) -> u64 {
     hasher.finish()
 }
 
-/// An item, equal to another one when what it holds inside is.
+/// An item, equal to another one when what it holds inside is. Nothing else of its module is held:
+/// there is an answer for each item, and those that are not asked for again stay as they were.
 #[derive(Debug, Clone)]
 struct Inside {
-    module: Arc<Module>,
-    index: u32,
+    item: Item,
     text: u64,
 }
 
 impl PartialEq for Inside {
     fn eq(&self, other: &Inside) -> bool {
-        let item = |inside: &Inside| inside.module.items.get(inside.index as usize).cloned();
-        self.text == other.text
-            && item(self).zip(item(other)).is_some_and(|(a, b)| apart::same_inside(&a, &b))
+        self.text == other.text && apart::same_inside(&self.item, &other.item)
     }
 }
 
 #[salsa::tracked(returns(ref), lru = 0)]
 fn inside(db: &dyn Db, file: SourceFile, index: u32) -> Option<Inside> {
     let text = file.text(db).as_ref()?.text();
-    let module = module(db, file).clone();
-    let range = module.items.get(index as usize)?.range;
-    Some(Inside { module, index, text: hash(text, range) })
+    let item = module(db, file).items.get(index as usize)?.clone();
+    let text = hash(text, item.range);
+    Some(Inside { item, text })
 }
 
 /// The jit functions of a file, as items, and whether they are kernels.

@@ -124,8 +124,8 @@ fn resources_lens(status: Option<Status>) -> (String, Action) {
     let before = status.as_ref().and_then(|status| status.before.clone());
     match status.map(|status| status.stage) {
         Some(Stage::Ready(compiled)) => {
-            let before = before.filter(|before| before.wish.label == compiled.wish.label);
-            let before = before.as_ref().and_then(|before| before.artifact.resources.as_ref());
+            let before = before.filter(|before| before.label == compiled.wish.label);
+            let before = before.as_ref().map(|before| &before.resources);
             let title = match &compiled.artifact.resources {
                 Some(found) => resources::lens_title(found, &compiled.wish.options.arch, before),
                 None => "not measured: there is no ptxas".to_owned(),
