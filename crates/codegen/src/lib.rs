@@ -17,11 +17,12 @@ mod sass;
 mod streams;
 mod target;
 
-use std::path::PathBuf;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tile_compiler::analysis::resources;
-use tile_compiler::artifact::{Artifact, Keep, Manifest, ManifestParam, Timings};
+use tile_compiler::artifact::{Artifact, Keep, LineMap, Manifest, ManifestParam, Timings};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::gpu::limits::SmLimits;
 use tile_compiler::gpu::shared::SharedPlan;
@@ -29,6 +30,7 @@ use tile_compiler::gpu::{self, GpuTarget};
 use tile_compiler::ir::{Function, Inst, Opcode, Verified, verify};
 use tile_compiler::passes;
 
+use self::machine::Order;
 use self::ptxas::Assembled;
 
 pub use error::CodegenError;
@@ -130,17 +132,27 @@ fn generate(
     let start = Instant::now();
     let module = llvm::emit(func, target)?;
     let libdevice = options.ptxas.as_deref().and_then(machine::find_libdevice);
-    let generated = machine::generate(&module, target, libdevice.as_deref(), options.keep.llvm)?;
     let has_products = resources::has_products(&func);
-    // Kernels with products have registers for other reasons, and addresses that loops carry.
-    let ptx = if has_products { generated.ptx } else { address::fuse_products(&generated.ptx) };
-    let (ptx, line_map) = line_map::relocate(&ptx, &func);
+    // Products have registers for other reasons, and their operands are read in the order written.
+    let orders: &[Order] = match &options.ptxas {
+        Some(_) if !has_products => &[Order::Written, Order::FewRegisters],
+        _ => &[Order::Written],
+    };
+    let libdevice = libdevice.as_deref();
+    let generated = machine::generate(&module, target, libdevice, options.keep.llvm, orders)?;
+    let mut printed: Vec<Printed> = Vec::new();
+    for ptx in generated.ptx {
+        // Kernels with products have addresses that loops carry.
+        let ptx = if has_products { ptx } else { address::fuse_products(&ptx) };
+        let (ptx, line_map) = line_map::relocate(&ptx, &func);
+        if printed.iter().all(|other| other.ptx != ptx) {
+            printed.push(Printed { ptx, line_map });
+        }
+    }
     let mut artifact = Artifact {
         gpu_ir: if options.keep.gpu { func.to_string() } else { String::new() },
         llvm_line_map: line_map::of_llvm(&generated.llvm_ir, &func),
         llvm_ir: generated.llvm_ir,
-        ptx,
-        line_map,
         manifest: manifest(&func, target, module.shared_bytes),
         has_products,
         timings: Timings { llvm: milliseconds(start), ..Timings::default() },
@@ -150,8 +162,14 @@ fn generate(
         Some(_) => Wish::Nothing,
         None => Wish::of(&func),
     };
-    assemble(&mut artifact, options, wish)?;
+    assemble(&mut artifact, printed, options, wish)?;
     Ok(artifact)
+}
+
+/// PTX in one order of instructions.
+struct Printed {
+    ptx: String,
+    line_map: LineMap,
 }
 
 /// What the assembler is asked for beyond what it does by itself.
@@ -229,30 +247,82 @@ fn with_blocks(ptx: &str, threads: u32, blocks: u32) -> Option<String> {
     ptx.contains(&size).then(|| ptx.replacen(&size, &format!("{size} .minnctapersm {blocks}"), 1))
 }
 
-/// Fills in machine code, resources and SASS, as far as tools are at hand. What is wished for is
-/// done if it needs no more spills, and fulfils the wish's other terms.
-fn assemble(artifact: &mut Artifact, options: &Options, wish: Wish) -> Result<(), CodegenError> {
-    let Manifest { arch, num_warps, shared_bytes, .. } = &artifact.manifest;
-    let Some(tool) = options.ptxas.as_deref() else { return Ok(()) };
-    let start = Instant::now();
-    let mut assembled = ptxas::assemble(tool, &artifact.ptx, arch)?;
+/// Assembles PTX, and what is wished for if that needs no more spills and fulfils the wish's other
+/// terms.
+fn assemble_order(
+    tool: &Path,
+    manifest: &Manifest,
+    wish: Wish,
+    printed: &mut Printed,
+) -> Result<Assembled, CodegenError> {
+    let Manifest { arch, num_warps, .. } = manifest;
+    let assembled = ptxas::assemble(tool, &printed.ptx, arch)?;
     let registers = assembled.report.registers;
     let blocks = SmLimits::of(arch)
-        .and_then(|limits| wish.blocks(limits, &artifact.manifest, registers))
-        .and_then(|blocks| with_blocks(&artifact.ptx, num_warps * 32, blocks));
+        .and_then(|limits| wish.blocks(limits, manifest, registers))
+        .and_then(|blocks| with_blocks(&printed.ptx, num_warps * 32, blocks));
     if let Some(ptx) = blocks {
         // It is refused where single instructions need more registers.
         if let Ok(other) = ptxas::assemble(tool, &ptx, arch)
             && wish.accepts(&assembled, &other)
         {
-            (artifact.ptx, assembled) = (ptx, other);
+            printed.ptx = ptx;
+            return Ok(other);
         }
     }
+    Ok(assembled)
+}
+
+/// Whether `other` takes the place of `written` because it needs fewer registers: an eighth at
+/// least, since it waits a little more for what it has just computed, and so much that other warps
+/// make up for it.
+fn saves_registers(written: &Assembled, other: &Assembled) -> bool {
+    let sizes = written.code_bytes().zip(other.code_bytes());
+    let grows = sizes.is_none_or(|(written, other)| other > written + written / 5);
+    let [written, other] = [written, other].map(|assembled| &assembled.report);
+    other.spill_store_bytes <= written.spill_store_bytes
+        && 8 * other.registers <= 7 * written.registers
+        && !grows
+}
+
+/// Fills in PTX, machine code, resources and SASS, as far as tools are at hand. Of the orders in
+/// `printed` the first is the one that is written.
+fn assemble(
+    artifact: &mut Artifact,
+    mut printed: Vec<Printed>,
+    options: &Options,
+    wish: Wish,
+) -> Result<(), CodegenError> {
+    let Some(tool) = options.ptxas.as_deref() else {
+        let Printed { ptx, line_map } = printed.swap_remove(0);
+        (artifact.ptx, artifact.line_map) = (ptx, line_map);
+        return Ok(());
+    };
+    let start = Instant::now();
+    let manifest = &artifact.manifest;
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let run = |printed| scope.spawn(move || assemble_order(tool, manifest, wish, printed));
+        let threads: Vec<_> = printed.iter_mut().map(run).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    let mut orders = printed.into_iter().zip(results);
+    let (mut chosen, written) = orders.next().expect("invariant: PTX is printed in some order");
+    let mut assembled = written?;
+    for (printed, result) in orders {
+        if let Ok(other) = result
+            && saves_registers(&assembled, &other)
+        {
+            (chosen, assembled) = (printed, other);
+        }
+    }
+    let Manifest { arch, num_warps, shared_bytes, .. } = manifest;
     artifact.resources = assembled.report.resources(tool, arch, *num_warps, *shared_bytes);
     artifact.timings.ptxas = milliseconds(start);
     if let (true, Some(tool)) = (options.keep.sass, options.nvdisasm.as_deref()) {
         artifact.sass = Some(sass::disassemble(tool, &assembled.cubin)?);
     }
+    (artifact.ptx, artifact.line_map) = (chosen.ptx, chosen.line_map);
     artifact.cubin = Some(assembled.cubin);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -25,19 +25,30 @@ const TRIPLE: &str = "nvptx64-nvidia-cuda";
 pub(crate) struct Generated {
     /// Optimized LLVM IR, if it was asked for.
     pub(crate) llvm_ir: String,
-    /// PTX as LLVM prints it.
-    pub(crate) ptx: String,
+    /// PTX as LLVM prints it, for each order that was asked for.
+    pub(crate) ptx: Vec<String>,
 }
 
-/// Optimizes `module` and generates its PTX.
+/// The order of instructions within blocks. The assembler schedules again, but from this one: where
+/// many values are computed side by side, it keeps many of them at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As written: each operation for all registers of a tile.
+    Written,
+    /// With as few registers in use as LLVM can make it.
+    FewRegisters,
+}
+
+/// Optimizes `module` and generates its PTX in each of `orders`.
 pub(crate) fn generate(
     module: &Module,
     target: Target,
     libdevice: Option<&Path>,
     keep_llvm: bool,
+    orders: &[Order],
 ) -> Result<Generated, CodegenError> {
     initialize();
-    let machine = target_machine(target)?;
+    let machine = target_machine(target, Order::Written)?;
     let context = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(module.text.as_bytes(), "kernel");
     let llvm = context
@@ -53,11 +64,18 @@ pub(crate) fn generate(
     llvm.run_passes("globaldce,default<O3>", &machine, PassBuilderOptions::create())
         .map_err(|error| failed("fails to optimize", &error.to_string()))?;
     let llvm_ir = if keep_llvm { llvm.print_to_string().to_string() } else { String::new() };
-    let output = machine
-        .write_to_memory_buffer(&llvm, FileType::Assembly)
-        .map_err(|error| failed("fails to generate PTX", &error.to_string()))?;
-    let ptx = String::from_utf8_lossy(output.as_slice());
-    Ok(Generated { llvm_ir, ptx: without_dwarf(ptx.trim_end_matches('\0')) })
+    // Generating code changes the module.
+    let copies: Vec<_> = orders.iter().skip(1).map(|_| llvm.clone()).collect();
+    let print = |(&order, llvm): (&Order, &LlvmModule<'_>)| {
+        let output = target_machine(target, order)?
+            .write_to_memory_buffer(llvm, FileType::Assembly)
+            .map_err(|error| failed("fails to generate PTX", &error.to_string()))?;
+        let ptx = String::from_utf8_lossy(output.as_slice());
+        Ok(without_dwarf(ptx.trim_end_matches('\0')))
+    };
+    let modules = std::iter::once(&llvm).chain(&copies);
+    let ptx = orders.iter().zip(modules).map(print).collect::<Result<_, CodegenError>>()?;
+    Ok(Generated { llvm_ir, ptx })
 }
 
 fn failed(stage: &'static str, message: &str) -> CodegenError {
@@ -74,22 +92,36 @@ fn initialize() {
         // ranges; where each must be rounded by itself, the module says so operation by operation.
         // What vector-combine does changes no kernel for the better, and its time grows with the
         // square of a block's size: minutes for products that are spelled out.
-        let args = ["tile", "-nvptx-short-ptr", "-nvptx-fma-level=1", "-disable-vector-combine"]
-            .map(|arg| CString::new(arg).expect("invariant: literals have no NUL byte"));
-        let pointers = args.each_ref().map(|arg| arg.as_ptr());
-        // SAFETY: the array holds as many NUL-terminated strings as the count says, and LLVM
-        // copies them; `OnceLock` makes this the only call.
-        unsafe {
-            inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
-                pointers.len() as i32,
-                pointers.as_ptr(),
-                std::ptr::null(),
-            );
-        }
+        parse_options(&["-nvptx-short-ptr", "-nvptx-fma-level=1", "-disable-vector-combine"]);
     });
 }
 
-fn target_machine(target: Target) -> Result<TargetMachine, CodegenError> {
+/// Sets options that hold for the whole process; the last value of each counts.
+fn parse_options(options: &[&str]) {
+    let args: Vec<CString> = std::iter::once(&"tile")
+        .chain(options)
+        .map(|&arg| CString::new(arg).expect("invariant: literals have no NUL byte"))
+        .collect();
+    let pointers: Vec<_> = args.iter().map(|arg| arg.as_ptr()).collect();
+    // SAFETY: the array holds as many NUL-terminated strings as the count says, and LLVM copies
+    // them; `initialize` calls this once before anything else, and `target_machine` under a lock.
+    unsafe {
+        inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
+            pointers.len() as i32,
+            pointers.as_ptr(),
+            std::ptr::null(),
+        );
+    }
+}
+
+/// The generator of code in one order, which LLVM takes from an option when it makes a generator.
+fn target_machine(target: Target, order: Order) -> Result<TargetMachine, CodegenError> {
+    static OPTION: Mutex<()> = Mutex::new(());
+    let _held = OPTION.lock().unwrap_or_else(PoisonError::into_inner);
+    parse_options(&[match order {
+        Order::Written => "-nvptx-sched4reg=false",
+        Order::FewRegisters => "-nvptx-sched4reg=true",
+    }]);
     let triple = TargetTriple::create(TRIPLE);
     let llvm_target = LlvmTarget::from_triple(&triple)
         .map_err(|error| failed("lacks the NVPTX target", &error.to_string()))?;
