@@ -624,7 +624,8 @@ pub struct Launch {
     pub host: Option<Name>,
 }
 
-/// The block of `if __name__ == "__main__":` at module level: host code.
+/// An outermost statement that calls something, or what `if __name__ == "__main__":` guards: host
+/// code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MainBlock {
     /// Range of the whole statement.

@@ -18,10 +18,12 @@ use super::known::{KnownLaunch, known_launch};
 use super::tuning::{Tuning, tuning};
 use super::usage::{self, Compared, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization, TupleArg, TupleNames};
-use crate::hir::{Body, Expr, ItemKind, Launch, Literal, Module, Name, Param, ParamKind};
+use crate::hir::{
+    Body, Expr, ItemKind, Launch, Literal, MainBlock, Module, Name, Param, ParamKind,
+};
 use crate::ir::LaunchOptions;
 use crate::project::{
-    ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, kernel, launch_scope,
+    ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_jit, kernel, launch_scope,
     launching_item, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
@@ -40,10 +42,7 @@ const MAX_LAUNCHES: usize = 8;
 pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specialization> {
     let Some(kernel) = kernel(sources, at) else { return Vec::new() };
     let binder = Binder::new(sources, &kernel);
-    let mut found = Vec::new();
-    for (origin, launch) in launches(sources, &kernel) {
-        binder.specialize(origin, Some(&launch), &mut found);
-    }
+    let mut found = binder.of_launches(&launches(sources, &kernel));
     if found.is_empty() {
         let is_guess = binder.tuning.stated.is_empty();
         let origin = if is_guess { Origin::Guess } else { Origin::Autotune };
@@ -57,6 +56,11 @@ pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specia
     let mut found = merge_equal(found);
     found.truncate(MAX_SPECIALIZATIONS);
     found
+}
+
+/// True when nothing about a launch's arguments had to be assumed.
+fn is_certain(specs: &[Specialization]) -> bool {
+    specs.iter().all(|spec| spec.assumed.is_empty())
 }
 
 /// Gives arguments that a launch does not show what the first scenario gives them: element types
@@ -133,10 +137,11 @@ fn launches(sources: &dyn Sources, kernel: &Kernel) -> Vec<(Origin, ObservedLaun
     files.extend(sources.importers(file));
     for file in files {
         for open_flags in [false, true] {
-            let mut host = Host::new(sources);
-            host.open_flags = open_flags;
-            run_host_code(sources, &mut host, file, kernel.at);
-            let launches = take_launches(&mut host, kernel, Origin::Launch);
+            let mut launches = run_host_code(sources, file, kernel, open_flags, false);
+            if !launches.is_empty() {
+                let examples = run_host_code(sources, file, kernel, open_flags, true);
+                launches.iter_mut().for_each(|(_, launch)| add_example(launch, &examples));
+            }
             found.extend(launches);
             // A launch that the defaults of the functions around it do not reach.
             if !found.is_empty() {
@@ -157,16 +162,44 @@ fn take_launches(
     launches.filter(|launch| launch.kernel == wanted).map(|launch| (origin, launch)).collect()
 }
 
-/// Runs the host code of `file` that launches the kernel, or mentions functions that do.
-fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kernel: ItemRef) {
-    let Some(module) = sources.module(file) else { return };
+/// Notes the arguments of the same launch in one possible run, which must be those that are known.
+fn add_example(launch: &mut ObservedLaunch, examples: &[(Origin, ObservedLaunch)]) {
+    let agrees = |example: &ObservedLaunch| {
+        let names = |launch: &ObservedLaunch| {
+            launch.args.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
+        };
+        let mut pairs = launch.args.iter().zip(&example.args);
+        example.at == launch.at
+            && example.complete == launch.complete
+            && names(example) == names(launch)
+            && pairs.all(|((_, known), (_, shown))| {
+                known.to_const().is_none_or(|known| shown.to_const() == Some(known))
+            })
+    };
+    if let Some((_, example)) = examples.iter().find(|(_, example)| agrees(example)) {
+        launch.example.clone_from(&example.args);
+    }
+}
+
+/// What launches `kernel` when the host code of `file` runs that launches it, names it, or
+/// mentions functions that do.
+fn run_host_code(
+    sources: &dyn Sources,
+    file: FileId,
+    kernel: &Kernel,
+    open_flags: bool,
+    one_run: bool,
+) -> Vec<(Origin, ObservedLaunch)> {
+    let Some(module) = sources.module(file) else { return Vec::new() };
+    let mut host = Host::new(sources);
+    host.open_flags = open_flags;
+    host.one_run = one_run;
     let launches: Vec<&Launch> = module
         .launches
         .iter()
-        .filter(|launch| names_kernel(sources, file, launch, kernel))
+        .filter(|launch| names_kernel(sources, file, launch, kernel.at))
         .collect();
-    let launching: Vec<u32> =
-        launches.iter().filter_map(|launch| launching_item(&module, launch)).collect();
+    let launching = launching_items(sources, file, &module, &launches, kernel.at);
     let names = launcher_names(&module, &launching);
     for (index, item) in module.items.iter().enumerate() {
         match &item.kind {
@@ -183,11 +216,12 @@ fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kerne
             _ => {}
         }
     }
-    for main in &module.mains {
+    let runs = |main: &MainBlock| {
         let launches_here = launches.iter().any(|launch| main.range.contains_range(launch.range));
-        if launches_here || mentions(&main.body, &names) {
-            host.run_main(file, main);
-        }
+        launches_here || mentions(&main.body, &names)
+    };
+    if module.mains.iter().any(runs) {
+        host.run_mains(file, &module.mains);
     }
     for launch in launches {
         let in_scenario = module.scenarios.iter().any(|s| s.range.contains_range(launch.range));
@@ -198,6 +232,37 @@ fn run_host_code(sources: &dyn Sources, host: &mut Host<'_>, file: FileId, kerne
             host.observe(file, launch);
         }
     }
+    take_launches(&mut host, kernel, Origin::Launch)
+}
+
+/// Functions of host code that launch the kernel themselves, or name it: they may launch it in
+/// another way.
+fn launching_items(
+    sources: &dyn Sources,
+    file: FileId,
+    module: &Module,
+    launches: &[&Launch],
+    kernel: ItemRef,
+) -> Vec<u32> {
+    let mut found: Vec<u32> =
+        launches.iter().filter_map(|launch| launching_item(module, launch)).collect();
+    let items = || {
+        let items = module.items.iter().enumerate();
+        items.map(|(index, item)| (ItemRef { file, index: index as u32 }, item))
+    };
+    let is_kernel = |at: ItemRef| resolve_item(sources, at) == Resolution::Jit(kernel);
+    let names: FxHashSet<Name> =
+        items().filter(|(at, _)| is_kernel(*at)).map(|(_, item)| item.name.clone()).collect();
+    for (at, item) in items() {
+        if let ItemKind::Function(function) = &item.kind
+            && !found.contains(&at.index)
+            && mentions(&function.body, &names)
+            && !is_jit(sources, at)
+        {
+            found.push(at.index);
+        }
+    }
+    found
 }
 
 fn in_main(module: &Module, range: TextRange) -> bool {
@@ -283,6 +348,28 @@ impl<'a> Binder<'a> {
         Binder { sources, kernel, tuning: tuning(sources, kernel), uses, constexpr, facts }
     }
 
+    /// The specializations of launches; of one place in the text only those of which everything is
+    /// known, if there are such.
+    fn of_launches(&self, launches: &[(Origin, ObservedLaunch)]) -> Vec<Specialization> {
+        let specialized: Vec<(&ObservedLaunch, Vec<Specialization>)> = launches
+            .iter()
+            .map(|(origin, launch)| {
+                let mut specs = Vec::new();
+                self.specialize(*origin, Some(launch), &mut specs);
+                (launch, specs)
+            })
+            .collect();
+        let certain: Vec<FileRange> = specialized
+            .iter()
+            .filter(|(_, specs)| is_certain(specs))
+            .filter_map(|(launch, _)| launch.at)
+            .collect();
+        let shown = |launch: &ObservedLaunch| launch.at.is_some_and(|at| certain.contains(&at));
+        let kept =
+            specialized.into_iter().filter(|(launch, specs)| is_certain(specs) || !shown(launch));
+        kept.flat_map(|(_, specs)| specs).collect()
+    }
+
     /// Adds one specialization per autotune configuration, or one when there are none.
     fn specialize(
         &self,
@@ -315,7 +402,8 @@ impl<'a> Binder<'a> {
             if matches!(param.kind, ParamKind::VarArgs | ParamKind::KwArgs) {
                 continue;
             }
-            let given = launch.and_then(|launch| argument(launch, index, &param.name));
+            let given =
+                launch.and_then(|launch| argument(launch, &launch.args, index, &param.name));
             let tuned = config.and_then(|config| {
                 config.kwargs.iter().find(|(name, _)| *name == param.name).map(|(_, value)| value)
             });
@@ -325,7 +413,13 @@ impl<'a> Binder<'a> {
                     let hooked = hooked.iter().find(|(name, _)| *name == param.name);
                     let given = hooked.map(|(_, value)| value).or(given);
                     let bound = self.argument(index, param, given);
-                    Bound { given: given.cloned(), ..bound }
+                    let example = launch.filter(|_| bound.assumed && hooked.is_none());
+                    let example = example.and_then(|launch| {
+                        let value = argument(launch, &launch.example, index, &param.name)?;
+                        Some(self.argument(index, param, Some(value)).spec)
+                    });
+                    let spec = example.unwrap_or(bound.spec);
+                    Bound { spec, given: given.cloned(), ..bound }
                 }
             };
             bound.insert(param.name.clone(), argument);
@@ -388,7 +482,7 @@ impl<'a> Binder<'a> {
             let tuned = config.kwargs.iter().find(|(name, _)| *name == param.name);
             let value = match tuned {
                 Some((_, value)) => Some(Value::from_const(value)),
-                None => argument(launch, index, &param.name).cloned(),
+                None => argument(launch, &launch.args, index, &param.name).cloned(),
             };
             args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
         }
@@ -697,10 +791,15 @@ fn value_of(spec: &ArgSpec) -> Value {
     }
 }
 
-/// The value that a launch gives to a parameter.
-fn argument<'l>(launch: &'l ObservedLaunch, index: usize, name: &str) -> Option<&'l Value> {
-    let keyword = launch.args.iter().find(|(known, _)| known.as_deref() == Some(name));
-    let positional = launch.args.get(index).filter(|(known, _)| known.is_none());
+/// The value that `args` of a launch give to a parameter.
+fn argument<'l>(
+    launch: &ObservedLaunch,
+    args: &'l [(Option<Name>, Value)],
+    index: usize,
+    name: &str,
+) -> Option<&'l Value> {
+    let keyword = args.iter().find(|(known, _)| known.as_deref() == Some(name));
+    let positional = args.get(index).filter(|(known, _)| known.is_none());
     // A starred argument of unknown length shifts what follows it.
     let positional = positional.filter(|_| launch.complete);
     keyword.or(positional).map(|(_, value)| value)

@@ -48,6 +48,9 @@ pub(super) struct Host<'a> {
     depth: u32,
     /// Arguments that are flags by default may as well be the other way round.
     pub(super) open_flags: bool,
+    /// Of two branches the first counts where the condition is not known, so that values are
+    /// those of one possible run; otherwise only what both leave is known.
+    pub(super) one_run: bool,
     /// Launches met, in the order in which they would happen.
     pub(super) launches: Vec<ObservedLaunch>,
     /// Allocations made so far.
@@ -63,6 +66,8 @@ pub(super) struct ObservedLaunch {
     pub(super) grid: Value,
     /// The arguments in order; starred ones whose length is not known are left out.
     pub(super) args: Vec<(Option<Name>, Value)>,
+    /// The arguments in one possible run of the host code, if one was followed.
+    pub(super) example: Vec<(Option<Name>, Value)>,
     /// Where the kernel's name stands, if the text is at hand.
     pub(super) at: Option<FileRange>,
     /// False when a starred argument was left out, so that positions are not known.
@@ -134,8 +139,15 @@ enum Flow {
 
 impl<'a> Host<'a> {
     pub(super) fn new(sources: &'a dyn Sources) -> Host<'a> {
-        let (open_flags, allocations) = (false, 0);
-        Host { sources, fuel: FUEL, depth: 0, open_flags, launches: Vec::new(), allocations }
+        Host {
+            sources,
+            fuel: FUEL,
+            depth: 0,
+            open_flags: false,
+            one_run: false,
+            launches: Vec::new(),
+            allocations: 0,
+        }
     }
 
     /// A module-level expression's value.
@@ -230,7 +242,8 @@ impl<'a> Host<'a> {
         let grid = self.expr(&mut frame, launch.grid);
         let (args, complete) = self.arguments(&mut frame, &launch.args);
         let at = frame.place(launch.kernel);
-        self.launches.push(ObservedLaunch { kernel, grid, args, at, complete });
+        let example = Vec::new();
+        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
     }
 
     /// What a function shows of an argument that it is called with. Defaults count: calling
@@ -260,16 +273,20 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Runs what a file runs when it is a program.
-    pub(super) fn run_main(&mut self, file: FileId, main: &MainBlock) {
-        let mut frame = Frame {
-            file,
-            scope: Rc::from([]),
-            code: Code::Body(main.body.clone(), Some(main.map.clone())),
-            variables: Variables::default(),
-            scenario: false,
-        };
-        self.block(&mut frame, &main.body.root);
+    /// Runs what a file runs when it is a program, in order.
+    pub(super) fn run_mains(&mut self, file: FileId, mains: &[MainBlock]) {
+        let mut variables = Variables::default();
+        for main in mains {
+            let mut frame = Frame {
+                file,
+                scope: Rc::from([]),
+                code: Code::Body(main.body.clone(), Some(main.map.clone())),
+                variables,
+                scenario: false,
+            };
+            self.block(&mut frame, &main.body.root);
+            variables = frame.variables;
+        }
     }
 
     /// Runs a function's body; its value.
@@ -364,6 +381,15 @@ impl<'a> Host<'a> {
         Flow::Next
     }
 
+    /// What a value is that is one of two.
+    fn one_of(&self, first: Value, second: &Value) -> Value {
+        match self.one_run {
+            true if !matches!(first, Value::Unknown) => first,
+            true => second.clone(),
+            false => join(&first, second),
+        }
+    }
+
     /// Runs both branches of a condition that is not known and joins what they leave.
     fn either(&mut self, frame: &mut Frame, body: &[StmtId], orelse: &[StmtId]) -> Flow {
         let before = frame.variables.clone();
@@ -372,9 +398,13 @@ impl<'a> Host<'a> {
         let second = self.block(frame, orelse);
         match (first, second) {
             (Flow::Return(a), Flow::Return(b)) => Flow::Return(match (a, b) {
-                (Some(a), Some(b)) => Some(join(&a, &b)),
+                (Some(a), Some(b)) => Some(self.one_of(a, &b)),
                 (a, b) => a.or(b),
             }),
+            (Flow::Next, Flow::Next) if self.one_run => {
+                frame.variables.extend(after_first);
+                Flow::Next
+            }
             (Flow::Next, Flow::Next) => {
                 join_variables(&mut frame.variables, after_first);
                 Flow::Next
@@ -537,7 +567,8 @@ impl<'a> Host<'a> {
                     Some(false) => self.expr(frame, *on_false),
                     None => {
                         let on_true = self.expr(frame, *on_true);
-                        join(&on_true, &self.expr(frame, *on_false))
+                        let on_false = self.expr(frame, *on_false);
+                        self.one_of(on_true, &on_false)
                     }
                 }
             }
@@ -626,7 +657,7 @@ impl<'a> Host<'a> {
                             return if and {
                                 Value::Bool(Some(false))
                             } else {
-                                join(&value, &rest)
+                                self.one_of(value, &rest)
                             };
                         }
                     }

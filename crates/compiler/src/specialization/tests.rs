@@ -103,10 +103,9 @@ result = wrap(a, a)
     check(
         &text,
         expect![[r#"
-        add (launch): x_ptr=*fp16:16 y_ptr=*bf16:16 out_ptr=*fp32:16 n=i32:16 BLOCK=128 num_warps=4 num_stages=2
-        add (launch): x_ptr=*i8:16 y_ptr=*i8:16 out_ptr=*i8:16 n=i32 BLOCK=128 num_warps=4 num_stages=3
-        add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=128 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr
-    "#]],
+            add (launch): x_ptr=*fp16:16 y_ptr=*bf16:16 out_ptr=*fp32:16 n=i32:16 BLOCK=128 num_warps=4 num_stages=2
+            add (launch): x_ptr=*i8:16 y_ptr=*i8:16 out_ptr=*i8:16 n=i32 BLOCK=128 num_warps=4 num_stages=3
+        "#]],
     );
 }
 
@@ -264,9 +263,6 @@ def bench(provider):
             k (autotune): desc=tensordesc<bf16[32, 64]> out=*bf16:16 n=i32:16 act=square ROWS=32 num_warps=4 num_stages=3
             k (autotune): desc=tensordesc<bf16[64, 64]> out=*bf16:16 n=i32:16 act=square ROWS=64 num_warps=4 num_stages=3
             k (autotune): desc=tensordesc<bf16[64, 64]> out=*bf16:16 n=i32:16 act=square ROWS=64 num_warps=8 num_stages=3
-            k (autotune): desc=tensordesc<fp32[32, 64]> out=*fp32:16 n=i32 act=square ROWS=32 num_warps=4 num_stages=3 assumed desc out
-            k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=64 num_warps=4 num_stages=3 assumed desc out
-            k (autotune): desc=tensordesc<fp32[64, 64]> out=*fp32:16 n=i32 act=square ROWS=64 num_warps=8 num_stages=3 assumed desc out
         "#]],
     );
 }
@@ -526,4 +522,82 @@ fn sizes_of_expressions_are_known() {
             assert_eq!(elements(setup, host), *expected, "{setup}");
         }
     }
+}
+
+#[test]
+fn a_program_runs_in_order() {
+    check(
+        &format!(
+            "{ADD}
+def run(x):
+    out = torch.empty_like(x)
+    add[(1,)](x, x, out, x.numel(), BLOCK=64)
+
+torch.manual_seed(0)
+x = torch.rand(512, dtype=torch.float16) - 0.5
+run(x)
+if hasattr(torch, 'bfloat16'):
+    x = torch.rand(500)
+    x = x.to(torch.bfloat16)
+    run(x)
+for n in [100, 1]:
+    run(torch.rand(n))
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3
+            add (launch): x_ptr=*bf16:16 y_ptr=*bf16:16 out_ptr=*bf16:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=1 BLOCK=64 num_warps=4 num_stages=3
+        "#]],
+    );
+}
+
+#[test]
+fn what_branches_leave_is_an_example() {
+    check(
+        "
+import torch, triton, os
+import triton.language as tl
+@triton.jit
+def k(x_ptr, out_ptr, n, STAGE: tl.constexpr, KIND: tl.constexpr):
+    i = tl.arange(0, 64)
+    tl.store(out_ptr + i, tl.load(x_ptr + i) + STAGE)
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, causal, kind):
+        if x.numel() == 0:
+            return x
+        stage = 3 if causal else 1
+        out = torch.empty(64, dtype=torch.float16)
+        k[(1,)](x, out, x.shape[0], STAGE=stage, KIND='PROBE' in os.environ)
+        return out
+",
+        expect![[r#"
+            k (launch): x_ptr=*fp32:16 out_ptr=*fp16:16 n=i32 STAGE=3 KIND=False num_warps=4 num_stages=3 assumed x_ptr STAGE
+        "#]],
+    );
+}
+
+#[test]
+fn kernels_compiled_ahead() {
+    check(
+        &format!(
+            "{ADD}
+def run(x):
+    n = x.numel()
+    block = triton.next_power_of_2(n)
+    kernel = add.warmup(x, x, x, n, BLOCK=block, num_warps=8, grid=(1,))
+    kernel[(1, 1, 1)](x, x, x, n, block)
+
+run(torch.rand(1000))
+add.warmup(torch.float16, torch.float16, torch.float32, 64, BLOCK=64, grid=(1,))
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=1024 num_warps=8 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3
+        "#]],
+    );
 }

@@ -19,7 +19,8 @@ const MAX_BLOCKS: usize = 100;
 /// Collects the items and the launches in host code.
 pub(super) fn lower(parse: &Parse) -> Module {
     let mut collector = Collector::new(parse.text());
-    collector.statements(parse.root());
+    let root = parse.root();
+    root.named_children(&mut root.walk()).for_each(|statement| collector.outermost(statement));
     collector.module
 }
 
@@ -53,6 +54,7 @@ impl<'a> Collector<'a> {
     /// An outermost statement.
     pub(super) fn outermost(&mut self, node: Node<'_>) {
         self.blocks = 1;
+        self.main_block(node);
         self.statement(node);
     }
 }
@@ -93,11 +95,8 @@ impl Collector<'_> {
             | Kind::ExceptClause
             | Kind::FinallyClause
             | Kind::CaseClause => self.statements(node),
-            Kind::IfStatement => {
-                self.main_block(node);
-                self.compound(node);
-            }
-            Kind::TryStatement
+            Kind::IfStatement
+            | Kind::TryStatement
             | Kind::WhileStatement
             | Kind::WithStatement
             | Kind::MatchStatement => {
@@ -119,16 +118,27 @@ impl Collector<'_> {
         }
     }
 
-    /// Keeps what a module-level `if __name__ == "__main__":` runs.
+    /// Keeps what an outermost statement runs: what `if __name__ == "__main__":` guards, and
+    /// statements that call something.
     fn main_block(&mut self, node: Node<'_>) {
-        let condition = Field::Condition.of(node).filter(|_| self.scope.is_empty());
-        let Some(condition) = condition else { return };
-        let mut lowering = Lowering::new(self.text);
-        let condition = lowering.expr(condition);
-        if !is_main(&lowering.body, condition) {
+        let runs = matches!(
+            Kind::of(node),
+            Kind::ExpressionStatement
+                | Kind::IfStatement
+                | Kind::ForStatement
+                | Kind::WhileStatement
+                | Kind::WithStatement
+        );
+        let is_text = node.named_child(0).is_some_and(|child| Kind::of(child) == Kind::String);
+        if !runs || is_text || !self.text(node).contains('(') {
             return;
         }
-        lowering.body.root = lowering.field_block(node, Field::Consequence);
+        let mut lowering = Lowering::new(self.text);
+        let condition = Field::Condition.of(node).map(|condition| lowering.expr(condition));
+        lowering.body.root = match condition.is_some_and(|test| is_main(&lowering.body, test)) {
+            true => lowering.field_block(node, Field::Consequence),
+            false => vec![lowering.stmt(node)],
+        };
         let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
         self.module.mains.push(MainBlock { range: range(node), body, map });
     }

@@ -36,6 +36,12 @@ impl Host<'_> {
             Expr::Attribute { value, attr } => Some((*value, attr.clone())),
             _ => None,
         };
+        if let Some((kernel, attr)) = &method
+            && &**attr == "warmup"
+            && let Value::Named(Resolution::Jit(at)) = self.kernel_value(frame, *kernel)
+        {
+            return self.warmup(frame, *kernel, at, args);
+        }
         let (receiver, callee) = match &method {
             Some((value, attr)) => match self.expr(frame, *value) {
                 Value::Named(base) => {
@@ -127,7 +133,38 @@ impl Host<'_> {
         let allocations: Vec<u32> =
             values.iter().flat_map(|(_, value)| value.allocations()).collect();
         note_writes(frame, &allocations);
-        self.launches.push(ObservedLaunch { kernel, grid, args: values, at, complete });
+        let (args, example) = (values, Vec::new());
+        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
+        Value::Unknown
+    }
+
+    /// `kernel.warmup(...)`, which compiles what a launch with these arguments would run; dtypes
+    /// stand for pointers to them. No program runs, so the grid tells nothing.
+    fn warmup(
+        &mut self,
+        frame: &mut Frame,
+        callee: ExprId,
+        kernel: ItemRef,
+        args: &[Arg],
+    ) -> Value {
+        let at = frame.place(callee);
+        let (mut args, complete) = self.arguments(frame, args);
+        args.retain(|(name, _)| name.as_deref() != Some("grid"));
+        let constexpr = project::constexpr_params(self.sources, kernel);
+        let function = project::function(self.sources, kernel);
+        let params = function.iter().flat_map(|function| function.params.iter());
+        let params: Vec<&Name> = params.map(|param| &param.name).collect();
+        for (index, (name, value)) in args.iter_mut().enumerate() {
+            let param = name.as_ref().or(params.get(index).copied());
+            if let Value::DType(dtype) = value
+                && param.is_some_and(|param| !constexpr.contains(param))
+            {
+                *value = Value::tensor(Some(dtype));
+            }
+        }
+        let (kernel, grid) = (Value::Named(Resolution::Jit(kernel)), Value::Unknown);
+        let example = Vec::new();
+        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
         Value::Unknown
     }
 

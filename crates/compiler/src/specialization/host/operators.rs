@@ -174,6 +174,12 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
 }
 
 fn contains(container: &Value, item: &Value) -> Option<bool> {
+    if let Value::Named(Resolution::External(path)) = container
+        && path.iter().map(|name| &**name).eq(["os", "environ"])
+    {
+        // A variable of the environment is not set unless somebody sets it.
+        return Some(false);
+    }
     let items = container.elements()?;
     let mut all_known = true;
     for known in &items {
