@@ -104,8 +104,23 @@ pub struct Item {
     pub scope: Vec<Name>,
     /// When the statement runs.
     pub occasion: Occasion,
+    /// The condition of the module under which it runs, if there is one.
+    pub guard: Option<Arc<Guard>>,
     /// What it is bound to.
     pub kind: ItemKind,
+}
+
+/// A condition of an outermost `if` on which depends whether a statement runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// Holds the condition.
+    pub body: Arc<Body>,
+    /// The condition.
+    pub test: ExprId,
+    /// Whether the statement runs when the condition is true, or when it is false.
+    pub holds: bool,
+    /// A condition that must be met as well.
+    pub and: Option<Arc<Guard>>,
 }
 
 /// When a statement of a module or host function runs, as its blocks show.
@@ -113,7 +128,8 @@ pub struct Item {
 pub enum Occasion {
     /// Whenever what is around it runs.
     Always,
-    /// In one branch of several: under `if`, in the body of `try`.
+    /// In one branch of several: in the body of `try`, or under an `if` that is not outermost; see
+    /// [`Guard`].
     Branch,
     /// Where something failed: under `except`.
     Fallback,
@@ -624,8 +640,8 @@ pub struct Launch {
     pub host: Option<Name>,
 }
 
-/// An outermost statement that calls something, or what `if __name__ == "__main__":` guards: host
-/// code.
+/// An outermost statement that binds or calls something, or what `if __name__ == "__main__":`
+/// guards: host code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MainBlock {
     /// Range of the whole statement.

@@ -12,6 +12,7 @@ use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Module, Na
 use crate::source::FileId;
 
 mod annotations;
+mod conditions;
 mod decorators;
 mod enumeration;
 mod kernels;
@@ -33,7 +34,8 @@ pub use kernels::{
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
 pub use resolve::{
-    resolve, resolve_expr, resolve_item, resolve_member, resolve_member_under, resolve_under,
+    never_runs, resolve, resolve_expr, resolve_item, resolve_member, resolve_member_under,
+    resolve_under,
 };
 
 /// The files that analysis may look at.

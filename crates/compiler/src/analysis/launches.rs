@@ -9,8 +9,8 @@ use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
 };
 use crate::project::{
-    Decorator, Kernel, Resolution, Scope, Sources, constexpr_params, kernel, launch_scope,
-    resolve_expr,
+    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, kernel, launch_scope,
+    launching_item, never_runs, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{Tuning, tuning};
@@ -28,6 +28,10 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     let Some(module) = sources.module(file) else { return Vec::new() };
     let mut found = Vec::new();
     for launch in &module.launches {
+        let host = launching_item(&module, launch).map(|index| ItemRef { file, index });
+        if host.is_some_and(|host| never_runs(sources, None, host)) {
+            continue;
+        }
         let path = launch_scope(&module, launch);
         let scope = Scope { file, path: &path };
         let Resolution::Jit(at) = resolve_expr(sources, scope, &launch.body, launch.kernel) else {
@@ -102,8 +106,16 @@ impl Site<'_> {
         let mut bound =
             self.module.items_named(name).map(|index| &self.module.items[index as usize]);
         let defined = |item: &Item| matches!(item.kind, ItemKind::Function(_));
+        let file = self.kernel.at.file;
+        let may_run: Vec<u32> = home
+            .items_named(own)
+            .filter(|index| !never_runs(self.sources, None, ItemRef { file, index: *index }))
+            .collect();
+        // Where it is not known which of several definitions there is, none can be blamed.
+        let one_of = self.kernel.item.guard.is_some() && may_run.len() > 1;
         bound.all(|item| if name == own { defined(item) || imports(item) } else { renamed(item) })
-            && home.items_named(own).all(|index| defined(&home.items[index as usize]))
+            && !one_of
+            && may_run.iter().all(|index| defined(&home.items[*index as usize]))
             && (name == own || self.module.items_named(name).next().is_some())
     }
 

@@ -253,6 +253,7 @@ impl Evaluator<'_> {
                 module.items.get(index as usize).is_some_and(|other| other.scope == item.scope)
             })
             .map(|index| ItemRef { file: at.file, index })
+            .filter(|other| !project::never_runs(self.project, Some(self.version), *other))
             .collect()
     }
 

@@ -44,6 +44,7 @@ fn same_head(old: &Item, new: &Item) -> bool {
     let named = old.name == new.name
         && old.scope == new.scope
         && old.occasion == new.occasion
+        && old.guard == new.guard
         && moved.range(old.name_range) == new.name_range;
     named
         && match (&old.kind, &new.kind) {

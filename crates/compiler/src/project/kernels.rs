@@ -32,8 +32,8 @@ pub fn kernel(sources: &dyn Sources, at: ItemRef) -> Option<Kernel> {
     Some(Kernel { at, item, function, decorators: decorators(sources, at) })
 }
 
-/// Every jit function of `file` in source order, helpers included. `name = triton.jit(f)` counts
-/// as `f`.
+/// Every jit function of `file` in source order, helpers included, but for those that are never
+/// defined. `name = triton.jit(f)` counts as `f`.
 pub fn jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
     let Some(module) = sources.module(file) else { return Vec::new() };
     let mut found = Vec::new();
@@ -53,6 +53,7 @@ pub fn jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
         if let Resolution::Jit(target) = resolution
             && target.file == file
             && !found.contains(&target)
+            && !super::never_runs(sources, None, target)
         {
             found.push(target);
         }

@@ -45,6 +45,14 @@ pub fn resolve_item(sources: &dyn Sources, at: ItemRef) -> Resolution {
     Resolver::new(sources).item(at)
 }
 
+/// True when the conditions around the item show that its statement never runs, where this version
+/// of Triton is installed, or with any.
+pub fn never_runs(sources: &dyn Sources, version: Option<TritonVersion>, at: ItemRef) -> bool {
+    let Some(item) = item(sources, at).filter(|item| item.guard.is_some()) else { return false };
+    let mut resolver = Resolver { version, ..Resolver::new(sources) };
+    resolver.runs(at.file, at.index, &item) == Some(false)
+}
+
 /// What `base.name` means.
 pub fn resolve_member(sources: &dyn Sources, base: &Resolution, name: &str) -> Resolution {
     Resolver::new(sources).member(base, name)
@@ -72,10 +80,11 @@ enum Weight {
     Triton,
 }
 
-struct Resolver<'a> {
-    sources: &'a dyn Sources,
+/// Follows names, with a bound on how far.
+pub(super) struct Resolver<'a> {
+    pub(super) sources: &'a dyn Sources,
     /// The installed version, where one is settled.
-    version: Option<TritonVersion>,
+    pub(super) version: Option<TritonVersion>,
     steps: u32,
     work: u32,
 }
@@ -86,7 +95,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Runs `follow` one step deeper, or gives up.
-    fn step(&mut self, follow: impl FnOnce(&mut Self) -> Resolution) -> Resolution {
+    pub(super) fn step(&mut self, follow: impl FnOnce(&mut Self) -> Resolution) -> Resolution {
         if self.steps >= MAX_STEPS || self.work >= MAX_WORK {
             return Resolution::Unknown;
         }
@@ -115,9 +124,9 @@ impl<'a> Resolver<'a> {
         self.starred(scope.file, &module, name).unwrap_or_else(|| self.implied(scope.file, name))
     }
 
-    /// The best binding of `name` directly in the scope `path`: the last one that always runs, or
-    /// one of those in branches after it. Of several branches that tell the same, the last one
-    /// counts, and one that runs where something failed only when there is no other.
+    /// The best binding of `name` directly in the scope `path`: the last one that certainly runs, or
+    /// one of those in branches after it that may run. Of several branches that tell the same, the
+    /// last one counts, and one that runs where something failed only when there is no other.
     fn binding(
         &mut self,
         file: FileId,
@@ -135,20 +144,25 @@ impl<'a> Resolver<'a> {
             if item.scope != path {
                 continue;
             }
+            let occasion = match self.runs(file, index, item) {
+                Some(false) => continue,
+                None if item.occasion == Occasion::Always => Occasion::Branch,
+                _ => item.occasion,
+            };
             let at = ItemRef { file, index };
             let found = self.step(|resolver| resolver.item(at));
-            let usual = item.occasion != Occasion::Fallback;
+            let usual = occasion != Occasion::Fallback;
             let weight = match self.weight(&found) {
                 // Who runs code that needs what failed, or is not there, has it: `None` in its place
                 // tells nothing.
-                Weight::Placeholder if item.occasion != Occasion::Always => Weight::Nothing,
+                Weight::Placeholder if occasion != Occasion::Always => Weight::Nothing,
                 weight => weight,
             };
             let rank = (weight, usual);
             if best.as_ref().is_none_or(|(known, _)| *known < rank) {
                 best = Some((rank, found));
             }
-            if item.occasion == Occasion::Always && weight >= Weight::Followed {
+            if occasion == Occasion::Always && weight >= Weight::Followed {
                 break;
             }
         }
@@ -334,7 +348,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn expr(
+    pub(super) fn expr(
         &mut self,
         scope: Scope<'_>,
         body: &Body,

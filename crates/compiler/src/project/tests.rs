@@ -156,6 +156,37 @@ fn import_cycles_end() {
 }
 
 #[test]
+fn definitions_under_conditions() {
+    let of = |condition: &str| {
+        let text = format!(
+            "import os, sys, torch, triton\nimport triton.language as tl\nfrom packaging import version\n\
+             ON = True\ntry:\n    import other\n    HAS = True\nexcept ImportError:\n    HAS = False\n\
+             if {condition}:\n    @triton.jit\n    def f(): pass\n\
+             elif ON:\n    def f(): pass\nelse:\n    f = 1\n"
+        );
+        meaning(&[("a.py", &text)], "f")
+    };
+    for known in [
+        "True",
+        "not False",
+        "ON is not None",
+        "hasattr(tl, 'dot')",
+        "triton.__version__ >= '3.0.0'",
+        "version.parse(triton.__version__) > version.parse('3.1.0')",
+        "sys.version_info >= (3, 9)",
+        "sys.version_info[0] == 3",
+        "torch.cuda.is_available()",
+        "'X' not in os.environ and sys.platform == 'linux'",
+    ] {
+        assert_eq!(of(known), "jit a.py::f", "{known}");
+        assert_eq!(of(&format!("not ({known})")), "function a.py::f", "not {known}");
+    }
+    for open in ["HAS", "other()", "triton.__version__ >= '3.8'", "hasattr(tl, 'unheard')"] {
+        assert_eq!(of(open), of("unknown"), "{open}");
+    }
+}
+
+#[test]
 fn jit_functions_in_every_guise() {
     let text = "\
 import functools

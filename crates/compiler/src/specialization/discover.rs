@@ -24,7 +24,7 @@ use crate::hir::{
 use crate::ir::LaunchOptions;
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_jit, kernel, launch_scope,
-    launching_item, resolve_expr, resolve_item,
+    launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -202,6 +202,9 @@ fn run_host_code(
     let launching = launching_items(sources, file, &module, &launches, kernel.at);
     let names = launcher_names(&module, &launching);
     for (index, item) in module.items.iter().enumerate() {
+        if never_runs(sources, None, ItemRef { file, index: index as u32 }) {
+            continue;
+        }
         match &item.kind {
             // What runs as a program runs below, in order.
             ItemKind::Assign { .. } if in_main(&module, item.range) => {}
@@ -216,9 +219,10 @@ fn run_host_code(
             _ => {}
         }
     }
+    let reaching = reaching_names(&module, &names);
     let runs = |main: &MainBlock| {
         let launches_here = launches.iter().any(|launch| main.range.contains_range(launch.range));
-        launches_here || mentions(&main.body, &names)
+        launches_here || mentions(&main.body, &reaching)
     };
     if module.mains.iter().any(runs) {
         host.run_mains(file, &module.mains);
@@ -283,6 +287,24 @@ fn launcher_names(module: &Module, launching: &[u32]) -> FxHashSet<Name> {
         }
     }
     names
+}
+
+/// `names` and the names of functions that reach one of them through others.
+fn reaching_names(module: &Module, names: &FxHashSet<Name>) -> FxHashSet<Name> {
+    let mut reaching = names.clone();
+    loop {
+        let before = reaching.len();
+        for item in &module.items {
+            if let ItemKind::Function(function) = &item.kind
+                && mentions(&function.body, &reaching)
+            {
+                reaching.insert(item.scope.first().unwrap_or(&item.name).clone());
+            }
+        }
+        if reaching.len() == before {
+            return reaching;
+        }
+    }
 }
 
 fn mentions(body: &Body, names: &FxHashSet<Name>) -> bool {

@@ -16,7 +16,7 @@ use crate::hir::{
     Param, ParamKind, Scenario, SourceMap, Stmt, StmtId, UnaryOp,
 };
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
+    ItemRef, Kernel, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
     resolve_expr, resolve_member,
 };
 use crate::source::{FileId, FileRange, TextRange};
@@ -186,6 +186,30 @@ impl<'a> Host<'a> {
         self.expr(&mut frame, id)
     }
 
+    /// The value of an expression in the head of a function at module level, with what the module
+    /// has bound when it comes to the function.
+    pub(super) fn decorator_expr(&mut self, kernel: &Kernel, id: ExprId) -> Value {
+        let file = kernel.at.file;
+        let mut frame = Frame {
+            file,
+            scope: kernel.item.scope.clone().into(),
+            code: Code::Function(kernel.function.clone()),
+            variables: Variables::default(),
+            scenario: false,
+        };
+        if let Some(module) = self.sources.module(file)
+            && kernel.item.scope.is_empty()
+        {
+            let before = kernel.item.range.start;
+            let binds = |main: &&MainBlock| {
+                let first = main.body.root.first().map(|first| &main.body.stmts[*first]);
+                main.range.end <= before && !matches!(first, Some(Stmt::Expr(_)))
+            };
+            frame.variables = self.run_mains(file, module.mains.iter().filter(binds));
+        }
+        self.expr(&mut frame, id)
+    }
+
     /// Runs a host function with nothing known of its arguments but annotations and defaults.
     pub(super) fn run_function(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) {
         let mut variables = Variables::default();
@@ -273,8 +297,12 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Runs what a file runs when it is a program, in order.
-    pub(super) fn run_mains(&mut self, file: FileId, mains: &[MainBlock]) {
+    /// Runs what a file runs when it is a program, in order; the variables that this leaves.
+    pub(super) fn run_mains<'m>(
+        &mut self,
+        file: FileId,
+        mains: impl IntoIterator<Item = &'m MainBlock>,
+    ) -> Variables {
         let mut variables = Variables::default();
         for main in mains {
             let mut frame = Frame {
@@ -287,6 +315,7 @@ impl<'a> Host<'a> {
             self.block(&mut frame, &main.body.root);
             variables = frame.variables;
         }
+        variables
     }
 
     /// Runs a function's body; its value.

@@ -601,3 +601,50 @@ add.warmup(torch.float16, torch.float16, torch.float32, 64, BLOCK=64, grid=(1,))
         "#]],
     );
 }
+
+#[test]
+fn programs_reach_launches_through_functions() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+sizes = [32]
+if triton.runtime.driver.active.get_current_target().backend == 'hip':
+    sizes = list((64,))
+@triton.autotune(configs=[triton.Config({'EXTRA': size}) for size in sizes], key=[])
+@triton.jit
+def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EXTRA: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i) + EXTRA)
+
+class Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, shape, weight, eps):
+        y = torch.empty_like(x)
+        x_arg = x.reshape(-1, x.shape[-1])
+        M, N = x_arg.shape
+        limit = 65536 // x.element_size()
+        BLOCK = min(limit, triton.next_power_of_2(N))
+        if N > BLOCK:
+            raise RuntimeError('too long')
+        k[(M,)](x_arg, y, N, BLOCK=BLOCK, num_warps=min(max(BLOCK // 256, 1), 8))
+        return y
+
+norm = Norm.apply
+
+def test_norm(M, N, dtype, eps=1e-5, device='cuda'):
+    shape = (M, N)
+    weight = torch.rand((shape[-1],), dtype=dtype, device=device)
+    x = -2.3 + 0.5 * torch.randn(shape, dtype=dtype, device=device)
+    x.requires_grad_(True)
+    y = norm(x, (N,), weight, eps)
+    assert torch.allclose(x, y)
+
+sizes = []
+test_norm(1151, 8192, torch.float16)
+",
+        expect![[r#"
+            k (autotune): x_ptr=*fp16:16 y_ptr=*fp16:16 n=i32:16 BLOCK=8192 EXTRA=32 num_warps=8 num_stages=3
+        "#]],
+    );
+}

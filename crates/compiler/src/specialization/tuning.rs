@@ -81,8 +81,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, id: ExprId) -> Value {
-        let at = self.kernel.at;
-        self.host.head_expr(at.file, &self.kernel.item.scope, &self.kernel.function, id)
+        self.host.decorator_expr(self.kernel, id)
     }
 
     fn jit(&mut self, id: ExprId) {
@@ -119,13 +118,19 @@ impl Reader<'_> {
 
     fn autotune(&mut self, id: ExprId) {
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };
-        let configs = self.value(configs).elements();
-        let is_autotune = matches!(&configs, Some(items) if items.iter().any(is_config));
-        if !is_autotune {
-            self.tuning.complete &= configs.is_some_and(|items| items.is_empty());
+        let mut found = self.value(configs).elements();
+        if found.is_none() {
+            // Which ones there are depends on something that is not known.
+            self.tuning.complete = false;
+            self.host.one_run = true;
+            found = self.value(configs).elements();
+            self.host.one_run = false;
+        }
+        if !found.iter().flatten().any(is_config) {
+            self.tuning.complete &= found.is_some_and(|items| items.is_empty());
             return;
         }
-        for config in configs.unwrap_or_default() {
+        for config in found.unwrap_or_default() {
             match config {
                 Value::Config(config) => self.tuning.configs.push(config),
                 _ => self.tuning.complete = false,

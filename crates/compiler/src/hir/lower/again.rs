@@ -111,6 +111,7 @@ impl Shift {
             range: self.range(item.range),
             scope: item.scope.clone(),
             occasion: item.occasion,
+            guard: item.guard.clone(),
             kind,
         }
     }

@@ -6,8 +6,8 @@ use tree_sitter::Node;
 
 use super::{Lowering, function, parts, range};
 use crate::hir::{
-    Body, CompareOp, Expr, ExprId, Function, Item, ItemKind, Launch, Literal, MainBlock, Module,
-    Name, Occasion, Stmt,
+    Body, CompareOp, Expr, ExprId, Function, Guard, Item, ItemKind, Launch, Literal, MainBlock,
+    Module, Name, Occasion, Stmt,
 };
 use crate::source::TextRange;
 use crate::syntax::Parse;
@@ -35,6 +35,8 @@ pub(super) struct Collector<'a> {
     binds: bool,
     /// When the statement runs.
     occasion: Occasion,
+    /// The condition under which it runs.
+    guard: Option<Arc<Guard>>,
 }
 
 impl<'a> Collector<'a> {
@@ -48,6 +50,7 @@ impl<'a> Collector<'a> {
             blocks: 0,
             binds: true,
             occasion: Occasion::Always,
+            guard: None,
         }
     }
 
@@ -95,8 +98,8 @@ impl Collector<'_> {
             | Kind::ExceptClause
             | Kind::FinallyClause
             | Kind::CaseClause => self.statements(node),
-            Kind::IfStatement
-            | Kind::TryStatement
+            Kind::IfStatement => self.conditional(node),
+            Kind::TryStatement
             | Kind::WhileStatement
             | Kind::WithStatement
             | Kind::MatchStatement => {
@@ -119,7 +122,7 @@ impl Collector<'_> {
     }
 
     /// Keeps what an outermost statement runs: what `if __name__ == "__main__":` guards, and
-    /// statements that call something.
+    /// statements that bind or call something.
     fn main_block(&mut self, node: Node<'_>) {
         let runs = matches!(
             Kind::of(node),
@@ -129,8 +132,10 @@ impl Collector<'_> {
                 | Kind::WhileStatement
                 | Kind::WithStatement
         );
-        let is_text = node.named_child(0).is_some_and(|child| Kind::of(child) == Kind::String);
-        if !runs || is_text || !self.text(node).contains('(') {
+        let first = node.named_child(0).map(Kind::of);
+        let binds = matches!(first, Some(Kind::Assignment | Kind::AugmentedAssignment));
+        let calls = first != Some(Kind::String) && self.text(node).contains('(');
+        if !runs || !(binds || calls) {
             return;
         }
         let mut lowering = Lowering::new(self.text);
@@ -143,33 +148,67 @@ impl Collector<'_> {
         self.module.mains.push(MainBlock { range: range(node), body, map });
     }
 
-    /// Launches of a compound statement's head, and its blocks.
-    fn compound(&mut self, node: Node<'_>) {
-        let around = self.occasion;
-        let branches =
-            matches!(Kind::of(node), Kind::IfStatement | Kind::TryStatement | Kind::MatchStatement);
+    /// The condition that stands in an `if` or `elif`, outside of functions and classes.
+    fn guard(&self, clause: Node<'_>, holds: bool) -> Option<Arc<Guard>> {
+        let condition = Field::Condition.of(clause).filter(|_| self.scope.is_empty())?;
+        let mut lowering = Lowering::new(self.text);
+        let test = lowering.expr(condition);
+        let (body, and) = (Arc::new(lowering.body), self.guard.clone());
+        Some(Arc::new(Guard { body, test, holds, and }))
+    }
+
+    /// The branches of an `if`, each under its condition.
+    fn conditional(&mut self, node: Node<'_>) {
+        let outer = self.guard.clone();
+        let mut clause = node;
+        self.guard = self.guard(node, true).or(outer.clone());
+        let mut before = outer.clone();
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
-            match Kind::of(child) {
-                Kind::ExceptClause => {
-                    self.occasion = Occasion::Fallback;
-                    self.statements(child);
-                }
-                Kind::Block
-                | Kind::ElifClause
-                | Kind::ElseClause
-                | Kind::FinallyClause
-                | Kind::CaseClause
-                | Kind::Error => {
-                    if branches && around == Occasion::Always {
-                        self.occasion = Occasion::Branch;
-                    }
-                    self.statements(child);
-                }
-                _ => self.launches(child),
+            if matches!(Kind::of(child), Kind::ElifClause | Kind::ElseClause) {
+                // None of the conditions before held.
+                self.guard = before.clone();
+                before = self.guard(clause, false).or(before);
+                self.guard = before.clone();
+                clause = child;
+                self.guard = self.guard(child, true).or(before.clone());
             }
-            self.occasion = around;
+            self.branch(child, !self.scope.is_empty());
         }
+        self.guard = outer;
+    }
+
+    /// Launches of a compound statement's head, and its blocks.
+    fn compound(&mut self, node: Node<'_>) {
+        let branches = matches!(Kind::of(node), Kind::TryStatement | Kind::MatchStatement);
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            self.branch(child, branches);
+        }
+    }
+
+    /// A part of a compound statement: one of several blocks of which some run, if `branches`.
+    fn branch(&mut self, part: Node<'_>, branches: bool) {
+        let around = self.occasion;
+        match Kind::of(part) {
+            Kind::ExceptClause => {
+                self.occasion = Occasion::Fallback;
+                self.statements(part);
+            }
+            Kind::Block
+            | Kind::ElifClause
+            | Kind::ElseClause
+            | Kind::FinallyClause
+            | Kind::CaseClause
+            | Kind::Error => {
+                if branches && around == Occasion::Always {
+                    self.occasion = Occasion::Branch;
+                }
+                self.statements(part);
+            }
+            _ => self.launches(part),
+        }
+        self.occasion = around;
     }
 
     fn text(&self, node: Node<'_>) -> &str {
@@ -181,8 +220,8 @@ impl Collector<'_> {
     }
 
     fn item(&mut self, name: Name, name_range: TextRange, range: TextRange, kind: ItemKind) {
-        let (scope, occasion) = (self.scope.clone(), self.occasion);
-        self.module.items.push(Item { name, name_range, range, scope, occasion, kind });
+        let (scope, occasion, guard) = (self.scope.clone(), self.occasion, self.guard.clone());
+        self.module.items.push(Item { name, name_range, range, scope, occasion, guard, kind });
     }
 
     fn dotted(&self, node: Node<'_>) -> Vec<Name> {
