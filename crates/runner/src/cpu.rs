@@ -154,7 +154,7 @@ impl Kernel {
             buffers.start_recording();
         }
         let started = Instant::now();
-        let machine = Machine::new(buffers, options, grid, self.compiled.atomics);
+        let machine = Machine::new(buffers, options, grid, &self.compiled);
         let frames = self.run_grid(&machine, &args);
         let elapsed = started.elapsed();
         self.check(&machine)?;

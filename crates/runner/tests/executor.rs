@@ -17,7 +17,9 @@ mod sanitizer;
 
 use expect_test::expect;
 use tile_compiler::ir::{self, Scalar};
-use tile_runner::cpu::{Arg, BufferId, Buffers, FindingKind, Kernel, Options, RunError, RunReport};
+use tile_runner::cpu::{
+    Arg, BufferId, Buffers, Finding, FindingKind, Kernel, Options, RunError, RunReport,
+};
 
 /// A kernel from its parameters (`NAME: TYPE`, comma-separated) and the instructions of its body.
 /// Values have any names; constant attributes that tests do not care for may be left out:

@@ -223,6 +223,14 @@ impl<'e, 'f> Flow<'e, 'f> {
             }
             Opcode::Reduce | Opcode::Scan => self.across(data, index),
             Opcode::Histogram => self.histogram(data),
+            Opcode::Sort => self.sorted(data, index),
+            // The two halves along the last axis.
+            Opcode::Split => {
+                let mut inner = index.clone();
+                inner.push(Linear::constant(at as i128));
+                self.undefined(data.operand(0), &inner)
+            }
+            Opcode::Join => self.joined(data, index),
             Opcode::Dot => self.dot(data, index),
             Opcode::And if is_truth(func, value) => {
                 let (a, b) = (data.operand(0), data.operand(1));
@@ -293,7 +301,12 @@ impl<'e, 'f> Flow<'e, 'f> {
             return Terms::FALSE;
         }
         let same = data.uses().all(|operand| self.func.ty(operand).shape() == shape);
-        if !same || matches!(data.opcode, Opcode::Sort | Opcode::Join | Opcode::Cat) {
+        // These move lanes to where is not known.
+        let moves = matches!(
+            data.opcode,
+            Opcode::Cat | Opcode::Gather | Opcode::Reshape | Opcode::DotScaled
+        );
+        if !same || moves {
             return Terms::FALSE;
         }
         let operands: Vec<Value> = data.uses().collect();
@@ -335,6 +348,30 @@ impl<'e, 'f> Flow<'e, 'f> {
             inputs.into_iter().map(|input| self.undefined(input, &inner)).collect();
         let any = self.either(parts);
         self.elements.terms.and(covered, any)
+    }
+
+    /// What sorts along the last axis may bring any lane of it anywhere.
+    fn sorted(&mut self, data: &InstData, index: &Index) -> Cond {
+        let Some(&extent) = self.func.ty(data.operand(0)).shape().last() else {
+            return Terms::FALSE;
+        };
+        let mut inner = index.clone();
+        let Some(last) = inner.last_mut() else { return Terms::FALSE };
+        *last = self.anywhere(extent);
+        self.undefined(data.operand(0), &inner)
+    }
+
+    /// One of two values along a new last axis.
+    fn joined(&mut self, data: &InstData, index: &Index) -> Cond {
+        let Some((side, inner)) = index.split_last() else { return Terms::FALSE };
+        let inner = Index::from(inner);
+        let first = self.elements.terms.at_most(side, &Linear::default());
+        let second = self.elements.terms.not(first);
+        let parts = [(first, data.operand(0)), (second, data.operand(1))].map(|(here, value)| {
+            let undefined = self.undefined(value, &inner);
+            self.elements.terms.and(here, undefined)
+        });
+        self.either(parts)
     }
 
     fn histogram(&mut self, data: &InstData) -> Cond {

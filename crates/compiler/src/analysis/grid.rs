@@ -45,27 +45,35 @@ fn faulty(func: &Function, fault: GridFault) -> Option<Diagnostic> {
     }
 }
 
-/// An axis with several programs of which the kernel does not ask which one it is, so that all of
-/// them do the same.
-fn unused_axis(func: &Function, launch: &KnownLaunch) -> Option<Diagnostic> {
-    let grid = launch.grid?;
-    let mut used = [false; 3];
-    let mut writes = false;
+/// The axes along which a kernel asks for its position in the grid. Inline assembly may read it by
+/// itself, along all of them.
+pub(super) fn axes_asked_for(func: &Function) -> [bool; 3] {
+    let mut asked = [false; 3];
     for inst in func.walk() {
         let data = &func.insts[inst];
         match (data.opcode, &data.attrs) {
             (Opcode::ProgramId, Attrs::Axis(axis)) => {
-                if let Some(used) = used.get_mut(axis.axis as usize) {
-                    *used = true;
+                if let Some(asked) = asked.get_mut(axis.axis as usize) {
+                    *asked = true;
                 }
             }
-            // It may read the position by itself.
-            (Opcode::InlineAsm, _) => return None,
-            (Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas, _) => writes = true,
+            (Opcode::InlineAsm, _) => asked = [true; 3],
             _ => {}
         }
     }
-    let axis = (0..3).find(|axis| grid[*axis] > 1 && !used[*axis]).filter(|_| writes)?;
+    asked
+}
+
+/// An axis with several programs of which the kernel does not ask which one it is, so that all of
+/// them do the same.
+fn unused_axis(func: &Function, launch: &KnownLaunch) -> Option<Diagnostic> {
+    let grid = launch.grid?;
+    let asked = axes_asked_for(func);
+    let writes = func.walk().into_iter().any(|inst| {
+        let opcode = func.insts[inst].opcode;
+        matches!(opcode, Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas)
+    });
+    let axis = (0..3).find(|axis| grid[*axis] > 1 && !asked[*axis]).filter(|_| writes)?;
     let message = format!(
         "`{}` never asks for its position along axis {axis}, so the {} programs along it do the same",
         func.name, grid[axis],

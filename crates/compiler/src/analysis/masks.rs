@@ -75,6 +75,7 @@ fn describe(func: &Function, load: Inst, sink: Inst) -> Diagnostic {
     let (at, what) = match combining {
         Some(inst) if func.insts[inst].opcode == Opcode::Dot => (inst, "a matrix product"),
         Some(inst) if func.insts[inst].opcode == Opcode::Scan => (inst, "a scan"),
+        Some(inst) if func.insts[inst].opcode == Opcode::Sort => (inst, "a sort"),
         Some(inst) => (inst, "a reduction"),
         None => (
             sink,
@@ -143,7 +144,10 @@ fn combining(func: &Function, load: Inst) -> Option<Inst> {
         if !data.uses().any(|value| tainted.contains(&value)) {
             continue;
         }
-        if matches!(data.opcode, Opcode::Reduce | Opcode::Scan | Opcode::Dot | Opcode::Histogram) {
+        if matches!(
+            data.opcode,
+            Opcode::Reduce | Opcode::Scan | Opcode::Dot | Opcode::Histogram | Opcode::Sort
+        ) {
             return Some(inst);
         }
         tainted.extend(&data.results);

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bounds::{buffer, happens, is_known, position};
 use super::elements::{Access, Elements};
+use super::grid;
 use super::identity::{Origins, padded};
 use super::report;
 use super::solve::Outcome;
@@ -37,6 +38,7 @@ pub(super) fn check<'f>(
         return Vec::new();
     }
     let programs = [0, 1, 2].map(|axis| elements.program(axis));
+    let asked = grid::axes_asked_for(func);
     let waits = synchronization(func);
     let stores: Vec<&Access> = accesses
         .iter()
@@ -56,7 +58,9 @@ pub(super) fn check<'f>(
         if !reported.insert(locs) {
             continue;
         }
-        if let Some(pair) = race(func, elements, &programs, &mut other, (first, second)) {
+        let part =
+            Part { programs: &programs, asked, within: within(func, launch, elements, first) };
+        if let Some(pair) = race(func, elements, part, &mut other, (first, second)) {
             found.push(describe(func, launch, elements, first, second, &pair));
         }
     }
@@ -74,19 +78,46 @@ type Pair = (Vec<i128>, Vec<i128>);
 fn race<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
-    programs: &[Linear; 3],
+    all: Part<'_>,
     other: &mut Other,
     stores: (&Access, &Access),
 ) -> Option<Pair> {
     let mut fuel = PAIR_FUEL;
-    for part in parts(&mut elements.terms, programs, stores.0) {
-        let pair = collision(elements, programs, other, stores, &part, &mut fuel)?;
+    for part in parts(&mut elements.terms, all.programs, stores.0) {
+        let within = all.within.iter().chain(&part).copied().collect();
+        let part = Part { within, ..all };
+        let pair = collision(elements, &part, other, stores, &mut fuel)?;
         let same = Origins::same(func, elements, (stores.0, &pair.0), (stores.1, &pair.1));
         if same == Some(false) {
             return Some(pair);
         }
     }
     None
+}
+
+/// Programs of a launch among which two are looked for.
+struct Part<'p> {
+    /// The position in the grid along each axis.
+    programs: &'p [Linear; 3],
+    /// The axes along which the kernel asks for its position: programs that differ along others
+    /// alone do the same, so that the last to store there stores what all of them do.
+    asked: [bool; 3],
+    /// Conditions on the first access.
+    within: Vec<Cond>,
+}
+
+/// The conditions that an access is inside of its buffer, as far as its size is known: what is
+/// outside is another mistake.
+fn within(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &mut Elements<'_>,
+    access: &Access,
+) -> Vec<Cond> {
+    let Some(buffer) = buffer(func, launch, access.param) else { return Vec::new() };
+    let size = Linear::constant(buffer.elements);
+    let start = elements.terms.at_most(&Linear::default(), &access.offset);
+    vec![start, elements.terms.less(&access.offset, &size)]
 }
 
 /// Parts of a launch by the conditions on the first access.
@@ -152,21 +183,27 @@ fn pairs<'a>(
 /// The points of two programs at which both accesses are to one element, within a part of the launch.
 fn collision(
     elements: &mut Elements<'_>,
-    programs: &[Linear; 3],
+    part: &Part<'_>,
     other: &mut Other,
     (first, second): (&Access, &Access),
-    part: &[Cond],
     fuel: &mut u32,
 ) -> Option<Pair> {
     let terms = &mut elements.terms;
     let mut both = happens(first);
-    both.extend(part);
+    both.extend(&part.within);
     both.extend(happens(second).into_iter().map(|cond| other.moved.cond(terms, cond)));
     let offset = other.moved.term(terms, &second.offset);
     both.push(terms.equal(&first.offset, &offset));
-    both.extend(other.in_range(terms, (first, second), programs));
+    both.extend(other.in_range(terms, (first, second), part.programs));
+    let several = |(program, _): &(&Linear, bool)| program.as_constant().is_none();
+    let axes: Vec<_> = part.programs.iter().zip(part.asked).filter(several).collect();
+    for (program, _) in axes.iter().filter(|(_, asked)| !asked) {
+        let terms = &mut elements.terms;
+        let moved = other.moved.term(terms, program);
+        both.push(terms.equal(program, &moved));
+    }
     let mut equal_so_far = Vec::new();
-    for program in programs.iter().filter(|program| program.as_constant().is_none()) {
+    for (program, _) in axes.into_iter().filter(|(_, asked)| *asked) {
         let terms = &mut elements.terms;
         let moved = other.moved.term(terms, program);
         // Two different accesses may collide in either order.

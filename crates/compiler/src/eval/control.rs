@@ -4,7 +4,7 @@ use super::display::type_text;
 use super::join::{Relation, leaves, names_differ, rebuild, relate};
 use super::stmt::{Flow, Outcome, Rest, contains_return};
 use super::value::{Const, Tensor, Value};
-use super::{Evaluator, Local, Locals, Mode, Remainder, Source};
+use super::{Eval, Evaluator, Local, Locals, Mode, Remainder, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, ExprId, Name, Stmt, StmtId};
 use crate::ir::{self, Attrs, Opcode};
@@ -516,6 +516,26 @@ impl Evaluator<'_> {
         }
     }
 
+    /// One arm of a conditional expression on a run-time condition, as a tensor. Operations that
+    /// give nothing, such as a store, may stand in both.
+    fn arm(&mut self, source: Source<'_>, arm: ExprId) -> Eval<Value> {
+        let value = self.expr(source, arm);
+        if value.is_none() && self.is_operation(source, arm) {
+            return Ok(value);
+        }
+        self.materialize(&value, source.at(arm)).map(Value::Tensor)
+    }
+
+    /// Whether an expression calls a member of the language.
+    fn is_operation(&mut self, source: Source<'_>, expr: ExprId) -> bool {
+        let Expr::Call { callee, .. } = source.body.exprs[expr] else { return false };
+        match self.quietly(|this| this.expr(source, callee)) {
+            Value::Builtin(_) => true,
+            Value::Bound(bound) => matches!(bound.1, Value::Builtin(_)),
+            _ => false,
+        }
+    }
+
     fn runtime_ternary(
         &mut self,
         source: Source<'_>,
@@ -525,15 +545,12 @@ impl Evaluator<'_> {
         on_false: ExprId,
     ) -> Value {
         let then_open = self.begin_region([]);
-        let then = self.expr(source, on_true);
-        let then = self.materialize(&then, source.at(on_true));
+        let then = self.arm(source, on_true);
         self.end_region(&then_open);
         let else_open = self.begin_region([]);
-        let other = self.expr(source, on_false);
-        let other = self.materialize(&other, source.at(on_false));
+        let other = self.arm(source, on_false);
         self.end_region(&else_open);
         let (Ok(then), Ok(other)) = (then, other) else { return Value::Unknown };
-        let (then, other) = (Value::Tensor(then), Value::Tensor(other));
         if relate(&then, &other) == Relation::Different {
             let message = format!(
                 "both arms of a conditional expression on a run-time condition need one type, but they are `{}` and `{}`",

@@ -167,10 +167,12 @@ impl Evaluator<'_> {
         }
         let body = function.function.clone();
         let source = Source::of(&body, function.file);
-        let flow = self.run(source, &source.body.root, None);
-        let value = self.returned(flow == super::stmt::Flow::Returned, at);
+        let ended = self.run(source, &source.body.root, None) == super::stmt::Flow::Returned;
+        // What Python raised, it may have raised for what is not known here.
+        let raised = ended && mode == Mode::Python && self.frame().returns.is_empty();
+        let value = self.returned(ended, at);
         self.frames.pop();
-        value
+        if raised { Value::Unknown } else { value }
     }
 
     /// The one value that the innermost frame returned.

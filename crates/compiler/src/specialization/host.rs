@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::value::{Callable, Descriptor, Value};
 use crate::hir::{
@@ -26,6 +26,7 @@ mod dtype;
 mod enumeration;
 mod number;
 mod operators;
+mod rebound;
 mod tensor;
 pub(super) mod value;
 mod views;
@@ -33,6 +34,7 @@ mod views;
 pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};
 use operators::{compare, join, truth};
+use rebound::Rebound;
 pub(super) use views::strides;
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
@@ -55,6 +57,10 @@ pub(super) struct Host<'a> {
     pub(super) launches: Vec<ObservedLaunch>,
     /// Allocations made so far.
     allocations: u32,
+    /// Allocations that tensors may not be in any more.
+    replaced: FxHashSet<u32>,
+    /// Names by file that may be bound at any time.
+    rebound: FxHashMap<FileId, Rc<Rebound>>,
 }
 
 /// A launch with the values of its arguments.
@@ -147,6 +153,8 @@ impl<'a> Host<'a> {
             one_run: false,
             launches: Vec::new(),
             allocations: 0,
+            replaced: FxHashSet::default(),
+            rebound: FxHashMap::default(),
         }
     }
 
@@ -398,6 +406,12 @@ impl<'a> Host<'a> {
                 }
                 return self.block(frame, body);
             }
+            Stmt::Assert { test, .. } => {
+                let test = self.expr(frame, *test);
+                if truth(&test) == Some(false) {
+                    return Flow::Return(None);
+                }
+            }
             Stmt::Return(value) => {
                 let value = value.map_or(Value::None, |value| self.expr(frame, value));
                 return Flow::Return(Some(value));
@@ -490,6 +504,9 @@ impl<'a> Host<'a> {
             }
             Expr::Attribute { value: object, attr } if &**attr == "block_shape" => {
                 self.assign_block(frame, *object, value);
+            }
+            Expr::Attribute { value: object, attr } if &**attr == "data" => {
+                self.note_replaced(frame, *object);
             }
             _ => {}
         }
@@ -732,7 +749,10 @@ impl<'a> Host<'a> {
 
     fn name(&mut self, frame: &Frame, name: &Name) -> Value {
         if let Some(value) = frame.variables.get(name) {
-            return value.clone();
+            return match self.is_rebound(frame.file, &frame.scope, name) {
+                true => value.degraded(),
+                false => self.current(value.clone()),
+            };
         }
         let scope = Scope { file: frame.file, path: &frame.scope };
         match resolve(self.sources, scope, name) {
@@ -758,7 +778,11 @@ impl<'a> Host<'a> {
                     constant.value,
                 );
                 self.depth -= 1;
-                value
+                let name = item(self.sources, at).map(|item| item.name);
+                match name.is_some_and(|name| self.is_rebound(at.file, &scope, &name)) {
+                    true => value.degraded(),
+                    false => value,
+                }
             }
             Resolution::Triton(path) => match language_dtype(&path) {
                 Some(dtype) => Value::DType(dtype.into()),

@@ -1,10 +1,11 @@
 //! Loads, stores and atomics.
 
+use rustc_hash::FxHashMap;
 use tile_compiler::ir::{AtomicOp, Elem, Scalar};
 
 use super::frame::{Frame, Slot, elements};
 use super::lanes::{with_float, with_int};
-use super::machine::{Flow, Machine, Site};
+use super::machine::{Flow, Machine, Site, Write};
 use super::memory::{Window, Word};
 use super::simd::{Loop, widest};
 use crate::number::{Bit, Float, Int};
@@ -138,6 +139,9 @@ impl Store {
         let ptrs = frame.get::<u64>(self.ptr, count);
         let values = frame.get::<T>(self.value, count);
         let mask = self.mask.map(|mask| frame.get::<Bit>(mask, count));
+        if machine.options.sanitize && frame.lanes == 1 {
+            self.find_overlap(frame, machine, (ptrs, mask), values);
+        }
         for (row, ptrs) in rows(ptrs, &self.site) {
             let mask = mask.map(|mask| &mask[row..row + ptrs.len()]);
             let values = &values[row..row + ptrs.len()];
@@ -165,12 +169,39 @@ impl Store {
             }
             match word_at::<T>(&mut window, machine, ptr) {
                 Some(target) => {
+                    let turn = machine.turn(ptr);
+                    let same = turn.is_some()
+                        && bytemuck::bytes_of(&T::load(target)) == bytemuck::bytes_of(&value);
                     T::store(target, value);
                     if machine.records() {
-                        machine.note_write(frame, &self.site, row + lane, ptr, false);
+                        let write = if same { Write::Same } else { Write::Plain };
+                        machine.note_write(frame, &self.site, row + lane, ptr, write);
                     }
                 }
                 None => machine.miss(frame, &self.site, row + lane, ptr, true),
+            }
+        }
+    }
+
+    /// Reports two active lanes that store different values to one address: which of them stays is
+    /// not defined.
+    fn find_overlap<T: Word>(
+        &self,
+        frame: &Frame,
+        machine: &Machine,
+        (ptrs, mask): (&[u64], Option<&[Bit]>),
+        values: &[T],
+    ) {
+        let active = || (0..ptrs.len()).filter(|&lane| mask.is_none_or(|mask| mask[lane].0 != 0));
+        if active().map(|lane| ptrs[lane]).is_sorted_by(|a, b| a < b) {
+            return;
+        }
+        let mut stored: FxHashMap<u64, usize> = FxHashMap::default();
+        for lane in active() {
+            let first = *stored.entry(ptrs[lane]).or_insert(lane);
+            if bytemuck::bytes_of(&values[first]) != bytemuck::bytes_of(&values[lane]) {
+                machine.report_overlap(frame, &self.site, [first, lane], ptrs[lane]);
+                return;
             }
         }
     }
@@ -320,7 +351,7 @@ impl Atomic {
             });
             if machine.records() {
                 machine.note_read(frame, &self.site, lane, ptr);
-                machine.note_write(frame, &self.site, lane, ptr, true);
+                machine.note_write(frame, &self.site, lane, ptr, Write::Atomic);
             }
         }
         frame.put(self.out, words);

@@ -53,6 +53,9 @@ pub(super) struct Compiled {
     pub places: FunctionPlaces,
     /// True when the kernel has atomics.
     pub atomics: bool,
+    /// True when its programs do not ask for their position in the grid, so that all of them do
+    /// the same.
+    pub alike: bool,
 }
 
 pub(super) fn compile(func: &Function) -> Result<Compiled, CompileError> {
@@ -79,7 +82,10 @@ pub(super) fn compile(func: &Function) -> Result<Compiled, CompileError> {
     let is_atomic =
         |inst: Inst| matches!(func.insts[inst].opcode, Opcode::AtomicRmw | Opcode::AtomicCas);
     let atomics = func.walk().into_iter().any(is_atomic);
-    Ok(Compiled { prologue, body, params, sizes: compiler.sizes, places, atomics })
+    let is_position =
+        |inst: Inst| matches!(func.insts[inst].opcode, Opcode::ProgramId | Opcode::InlineAsm);
+    let alike = !func.walk().into_iter().any(is_position);
+    Ok(Compiled { prologue, body, params, sizes: compiler.sizes, places, atomics, alike })
 }
 
 struct Compiler<'f> {

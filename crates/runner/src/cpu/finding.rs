@@ -46,8 +46,8 @@ pub enum FindingKind {
     OutOfBounds,
     /// An address is not a multiple of the element's size.
     Misaligned,
-    /// Two programs of one launch write one element, or one reads what another writes, and nothing
-    /// orders them.
+    /// Two programs of one launch, or two lanes of one store, write different values to one
+    /// element, or one program reads what another writes, and nothing orders them.
     Race,
     /// An element is read that nothing has written.
     Uninitialized,

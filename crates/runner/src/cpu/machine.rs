@@ -1,12 +1,13 @@
 //! What all workers of a launch share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tile_compiler::ir::Loc;
 
-use super::finding::{Access, Event, FindingKind, Log};
+use super::compile::Compiled;
+use super::finding::{Access, Event, FindingKind, Log, unravel};
 use super::frame::Frame;
 use super::memory::{BufferId, Buffers};
 
@@ -61,6 +62,10 @@ pub(super) struct Machine<'b> {
     /// For each buffer and element, the first program that read it, plus one, and [`SEVERAL`] if
     /// others did too. Empty unless sanitizing a kernel without atomics.
     readers: Vec<Vec<AtomicU32>>,
+    /// Whether all programs do the same.
+    alike: bool,
+    /// Held while an element is stored and that is noted, so that both are one step.
+    turns: Vec<Mutex<()>>,
     /// For each buffer, the first and last byte accessed. Empty unless probing.
     pub extents: Vec<(AtomicI64, AtomicI64)>,
 }
@@ -68,16 +73,31 @@ pub(super) struct Machine<'b> {
 /// Set in a program's number when other programs read the element as well.
 const SEVERAL: u32 = 1 << 31;
 
+/// Locks that stores take in turn, by address, while sanitizing.
+const TURNS: usize = 64;
+
+/// How an element is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Write {
+    /// By a store.
+    Plain,
+    /// By a store of what is there already.
+    Same,
+    /// By an atomic, in order with other programs'.
+    Atomic,
+}
+
 /// Loop iterations between two looks at the clock.
 const TICKS: u32 = 64;
 
 impl<'b> Machine<'b> {
-    /// `atomics` tells that the kernel has atomics, which may order its programs.
+    /// `atomics` tells that the kernel has atomics, which may order its programs, and `alike` that
+    /// its programs do not ask for their position: all of them store the same in the end.
     pub fn new(
         buffers: &'b Buffers,
         options: &'b Options,
         grid: [u32; 3],
-        atomics: bool,
+        Compiled { atomics, alike, .. }: &Compiled,
     ) -> Machine<'b> {
         let nobody = |(_, buffer): (BufferId, &super::Buffer)| {
             (0..buffer.elements()).map(|_| AtomicU32::new(0)).collect()
@@ -95,6 +115,8 @@ impl<'b> Machine<'b> {
             until: options.deadline.map(|deadline| Instant::now() + deadline),
             writers: programs(options.sanitize),
             readers: programs(options.sanitize && !atomics),
+            alike: *alike,
+            turns: (0..TURNS).map(|_| Mutex::new(())).collect(),
             extents: if options.probe { buffers.iter().map(extent).collect() } else { vec![] },
         }
     }
@@ -255,13 +277,35 @@ impl<'b> Machine<'b> {
         self.report(frame, site, FindingKind::Race, lane, Some(access), message);
     }
 
-    /// Notes the write of one element, and finds what sanitizing finds. `atomic` writes of
-    /// several programs are in order.
+    /// The turn of a store to `address`, while sanitizing.
+    pub fn turn(&self, address: u64) -> Option<MutexGuard<'_, ()>> {
+        let turn = &self.turns[(address >> 3) as usize % TURNS];
+        let wanted = self.options.sanitize;
+        wanted.then(|| turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reports two lanes of one store that write different values to one address.
     #[cold]
-    pub fn note_write(&self, frame: &Frame, site: &Site, lane: usize, address: u64, atomic: bool) {
+    pub fn report_overlap(&self, frame: &Frame, site: &Site, lanes: [usize; 2], address: u64) {
+        let Some((id, _)) = self.granules(address, site.size) else { return };
+        let access = self.access(id, address);
+        let [first, second] = lanes.map(|lane| unravel(lane, &site.shape));
+        let message = format!(
+            "lanes {first:?} and {second:?} of this store write different values to element {} of \
+             `{}`",
+            access.element,
+            self.buffers.get(id).name,
+        );
+        self.report(frame, site, FindingKind::Race, lanes[1], Some(access), message);
+    }
+
+    /// Notes the write of one element, and finds what sanitizing finds. Stores of one value by
+    /// several programs leave that value, whatever their order.
+    #[cold]
+    pub fn note_write(&self, frame: &Frame, site: &Site, lane: usize, address: u64, write: Write) {
         let Some((id, range)) = self.granules(address, site.size) else { return };
         self.buffers.get(id).mark_written(range.clone());
-        if !self.options.sanitize || atomic || frame.synchronized {
+        if !self.options.sanitize || write == Write::Atomic || frame.synchronized {
             return;
         }
         let program = frame.linear as u32 + 1;
@@ -270,7 +314,7 @@ impl<'b> Machine<'b> {
             let last = writer.swap(program, Ordering::SeqCst);
             (last != 0 && last != program).then(|| last - 1)
         });
-        if let Some(other) = other {
+        if let Some(other) = other.filter(|_| write != Write::Same && !self.alike) {
             let access = self.access(id, address);
             let message = format!(
                 "programs {} and {} both store to element {} of `{}`",

@@ -120,3 +120,53 @@ fn a_stored_nan_is_traced_to_its_birth() {
     assert_eq!(run([1.0, 1.0, 1.0, 0.0]), [], "the NaN is not stored");
     assert_eq!(run([1.0, f32::NAN, 2.0, 3.0]), [], "the NaN was there before");
 }
+
+/// What sanitizing finds when each of 8 programs stores `value`, one of what `body` computes, to the
+/// first element of a buffer.
+fn store_of_all(body: &str, value: &str) -> Vec<Finding> {
+    let kernel = kernel(
+        "p: ptr<i32>",
+        &format!("%pid = program_id {{axis=0}} : i32\n{body}\nstore %p, %{value} STORE"),
+    );
+    let mut buffers = Buffers::new();
+    let p = buffers.add("p", Scalar::I32, &[0; 16]);
+    let args = [Arg::Pointer(buffers.address(p))];
+    let options = Options { sanitize: true, ..Options::default() };
+    launch(&kernel, &mut buffers, &args, 8, &options).findings
+}
+
+#[test]
+fn programs_may_store_one_value_to_one_element() {
+    assert_eq!(store_of_all("%seven = constant {bits=0x7} : i32", "seven"), []);
+    let findings = store_of_all("", "pid");
+    let [found] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((found.kind, found.count), (FindingKind::Race, 7));
+}
+
+#[test]
+fn lanes_of_one_store_do_not_write_different_values_to_one_element() {
+    let store = |value: &str| {
+        let kernel = kernel(
+            "p: ptr<i32>",
+            &format!(
+                "%i = arange {{start=0, end=4}} : tile<4xi32>
+                 %one = constant {{bits=0x1}} : tile<4xi32>
+                 %half = shr_u %i, %one : tile<4xi32>
+                 %s = splat %p : tile<4xptr<i32>>
+                 %q = ptr_add %s, %half : tile<4xptr<i32>>
+                 store %q, %{value} STORE"
+            ),
+        );
+        let mut buffers = Buffers::new();
+        let p = buffers.add("p", Scalar::I32, &[0; 16]);
+        let args = [Arg::Pointer(buffers.address(p))];
+        let options = Options { sanitize: true, ..Options::default() };
+        launch(&kernel, &mut buffers, &args, 1, &options).findings
+    };
+    assert_eq!(store("half"), [], "both lanes of an element store the same");
+    let findings = store("i");
+    let [found] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((found.kind, found.index.as_slice()), (FindingKind::Race, &[1][..]));
+    let wanted = "lanes [0] and [1] of this store write different values to element 0 of `p`";
+    assert_eq!(found.message, wanted);
+}

@@ -1,7 +1,7 @@
 //! Operations: an element of what they give from elements of what they get.
 
 use super::{Element, Elements, Index, UnknownKey};
-use crate::analysis::terms::{Cond, Interval, Linear, Operation, Terms};
+use crate::analysis::terms::{AtomKind, Cond, Interval, Linear, Operation, Terms};
 use crate::ir::{Attrs, Inst, InstData, IntPredicate, Opcode, Value};
 
 impl Elements<'_> {
@@ -17,6 +17,12 @@ impl Elements<'_> {
                 None => self.unknown(value, index),
             },
             Opcode::If => self.branches(value, data, at, index),
+            // The two halves along the last axis.
+            Opcode::Split => {
+                let mut inner = index.clone();
+                inner.push(Linear::constant(at as i128));
+                self.element(data.operand(0), &inner)
+            }
             _ if data.results.len() == 1 => self.operation(value, data, index),
             _ => self.unknown(value, index),
         }
@@ -201,9 +207,33 @@ impl Elements<'_> {
                 let from = self.func.ty(data.result()).shape().to_vec();
                 self.reshaped(&from, shape, index)?
             }
+            (Opcode::Gather, Attrs::Axis(axis)) => {
+                let axis = axis.axis as usize;
+                let from = self.position_of(data.operand(1), index, *shape.get(axis)?)?;
+                let mut inner = index.clone();
+                *inner.get_mut(axis)? = from;
+                inner
+            }
             _ => return None,
         };
         (index.len() == shape.len()).then_some((source, index))
+    }
+
+    /// The position in an axis of this extent that an element of `value` is, when the program, the
+    /// lane and the trips of loops alone determine it.
+    fn position_of(&mut self, value: Value, index: &Index, extent: u32) -> Option<Linear> {
+        let Element::Int(at) = self.element(value, index) else { return None };
+        let range = self.terms.range(&at);
+        let mut determined = range.lo >= 0 && range.hi < i128::from(extent);
+        let known = &self.variables;
+        self.terms.visit(&at, &mut |_, kind| {
+            determined &= match kind {
+                AtomKind::Var(var) => known.values().any(|known| known == var),
+                AtomKind::Unknown(_) => false,
+                _ => true,
+            };
+        });
+        determined.then_some(at)
     }
 
     /// The position in a tile of shape `to` of what is at `index` in one of shape `from`.

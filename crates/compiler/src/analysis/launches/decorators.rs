@@ -1,6 +1,6 @@
 //! What is wrong with the decorators of a kernel, whoever launches it.
 
-use super::options::{OPTIONS, warp_count_fault};
+use super::options::{OPTIONS, WARP_SIZE, warp_count_fault};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::{Expr, Literal, Name, ParamKind};
 use crate::project::{Decorator, Kernel, Sources};
@@ -46,8 +46,9 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
 /// over while there are others.
 fn warp_counts(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
     let counts = tuning.configs.iter().filter_map(|config| config.num_warps);
-    let (warps, fault) =
-        counts.into_iter().find_map(|warps| Some((warps, warp_count_fault(warps.into())?)))?;
+    let (warps, fault) = counts
+        .into_iter()
+        .find_map(|warps| Some((warps, warp_count_fault(warps.into(), Some(WARP_SIZE))?)))?;
     let at = FileRange { file: kernel.at.file, range: kernel.item.name_range };
     let found = Diagnostic::new(Code::WarpCount, at, fault);
     Some(match warps.is_power_of_two() && tuning.configs.len() > 1 {

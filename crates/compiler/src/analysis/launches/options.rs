@@ -83,13 +83,26 @@ pub(super) const OPTIONS: &[&str] = &[
     "bisheng_options",
 ];
 
-/// The most warps of a program: devices run 1024 threads in a block.
-pub(super) const MAX_WARPS: i128 = 32;
+/// The most threads that devices run in a block.
+const MAX_THREADS: i128 = 1024;
 
 impl Site<'_> {
     /// Options with values that they do not have.
     pub(super) fn options(&self) -> Vec<Diagnostic> {
         self.keyword_args().filter_map(|(name, value)| self.option(name, value)).collect()
+    }
+
+    /// Threads of a warp as the launch says, which back ends other than NVIDIA's may be told;
+    /// `None` when that is not known.
+    fn warp_size(&self) -> Option<i128> {
+        let given = self
+            .keyword_args()
+            .find(|(name, _)| ["warp_size", "threads_per_warp"].contains(&&***name));
+        match given.map(|(_, value)| &self.launch.body.exprs[value]) {
+            None => Some(WARP_SIZE),
+            Some(Expr::Literal(Literal::Int(size))) => Some(*size),
+            Some(_) => None,
+        }
     }
 
     fn option(&self, name: &Name, value: ExprId) -> Option<Diagnostic> {
@@ -99,7 +112,7 @@ impl Site<'_> {
         }
         match &self.launch.body.exprs[value] {
             Expr::Literal(Literal::Int(warps)) if &**name == "num_warps" => {
-                let message = warp_count_fault(*warps)?;
+                let message = warp_count_fault(*warps, self.warp_size())?;
                 Some(self.finding(Code::WarpCount, self.range(value), message))
             }
             Expr::Literal(literal @ (Literal::Float(_) | Literal::Str(_))) => {
@@ -112,12 +125,19 @@ impl Site<'_> {
     }
 }
 
-/// What is wrong with a number of warps.
-pub(super) fn warp_count_fault(warps: i128) -> Option<String> {
+/// Threads of a warp, unless a launch says otherwise.
+pub(super) const WARP_SIZE: i128 = 32;
+
+/// What is wrong with a number of warps of `size` threads; nothing is said of how many there may be
+/// where the size is not known.
+pub(super) fn warp_count_fault(warps: i128, size: Option<i128>) -> Option<String> {
     if warps <= 0 || warps & (warps - 1) != 0 {
         return Some(format!("`num_warps` is a power of two, not {warps}"));
     }
-    (warps > MAX_WARPS).then(|| {
-        format!("`num_warps` is at most {MAX_WARPS}, not {warps}: a block has at most 1024 threads")
+    let most = MAX_THREADS / size.filter(|size| *size > 0)?;
+    (warps > most).then(|| {
+        format!(
+            "`num_warps` is at most {most}, not {warps}: a block has at most {MAX_THREADS} threads"
+        )
     })
 }

@@ -8,7 +8,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{MAX_PAIRS, Other, PAIR_FUEL, Pair, collision, is_same_memory, parts, programs_of};
+use super::{
+    MAX_PAIRS, Other, PAIR_FUEL, Pair, Part, collision, is_same_memory, parts, programs_of, within,
+};
 use crate::analysis::bounds::{happens, is_known, lane, position};
 use crate::analysis::elements::{Access, Elements, Variable};
 use crate::analysis::flow::{Flow, Followed, Position, reached};
@@ -96,9 +98,11 @@ impl Search<'_, '_> {
     /// The point of a program that reads, and that of one that stores, where they race.
     fn race(&mut self, other: &mut Other, (load, store): (&Access, &Access)) -> Option<Pair> {
         let mut fuel = PAIR_FUEL;
+        let inside = within(self.func, self.launch, self.elements, load);
         for part in parts(&mut self.elements.terms, self.programs, load) {
-            let pair =
-                collision(self.elements, self.programs, other, (load, store), &part, &mut fuel)?;
+            let within = inside.iter().chain(&part).copied().collect();
+            let part = Part { programs: self.programs, asked: [true; 3], within };
+            let pair = collision(self.elements, &part, other, (load, store), &mut fuel)?;
             let matters = !self.owns(load, &pair.0, &mut fuel)
                 && Origins::stores_anew(
                     self.func,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::tensor::{self, Args};
 use super::value::{Storage, Tensor, Value};
-use super::{Frame, Host, ObservedLaunch, operators, views};
+use super::{Frame, Host, ObservedLaunch, operators, rebound, views};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
 use crate::specialization::TupleNames;
@@ -284,6 +284,9 @@ impl Host<'_> {
             _ => {
                 if name.ends_with('_') {
                     self.note_write(frame, object);
+                }
+                if rebound::replaces(name) {
+                    self.note_replaced(frame, object);
                 }
                 if let Value::Tensor(tensor) = receiver
                     && frame.scenario

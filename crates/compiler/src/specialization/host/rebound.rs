@@ -1,0 +1,193 @@
+//! What changes behind a name: names that other functions bind again, and tensors whose memory
+//! or shape is replaced in place.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
+
+use super::value::{Tensor, Value};
+use super::{Frame, Host};
+use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
+use crate::project::Sources;
+use crate::source::FileId;
+
+/// Methods that change a tensor in place and leave its shape and memory what they were. Others
+/// whose names end in `_` may do anything to it, as `resize_` and `set_` do.
+const KEEP_SHAPE: &[&str] = &[
+    "abs_",
+    "add_",
+    "addcdiv_",
+    "addcmul_",
+    "addmm_",
+    "bernoulli_",
+    "bitwise_and_",
+    "bitwise_not_",
+    "bitwise_or_",
+    "bitwise_xor_",
+    "ceil_",
+    "clamp_",
+    "clamp_max_",
+    "clamp_min_",
+    "copy_",
+    "cos_",
+    "cumsum_",
+    "div_",
+    "exp_",
+    "exponential_",
+    "fill_",
+    "fill_diagonal_",
+    "floor_",
+    "index_add_",
+    "index_copy_",
+    "index_fill_",
+    "index_put_",
+    "log_",
+    "masked_fill_",
+    "masked_scatter_",
+    "mul_",
+    "neg_",
+    "normal_",
+    "pow_",
+    "random_",
+    "relu_",
+    "remainder_",
+    "requires_grad_",
+    "round_",
+    "rsqrt_",
+    "scatter_",
+    "scatter_add_",
+    "sigmoid_",
+    "sin_",
+    "sqrt_",
+    "sub_",
+    "tanh_",
+    "tril_",
+    "triu_",
+    "trunc_",
+    "uniform_",
+    "zero_",
+];
+
+/// Whether a method may give a tensor another shape or other memory.
+pub(super) fn replaces(method: &str) -> bool {
+    method.ends_with('_') && !method.ends_with("__") && !KEEP_SHAPE.contains(&method)
+}
+
+/// The names of a file that functions bind which are not their own, each with the scope that it
+/// belongs to.
+pub(super) type Rebound = FxHashSet<(Vec<Name>, Name)>;
+
+/// The names that functions of `file` bind for others, by `global` and `nonlocal`.
+fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
+    let mut found = Rebound::default();
+    let Some(module) = sources.module(file) else { return found };
+    for item in &module.items {
+        let ItemKind::Function(function) = &item.kind else { continue };
+        for scope in scopes_bound(item, function) {
+            found.extend(assigned(function).map(|name| (scope.clone(), name)));
+        }
+    }
+    found
+}
+
+/// The scopes whose names a function binds: the module's and those of the functions around it.
+fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
+    let says = |word| {
+        function
+            .body
+            .stmts
+            .values()
+            .any(|stmt| matches!(stmt, Stmt::Unsupported(it) if *it == word))
+    };
+    let module = says("Global").then(Vec::new);
+    let around = (1..=item.scope.len()).filter(|_| says("Nonlocal"));
+    module.into_iter().chain(around.map(|depth| item.scope[..depth].to_vec())).collect()
+}
+
+/// The names that a function's statements assign to.
+fn assigned(function: &Function) -> impl Iterator<Item = Name> + '_ {
+    let body = &function.body;
+    let targets = body.stmts.values().flat_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => targets.clone(),
+        Stmt::AugAssign { target, .. }
+        | Stmt::AnnAssign { target, .. }
+        | Stmt::For { target, .. } => vec![*target],
+        Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).collect(),
+        _ => Vec::new(),
+    });
+    targets.flat_map(|target| names_in(function, target))
+}
+
+fn names_in(function: &Function, target: ExprId) -> Vec<Name> {
+    match &function.body.exprs[target] {
+        Expr::Name(name) => vec![name.clone()],
+        Expr::Tuple(targets) | Expr::List(targets) => {
+            targets.iter().flat_map(|target| names_in(function, *target)).collect()
+        }
+        Expr::Starred(target) => names_in(function, *target),
+        _ => Vec::new(),
+    }
+}
+
+impl Host<'_> {
+    /// Whether another function may bind `name` of `scope` at any time.
+    pub(super) fn is_rebound(&mut self, file: FileId, scope: &[Name], name: &Name) -> bool {
+        let sources = self.sources;
+        let names = self.rebound.entry(file).or_insert_with(|| Rc::new(rebound(sources, file)));
+        !names.is_empty() && names.contains(&(scope.to_vec(), name.clone()))
+    }
+
+    /// What is known of a variable's value now: less than when it was assigned, where its memory
+    /// was replaced since.
+    pub(super) fn current(&self, mut value: Value) -> Value {
+        if !self.replaced.is_empty() {
+            value.forget_replaced(&self.replaced);
+        }
+        value
+    }
+
+    /// Notes that the tensor that `object` names may have another shape and other memory now.
+    pub(super) fn note_replaced(&mut self, frame: &mut Frame, object: ExprId) {
+        let Value::Tensor(tensor) = self.expr(frame, object) else { return };
+        self.replaced.extend(tensor.storage.as_ref().and_then(|storage| storage.id));
+        if let Expr::Name(name) = &frame.code.body().exprs[object] {
+            let name = name.clone();
+            frame.variables.insert(name, Value::tensor(tensor.dtype.as_deref()));
+        }
+    }
+}
+
+impl Value {
+    /// What is left to know when something else may have been assigned.
+    pub(super) fn degraded(&self) -> Value {
+        match self {
+            Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+            Value::Int(_) => Value::Int(None),
+            Value::Float(_) => Value::Float(None),
+            Value::Bool(_) => Value::Bool(None),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Forgets all but the dtype of tensors in memory that was replaced.
+    fn forget_replaced(&mut self, replaced: &FxHashSet<u32>) {
+        match self {
+            Value::Tensor(tensor)
+                if tensor
+                    .storage
+                    .as_ref()
+                    .and_then(|storage| storage.id)
+                    .is_some_and(|id| replaced.contains(&id)) =>
+            {
+                *tensor = Tensor { dtype: tensor.dtype.clone(), ..Tensor::default() };
+            }
+            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
+                items.iter_mut().for_each(|item| item.forget_replaced(replaced));
+            }
+            Value::Dict(entries) => {
+                entries.iter_mut().for_each(|(_, value)| value.forget_replaced(replaced));
+            }
+            _ => {}
+        }
+    }
+}
