@@ -17,6 +17,7 @@ mod host;
 mod libdevice;
 mod math;
 mod memory;
+pub(crate) mod options;
 mod programming;
 mod random;
 mod reduction;
@@ -28,6 +29,7 @@ mod text;
 pub use foreign::{instead, is_shared};
 pub use host::FORBIDDEN_PYTHON;
 pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
+pub use options::Choice;
 pub use scenario::{SCENARIO_FUNCTIONS, ScenarioFunction, scenario_function};
 pub use signature::{Parameter, ParameterKind};
 
@@ -395,6 +397,20 @@ impl Builtin {
         match (version, self.signature_3_9) {
             (TritonVersion::V3_9, Some(signature)) => signature,
             _ => self.signature,
+        }
+    }
+
+    /// A call with all parameters, such as `tl.load(pointer, mask=None)`; as a method of `receiver`,
+    /// `x.to(dtype, bitcast: constexpr = False)`.
+    pub fn call_text(&self, receiver: Option<&str>, version: TritonVersion) -> String {
+        let parameters = self.signature_text(version);
+        match receiver {
+            None => format!("{}({parameters})", self.display_name()),
+            Some(receiver) => {
+                // The first parameter is the receiver.
+                let (_, others) = parameters.split_once(',').unwrap_or_default();
+                format!("{receiver}.{}({})", self.name, others.trim_start())
+            }
         }
     }
 

@@ -17,6 +17,13 @@ pub struct Parameter {
     pub constexpr: bool,
 }
 
+impl Parameter {
+    /// True when the argument is an element type.
+    pub fn is_dtype(&self) -> bool {
+        matches!(self.name, "dtype" | "out_dtype" | "dst_ty")
+    }
+}
+
 /// How arguments reach a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterKind {

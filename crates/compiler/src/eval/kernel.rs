@@ -124,7 +124,7 @@ pub(super) fn infer_function(
     }
     let name = function.function.name.clone();
     let mut types = std::mem::take(&mut evaluator.types);
-    types.set_origins(std::mem::take(&mut evaluator.origins));
+    types.finish(std::mem::take(&mut evaluator.origins));
     Some(KernelInference { name, range, types, diagnostics: evaluator.diagnostics })
 }
 
@@ -243,7 +243,7 @@ impl Evaluator<'_> {
         }
         let function = self.emitter.take().filter(|_| !self.failed).map(|emitter| emitter.func);
         let mut types = std::mem::take(&mut self.types);
-        types.set_origins(std::mem::take(&mut self.origins));
+        types.finish(std::mem::take(&mut self.origins));
         LowerResult {
             function,
             diagnostics: self.diagnostics,

@@ -76,7 +76,7 @@ impl Evaluator<'_> {
                 }
             }
         }
-        let result = Shape(Some(result));
+        let result = Shape::of(result);
         self.check_numel(&result, at)?;
         Ok(result)
     }
@@ -124,7 +124,7 @@ impl Evaluator<'_> {
             let mut dims: SmallVec<[Sym; 3]> = SmallVec::from_iter([Sym::Int(1)]);
             dims.extend(result.shape.dims().unwrap_or_default().iter().cloned());
             let axis = ir::Axis { axis: 0 };
-            result = self.op(Opcode::ExpandDims, &[&result], axis, result.elem, Shape(Some(dims)));
+            result = self.op(Opcode::ExpandDims, &[&result], axis, result.elem, Shape::of(dims));
         }
         if result.shape == *shape {
             return result;
@@ -167,7 +167,7 @@ impl Evaluator<'_> {
         };
         let mut dims: SmallVec<[Sym; 3]> = SmallVec::from(dims);
         dims.insert(axis.min(dims.len()), Sym::Int(1));
-        let shape = Shape(Some(dims));
+        let shape = Shape::of(dims);
         if tensor.is_scalar() {
             return self.op(Opcode::Splat, &[tensor], Attrs::None, tensor.elem, shape);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::display::{const_text, type_text};
 use super::dtype::Elem;
@@ -14,7 +14,8 @@ use crate::source::FileRange;
 /// What evaluation found for the expressions and variables of one function.
 #[derive(Debug, Clone, Default)]
 pub struct BodyTypes {
-    values: FxHashMap<ExprId, Value>,
+    /// By the number of the expression.
+    values: Vec<Option<Value>>,
     params: Vec<(Name, Value)>,
     origins: Arc<Vec<OriginData>>,
     /// Arguments through which memory is accessed.
@@ -45,10 +46,13 @@ pub struct Reason {
 
 impl BodyTypes {
     pub(super) fn record(&mut self, expr: ExprId, value: &Value) {
-        if value.is_unknown() && self.values.contains_key(&expr) {
-            return;
+        let at = expr.as_u32() as usize;
+        if at >= self.values.len() {
+            self.values.resize(at + 1, None);
         }
-        self.values.insert(expr, value.clone());
+        if !value.is_unknown() || self.values[at].is_none() {
+            self.values[at] = Some(value.clone());
+        }
     }
 
     pub(super) fn set_params(&mut self, params: Vec<(Name, Value)>) {
@@ -74,13 +78,17 @@ impl BodyTypes {
         }
     }
 
-    pub(super) fn set_origins(&mut self, origins: Vec<OriginData>) {
+    /// Evaluation is over, and `origins` are the reasons that values name.
+    pub(super) fn finish(&mut self, mut origins: Vec<OriginData>) {
+        // Results are kept for as long as a file is looked at.
+        self.values.shrink_to_fit();
+        origins.shrink_to_fit();
         self.origins = Arc::new(origins);
     }
 
     /// The abstract value of an expression, if it was evaluated.
     pub fn value(&self, expr: ExprId) -> Option<&Value> {
-        self.values.get(&expr)
+        self.values.get(expr.as_u32() as usize)?.as_ref()
     }
 
     /// The type as hover shows it, such as `tile<BLOCK x fp32>`; `None` where nothing is known.
@@ -144,7 +152,7 @@ impl BodyTypes {
     /// The expressions of `body` that are not understood although all their parts are, in source
     /// order: the causes of all others.
     pub fn not_understood(&self, body: &Body) -> Vec<ExprId> {
-        let is_unknown = |id: ExprId| self.values.get(&id).is_some_and(Value::is_unknown);
+        let is_unknown = |id: ExprId| self.value(id).is_some_and(Value::is_unknown);
         let is_cause = |id: &ExprId| {
             let mut known = true;
             body.exprs[*id].for_each_child(|child| known &= !is_unknown(child));
@@ -155,8 +163,8 @@ impl BodyTypes {
 
     /// Number of expressions evaluated, and how many of them are not understood.
     pub fn coverage(&self) -> (usize, usize) {
-        let unknown = self.values.values().filter(|value| value.is_unknown()).count();
-        (self.values.len(), unknown)
+        let evaluated = || self.values.iter().flatten();
+        (evaluated().count(), evaluated().filter(|value| value.is_unknown()).count())
     }
 }
 

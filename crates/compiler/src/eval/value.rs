@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::dtype::Elem;
 use super::symbolic::Sym;
 use crate::builtins::Builtin;
@@ -81,9 +79,20 @@ pub enum Const {
     Symbol(Sym),
 }
 
-/// Extents of a tile; `None` when not even the rank is known.
+/// Extents of a tile, perhaps not even their number. Cheap to clone, and small: there is one in every
+/// value that evaluation records.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Shape(pub Option<SmallVec<[Sym; 3]>>);
+pub struct Shape(Extents);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+enum Extents {
+    /// The rank is not known.
+    #[default]
+    Unknown,
+    Scalar,
+    /// Of a rank above 0.
+    Tile(Arc<[Sym]>),
+}
 
 /// A scalar (rank 0) or a tile at run time.
 #[derive(Debug, Clone)]
@@ -429,22 +438,27 @@ impl Const {
 impl Shape {
     /// The shape of scalars.
     pub fn scalar() -> Shape {
-        Shape(Some(SmallVec::new()))
+        Shape(Extents::Scalar)
     }
 
     /// A shape of which nothing is known.
     pub fn unknown() -> Shape {
-        Shape(None)
+        Shape(Extents::Unknown)
     }
 
     /// A shape of known extents.
     pub fn of(extents: impl IntoIterator<Item = Sym>) -> Shape {
-        Shape(Some(extents.into_iter().collect()))
+        let extents: Arc<[Sym]> = extents.into_iter().collect();
+        Shape(if extents.is_empty() { Extents::Scalar } else { Extents::Tile(extents) })
     }
 
     /// Its extents, if the rank is known.
     pub fn dims(&self) -> Option<&[Sym]> {
-        self.0.as_deref()
+        match &self.0 {
+            Extents::Unknown => None,
+            Extents::Scalar => Some(&[]),
+            Extents::Tile(extents) => Some(extents),
+        }
     }
 
     /// Its rank, if it is known.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
 use super::{Body, Expr, ExprId, Module, Name, SourceMap, Stmt, StmtId};
@@ -64,20 +65,32 @@ struct Lowering<'a> {
     text: &'a str,
     body: Body,
     map: SourceMap,
+    /// Every name so far: most come often.
+    names: FxHashMap<&'a str, Name>,
     depth: u32,
 }
 
 impl<'a> Lowering<'a> {
     fn new(text: &'a str) -> Lowering<'a> {
-        Lowering { text, body: Body::default(), map: SourceMap::default(), depth: 0 }
+        let (body, map, names) = Default::default();
+        Lowering { text, body, map, names, depth: 0 }
+    }
+
+    /// What was lowered, in as little memory as it needs: it is kept for as long as the text is.
+    fn finish(mut self) -> (Arc<Body>, SourceMap) {
+        self.body.exprs.shrink_to_fit();
+        self.body.stmts.shrink_to_fit();
+        // A copy has no room to grow.
+        (Arc::new(self.body), self.map.clone())
     }
 
     fn text(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    fn name(&self, node: Node<'_>) -> Name {
-        Arc::from(self.text(node))
+    fn name(&mut self, node: Node<'_>) -> Name {
+        let text = self.text(node);
+        self.names.entry(text).or_insert_with(|| Arc::from(text)).clone()
     }
 
     fn add_expr(&mut self, at: TextRange, expr: Expr) -> ExprId {

@@ -4,11 +4,12 @@
 //! the meaning of its names from the last state of the tree.
 
 use tile_compiler::builtins::{
-    self, Builtin, Parameter, ParameterKind, ScenarioFunction, scenario_function,
+    self, Builtin, Choice, Parameter, ParameterKind, ScenarioFunction, scenario_function,
 };
 use tile_compiler::eval::dtype::DType;
 use tile_compiler::hir::{Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
+use tile_compiler::source::TextRange;
 use tile_compiler::specialization::TritonVersion;
 
 use crate::db::{self, Analysis, Db, SourceFile};
@@ -16,12 +17,19 @@ use crate::ide::symbol::{Semantics, locals};
 
 mod snippets;
 
+/// What stands for the receiver of a method in texts about any tensor.
+pub(crate) const ANY_TENSOR: &str = "x";
+
 /// Calls are looked for this many bytes back.
 const MAX_LOOK_BACK: usize = 4000;
 
 /// Something that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
+    /// The place asks for such: it comes before what can stand anywhere.
+    pub(crate) expected: bool,
+    /// What is written over before the cursor, where that is not the word there.
+    pub(crate) replaces: Option<TextRange>,
     /// The word.
     pub(crate) label: String,
     /// What is written, where it differs.
@@ -60,6 +68,8 @@ pub(crate) enum ItemKindHint {
     Module,
     /// A piece of code with places to fill in.
     Snippet,
+    /// What an option may say.
+    Choice,
 }
 
 /// What can be written at `offset`.
@@ -67,8 +77,13 @@ pub(crate) fn completions(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<I
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let offset = offset.min(semantics.text.len());
     let context = Context::new(&semantics, offset);
-    if in_string_or_comment(&semantics, offset) {
-        return context.meta_parameters();
+    match written_at(&semantics, offset) {
+        Written::Code => {}
+        Written::Comment => return Vec::new(),
+        Written::String => {
+            let choices = context.choices_in_string();
+            return if choices.is_empty() { context.meta_parameters() } else { choices };
+        }
     }
     match dotted_before(semantics.text, offset) {
         Some(path) => context.members(&path),
@@ -102,6 +117,8 @@ pub(crate) struct Context<'s, 'db> {
 pub(crate) enum Callee {
     /// A member of the language.
     Builtin(&'static Builtin),
+    /// A method of tensors: its first parameter is written before the dot.
+    Method(&'static Builtin),
     /// A function of the project.
     Function(std::sync::Arc<Function>),
     /// A function of scenarios.
@@ -142,7 +159,7 @@ impl<'s, 'db> Context<'s, 'db> {
     fn members(&self, path: &[String]) -> Vec<Item> {
         let is_value = path.is_empty() || path.first().is_some_and(|first| self.is_local(first));
         if is_value {
-            return self.methods();
+            return self.methods(path);
         }
         match self.resolve(path) {
             Resolution::TritonModule(module) => self.module_members(&module),
@@ -151,18 +168,85 @@ impl<'s, 'db> Context<'s, 'db> {
                 db.file_of(file).map(|file| items_of(db, file)).unwrap_or_default()
             }
             Resolution::Undefined | Resolution::Unknown | Resolution::External(_) => Vec::new(),
-            _ => self.methods(),
+            _ => self.methods(path),
         }
     }
 
-    /// Methods of tensors, inside kernels.
-    fn methods(&self) -> Vec<Item> {
+    /// Methods of the tensor at `path`, inside kernels.
+    fn methods(&self, path: &[String]) -> Vec<Item> {
         if self.around.is_empty() {
             return Vec::new();
         }
         let version = self.version();
+        let receiver = if path.is_empty() { ANY_TENSOR.to_owned() } else { path.join(".") };
         let known = builtins::methods().into_iter().filter(|method| method.exists_in(version));
-        known.map(|method| builtin_item(method, version)).collect()
+        known.map(|method| builtin_item(method, Some(&receiver), version)).collect()
+    }
+
+    /// The parameter of a member of the language that the argument at the cursor is for.
+    fn parameter(&self) -> Option<(&'static Builtin, &'static Parameter)> {
+        let call = open_call(self.semantics.text, self.offset)?;
+        let (builtin, receiver) = match self.callee(&call.callee)? {
+            Callee::Builtin(builtin) => (builtin, 0),
+            Callee::Method(builtin) => (builtin, 1),
+            Callee::Function(_) | Callee::Scenario(_) => return None,
+        };
+        let mut parameters = builtin.parameters(self.version()).iter();
+        let found = match &call.keyword {
+            Some(keyword) => parameters.find(|parameter| parameter.name == *keyword),
+            None if !call.given.is_empty() => None,
+            None => parameters
+                .nth(call.position + receiver)
+                .filter(|parameter| parameter.kind == ParameterKind::Normal),
+        };
+        Some((builtin, found?))
+    }
+
+    /// What the option at the cursor may say, in quotes.
+    fn choices(&self) -> Vec<Item> {
+        let Some((builtin, parameter)) = self.parameter() else { return Vec::new() };
+        let choices = builtin.choices(parameter.name, self.version()).into_iter().enumerate();
+        choices.map(|(place, choice)| choice_item(&choice, place, true)).collect()
+    }
+
+    /// As [`Self::choices`], inside of the quotes: what was typed is written over.
+    fn choices_in_string(&self) -> Vec<Item> {
+        let before = &self.semantics.text[..self.offset];
+        let typed = before.trim_end_matches(|c| is_word(c) || c == '.').len();
+        if !before[..typed].ends_with(['"', '\'']) {
+            return Vec::new();
+        }
+        let replaces = TextRange::new(typed, self.offset);
+        let context = Context { offset: typed - 1, around: self.around.clone(), ..*self };
+        let Some((builtin, parameter)) = context.parameter() else { return Vec::new() };
+        let choices = builtin.choices(parameter.name, self.version()).into_iter().enumerate();
+        let said = choices.filter(|(_, choice)| !choice.text.is_empty());
+        let items = said.map(|(place, choice)| Item {
+            replaces: Some(replaces),
+            ..choice_item(&choice, place, false)
+        });
+        items.collect()
+    }
+
+    /// Element types where one is expected, as members of the language's module by the name that
+    /// the file has for it.
+    fn element_types(&self) -> Vec<Item> {
+        let is_expected = self.parameter().is_some_and(|(_, parameter)| parameter.is_dtype());
+        let module = db::module(self.semantics.db, self.semantics.file);
+        let names = module.items.iter().filter(|item| item.scope.is_empty());
+        let language = names.map(|item| item.name.to_string()).find(|name| {
+            let found = self.resolve(std::slice::from_ref(name));
+            matches!(found, Resolution::TritonModule(path) if &*path == "language")
+        });
+        let known = self.resolve(&["tl".to_owned()]);
+        let known = matches!(known, Resolution::TritonModule(_)).then(|| "tl".to_owned());
+        let Some(language) = known.or(language).filter(|_| is_expected) else { return Vec::new() };
+        let items = DType::ALL.iter().map(|dtype| Item {
+            expected: true,
+            place: place_of_type(*dtype),
+            ..item(format!("{language}.{}", dtype.member()), ItemKindHint::Type)
+        });
+        items.collect()
     }
 
     fn module_members(&self, module: &str) -> Vec<Item> {
@@ -175,13 +259,17 @@ impl<'s, 'db> Context<'s, 'db> {
         let members = builtins::members(&dotted).into_iter();
         let mut items: Vec<Item> = members
             .filter(|member| member.exists_in(version))
-            .map(|member| builtin_item(member, version))
+            .map(|member| builtin_item(member, None, version))
             .collect();
         let modules = builtins::submodules(&dotted).iter();
         items.extend(modules.map(|(name, _)| item(*name, ItemKindHint::Module)));
         if dotted == builtins::LANGUAGE {
-            let types = DType::ALL.iter();
-            items.extend(types.map(|dtype| item(dtype.member(), ItemKindHint::Type)));
+            let expected = self.parameter().is_some_and(|(_, parameter)| parameter.is_dtype());
+            items.extend(DType::ALL.iter().map(|dtype| Item {
+                expected,
+                place: if expected { place_of_type(*dtype) } else { 0 },
+                ..item(dtype.member(), ItemKindHint::Type)
+            }));
         }
         items
     }
@@ -216,7 +304,8 @@ impl<'s, 'db> Context<'s, 'db> {
 
     /// Names and keyword arguments. Outside of kernels and scenarios other servers know better.
     fn names(&self, offset: usize) -> Vec<Item> {
-        let mut items = Vec::new();
+        let mut items = self.choices();
+        items.extend(self.element_types());
         let call = open_call(self.semantics.text, offset);
         let callee = call.as_ref().and_then(|call| self.callee(&call.callee));
         if let (Some(call), Some(callee)) = (&call, &callee) {
@@ -251,7 +340,7 @@ impl<'s, 'db> Context<'s, 'db> {
         items.extend(items_of(self.semantics.db, self.semantics.file));
         let version = self.version();
         let python = builtins::members(builtins::PYTHON).into_iter();
-        items.extend(python.map(|builtin| builtin_item(builtin, version)));
+        items.extend(python.map(|builtin| builtin_item(builtin, None, version)));
         items
     }
 
@@ -265,7 +354,7 @@ impl<'s, 'db> Context<'s, 'db> {
         let last = path.last()?;
         let is_method = path.len() > 1 && self.is_local(&path[0]) || path[0].is_empty();
         if is_method {
-            return builtins::method(last).map(Callee::Builtin);
+            return builtins::method(last).map(Callee::Method);
         }
         if let (true, [name]) = (self.in_scenario(), path)
             && let Some(function) = scenario_function(name)
@@ -287,16 +376,38 @@ const LAST: usize = 99;
 
 fn item(label: impl Into<String>, kind: ItemKindHint) -> Item {
     let (insert, detail, doc) = (None, None, None);
-    let (deprecated, snippet) = (false, false);
+    let (deprecated, snippet, expected, replaces) = (false, false, false, None);
     let label = label.into();
     let place = if label.starts_with('_') { LAST } else { 0 };
-    Item { label, insert, kind, detail, doc, deprecated, snippet, place }
+    Item { expected, replaces, label, insert, kind, detail, doc, deprecated, snippet, place }
 }
 
-fn builtin_item(builtin: &'static Builtin, version: TritonVersion) -> Item {
-    let detail = format!("{}({})", builtin.display_name(), builtin.signature_text(version));
+/// Where an element type stands among those that can be written: what kernels compute with before what
+/// they store, before the rest.
+fn place_of_type(dtype: DType) -> usize {
+    match (dtype.is_float(), dtype.bits()) {
+        (true, 16 | 32) => 0,
+        (false, 32 | 64) => 1,
+        _ => 2,
+    }
+}
+
+/// What an option may say, with its quotes or, inside of those, without.
+fn choice_item(choice: &Choice, place: usize, quoted: bool) -> Item {
+    let text = if quoted { format!("\"{}\"", choice.text) } else { choice.text.to_owned() };
+    // To say nothing is the default, which need not be written.
+    let place = if choice.text.is_empty() { LAST } else { place };
     Item {
-        detail: Some(detail),
+        expected: true,
+        place,
+        detail: Some(choice.doc.to_owned()),
+        ..item(text, ItemKindHint::Choice)
+    }
+}
+
+fn builtin_item(builtin: &'static Builtin, receiver: Option<&str>, version: TritonVersion) -> Item {
+    Item {
+        detail: Some(builtin.call_text(receiver, version)),
         doc: Some(builtin.doc),
         deprecated: builtin.deprecated.is_some(),
         ..item(builtin.name, ItemKindHint::Builtin)
@@ -313,8 +424,9 @@ fn keywords(callee: &Callee, call: &OpenCall, version: TritonVersion) -> Vec<Ite
         index >= call.position && !call.given.iter().any(|given| given == name)
     };
     match callee {
-        Callee::Builtin(builtin) => {
-            let parameters = builtin.parameters(version).iter().enumerate();
+        Callee::Builtin(builtin) | Callee::Method(builtin) => {
+            let receiver = usize::from(matches!(callee, Callee::Method(_)));
+            let parameters = builtin.parameters(version).iter().skip(receiver).enumerate();
             let named = |parameter: &Parameter| parameter.kind != ParameterKind::VarArgs;
             parameters
                 .filter(|(index, parameter)| named(parameter) && free(parameter.name, *index))
@@ -366,16 +478,27 @@ fn items_of(db: &dyn Db, file: SourceFile) -> Vec<Item> {
         .collect()
 }
 
-fn in_string_or_comment(semantics: &Semantics<'_>, offset: usize) -> bool {
+/// What is being written somewhere.
+enum Written {
+    Code,
+    String,
+    Comment,
+}
+
+fn written_at(semantics: &Semantics<'_>, offset: usize) -> Written {
     let before = offset.saturating_sub(1);
-    let node = semantics.root().descendant_for_byte_range(before, offset);
-    node.is_some_and(|node| match node.kind() {
-        "string_content" | "comment" => node.start_byte() < offset && offset <= node.end_byte(),
+    let Some(node) = semantics.root().descendant_for_byte_range(before, offset) else {
+        return Written::Code;
+    };
+    let covers = node.start_byte() < offset && offset <= node.end_byte();
+    match node.kind() {
+        "comment" if covers => Written::Comment,
+        "string_content" if covers => Written::String,
         // Between two quotes there is no content yet.
-        "string_start" => node.end_byte() == offset,
-        "string" => node.start_byte() < offset && offset < node.end_byte(),
-        _ => false,
-    })
+        "string_start" if node.end_byte() == offset => Written::String,
+        "string" if covers && offset < node.end_byte() => Written::String,
+        _ => Written::Code,
+    }
 }
 
 fn is_word(c: char) -> bool {

@@ -11,7 +11,7 @@ use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ArgKind, Expr, ExprId, Function, ItemKind, Name, Stmt};
 use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::{FileId, FileRange, TextRange};
-use tile_compiler::specialization::{Specialization, TritonVersion, preview, shown_by};
+use tile_compiler::specialization::{Previewed, Specialization, TritonVersion, preview, shown_by};
 
 use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
 use crate::db::{self, Analysis, Db, Kernel, SourceFile, labels, version};
@@ -53,7 +53,13 @@ pub(crate) fn hover(
     let mut parts = Vec::new();
     let mut range = None;
     if let Some((symbol, at)) = semantics.symbol_at(offset) {
-        parts.extend(about(db, file, &symbol, at, known));
+        parts.extend(match symbol {
+            Symbol::Builtin(builtin) => {
+                let receiver = semantics.receiver_at(offset);
+                Some(about_builtin(builtin, receiver, version(db, file)))
+            }
+            symbol => about(db, file, &symbol, at, known),
+        });
         range = Some(at);
     }
     if let Some((text, at)) = expression(db, &semantics, offset)
@@ -92,7 +98,7 @@ fn about(
     known: Known<'_>,
 ) -> Option<String> {
     match symbol {
-        Symbol::Builtin(builtin) => Some(about_builtin(builtin, version(db, file))),
+        Symbol::Builtin(builtin) => Some(about_builtin(builtin, None, version(db, file))),
         Symbol::BuiltinParameter(builtin, name) => {
             about_builtin_parameter(builtin, name, version(db, file))
         }
@@ -108,9 +114,13 @@ fn about(
     }
 }
 
-/// The signature and the documentation of a member of the language.
-pub(crate) fn about_builtin(builtin: &'static Builtin, version: TritonVersion) -> String {
-    let head = format!("{}({})", builtin.display_name(), builtin.signature_text(version));
+/// The signature and the documentation of a member of the language, or of a method of `receiver`.
+pub(crate) fn about_builtin(
+    builtin: &'static Builtin,
+    receiver: Option<&str>,
+    version: TritonVersion,
+) -> String {
+    let head = builtin.call_text(receiver, version);
     let mut text = format!("```python\n{head}\n```\n\n{}", builtin.doc.trim());
     if let Some(instead) = builtin.deprecated {
         let _ = write!(text, "\n\n**Deprecated.** {instead}");
@@ -139,6 +149,9 @@ fn about_builtin_parameter(
         _ => "parameter",
     };
     let _ = write!(text, "\n```\n\n{kind} of `{}`", builtin.display_name());
+    for choice in builtin.choices(name, version) {
+        let _ = write!(text, "\n- `\"{}\"`: {}", choice.text, choice.doc);
+    }
     Some(text)
 }
 
@@ -349,7 +362,34 @@ fn launched_at<'db>(
     specs().find(is_here).or_else(|| specs().nth(kernel.active(db)))
 }
 
-/// What each parameter is compiled for, and what compiles the kernel anew.
+/// Parameters of which the same is said are named up to this many.
+const MAX_NAMES: usize = 8;
+
+/// What is said of parameters, once each, with their names; in the order of the first of them.
+fn by_fact(
+    parameters: &[Previewed],
+    fact: impl Fn(&Previewed) -> Option<String>,
+) -> Vec<(String, String)> {
+    let mut facts: Vec<(String, Vec<&Name>)> = Vec::new();
+    for parameter in parameters {
+        let Some(fact) = fact(parameter) else { continue };
+        match facts.iter_mut().find(|(known, _)| *known == fact) {
+            Some((_, names)) => names.push(&parameter.name),
+            None => facts.push((fact, vec![&parameter.name])),
+        }
+    }
+    let listed = |names: Vec<&Name>| {
+        let shown = names.iter().take(MAX_NAMES).map(|name| format!("`{name}`"));
+        let mut text = shown.collect::<Vec<_>>().join(", ");
+        if let Some(more) = names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
+            let _ = write!(text, " and {more} more");
+        }
+        text
+    };
+    facts.into_iter().map(|(fact, names)| (fact, listed(names))).collect()
+}
+
+/// What parameters are compiled for, and in one line what compiles the kernel anew.
 fn compiled_for(db: &dyn Db, kernel: &Kernel, spec: &Specialization, out: &mut String) {
     let parameters = preview(&Analysis(db), kernel.at, spec);
     if parameters.is_empty() {
@@ -357,9 +397,21 @@ fn compiled_for(db: &dyn Db, kernel: &Kernel, spec: &Specialization, out: &mut S
     }
     let from = shown_at(db, spec).map(|from| format!(", {from}")).unwrap_or_default();
     let _ = write!(out, "\n\nCompiled for{from}:\n");
-    for parameter in parameters {
+    let known = |parameter: &Previewed| {
         let assumed = if parameter.assumed { " (assumed)" } else { "" };
-        let _ = write!(out, "\n- `{}`: {}{assumed}", parameter.name, parameter.text());
+        Some(format!("{}{assumed}", parameter.known))
+    };
+    for (known, names) in by_fact(&parameters, known) {
+        let _ = write!(out, "\n- {names}: {known}");
+    }
+    let anew = by_fact(&parameters, |parameter| {
+        // It is the subject of a sentence.
+        Some(parameter.anew.as_ref()?.trim_end_matches(',').to_owned())
+    });
+    let anew: Vec<String> =
+        anew.into_iter().map(|(anew, names)| format!("{names} ({anew})")).collect();
+    if !anew.is_empty() {
+        let _ = write!(out, "\n\nOther arguments compile it anew: {}.", anew.join("; "));
     }
 }
 

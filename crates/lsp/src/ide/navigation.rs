@@ -118,8 +118,24 @@ pub(crate) fn references(
     files.into_iter().flat_map(|file| uses(db, file, &symbol, &word)).collect()
 }
 
+/// Whether files other than the one that binds it can mean what stands at `offset`: of what functions
+/// bind they can mean parameters alone, as keywords of calls.
+pub(crate) fn is_seen_elsewhere(db: &dyn Db, file: SourceFile, offset: usize) -> bool {
+    let symbol = Semantics::new(db, file).and_then(|semantics| semantics.symbol_at(offset));
+    match symbol {
+        Some((Symbol::Local(at, name), _)) => project::function(&Analysis(db), at)
+            .is_some_and(|function| function.params.iter().any(|param| param.name == name)),
+        other => other.is_some(),
+    }
+}
+
 /// Places in one file that mean `symbol`, which is spelled `word`.
 pub(crate) fn uses(db: &dyn Db, file: SourceFile, symbol: &Symbol, word: &str) -> Vec<FileRange> {
+    let has_word = file.text(db).as_ref().is_some_and(|text| text.text().contains(word));
+    if !has_word {
+        // It need not be parsed.
+        return Vec::new();
+    }
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let root = semantics.root();
     let id = file.id(db);

@@ -4,7 +4,7 @@ use tile_compiler::builtins::{ParameterKind, ScenarioFunction};
 use tile_compiler::hir::{Function, Param, ParamKind, pretty};
 
 use crate::db::{self, Db, SourceFile};
-use crate::ide::completion::{Callee, Context, open_call};
+use crate::ide::completion::{ANY_TENSOR, Callee, Context, open_call};
 use crate::ide::symbol::Semantics;
 
 /// A signature and the parameter that is being written.
@@ -27,17 +27,20 @@ pub(crate) fn signature(db: &dyn Db, file: SourceFile, offset: usize) -> Option<
     let context = Context::new(&semantics, offset);
     let version = db::version(db, file);
     let (name, parameters, doc) = match context.callee(&call.callee)? {
-        Callee::Builtin(builtin) => {
+        found @ (Callee::Builtin(builtin) | Callee::Method(builtin)) => {
             let all = builtin.parameters(version).iter();
-            // The receiver of a method is written before the dot.
-            let receiver = usize::from(call.callee.first().is_some_and(String::is_empty));
-            let parameters = all.skip(receiver).map(|parameter| {
+            let is_method = matches!(found, Callee::Method(_));
+            let parameters = all.skip(usize::from(is_method)).map(|parameter| {
                 let star = if parameter.kind == ParameterKind::VarArgs { "*" } else { "" };
                 let default = parameter.default.map(|text| format!("={text}")).unwrap_or_default();
                 (parameter.name.to_owned(), format!("{star}{}{default}", parameter.name))
             });
             let doc = Some(builtin.doc.to_owned());
-            (builtin.display_name(), parameters.collect::<Vec<_>>(), doc)
+            let name = match is_method {
+                true => format!("{ANY_TENSOR}.{}", builtin.name),
+                false => builtin.display_name(),
+            };
+            (name, parameters.collect::<Vec<_>>(), doc)
         }
         Callee::Function(function) => {
             let parameters = function.params.iter().map(|parameter| {

@@ -12,6 +12,7 @@ use tile_compiler::syntax::Parse;
 use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
+use crate::ide::completion::ANY_TENSOR;
 
 /// What a word means.
 #[derive(Debug, Clone)]
@@ -218,6 +219,18 @@ impl<'db> Semantics<'db> {
             }
             None => builtins::method(name).map(Symbol::Builtin),
         }
+    }
+
+    /// Where the word at `offset` is a method of a value: the value's text, a name that stands for it
+    /// where it is no name itself.
+    pub(crate) fn receiver_at(&self, offset: usize) -> Option<&'db str> {
+        let node = identifier_at(self.root(), offset)?;
+        let attribute = node.parent().filter(|parent| is_field(*parent, "attribute", node))?;
+        let value = attribute.child_by_field_name("object")?;
+        if self.module_of(value).is_some() {
+            return None;
+        }
+        Some(if value.kind() == "identifier" { self.text_of(value) } else { ANY_TENSOR })
     }
 
     /// The module that an expression names, if it does.

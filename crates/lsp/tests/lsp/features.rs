@@ -87,10 +87,11 @@ async fn hovers_show_types_values_and_kernels() {
 
             Compiled for, from the scenario in line 15:
 
-            - `x_ptr`: pointer to float32, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew
-            - `out_ptr`: pointer to float32, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew
-            - `n`: int32; a value divisible by 16, equal to 1, or beyond 32 bits compiles anew
-            - `BLOCK`: constexpr `128`; another value compiles anew
+            - `x_ptr`, `out_ptr`: pointer to float32, address divisible by 16
+            - `n`: int32
+            - `BLOCK`: constexpr `128`
+
+            Other arguments compile it anew: `x_ptr`, `out_ptr` (another element type, or an address that is not divisible by 16); `n` (a value divisible by 16, equal to 1, or beyond 32 bits); `BLOCK` (another value).
         "#]],
     )
     .await;
@@ -191,6 +192,99 @@ async fn completions_know_members_keywords_and_locals() {
     let found = labels(&names);
     assert!(["mask=", "other=", "offsets", "double"].iter().all(|n| found.contains(&(*n).into())));
     assert!(!found.contains(&"pointer=".to_owned()), "it is given already");
+}
+
+/// Labels of completions in order, and what the first of them writes where.
+async fn first_completions(plain: &str, marked: &str, count: usize) -> String {
+    let answer = ask("textDocument/completion", plain, marked).await;
+    let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+    let mut items = answer.as_array().expect("a list").clone();
+    items.sort_by_key(|item| text(item, "sortText"));
+    let edit = items.first().map(|item| {
+        let edit = &item["textEdit"];
+        format!("{} {}", range_text(&edit["range"]), edit["newText"])
+    });
+    let shown = items.iter().take(count).map(|item| match text(item, "detail") {
+        none if none.is_empty() => format!("{}\n", text(item, "label")),
+        detail => format!("{} - {detail}\n", text(item, "label")),
+    });
+    format!("{}{}\n", shown.collect::<String>(), edit.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_offer_what_options_may_say() {
+    let unquoted = "mask=offsets < n, cache_modifier=$0)\n    y";
+    expect![[r#"
+        ".ca" - Cached at all levels.
+        ".cg" - Cached in L2, not in L1.
+        ".cv" - Fetched anew: not cached, since others may write it.
+        ".cs" - Cached as data that is read once.
+        "" - As the hardware does by itself.
+        other= - default None
+        9:66-9:66 "\".ca\""
+    "#]]
+    .assert_eq(&first_completions("mask=offsets < n)\n    y", unquoted, 6).await);
+    let quoted = "mask=offsets < n, eviction_policy='ev$0')\n    y";
+    expect![[r#"
+        evict_first - Leaves the cache before other data.
+        evict_last - Leaves the cache after other data.
+        9:68-9:70 "evict_first"
+    "#]]
+    .assert_eq(&first_completions("mask=offsets < n)\n    y", quoted, 9).await);
+    let after_dot = "mask=offsets < n, cache_modifier=\".c$0\")\n    y";
+    expect![[r#"
+        .ca - Cached at all levels.
+        .cg - Cached in L2, not in L1.
+        .cv - Fetched anew: not cached, since others may write it.
+        .cs - Cached as data that is read once.
+        9:67-9:69 ".ca"
+    "#]]
+    .assert_eq(&first_completions("mask=offsets < n)\n    y", after_dot, 9).await);
+    for (call, first) in [
+        ("tl.dot(x, x, input_precision='$0')", "tf32 - "),
+        ("tl.atomic_add(out_ptr, 1, sem='$0')", "acq_rel - "),
+        ("tl.atomic_add(out_ptr, 1, scope='$0')", "gpu - "),
+        ("x.to(tl.float16, fp_downcast_rounding='$0')", "rtne - "),
+        ("tl.make_tensor_descriptor(x_ptr, [n], [1], [16], padding_option='$0')", "zero - "),
+    ] {
+        let found = first_completions("y = double(x)", &format!("y = {call}"), 1).await;
+        assert!(found.starts_with(first), "{call}: {found}");
+    }
+    let comment = ask("textDocument/completion", "y = double(x)", "y = 1  # sem='$0'").await;
+    assert_eq!(comment, json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_of_element_types_come_first_where_one_is_expected() {
+    for call in ["x.to($0)", "tl.zeros((4,), dtype=$0)", "tl.dot(x, x, out_dtype=$0)"] {
+        let found = first_completions("y = double(x)", &format!("y = {call}"), 1).await;
+        assert!(found.starts_with("tl.bfloat16\n"), "{call}: {found}");
+    }
+    let members = first_completions("y = double(x)", "y = x.to(tl.$0)", 3).await;
+    expect![[r#"
+        bfloat16
+        float16
+        float32
+        10:16-10:16 "bfloat16"
+    "#]]
+    .assert_eq(&members);
+    let elsewhere = first_completions("y = double(x)", "y = x.sum(tl.$0)", 1).await;
+    assert!(!elsewhere.starts_with("bfloat16"), "{elsewhere}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn methods_are_shown_as_methods() {
+    let methods = ask("textDocument/completion", "y = double(x)", "y = x.$0").await;
+    let to = methods.as_array().unwrap().iter().find(|item| item["label"] == "to").unwrap();
+    assert!(to["detail"].as_str().unwrap().starts_with("x.to(dtype: constexpr, "), "{to}");
+    let keywords = first_completions("y = double(x)", "y = x.sum($0)", 3).await;
+    assert!(keywords.starts_with("axis= - default None\n"), "{keywords}");
+    let help = ask("textDocument/signatureHelp", "y = double(x)", "y = x.to($0)").await;
+    let label = help["signatures"][0]["label"].as_str().unwrap();
+    assert!(label.starts_with("x.to(dtype, "), "{label}");
+    let hover = ask("textDocument/hover", "y = double(x)", "y = x.su$0m(0)").await;
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.starts_with("```python\nx.sum(axis: constexpr = None, "), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

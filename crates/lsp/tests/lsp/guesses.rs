@@ -56,8 +56,10 @@ async fn a_guess_that_was_repaired_says_so_everywhere() {
 
         Compiled for:
 
-        - `x_ptr`: pointer to float32, address divisible by 16; another element type, or an address that is not divisible by 16, compiles anew (assumed)
-        - `WIDTH`: constexpr `2048`; another value compiles anew (assumed)
+        - `x_ptr`: pointer to float32, address divisible by 16 (assumed)
+        - `WIDTH`: constexpr `2048` (assumed)
+
+        Other arguments compile it anew: `x_ptr` (another element type, or an address that is not divisible by 16); `WIDTH` (another value).
         outline: "*fp32, WIDTH=2048"
         hints: [String(" = 2048"), String("start:"), String("value:")]
     "#]].assert_eq(&out);

@@ -7,7 +7,7 @@ use super::super::emit::{OpenRegion, ir_type};
 use super::super::join::{Relation, relate_shapes};
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
-use crate::builtins::Rule;
+use crate::builtins::options;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, UnaryOp};
 use crate::ir::{self, AtomicOp, Attrs, MemoryOrder, MemoryScope, Opcode};
@@ -26,29 +26,15 @@ struct Poll {
 impl Evaluator<'_> {
     /// The order and scope of an atomic; one that only reads or only writes takes some orders.
     fn ordering(&mut self, call: &Call) -> Eval<(MemoryOrder, MemoryScope)> {
-        let orders = [
-            ("acq_rel", MemoryOrder::AcqRel),
-            ("acquire", MemoryOrder::Acquire),
-            ("release", MemoryOrder::Release),
-            ("relaxed", MemoryOrder::Relaxed),
-        ];
-        let default = match call.builtin.rule {
-            Rule::AtomicLoad | Rule::AtomicPoll => MemoryOrder::Acquire,
-            Rule::AtomicStore => MemoryOrder::Release,
-            _ => MemoryOrder::AcqRel,
-        };
-        let order = self.option(call, "sem", &orders)?.unwrap_or(default);
-        if default != MemoryOrder::AcqRel && order != default && order != MemoryOrder::Relaxed {
+        let default = options::default_order(call.builtin.rule);
+        let order = self.option(call, "sem", options::ORDERS)?.unwrap_or(default);
+        if !options::takes_order(default, order) {
             let name = call.builtin.display_name();
             let other = if default == MemoryOrder::Acquire { "acquire" } else { "release" };
             let message = format!("`sem` of `{name}` is '{other}' or 'relaxed'");
             return Err(self.error(Code::BadOption, call.place("sem"), message));
         }
-        let scope = self.option(
-            call,
-            "scope",
-            &[("gpu", MemoryScope::Gpu), ("cta", MemoryScope::Cta), ("sys", MemoryScope::Sys)],
-        )?;
+        let scope = self.option(call, "scope", options::SCOPES)?;
         Ok((order, scope.unwrap_or(MemoryScope::Gpu)))
     }
 

@@ -12,17 +12,11 @@ use super::super::join::{Relation, relate_shapes};
 use super::super::symbolic::Sym;
 use super::super::value::{BlockPtr, Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
+use crate::builtins::options::{self, Padding};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::CompareOp;
 use crate::ir::{Attrs, Opcode};
 use crate::source::FileRange;
-
-/// How elements outside the array read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Padding {
-    Zero,
-    Nan,
-}
 
 /// The pointers of a block, and where it lies inside the array.
 pub(super) struct Addresses {
@@ -132,7 +126,7 @@ impl Evaluator<'_> {
             let block = self.shape_arg(&value, call.place("block_shape"))?;
             return Err(if block.rank().is_none() { Stop::Unknown } else { Stop::Reported });
         };
-        let block = Shape(Some(extents));
+        let block = Shape::of(extents);
         let int64 = DType::Int64;
         let shape =
             self.scalar_list(&call.value("shape"), int64, "extents", call.place("shape"))?;
@@ -330,11 +324,7 @@ impl Evaluator<'_> {
     }
 
     fn padding(&mut self, call: &Call, elem: Elem) -> Eval<Padding> {
-        let padding = self.option(
-            call,
-            "padding_option",
-            &[("", Padding::Zero), ("zero", Padding::Zero), ("nan", Padding::Nan)],
-        )?;
+        let padding = self.option(call, "padding_option", options::PADDING)?;
         let padding = padding.unwrap_or(Padding::Zero);
         self.check_padding(padding, elem, call.place("padding_option"))?;
         Ok(padding)

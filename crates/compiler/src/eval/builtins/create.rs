@@ -6,7 +6,7 @@ use super::super::dtype::{DType, Elem};
 use super::super::symbolic::Sym;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
-use crate::builtins::Rule;
+use crate::builtins::{Rule, options};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, Attrs, Opcode};
 use crate::source::FileRange;
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
             for extent in &extents {
                 self.integer_symbols.extend(extent.atoms());
             }
-            return Ok(Shape(Some(extents)));
+            return Ok(Shape::of(extents));
         }
         let bad = match value {
             Value::Tuple(tuple) => tuple
@@ -284,14 +284,13 @@ impl Evaluator<'_> {
     fn rounding(&mut self, call: &Call) -> Eval<Option<ir::Rounding>> {
         match call.value("fp_downcast_rounding") {
             Value::Const(Const::None) => Ok(None),
-            Value::Const(Const::Str(name)) => match &*name {
-                "rtne" => Ok(Some(ir::Rounding::Nearest)),
-                "rtz" => Ok(Some(ir::Rounding::TowardZero)),
-                other => {
-                    let message = format!("the rounding is 'rtne' or 'rtz', not '{other}'");
-                    Err(self.error(Code::BadOption, call.place("fp_downcast_rounding"), message))
-                }
-            },
+            Value::Const(Const::Str(name)) => {
+                let known = options::ROUNDINGS.iter().find(|choice| choice.text == &*name);
+                known.map(|choice| Some(choice.value)).ok_or_else(|| {
+                    let message = format!("the rounding is 'rtne' or 'rtz', not '{name}'");
+                    self.error(Code::BadOption, call.place("fp_downcast_rounding"), message)
+                })
+            }
             Value::Const(constant) if !constant.is_symbol() => {
                 let message = format!("the rounding is 'rtne' or 'rtz', not {constant}");
                 Err(self.error(Code::BadOption, call.place("fp_downcast_rounding"), message))

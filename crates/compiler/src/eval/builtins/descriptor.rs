@@ -11,7 +11,7 @@ use super::super::join::{Relation, relate_shapes};
 use super::super::symbolic::Sym;
 use super::super::value::{Const, Descriptor, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
-use super::block_ptr::Padding;
+use crate::builtins::options::{self, Padding};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, AtomicOp};
 
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
             self.shape_arg(&block_value, call.place("block_shape"))?;
             return Err(Stop::Unknown);
         };
-        let block = Shape(Some(extents));
+        let block = Shape::of(extents);
         let rank = block.rank().unwrap_or(0);
         if !(1..=5).contains(&rank) {
             let message = format!("a tensor descriptor has 1 to 5 axes, not {rank}");
@@ -73,11 +73,7 @@ impl Evaluator<'_> {
             let message = "`padding_option` is 'zero' or 'nan'";
             return Err(self.error(Code::BadOption, call.place("padding_option"), message));
         }
-        let padding = self.option(
-            call,
-            "padding_option",
-            &[("", Padding::Zero), ("zero", Padding::Zero), ("nan", Padding::Nan)],
-        )?;
+        let padding = self.option(call, "padding_option", options::PADDING)?;
         let padding = padding.unwrap_or(Padding::Zero);
         self.check_padding(padding, base.elem.pointee(), call.place("padding_option"))?;
         let nan_padding = padding == Padding::Nan;

@@ -8,6 +8,7 @@ use super::super::symbolic::Sym;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use super::statics::is_count;
+use crate::builtins::options;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, DotPrecision, Opcode, ScaledFormat};
 use crate::source::FileRange;
@@ -76,13 +77,6 @@ impl Evaluator<'_> {
     }
 
     fn dot_precision(&mut self, call: &Call) -> Eval<DotPrecision> {
-        let choices = [
-            ("tf32", DotPrecision::Tf32),
-            ("tf32x3", DotPrecision::Tf32x3),
-            ("ieee", DotPrecision::Ieee),
-            ("bf16x3", DotPrecision::Bf16x3),
-            ("bf16x6", DotPrecision::Bf16x6),
-        ];
         if call.has("input_precision") && call.has("allow_tf32") {
             let message = "only one of `input_precision` and `allow_tf32` can be given";
             return Err(self.error(Code::BadOption, call.place("allow_tf32"), message));
@@ -99,14 +93,14 @@ impl Evaluator<'_> {
             Some(Value::Const(Const::Str(text))) => text.to_ascii_lowercase(),
             _ => {
                 return Ok(self
-                    .option(call, "input_precision", &choices)?
+                    .option(call, "input_precision", options::PRECISIONS)?
                     .unwrap_or(DotPrecision::Tf32));
             }
         };
-        match choices.iter().find(|(name, _)| *name == lower) {
-            Some((_, precision)) => Ok(*precision),
+        match options::PRECISIONS.iter().find(|choice| choice.text == lower) {
+            Some(choice) => Ok(choice.value),
             None => {
-                self.option(call, "input_precision", &choices)?;
+                self.option(call, "input_precision", options::PRECISIONS)?;
                 Err(Stop::Reported)
             }
         }
@@ -488,17 +482,7 @@ impl Evaluator<'_> {
     }
 
     fn scaled_format(&mut self, call: &Call, name: &str) -> Eval<ScaledFormat> {
-        let format = self.option(
-            call,
-            name,
-            &[
-                ("e2m1", ScaledFormat::E2M1),
-                ("e4m3", ScaledFormat::E4M3),
-                ("e5m2", ScaledFormat::E5M2),
-                ("bf16", ScaledFormat::Bf16),
-                ("fp16", ScaledFormat::Fp16),
-            ],
-        )?;
+        let format = self.option(call, name, options::FORMATS)?;
         format.ok_or(Stop::Unknown)
     }
 

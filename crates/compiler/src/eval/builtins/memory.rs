@@ -8,6 +8,7 @@ use super::super::join::{Relation, relate_shapes};
 use super::super::types::argument_behind;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
+use crate::builtins::{Choice, options};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, CacheModifier, Eviction, Opcode};
 use crate::source::FileRange;
@@ -259,16 +260,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn load_hints(&mut self, call: &Call) -> Eval<ir::LoadHints> {
-        // The last came with Triton 3.9.
-        let modifiers = [
-            ("", CacheModifier::Default),
-            (".ca", CacheModifier::Ca),
-            (".cg", CacheModifier::Cg),
-            (".cv", CacheModifier::Cv),
-            (".cs", CacheModifier::Cs),
-        ];
-        let known = if self.is_3_9() { 5 } else { 4 };
-        let cache = self.option(call, "cache_modifier", &modifiers[..known])?;
+        let cache = self.option(call, "cache_modifier", options::LOAD_CACHE)?;
         let evict = self.eviction(call)?;
         let numbers = !self.is_3_9();
         let volatile = self.flag_among(call, "volatile", false, |value| match value {
@@ -281,31 +273,13 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn store_hints(&mut self, call: &Call) -> Eval<ir::StoreHints> {
-        let cache = self.option(
-            call,
-            "cache_modifier",
-            &[
-                ("", CacheModifier::Default),
-                (".wb", CacheModifier::Wb),
-                (".cg", CacheModifier::Cg),
-                (".cs", CacheModifier::Cs),
-                (".wt", CacheModifier::Wt),
-            ],
-        )?;
+        let cache = self.option(call, "cache_modifier", options::STORE_CACHE)?;
         let evict = self.eviction(call)?;
         Ok(ir::StoreHints { cache: cache.unwrap_or(CacheModifier::Default), evict })
     }
 
     fn eviction(&mut self, call: &Call) -> Eval<Eviction> {
-        let evict = self.option(
-            call,
-            "eviction_policy",
-            &[
-                ("", Eviction::Normal),
-                ("evict_first", Eviction::First),
-                ("evict_last", Eviction::Last),
-            ],
-        )?;
+        let evict = self.option(call, "eviction_policy", options::EVICTION)?;
         Ok(evict.unwrap_or(Eviction::Normal))
     }
 
@@ -314,7 +288,7 @@ impl Evaluator<'_> {
         &mut self,
         call: &Call,
         name: &str,
-        choices: &[(&str, T)],
+        choices: &[Choice<T>],
     ) -> Eval<Option<T>> {
         match call.given(name) {
             None | Some(Value::Const(Const::None | Const::Symbol(_)) | Value::Unknown) => Ok(None),
@@ -325,12 +299,13 @@ impl Evaluator<'_> {
                 Ok(None)
             }
             Some(Value::Const(Const::Str(text))) => {
-                let known = choices.iter().find(|(choice, _)| *choice == &**text);
-                if let Some((_, value)) = known {
-                    return Ok(Some(*value));
+                let version = self.version;
+                let mut known = choices.iter().filter(|choice| choice.since <= version);
+                if let Some(choice) = known.clone().find(|choice| choice.text == &**text) {
+                    return Ok(Some(choice.value));
                 }
                 let names: Vec<String> =
-                    choices.iter().map(|(choice, _)| format!("'{choice}'")).collect();
+                    known.by_ref().map(|choice| format!("'{}'", choice.text)).collect();
                 let message = format!("`{name}` is one of {}, not '{text}'", names.join(", "));
                 Err(self.error(Code::BadOption, call.place(name), message))
             }

@@ -294,7 +294,7 @@ impl Evaluator<'_> {
         };
         let mut dims: SmallVec<[Sym; 3]> = SmallVec::from(dims);
         dims.push(Sym::Int(2));
-        let shape = Shape(Some(dims));
+        let shape = Shape::of(dims);
         self.check_numel(&shape, at)?;
         Ok(self.op(Opcode::Join, &[&a, &b], Attrs::None, a.elem.or(b.elem), shape))
     }

@@ -18,15 +18,9 @@ pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]
     let root = lowering.field_block(definition, Field::Body);
     let doc = lowering.take_docstring(&root);
     lowering.body.root = root;
-    Function {
-        name: Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n)),
-        decorators,
-        params: params.unwrap_or_default(),
-        returns,
-        doc,
-        body: Arc::new(lowering.body),
-        map: lowering.map,
-    }
+    let name = Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n));
+    let (body, map) = lowering.finish();
+    Function { name, decorators, params: params.unwrap_or_default(), returns, doc, body, map }
 }
 
 /// Lowers a `class` with its decorators; `methods` were lowered by the caller.
@@ -45,15 +39,9 @@ pub(super) fn class(
         }
     }
     let fields = Field::Body.of(definition).map(|body| lowering.fields(body)).unwrap_or_default();
-    Class {
-        name: Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n)),
-        body: Arc::new(lowering.body),
-        map: lowering.map,
-        decorators,
-        bases,
-        fields,
-        methods,
-    }
+    let name = Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n));
+    let (body, map) = lowering.finish();
+    Class { name, body, map, decorators, bases, fields, methods }
 }
 
 impl Lowering<'_> {

@@ -144,8 +144,8 @@ impl Collector<'_> {
             true => lowering.field_block(node, Field::Consequence),
             false => vec![lowering.stmt(node)],
         };
-        let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
-        self.module.mains.push(MainBlock { range: range(node), body, map });
+        let (body, map) = lowering.finish();
+        self.module.mains.push(MainBlock { range: range(node), body, map: Arc::new(map) });
     }
 
     /// The condition that stands in an `if` or `elif`, outside of functions and classes.
@@ -153,7 +153,7 @@ impl Collector<'_> {
         let condition = Field::Condition.of(clause).filter(|_| self.scope.is_empty())?;
         let mut lowering = Lowering::new(self.text);
         let test = lowering.expr(condition);
-        let (body, and) = (Arc::new(lowering.body), self.guard.clone());
+        let ((body, _), and) = (lowering.finish(), self.guard.clone());
         Some(Arc::new(Guard { body, test, holds, and }))
     }
 
@@ -372,7 +372,8 @@ impl Collector<'_> {
         }
         let ranges = names.iter().map(|(target, ..)| lowering.map.exprs[*target]);
         let ranges: Vec<_> = ranges.collect();
-        let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
+        let (body, map) = lowering.finish();
+        let map = Arc::new(map);
         for ((_, name, value), name_range) in names.into_iter().zip(ranges) {
             let kind = match value {
                 Some(value) => {
@@ -462,15 +463,9 @@ fn launch_of(
     let Expr::Call { callee, args } = &lowering.body.exprs[call] else { return None };
     let Expr::Subscript { value, index } = lowering.body.exprs[*callee] else { return None };
     let args = args.clone();
-    Some(Launch {
-        range,
-        body: Arc::new(lowering.body),
-        map: Arc::new(lowering.map),
-        kernel: value,
-        grid: index,
-        args,
-        host,
-    })
+    let (body, map) = lowering.finish();
+    let map = Arc::new(map);
+    Some(Launch { range, body, map, kernel: value, grid: index, args, host })
 }
 
 /// The names in an assignment target, each with its value where the value's shape shows it.

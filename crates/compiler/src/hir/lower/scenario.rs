@@ -52,8 +52,8 @@ fn finish(parse: &Parse, run: &mut Vec<Node<'_>>, module: &mut Module) {
         lowering.body.root.extend(stmts);
     }
     run.clear();
-    let (body, map) = (Arc::new(lowering.body), Arc::new(lowering.map));
-    let scenario = Scenario { range: at, body, map };
+    let (body, map) = lowering.finish();
+    let scenario = Scenario { range: at, body, map: Arc::new(map) };
     add_launches(&scenario, &scenario.body.root, module);
     module.scenarios.push(scenario);
 }

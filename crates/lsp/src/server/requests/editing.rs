@@ -45,8 +45,11 @@ pub(crate) fn completion(
         .filter(|item| fills_in || !item.snippet)
         .map(|item| {
             let new_text = item.insert.unwrap_or_else(|| item.label.clone());
+            let range = item.replaces.map_or(range, |bytes| snapshot.range(file, bytes));
+            let rank = if item.expected { EXPECTED } else { 'b' };
+            let order = format!("{rank}{}{:02}{}", item.kind as u8, item.place, item.label);
             CompletionItem {
-                sort_text: Some(format!("{}{:02}{}", item.kind as u8, item.place, item.label)),
+                sort_text: Some(order),
                 kind: Some(completion_kind(item.kind)),
                 detail: item.detail,
                 tags: item.deprecated.then(|| vec![CompletionItemTag::DEPRECATED]),
@@ -59,6 +62,9 @@ pub(crate) fn completion(
         })
         .collect()
 }
+
+/// What the place asks for is sorted before all else.
+const EXPECTED: char = 'a';
 
 /// `completionItem/resolve`.
 pub(crate) fn resolve(mut item: CompletionItem) -> CompletionItem {
@@ -92,6 +98,7 @@ fn completion_kind(kind: ItemKindHint) -> CompletionItemKind {
         ItemKindHint::Type => CompletionItemKind::STRUCT,
         ItemKindHint::Module => CompletionItemKind::MODULE,
         ItemKindHint::Snippet => CompletionItemKind::SNIPPET,
+        ItemKindHint::Choice => CompletionItemKind::ENUM_MEMBER,
     }
 }
 

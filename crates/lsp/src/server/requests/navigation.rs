@@ -43,7 +43,7 @@ pub(crate) fn definition(
     if let Some(defined) = installed::definition(db, file, builtin) {
         return snapshot.location(defined);
     }
-    let text = hover::about_builtin(builtin, version(db, file));
+    let text = hover::about_builtin(builtin, None, version(db, file));
     let page = PathBuf::from(format!("{}.md", builtin.display_name()));
     match state.write_view(&page, &text) {
         Ok(path) => Some(Location { uri: Uri::from_file_path(path)?, range: Range::default() }),
@@ -55,7 +55,8 @@ pub(crate) fn definition(
 }
 
 fn places(state: &State, snapshot: &Snapshot, file: SourceFile, offset: usize) -> Vec<FileRange> {
-    let files = match navigation::word_at(&snapshot.db, file, offset) {
+    let seen = navigation::is_seen_elsewhere(&snapshot.db, file, offset);
+    let files = match navigation::word_at(&snapshot.db, file, offset).filter(|_| seen) {
         Some(word) => {
             workspace::mentioning(&snapshot.db, &state.workspace_files(snapshot.open_paths()), word)
         }
