@@ -181,13 +181,17 @@ enum Wish {
     /// One CTA more on each multiprocessor: where one waits for a product, another multiplies. The
     /// assembler takes registers freely up to the next limit that it knows of.
     Block,
-    /// As many CTAs on each multiprocessor as may be: each waits for memory but once, and others
-    /// keep the memory busy meanwhile. What is computed again for it would cost more.
-    Blocks,
+    /// As many CTAs on each multiprocessor as may be: others keep the memory busy while one waits.
+    /// Code may grow by one part in so many, for what is computed again costs time too.
+    Blocks(u64),
 }
 
 impl Wish {
     fn of(func: &Function) -> Wish {
+        /// Where a kernel waits for memory but once, its instructions are as much of its time.
+        const GROWTH_ONCE: u64 = 32;
+        /// Loops wait in every iteration.
+        const GROWTH_IN_LOOPS: u64 = 8;
         let has = |opcodes: &[Opcode]| {
             func.walk().iter().any(|&inst: &Inst| opcodes.contains(&func.insts[inst].opcode))
         };
@@ -195,10 +199,14 @@ impl Wish {
             Wish::Loads(room)
         } else if has(&[Opcode::WarpGroupMma]) {
             Wish::Block
-        } else if resources::has_products(func) || has(&[Opcode::For, Opcode::While]) {
+        } else if resources::has_products(func) {
+            Wish::Nothing
+        } else if streams::has_map(func) {
+            Wish::Blocks(GROWTH_IN_LOOPS)
+        } else if has(&[Opcode::For, Opcode::While]) {
             Wish::Nothing
         } else {
-            Wish::Blocks
+            Wish::Blocks(GROWTH_ONCE)
         }
     }
 
@@ -206,12 +214,12 @@ impl Wish {
     fn accepts(self, plain: &Assembled, other: &Assembled) -> bool {
         /// Code comes in units of this many bytes.
         const UNIT: u64 = 128;
-        let grows = || {
+        let grows = |most: u64| {
             let [plain, other] = [plain, other].map(Assembled::code_bytes);
-            plain.zip(other).is_none_or(|(plain, other)| other > plain + UNIT.max(plain / 32))
+            plain.zip(other).is_none_or(|(plain, other)| other > plain + UNIT.max(plain / most))
         };
         other.report.spill_store_bytes <= plain.report.spill_store_bytes
-            && (self != Wish::Blocks || !grows())
+            && !matches!(self, Wish::Blocks(most) if grows(most))
     }
 
     /// The CTAs to ask for, given a report on the kernel as it was assembled without.
@@ -232,7 +240,7 @@ impl Wish {
                 let waits = (blocks - 1) * num_warps < ENOUGH_WARPS;
                 (waits && can_lose(limit)).then_some(blocks)
             }
-            Wish::Blocks => {
+            Wish::Blocks(_) => {
                 let more = limits.more_blocks(*num_warps, registers, *shared_bytes);
                 more.take_while(|&(_, limit)| can_lose(limit)).map(|(blocks, _)| blocks).last()
             }
@@ -376,8 +384,8 @@ mod tests {
     fn kernels_that_wait_once_ask_for_all_blocks_that_few_registers_keep_out() {
         let limits = SmLimits::of("sm_90a").expect("it is listed");
         let manifest = Manifest { num_warps: 4, ..Manifest::default() };
-        assert_eq!(Wish::Blocks.blocks(limits, &manifest, 39), Some(16));
-        assert_eq!(Wish::Blocks.blocks(limits, &manifest, 48), Some(12));
-        assert_eq!(Wish::Blocks.blocks(limits, &manifest, 32), None);
+        assert_eq!(Wish::Blocks(32).blocks(limits, &manifest, 39), Some(16));
+        assert_eq!(Wish::Blocks(32).blocks(limits, &manifest, 48), Some(12));
+        assert_eq!(Wish::Blocks(32).blocks(limits, &manifest, 32), None);
     }
 }

@@ -9,8 +9,9 @@
 use cranelift_entity::SecondaryMap;
 
 use super::coalesce::{Anchors, default_layout};
+use super::exchange::{self, Level};
 use super::{GpuTarget, LANES, LowerError, product, propagate};
-use crate::ir::{Function, Inst, InstData, Opcode, Region, Value};
+use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value};
 use crate::layout::LinearLayout;
 
 /// Sweeps after which homes of nested loops have settled.
@@ -122,6 +123,7 @@ impl Assigner<'_> {
             None if self.settle => default_layout(self.func, self.shape(input))?,
             None => return Ok(None),
         };
+        let home = if scans_rows_apart(data, &home) { home.with_last_axis_inward() } else { home };
         self.layouts.work[inst] = Some(home.clone());
         Ok(propagate::to_result(self.func, data, 0, &home)?)
     }
@@ -311,4 +313,18 @@ impl Assigner<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a scan goes along rows of which each thread holds several parts with those of other
+/// threads in between. Each part would be scanned between all lanes; moved through shared memory,
+/// so that a thread holds neighbors alone, they are scanned there but once.
+fn scans_rows_apart(data: &InstData, layout: &LinearLayout) -> bool {
+    /// Parts that are moved in fewer steps than they are scanned, as powers of two.
+    const PARTS: usize = 2;
+    let Attrs::Scan(attrs) = &data.attrs else { return false };
+    let is_last = attrs.axis as usize + 1 == layout.rank();
+    let parts = exchange::levels(layout, attrs.axis as usize).map_or(0, |(_, levels)| {
+        levels.iter().filter(|level| matches!(level, Level::Registers(_))).count()
+    });
+    is_last && parts >= PARTS
 }
