@@ -25,6 +25,7 @@ mod attribute;
 mod builtins;
 mod call;
 mod cast;
+pub mod closure;
 mod constant;
 mod control;
 mod culprit;

@@ -91,6 +91,7 @@ impl Evaluator<'_> {
                         function: method.clone(),
                         kind: self.method_kind(class.file, method),
                         scope: Arc::from([]),
+                        closure: Arc::from([]),
                     }),
                     None => self.class_attribute(class, attr),
                 }
@@ -492,6 +493,7 @@ impl Evaluator<'_> {
             function: method.clone(),
             kind,
             scope: Arc::from([]),
+            closure: Arc::from([]),
         });
         let is_static = method.decorators.iter().any(|&decorator| {
             matches!(&method.body.exprs[decorator], Expr::Name(name) if &**name == "staticmethod")

@@ -22,6 +22,15 @@ pub(super) struct Argument {
     pub value: Value,
     /// Where the value stands.
     pub at: FileRange,
+    /// In host code, whether a constexpr holds the value; `None` where that is not known.
+    pub constexpr: Option<bool>,
+}
+
+impl Argument {
+    /// An argument by position.
+    pub(super) fn positional(value: Value, at: FileRange) -> Argument {
+        Argument { keyword: None, value, at, constexpr: None }
+    }
 }
 
 /// The arguments of a builtin, one entry per parameter.
@@ -87,6 +96,9 @@ impl Evaluator<'_> {
         args: &[Arg],
     ) -> Value {
         let at = source.at(id);
+        if let Some(function) = self.jit_of(source, callee, args) {
+            return function;
+        }
         let numpy = self.numpy_function(source, callee);
         let function = match &source.body.exprs[callee] {
             _ if numpy.is_some() => Value::Unknown,
@@ -164,18 +176,22 @@ impl Evaluator<'_> {
         for arg in args {
             let value = self.kept_expr(source, arg.value);
             let at = source.at(arg.value);
+            let constexpr = match self.frame().mode {
+                Mode::Python => self.is_held(source, arg.value),
+                Mode::Jit => None,
+            };
             match &arg.kind {
-                ArgKind::Positional => arguments.push(Argument { keyword: None, value, at }),
+                ArgKind::Positional => {
+                    arguments.push(Argument { keyword: None, value, at, constexpr });
+                }
                 ArgKind::Keyword(name) => {
-                    arguments.push(Argument { keyword: Some(name.clone()), value, at });
+                    let keyword = Some(name.clone());
+                    arguments.push(Argument { keyword, value, at, constexpr });
                 }
                 ArgKind::Star => match value {
                     Value::Tuple(tuple) => {
-                        arguments.extend(tuple.items.iter().map(|item| Argument {
-                            keyword: None,
-                            value: item.clone(),
-                            at,
-                        }))
+                        let items = tuple.items.iter().cloned();
+                        arguments.extend(items.map(|item| Argument::positional(item, at)));
                     }
                     other => {
                         self.check_starred(&other, at);
@@ -216,7 +232,7 @@ impl Evaluator<'_> {
         match function {
             Value::Builtin(builtin) => self.call_builtin(builtin, arguments, at),
             Value::Bound(bound) => {
-                let receiver = Argument { keyword: None, value: bound.0.clone(), at };
+                let receiver = Argument::positional(bound.0.clone(), at);
                 arguments.insert(0, receiver);
                 self.call_value(&bound.1, arguments, at)
             }

@@ -156,6 +156,7 @@ impl Evaluator<'_> {
             function: method.clone(),
             kind: FunctionKind { role, noinline: false, must_use: false },
             scope: Arc::from([]),
+            closure: Arc::from([]),
         };
         Some((function, method.decorators.iter().any(is_property)))
     }

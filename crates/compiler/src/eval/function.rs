@@ -88,10 +88,10 @@ impl Evaluator<'_> {
         if self.frames.len() >= MAX_DEPTH {
             return self.fresh_const();
         }
-        let Some(locals) = self.bind_parameters(function, arguments, at, Mode::Python) else {
+        let function = self.called_with(function, &arguments);
+        let Some(locals) = self.bind_parameters(&function, arguments, at, Mode::Python) else {
             return Value::Unknown;
         };
-        let function = function.clone();
         let outer = std::mem::take(&mut self.raised);
         let value = self.quietly(|this| this.inline(&function, locals, at, Mode::Python));
         let raised = std::mem::replace(&mut self.raised, outer);
@@ -424,7 +424,7 @@ impl Evaluator<'_> {
         }
         let arguments = arguments
             .into_iter()
-            .map(|tensor| Argument { keyword: None, value: Value::Tensor(tensor), at })
+            .map(|tensor| Argument::positional(Value::Tensor(tensor), at))
             .collect();
         match self.call_value(function, arguments, at) {
             Value::Tuple(tuple) => tuple.items.clone(),
@@ -446,7 +446,7 @@ impl Evaluator<'_> {
     ) -> Value {
         let object = Object { class: class.clone(), fields: Vec::new() };
         let this = Value::Object(Arc::new(object));
-        arguments.insert(0, Argument { keyword: None, value: this, at });
+        arguments.insert(0, Argument::positional(this, at));
         let function = FunctionRef {
             file: class.file,
             function: init.clone(),
@@ -456,6 +456,7 @@ impl Evaluator<'_> {
                 must_use: false,
             },
             scope: Arc::from([]),
+            closure: Arc::from([]),
         };
         let Some(locals) = self.bind_parameters(&function, arguments, at, Mode::Jit) else {
             return Value::Unknown;

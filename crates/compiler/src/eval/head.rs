@@ -4,8 +4,36 @@ use super::value::{Const, FunctionRef, Role, Value};
 use super::{Evaluator, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, ExprId, Name, Param, ParamKind};
-use crate::project::{self, Scope};
+use crate::project::{self, Resolution, Scope};
 use crate::source::FileRange;
+
+/// Members of Python's `typing` that can be called and are no types.
+const SPECIAL_FORMS: [&str; 24] = [
+    "Callable",
+    "ClassVar",
+    "Collection",
+    "Container",
+    "Deque",
+    "Dict",
+    "Final",
+    "FrozenSet",
+    "Generator",
+    "Hashable",
+    "Iterable",
+    "Iterator",
+    "List",
+    "Literal",
+    "Mapping",
+    "NoReturn",
+    "Optional",
+    "OrderedDict",
+    "Self",
+    "Sequence",
+    "Set",
+    "Tuple",
+    "Type",
+    "Union",
+];
 
 impl Evaluator<'_> {
     /// Reports what Triton refuses in the head of the function of the innermost frame.
@@ -16,6 +44,7 @@ impl Evaluator<'_> {
             self.check_binding(source, param);
             if let Some(annotation) = param.annotation {
                 self.check_annotation(source, annotation);
+                self.check_launched_annotation(source, annotation);
             }
             if let (Some(default), ParamKind::Normal) = (param.default, param.kind) {
                 let constexpr = param.annotation.is_some_and(|annotation| {
@@ -27,6 +56,36 @@ impl Evaluator<'_> {
                 }
             }
         }
+        if let Some(returns) = body.returns {
+            self.check_launched_annotation(source, returns);
+        }
+    }
+
+    /// A launch looks at all that a function names, also in annotations that nothing evaluates, and
+    /// refuses what can be called and is neither a type nor the language's.
+    fn check_launched_annotation(&mut self, source: Source<'_>, annotation: ExprId) {
+        let expr = &source.body.exprs[annotation];
+        if !matches!(expr, Expr::Name(_) | Expr::Attribute { .. }) {
+            expr.for_each_child(|child| self.check_launched_annotation(source, child));
+            return;
+        }
+        let frame = self.frame();
+        let scope = Scope { file: source.file, path: &frame.scope };
+        let Resolution::External(path) =
+            project::resolve_expr(self.project, scope, source.body, annotation)
+        else {
+            return;
+        };
+        let at = source.at(annotation);
+        let is_form = matches!(&path[..], [module, name]
+            if &**module == "typing" && SPECIAL_FORMS.contains(&&**name));
+        if !is_form || self.is_reported(Code::GlobalNotConstexpr, at) {
+            return;
+        }
+        let message = format!("jit functions cannot name `{}`", path.join("."));
+        let diagnostic = Diagnostic::new(Code::GlobalNotConstexpr, at, message)
+            .with_note("put the annotation in quotes");
+        self.emit_diagnostic(diagnostic);
     }
 
     /// True where the annotation of a parameter makes its argument a compile-time value.

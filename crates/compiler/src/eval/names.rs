@@ -19,11 +19,16 @@ impl Evaluator<'_> {
     /// The value of a name.
     pub(super) fn name(&mut self, name: &Name, at: FileRange) -> Value {
         if let Some(local) = self.frame().locals.get(name) {
-            return local.value.clone();
+            let value = local.value.clone();
+            return self.close(value);
+        }
+        if let Some(captured) = self.captured(name) {
+            return self.check_global(name, captured, at);
         }
         let (file, scope) = (self.frame().file, self.frame().scope.clone());
         if let Some(global) = self.global(file, &scope, name) {
-            return self.check_global(name, global, at);
+            let value = self.check_global(name, global, at);
+            return self.close(value);
         }
         if let Some(builtin) = builtins::member(PYTHON, name) {
             return Value::Builtin(builtin);
@@ -394,6 +399,7 @@ pub(super) fn function_ref(
         function,
         kind: FunctionKind { role, noinline, must_use },
         scope: item.body_scope().into(),
+        closure: Arc::from([]),
     })
 }
 

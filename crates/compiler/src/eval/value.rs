@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::closure::Closure;
 use super::dtype::Elem;
 use super::symbolic::Sym;
 use crate::builtins::Builtin;
@@ -167,6 +168,8 @@ pub struct FunctionRef {
     pub kind: FunctionKind,
     /// Names of the functions and classes around it, outermost first.
     pub scope: Arc<[Name]>,
+    /// Variables of the functions around it.
+    pub closure: Closure,
 }
 
 /// What decorators make of a function.
