@@ -1,7 +1,7 @@
 //! What decorators make of a function.
 
 use super::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item};
-use crate::hir::{Body, Expr, ExprId, ItemKind, Stmt};
+use crate::hir::{Body, Expr, ExprId, Function, ItemKind, Stmt};
 
 /// A decorator with a meaning for kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,19 +79,14 @@ pub(super) fn callee(body: &Body, id: ExprId) -> ExprId {
     }
 }
 
-/// What a decorator that means `resolution` makes of a function. Functions of the project that
-/// return `triton.jit(...)` count as it.
-pub(super) fn effect(sources: &dyn Sources, resolution: &Resolution) -> Option<Effect> {
-    match resolution {
-        Resolution::Triton(path) => match &**path {
-            "jit" => Some(Effect::Jit),
-            // `@tl.constexpr` makes a constant of a function, which can still be called.
-            "constexpr_function" | "language.constexpr_function" | "language.constexpr" => {
-                Some(Effect::ConstexprFunction)
-            }
-            _ => None,
-        },
-        Resolution::Function(at) if returns_jit(sources, *at) => Some(Effect::Jit),
+/// What the decorator at this path in the `triton` package makes of a function.
+pub(super) fn effect(path: &str) -> Option<Effect> {
+    match path {
+        "jit" => Some(Effect::Jit),
+        // `@tl.constexpr` makes a constant of a function, which can still be called.
+        "constexpr_function" | "language.constexpr_function" | "language.constexpr" => {
+            Some(Effect::ConstexprFunction)
+        }
         _ => None,
     }
 }
@@ -107,23 +102,16 @@ fn marks_builtins(sources: &dyn Sources, at: ItemRef) -> bool {
     })
 }
 
-/// True when a `return` of the function `at` calls `triton.jit`.
-fn returns_jit(sources: &dyn Sources, at: ItemRef) -> bool {
-    let (Some(item), Some(function)) = (item(sources, at), function(sources, at)) else {
-        return false;
-    };
+/// What calls are made of whose results `function` returns, where it is named.
+pub(super) fn returned_callees(function: &Function) -> Vec<ExprId> {
     let body = &function.body;
-    let path = item.body_scope();
-    let scope = Scope { file: at.file, path: &path };
-    body.stmts.values().any(|stmt| match stmt {
-        Stmt::Return(Some(value)) => match body.exprs[*value] {
-            Expr::Call { callee: inner, .. } => {
-                let is_name = matches!(body.exprs[inner], Expr::Name(_) | Expr::Attribute { .. });
-                is_name
-                    && resolve_expr(sources, scope, body, inner) == Resolution::Triton("jit".into())
-            }
-            _ => false,
+    let callees = body.stmts.values().filter_map(|stmt| match stmt {
+        Stmt::Return(Some(value)) => match &body.exprs[*value] {
+            Expr::Call { callee, .. } => Some(*callee),
+            _ => None,
         },
-        _ => false,
-    })
+        _ => None,
+    });
+    let is_named = |id: &ExprId| matches!(body.exprs[*id], Expr::Name(_) | Expr::Attribute { .. });
+    callees.filter(is_named).collect()
 }

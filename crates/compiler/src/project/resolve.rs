@@ -1,6 +1,8 @@
 //! Following a name to what it means.
 
-use super::{ItemRef, Resolution, Scope, Sources, decorators, item, named_tuple, paths, triton};
+use super::{
+    ItemRef, Resolution, Scope, Sources, decorators, function, item, named_tuple, paths, triton,
+};
 use crate::builtins::{self, FORBIDDEN_PYTHON, PYTHON, PYTHON_HOST};
 use crate::hir::{Arg, Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Occasion};
 use crate::source::FileId;
@@ -259,7 +261,7 @@ impl<'a> Resolver<'a> {
                         let callee = decorators::callee(body, *decorator);
                         resolver.expr(scope, body, callee, Some(at.index))
                     });
-                    match decorators::effect(self.sources, &decorator) {
+                    match self.effect(&decorator) {
                         Some(decorators::Effect::Jit) => return Resolution::Jit(at),
                         Some(decorators::Effect::ConstexprFunction) => {
                             marked = Resolution::ConstexprFunction(at);
@@ -340,12 +342,37 @@ impl<'a> Resolver<'a> {
         if !matches!(body.exprs[*value], Expr::Name(_) | Expr::Attribute { .. }) {
             return Resolution::Unknown;
         }
-        let makes_jit = decorators::effect(self.sources, &wrapper) == Some(decorators::Effect::Jit);
+        let makes_jit = self.effect(&wrapper) == Some(decorators::Effect::Jit);
         match self.expr(scope, body, *value, before) {
             Resolution::Function(inner) if makes_jit => Resolution::Jit(inner),
             Resolution::Jit(inner) => Resolution::Jit(inner),
             _ => Resolution::Unknown,
         }
+    }
+
+    /// What a decorator that means `resolution` makes of a function. Functions of the project that
+    /// return `triton.jit(...)` count as it.
+    fn effect(&mut self, resolution: &Resolution) -> Option<decorators::Effect> {
+        match resolution {
+            Resolution::Triton(path) => decorators::effect(path),
+            Resolution::Function(at) => self.returns_jit(*at).then_some(decorators::Effect::Jit),
+            _ => None,
+        }
+    }
+
+    /// True when a `return` of the function `at` calls `triton.jit`. What is called may come back
+    /// to this function by way of a module's variable, so it counts as a step.
+    fn returns_jit(&mut self, at: ItemRef) -> bool {
+        let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
+        else {
+            return false;
+        };
+        let path = item.body_scope();
+        let scope = Scope { file: at.file, path: &path };
+        decorators::returned_callees(&function).into_iter().any(|callee| {
+            let called = self.step(|resolver| resolver.expr(scope, &function.body, callee, None));
+            called == Resolution::Triton("jit".into())
+        })
     }
 
     pub(super) fn expr(

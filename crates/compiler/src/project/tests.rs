@@ -239,3 +239,19 @@ def host(x):
     assert_eq!(names(jit_functions(&sources, file)), "a b c e f g h m");
     assert_eq!(names(kernels(&sources, file)), "a b e g");
 }
+
+#[test]
+fn a_variable_and_the_function_that_makes_it_may_name_each_other() {
+    let text = "
+import triton
+def make(f): return made.wrap(f)
+made = make(make)
+@made
+def kernel(x): pass
+@make
+def other(x): pass
+";
+    assert_eq!(meaning(&[("a.py", text)], "made"), "constant a.py::made");
+    assert_eq!(meaning(&[("a.py", text)], "kernel"), "function a.py::kernel");
+    assert_eq!(meaning(&[("a.py", text)], "other"), "function a.py::other");
+}
