@@ -222,6 +222,8 @@ struct Evaluator<'a> {
     other_symbols: FxHashSet<symbolic::Atom>,
     fresh: u32,
     steps: u32,
+    /// Blocks and expressions that evaluation is inside of.
+    nesting: u32,
     /// Diagnostics are dropped while positive.
     quiet: u32,
     /// Inside a branch that may be dead at compile time.
@@ -254,6 +256,11 @@ const MAX_INFERENCE_STEPS: u32 = 100_000;
 const CHECK_EVERY: u32 = 64;
 /// Nested calls after which recursion is refused.
 const MAX_DEPTH: usize = 64;
+/// Blocks and expressions inside each other, through calls, after which evaluation gives up. A
+/// level takes up to 12 KB of the stack.
+const MAX_NESTING: u32 = 8_000;
+/// Stack of every thread that analyses or compiles: nothing that a file says may exhaust it.
+pub const STACK_BYTES: usize = 128 << 20;
 
 impl<'a> Evaluator<'a> {
     fn new(project: &'a dyn Sources, version: TritonVersion) -> Evaluator<'a> {
@@ -276,6 +283,7 @@ impl<'a> Evaluator<'a> {
             other_symbols: FxHashSet::default(),
             fresh: 0,
             steps: 0,
+            nesting: 0,
             quiet: 0,
             speculative: 0,
             raised: false,
@@ -340,6 +348,17 @@ impl<'a> Evaluator<'a> {
             self.project.checkpoint();
         }
         !self.is_exhausted()
+    }
+
+    /// Goes one level deeper, unless there are too many: then `None`.
+    fn nested<T>(&mut self, evaluate: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.nesting >= MAX_NESTING {
+            return None;
+        }
+        self.nesting += 1;
+        let result = evaluate(self);
+        self.nesting -= 1;
+        Some(result)
     }
 
     /// True once the budget is spent: what is left is not evaluated.

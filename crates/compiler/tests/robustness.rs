@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tile_compiler::diagnostic::Code;
-use tile_compiler::eval::{infer_file, lower_kernel};
+use tile_compiler::eval::{STACK_BYTES, infer_file, lower_kernel};
 use tile_compiler::project::{self, MemorySources};
 use tile_compiler::source::FileId;
 use tile_compiler::specialization::{Flags, TritonVersion, discover};
@@ -71,6 +71,34 @@ fn deep_nesting_ends() {
     }
     nested.push_str(&format!("{}tl.store(p, 1.0)\n", "    ".repeat(61)));
     evaluate(&nested);
+}
+
+#[test]
+fn blocks_nested_through_calls_fit_the_stack() {
+    let mut text = String::new();
+    for function in 0..60 {
+        text.push_str(&format!("@triton.jit\ndef f{function}(x, n):\n"));
+        for depth in 1..120 {
+            text.push_str(&format!("{}if n > {depth}:\n", "    ".repeat(depth)));
+        }
+        let inner = match function {
+            0 => "x + 1.0".to_owned(),
+            other => format!("f{}(x, n)", other - 1),
+        };
+        text.push_str(&format!("{}x = {inner}\n    return x\n\n", "    ".repeat(120)));
+    }
+    text.push_str("@triton.jit\ndef kernel(p, n):\n    tl.store(p, f59(tl.load(p), n))\n");
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("kernel.py", &format!("{PRELUDE}{text}"));
+    let lowered = move || {
+        let at = project::kernels(&sources, file)[0];
+        let spec = discover(&sources, at, &Flags::default()).remove(0);
+        let result = lower_kernel(&sources, file, "kernel", &spec, TritonVersion::V3_9);
+        result.diagnostics.iter().map(|diagnostic| diagnostic.code).collect::<Vec<_>>()
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(lowered);
+    let codes = thread.expect("a thread").join().expect("it ends");
+    assert!(codes.is_empty() || codes.contains(&Code::TooMuchCode), "{codes:?}");
 }
 
 #[test]

@@ -62,9 +62,6 @@ use session::Session;
 pub use settings::{ProjectRules, SETTINGS, Setting, project_rules};
 use state::{ReadError, Request, Snapshot, State};
 
-/// Stack of every thread that analyses: deep nesting in a source must not end the server.
-const STACK_BYTES: usize = 64 << 20;
-
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -93,7 +90,7 @@ pub fn serve(options: Options) -> std::io::Result<bool> {
     heap::limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .thread_stack_size(STACK_BYTES)
+        .thread_stack_size(tile_compiler::eval::STACK_BYTES)
         .build()?;
     let stopped = runtime.block_on(serve_on(tokio::io::stdin(), tokio::io::stdout(), options));
     // A thread may still wait for input that will never come.

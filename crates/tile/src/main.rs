@@ -34,7 +34,15 @@ mod workspace;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     output::log_to_stderr();
-    match dispatch(cli.command) {
+    let command = move || dispatch(cli.command);
+    let thread = std::thread::Builder::new().stack_size(tile_compiler::eval::STACK_BYTES);
+    // A panic was reported where it happened, and ends the program as one of this thread would.
+    let ended = match thread.spawn(command).map(std::thread::JoinHandle::join) {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => Err(CommandError::device(format!("no thread can be started: {error}"))),
+    };
+    match ended {
         Ok(exit) => exit.into(),
         Err(error) => {
             output::error(&error.message);

@@ -27,6 +27,12 @@ use tile_compiler::source::{FileId, FileRange, LineIndex};
 use tile_compiler::specialization::{Flags, TritonVersion, discover};
 
 fn main() -> ExitCode {
+    let thread = std::thread::Builder::new().stack_size(tile_compiler::eval::STACK_BYTES);
+    let ended = thread.spawn(measure).map(std::thread::JoinHandle::join);
+    ended.ok().and_then(Result::ok).unwrap_or(ExitCode::FAILURE)
+}
+
+fn measure() -> ExitCode {
     let Some(arguments) = arguments() else {
         eprintln!("usage: coverage [--triton 3.6|3.9] [--why] [--root FOLDER]... FOLDER...");
         return ExitCode::FAILURE;

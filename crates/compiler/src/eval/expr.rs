@@ -31,7 +31,10 @@ impl Evaluator<'_> {
         }
         let at = source.at(id);
         let outer = self.set_location(at);
-        let value = self.expr_inner(source, id, at);
+        let value = match self.nested(|this| this.expr_inner(source, id, at)) {
+            Some(value) => value,
+            None => self.out_of_steps(at),
+        };
         self.restore_location(outer);
         if value.is_unknown() && self.emitting() && self.frame().mode == Mode::Jit {
             let message = "the compiler does not understand this expression";
@@ -167,7 +170,7 @@ impl Evaluator<'_> {
         Value::Unknown
     }
 
-    fn out_of_steps(&mut self, at: FileRange) -> Value {
+    pub(super) fn out_of_steps(&mut self, at: FileRange) -> Value {
         if !self.failed && self.exact {
             let message = "compilation was given up: too much code after unrolling and inlining";
             let diagnostic = Diagnostic::new(Code::TooMuchCode, at, message)

@@ -41,6 +41,16 @@ impl Evaluator<'_> {
         stmts: &[StmtId],
         rest: Option<&Rest<'_>>,
     ) -> Flow {
+        if let Some(flow) = self.nested(|this| this.run_block(source, stmts, rest)) {
+            return flow;
+        }
+        if let Some(&first) = stmts.first() {
+            self.out_of_steps(source.stmt_at(first));
+        }
+        Flow::Returned
+    }
+
+    fn run_block(&mut self, source: Source<'_>, stmts: &[StmtId], rest: Option<&Rest<'_>>) -> Flow {
         for (at, &id) in stmts.iter().enumerate() {
             if !self.step() {
                 return Flow::Returned;

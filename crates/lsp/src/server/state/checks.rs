@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 use super::{Documents, Host, OpenFile, ReadError, Request, Snapshot, State, attempt, lock};
 use crate::db::{Database, Db, SourceFile};
 use crate::files::FileSystem;
-use crate::server::STACK_BYTES;
 
 /// Files that are checked before anybody hears of it.
 const CHUNK: usize = 50;
@@ -123,7 +122,7 @@ fn on_threads<I: Sync, S: Send, T: Send>(
         }
     };
     let mut answers: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let builder = || std::thread::Builder::new().stack_size(STACK_BYTES);
+        let builder = || std::thread::Builder::new().stack_size(tile_compiler::eval::STACK_BYTES);
         let start = |state| builder().spawn_scoped(scope, move || work(state)).ok();
         let threads: Vec<_> = states.into_iter().map_while(start).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
