@@ -143,6 +143,15 @@ impl Evaluator<'_> {
         test: ExprId,
         evaluate: impl FnOnce(&mut Self) -> T,
     ) -> T {
+        // A kernel that is compiled takes one branch, of which nothing is known here, and what is
+        // wrong in the other one never shows.
+        let undecided = self.emitting() && self.frame().mode == Mode::Jit;
+        if undecided {
+            let message = "what this condition is at compile time is not known";
+            self.error(Code::NotUnderstood, source.at(test), message);
+            self.emitter = None;
+            self.quiet += 1;
+        }
         let refined = u32::from(asks_about_types(source, test));
         let hidden = self.hide_none();
         self.speculative += 1;
@@ -151,6 +160,7 @@ impl Evaluator<'_> {
         self.speculative -= 1;
         self.refined -= refined;
         self.restore_none(&hidden);
+        self.quiet -= u32::from(undecided);
         result
     }
 
