@@ -22,6 +22,7 @@ use crate::project::{
 use crate::source::{FileId, FileRange, TextRange};
 
 mod calls;
+mod collections;
 mod dtype;
 mod enumeration;
 mod number;

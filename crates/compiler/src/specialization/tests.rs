@@ -648,3 +648,59 @@ test_norm(1151, 8192, torch.float16)
         "#]],
     );
 }
+
+#[test]
+fn arguments_gathered_in_collections_reach_the_kernel() {
+    let text = format!(
+        "{ADD}
+def by_list(x: torch.Tensor, n):
+    args = [x]
+    args.extend([x, n])
+    args.insert(2, x)
+    add[(1,)](*args, BLOCK=16)
+
+def by_dict(x: torch.Tensor, n):
+    meta = dict(BLOCK=8, WIDE=3)
+    meta.pop('WIDE')
+    meta.setdefault('BLOCK', 64)
+    meta.update({{'BLOCK': 32}}, num_warps=8)
+    add[(1,)](x, x, x, n, **meta)
+
+def unknown(x: torch.Tensor, n, more):
+    meta = {{'BLOCK': 64}}
+    meta.update(more)
+    add[(1,)](x, x, x, n, **meta)
+"
+    );
+    check(
+        &text,
+        expect![[r#"
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=16 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr n
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=32 num_warps=8 num_stages=3 assumed x_ptr y_ptr out_ptr n
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=1024 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr n BLOCK
+        "#]],
+    );
+}
+
+#[test]
+fn members_of_enumerations_are_constants() {
+    check(
+        "
+import enum, triton
+import triton.language as tl
+class Mode(enum.Enum):
+    NARROW = 16
+    WIDE = 32
+@triton.jit
+def fill(x_ptr, mode: tl.constexpr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+def run(x, wide: bool):
+    fill[(1,)](x, Mode.WIDE, BLOCK=Mode.WIDE.value)
+    fill[(1,)](x, mode=Mode.NARROW, BLOCK=16)
+",
+        expect![[r#"
+            fill (launch): x_ptr=*fp32:16 mode=Mode.WIDE BLOCK=32 num_warps=4 num_stages=3 assumed x_ptr
+            fill (launch): x_ptr=*fp32:16 mode=Mode.NARROW BLOCK=16 num_warps=4 num_stages=3 assumed x_ptr
+        "#]],
+    );
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::tensor::{self, Args};
 use super::value::{Storage, Tensor, Value};
-use super::{Frame, Host, ObservedLaunch, operators, rebound, views};
+use super::{Frame, Host, ObservedLaunch, collections, operators, rebound, views};
 use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
 use crate::specialization::TupleNames;
@@ -244,23 +244,15 @@ impl Host<'_> {
         name: &str,
         args: &Args<'_>,
     ) -> Value {
-        match (receiver, name) {
-            (Value::List(items), "append" | "extend") => {
-                let Some(added) = args.get(0, "") else { return Value::Unknown };
-                let grown = match (name, added.elements()) {
-                    ("append", _) => {
-                        Value::List(items.iter().cloned().chain([added.clone()]).collect())
-                    }
-                    (_, Some(added)) => Value::List(items.iter().cloned().chain(added).collect()),
-                    _ => Value::Unknown,
-                };
-                if let Expr::Name(variable) = &frame.code.body().exprs[object] {
-                    let variable = variable.clone();
-                    frame.variables.insert(variable, grown);
-                }
-                Value::None
+        if let Some((changed, result)) = collections::changed(receiver, name, args) {
+            if let Expr::Name(variable) = &frame.code.body().exprs[object] {
+                let variable = variable.clone();
+                frame.variables.insert(variable, changed);
             }
-            (Value::List(items), "copy") => Value::List(items.clone()),
+            return result;
+        }
+        match (receiver, name) {
+            (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
             (Value::Dict(_), "get") => {
                 let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
                 operators::subscript(receiver, &key)

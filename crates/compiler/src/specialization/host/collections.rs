@@ -1,0 +1,113 @@
+//! Methods that change lists and dictionaries.
+
+use super::operators::{self, position};
+use super::tensor::Args;
+use super::value::Value;
+
+/// What a method makes of the collection it is called on, and what it returns; `None` for methods
+/// that change nothing. What cannot be followed makes the collection unknown.
+pub(super) fn changed(receiver: &Value, name: &str, args: &Args<'_>) -> Option<(Value, Value)> {
+    match receiver {
+        Value::List(items) => changed_list(items, name, args),
+        Value::Dict(entries) => changed_dict(entries, name, args),
+        _ => None,
+    }
+}
+
+fn changed_list(items: &[Value], name: &str, args: &Args<'_>) -> Option<(Value, Value)> {
+    let mut items = items.to_vec();
+    let mut result = Value::None;
+    let followed = match (name, args.get(0, ""), args.get(1, "")) {
+        ("append", Some(added), None) => {
+            items.push(added.clone());
+            true
+        }
+        ("extend", Some(added), None) => match added.elements() {
+            Some(added) => {
+                items.extend(added);
+                true
+            }
+            None => false,
+        },
+        ("insert", Some(Value::Int(Some(at))), Some(added)) => {
+            let length = items.len() as i128;
+            let at = if *at < 0 { at + length } else { *at };
+            items.insert(at.clamp(0, length) as usize, added.clone());
+            true
+        }
+        ("pop", at, None) => {
+            let at = match at {
+                None => Some(-1),
+                Some(Value::Int(at)) => *at,
+                Some(_) => None,
+            };
+            let at = at.and_then(|at| position(items.len(), at));
+            result = at.map_or(Value::Unknown, |at| items.remove(at));
+            at.is_some()
+        }
+        ("reverse", None, None) => {
+            items.reverse();
+            true
+        }
+        ("clear", None, None) => {
+            items.clear();
+            true
+        }
+        ("append" | "extend" | "insert" | "remove" | "sort", ..) => false,
+        _ => return None,
+    };
+    Some((if followed { Value::List(items) } else { Value::Unknown }, result))
+}
+
+type Entries = Vec<(Value, Value)>;
+
+fn changed_dict(entries: &Entries, name: &str, args: &Args<'_>) -> Option<(Value, Value)> {
+    let mut entries = entries.clone();
+    let mut result = Value::None;
+    let followed = match (name, args.get(0, "")) {
+        ("update", added) => {
+            let known = match added {
+                None => Some(Entries::new()),
+                Some(Value::Dict(added)) => Some(added.clone()),
+                Some(_) => None,
+            };
+            let followed = known.is_some();
+            let named = args
+                .keywords()
+                .into_iter()
+                .filter_map(|(name, value)| Some((Value::Str(name?), value)));
+            for (key, value) in known.unwrap_or_default().into_iter().chain(named) {
+                set(&mut entries, key, value);
+            }
+            followed
+        }
+        ("setdefault", Some(key)) => {
+            result = operators::subscript(&Value::Dict(entries.clone()), key);
+            if !entries.iter().any(|(known, _)| known == key) {
+                result = args.get(1, "").cloned().unwrap_or(Value::None);
+                set(&mut entries, key.clone(), result.clone());
+            }
+            true
+        }
+        ("pop", Some(key)) => {
+            let known = entries.iter().position(|(known, _)| known == key);
+            result = match known {
+                Some(at) => entries.remove(at).1,
+                None => args.get(1, "").cloned().unwrap_or(Value::Unknown),
+            };
+            true
+        }
+        ("clear", None) => {
+            entries.clear();
+            true
+        }
+        ("setdefault" | "pop" | "popitem" | "clear", _) => false,
+        _ => return None,
+    };
+    Some((if followed { Value::Dict(entries) } else { Value::Unknown }, result))
+}
+
+fn set(entries: &mut Entries, key: Value, value: Value) {
+    entries.retain(|(known, _)| *known != key);
+    entries.push((key, value));
+}
