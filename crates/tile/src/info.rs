@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tile_compiler::artifact::{Artifact, Keep};
+use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::specialization::{
     ArgSpec, ConstArg, Origin, Previewed, Specialization, preview,
 };
@@ -57,11 +58,20 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
     let compiler = opened.compiler()?;
     compiler.needs_assembler()?;
     let (mut infos, mut artifacts) = (Vec::new(), Vec::new());
-    let mut failed = false;
+    let (mut failed, mut unknown) = (false, false);
+    let mut told = IndexSet::new();
     for selected in opened.select_all(arguments.target.kernel.as_deref())? {
         let start = Instant::now();
         let function = match opened.lower(&selected) {
             Ok(function) => function,
+            // What is assumed proves nothing about the kernel.
+            Err(diagnostics) if !selected.spec.assumed.is_empty() => {
+                if told.insert(selected.name.clone()) {
+                    assumed_wrongly(&opened, &selected, &diagnostics);
+                }
+                unknown = true;
+                continue;
+            }
             Err(diagnostics) => {
                 failed = true;
                 analysis::print_to_stderr(&opened.workspace, &diagnostics)?;
@@ -78,12 +88,22 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
                 artifacts.push(artifact);
             }
             Err(error) if error.exit == Exit::Compile => {
-                failed = true;
-                output::error(&format!("{}: {}", selected.name, error.message));
+                let spec = &selected.spec;
+                let label = label(&specialization(spec));
+                let message = format!("{} for {}: {}", selected.name, label.trim(), error.message);
+                // Tuning passes over what does not fit, and what is assumed proves nothing.
+                if spec.origin == Origin::Autotune || !spec.assumed.is_empty() {
+                    unknown = true;
+                    output::note(&message);
+                } else {
+                    failed = true;
+                    output::error(&message);
+                }
             }
             Err(error) => return Err(error),
         }
     }
+    failed |= unknown && infos.is_empty();
     // Of all kernels at once: opening a device takes longer than asking.
     let residency = compiler.residency(artifacts)?.unwrap_or_default();
     for (info, residency) in infos.iter_mut().zip(residency) {
@@ -94,6 +114,23 @@ pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
         Format::Human => print(&infos)?,
     }
     Ok(if failed { Exit::Compile } else { Exit::Success })
+}
+
+/// Says that a kernel does not compile for what had to be assumed of its arguments.
+fn assumed_wrongly(opened: &Opened, selected: &Selected, diagnostics: &[Diagnostic]) {
+    let assumed: Vec<String> =
+        selected.spec.assumed.iter().map(|name| format!("`{name}`")).collect();
+    let why = diagnostics.first().map_or_else(String::new, |found| {
+        let file = opened.workspace.file(found.primary.file);
+        let line = file.map_or(0, |file| file.lines().line(found.primary.range.start) + 1);
+        format!(" (line {line}: {})", found.message)
+    });
+    output::note(&format!(
+        "{} was not compiled: nothing shows {}, and what is assumed of them does not fit{why}; \
+         give them with --type, --set or a scenario",
+        selected.name,
+        assumed.join(", "),
+    ));
 }
 
 /// A table of all, then what the parameters of each kernel are compiled for.

@@ -137,9 +137,9 @@ fn launches(sources: &dyn Sources, kernel: &Kernel) -> Vec<(Origin, ObservedLaun
     files.extend(sources.importers(file));
     for file in files {
         for open_flags in [false, true] {
-            let mut launches = run_host_code(sources, file, kernel, open_flags, false);
-            if !launches.is_empty() {
-                let examples = run_host_code(sources, file, kernel, open_flags, true);
+            let (mut launches, joined) = run_host_code(sources, file, kernel, open_flags, false);
+            if joined && launches.iter().any(|(_, launch)| is_open(launch)) {
+                let (examples, _) = run_host_code(sources, file, kernel, open_flags, true);
                 launches.iter_mut().for_each(|(_, launch)| add_example(launch, &examples));
             }
             found.extend(launches);
@@ -162,6 +162,18 @@ fn take_launches(
     launches.filter(|launch| launch.kernel == wanted).map(|launch| (origin, launch)).collect()
 }
 
+/// True when a launch shows too little of an argument to compile for it.
+fn is_open(launch: &ObservedLaunch) -> bool {
+    let open = |value: &Value| match value {
+        Value::Unknown | Value::Bool(None) | Value::Int(None) | Value::Float(None) => true,
+        Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
+            tensor.dtype.is_none()
+        }
+        _ => false,
+    };
+    launch.args.iter().any(|(_, value)| open(value))
+}
+
 /// Notes the arguments of the same launch in one possible run, which must be those that are known.
 fn add_example(launch: &mut ObservedLaunch, examples: &[(Origin, ObservedLaunch)]) {
     let agrees = |example: &ObservedLaunch| {
@@ -182,15 +194,15 @@ fn add_example(launch: &mut ObservedLaunch, examples: &[(Origin, ObservedLaunch)
 }
 
 /// What launches `kernel` when the host code of `file` runs that launches it, names it, or
-/// mentions functions that do.
+/// mentions functions that do; and whether branches left something unknown.
 fn run_host_code(
     sources: &dyn Sources,
     file: FileId,
     kernel: &Kernel,
     open_flags: bool,
     one_run: bool,
-) -> Vec<(Origin, ObservedLaunch)> {
-    let Some(module) = sources.module(file) else { return Vec::new() };
+) -> (Vec<(Origin, ObservedLaunch)>, bool) {
+    let Some(module) = sources.module(file) else { return (Vec::new(), false) };
     let mut host = Host::new(sources);
     host.open_flags = open_flags;
     host.one_run = one_run;
@@ -236,7 +248,7 @@ fn run_host_code(
             host.observe(file, launch);
         }
     }
-    take_launches(&mut host, kernel, Origin::Launch)
+    (take_launches(&mut host, kernel, Origin::Launch), host.joined)
 }
 
 /// Functions of host code that launch the kernel themselves, or name it: they may launch it in
@@ -419,7 +431,10 @@ impl<'a> Binder<'a> {
         config: Option<&Config>,
     ) -> Specialization {
         let mut bound: IndexMap<Name, Bound> = IndexMap::new();
-        let hooked = self.hooked_arguments(launch, config);
+        let args = launch.map(|launch| &*launch.args);
+        let hooked = self.hooked_arguments(launch, args, config, false);
+        let example = launch.map(|launch| &*launch.example);
+        let hooked_example = self.hooked_arguments(launch, example, config, true);
         for (index, param) in self.kernel.function.params.iter().enumerate() {
             if matches!(param.kind, ParamKind::VarArgs | ParamKind::KwArgs) {
                 continue;
@@ -437,7 +452,9 @@ impl<'a> Binder<'a> {
                     let bound = self.argument(index, param, given);
                     let example = launch.filter(|_| bound.assumed && hooked.is_none());
                     let example = example.and_then(|launch| {
-                        let value = argument(launch, &launch.example, index, &param.name)?;
+                        let hooked = hooked_example.iter().find(|(name, _)| *name == param.name);
+                        let shown = argument(launch, &launch.example, index, &param.name);
+                        let value = hooked.map(|(_, value)| value).or(shown)?;
                         Some(self.argument(index, param, Some(value)).spec)
                     });
                     let spec = example.unwrap_or(bound.spec);
@@ -495,20 +512,26 @@ impl<'a> Binder<'a> {
     fn hooked_arguments(
         &self,
         launch: Option<&ObservedLaunch>,
+        args: Option<&[(Option<Name>, Value)]>,
         config: Option<&Config>,
+        one_run: bool,
     ) -> Vec<(Name, Value)> {
-        let (Some(launch), Some(config)) = (launch, config) else { return Vec::new() };
+        let (Some(launch), Some(given), Some(config)) = (launch, args, config) else {
+            return Vec::new();
+        };
         let Some(hook) = config.pre_hook else { return Vec::new() };
         let mut args = Vec::new();
         for (index, param) in self.kernel.function.params.iter().enumerate() {
             let tuned = config.kwargs.iter().find(|(name, _)| *name == param.name);
             let value = match tuned {
                 Some((_, value)) => Some(Value::from_const(value)),
-                None => argument(launch, &launch.args, index, &param.name).cloned(),
+                None => argument(launch, given, index, &param.name).cloned(),
             };
             args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
         }
-        let changed = Host::new(self.sources).run_hook(hook, Value::Dict(args));
+        let mut host = Host::new(self.sources);
+        host.one_run = one_run;
+        let changed = host.run_hook(hook, Value::Dict(args));
         let descriptors = changed.into_iter().filter_map(|(key, value)| match (key, &value) {
             (Value::Str(name), Value::Descriptor(_)) => Some((name, value)),
             _ => None,

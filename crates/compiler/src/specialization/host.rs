@@ -54,6 +54,8 @@ pub(super) struct Host<'a> {
     /// Of two branches the first counts where the condition is not known, so that values are
     /// those of one possible run; otherwise only what both leave is known.
     pub(super) one_run: bool,
+    /// Whether something is not known because branches leave different values.
+    pub(super) joined: bool,
     /// Launches met, in the order in which they would happen.
     pub(super) launches: Vec<ObservedLaunch>,
     /// Allocations made so far.
@@ -152,6 +154,7 @@ impl<'a> Host<'a> {
             depth: 0,
             open_flags: false,
             one_run: false,
+            joined: false,
             launches: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
@@ -195,27 +198,35 @@ impl<'a> Host<'a> {
         self.expr(&mut frame, id)
     }
 
-    /// The value of an expression in the head of a function at module level, with what the module
-    /// has bound when it comes to the function.
-    pub(super) fn decorator_expr(&mut self, kernel: &Kernel, id: ExprId) -> Value {
-        let file = kernel.at.file;
+    /// What a module has bound when it comes to the kernel, if that is at module level.
+    pub(super) fn bound_before(&mut self, kernel: &Kernel) -> Variables {
+        let before = kernel.item.range.start;
+        let binds = |main: &&MainBlock| {
+            let first = main.body.root.first().map(|first| &main.body.stmts[*first]);
+            main.range.end <= before && !matches!(first, Some(Stmt::Expr(_)))
+        };
+        match self.sources.module(kernel.at.file) {
+            Some(module) if kernel.item.scope.is_empty() => {
+                self.run_mains(kernel.at.file, module.mains.iter().filter(binds))
+            }
+            _ => Variables::default(),
+        }
+    }
+
+    /// The value of an expression in a decorator of the kernel.
+    pub(super) fn decorator_expr(
+        &mut self,
+        kernel: &Kernel,
+        variables: Variables,
+        id: ExprId,
+    ) -> Value {
         let mut frame = Frame {
-            file,
+            file: kernel.at.file,
             scope: kernel.item.scope.clone().into(),
             code: Code::Function(kernel.function.clone()),
-            variables: Variables::default(),
+            variables,
             scenario: false,
         };
-        if let Some(module) = self.sources.module(file)
-            && kernel.item.scope.is_empty()
-        {
-            let before = kernel.item.range.start;
-            let binds = |main: &&MainBlock| {
-                let first = main.body.root.first().map(|first| &main.body.stmts[*first]);
-                main.range.end <= before && !matches!(first, Some(Stmt::Expr(_)))
-            };
-            frame.variables = self.run_mains(file, module.mains.iter().filter(binds));
-        }
         self.expr(&mut frame, id)
     }
 
@@ -426,7 +437,8 @@ impl<'a> Host<'a> {
     }
 
     /// What a value is that is one of two.
-    fn one_of(&self, first: Value, second: &Value) -> Value {
+    fn one_of(&mut self, first: Value, second: &Value) -> Value {
+        self.joined |= first != *second;
         match self.one_run {
             true if !matches!(first, Value::Unknown) => first,
             true => second.clone(),
@@ -450,7 +462,7 @@ impl<'a> Host<'a> {
                 Flow::Next
             }
             (Flow::Next, Flow::Next) => {
-                join_variables(&mut frame.variables, after_first);
+                self.joined |= join_variables(&mut frame.variables, after_first);
                 Flow::Next
             }
             (Flow::Next, _) => {
@@ -947,13 +959,21 @@ fn annotated(function: &Function, param: &Param) -> Value {
     }
 }
 
-fn join_variables(variables: &mut Variables, other: Variables) {
+/// Keeps what both hold; whether they differ.
+fn join_variables(variables: &mut Variables, other: Variables) -> bool {
+    let mut differ = false;
     variables.retain(|name, _| other.contains_key(name));
     for (name, value) in other {
-        if let Some(known) = variables.get_mut(&name) {
-            *known = join(known, &value);
+        match variables.get_mut(&name) {
+            Some(known) if *known != value => {
+                *known = join(known, &value);
+                differ = true;
+            }
+            Some(_) => {}
+            None => differ = true,
         }
     }
+    differ
 }
 
 fn literal_value(literal: &Literal) -> Value {

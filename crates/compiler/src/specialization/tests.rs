@@ -603,6 +603,42 @@ add.warmup(torch.float16, torch.float16, torch.float32, 64, BLOCK=64, grid=(1,))
 }
 
 #[test]
+fn hooks_apply_to_examples() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+def set_blocks(nargs):
+    half = nargs.get('HALF', False)
+    if half:
+        nargs['desc'].block_shape = [nargs['ROWS'] // 2, 64]
+    else:
+        nargs['desc'].block_shape = [nargs['ROWS'], 64]
+def configs(pre_hook=None):
+    if unheard_of():
+        return [triton.Config({'ROWS': 16}, num_ctas=2)]
+    return [triton.Config({'ROWS': rows}, num_warps=8, pre_hook=pre_hook) for rows in (32, 64)]
+@triton.autotune(configs=configs(pre_hook=set_blocks), key=[])
+@triton.jit
+def k(desc, out, ROWS: tl.constexpr):
+    tl.store(out + tl.arange(0, 64), tl.sum(desc.load([0, 0]), 0))
+def run(x, plain):
+    out = torch.empty(64, dtype=torch.float16)
+    if plain:
+        desc = TensorDescriptor.from_tensor(x.half(), [1, 1])
+    else:
+        desc = TensorDescriptor(x, x.shape, x.stride(), [1, 1])
+    k[(1,)](desc, out)
+",
+        expect![[r#"
+            k (autotune): desc=tensordesc<fp16[32, 64]> out=*fp16:16 ROWS=32 num_warps=8 num_stages=3 assumed desc
+            k (autotune): desc=tensordesc<fp16[64, 64]> out=*fp16:16 ROWS=64 num_warps=8 num_stages=3 assumed desc
+        "#]],
+    );
+}
+
+#[test]
 fn programs_reach_launches_through_functions() {
     check(
         "

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::config::Config;
-use super::host::{Host, value::Value};
+use super::host::{Host, Variables, value::Value};
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Expr, ExprId, Name};
 use crate::project::{Decorator, Kernel, Sources};
@@ -41,6 +41,7 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
     let mut reader = Reader {
         host: Host::new(sources),
         kernel,
+        bound: None,
         tuning: Tuning { complete: true, ..Tuning::default() },
     };
     for decorator in &kernel.decorators {
@@ -64,6 +65,8 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
 struct Reader<'a> {
     host: Host<'a>,
     kernel: &'a Kernel,
+    /// What the module has bound when it comes to the kernel, once that has been asked.
+    bound: Option<Variables>,
     tuning: Tuning,
 }
 
@@ -81,7 +84,12 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, id: ExprId) -> Value {
-        self.host.decorator_expr(self.kernel, id)
+        let bound = match &self.bound {
+            Some(bound) => bound.clone(),
+            None => self.host.bound_before(self.kernel),
+        };
+        self.bound = Some(bound.clone());
+        self.host.decorator_expr(self.kernel, bound, id)
     }
 
     fn jit(&mut self, id: ExprId) {
@@ -123,6 +131,7 @@ impl Reader<'_> {
             // Which ones there are depends on something that is not known.
             self.tuning.complete = false;
             self.host.one_run = true;
+            self.bound = None;
             found = self.value(configs).elements();
             self.host.one_run = false;
         }

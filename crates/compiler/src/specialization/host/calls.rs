@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::tensor::{self, Args};
 use super::value::{Storage, Tensor, Value};
 use super::{Frame, Host, ObservedLaunch, collections, operators, rebound, views};
-use crate::hir::{Arg, BinaryOp, Expr, ExprId, Name};
+use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
 use crate::specialization::TupleNames;
 use crate::specialization::config::Config;
@@ -253,9 +253,15 @@ impl Host<'_> {
         }
         match (receiver, name) {
             (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
-            (Value::Dict(_), "get") => {
+            (Value::Dict(entries), "get") => {
                 let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
-                operators::subscript(receiver, &key)
+                let default = args.get(1, "").cloned().unwrap_or(Value::None);
+                let keys: Vec<Value> = entries.iter().map(|(key, _)| key.clone()).collect();
+                match operators::compare(CompareOp::In, &key, &Value::List(keys)) {
+                    Some(true) => operators::subscript(receiver, &key),
+                    Some(false) => default,
+                    None => Value::Unknown,
+                }
             }
             (Value::Dict(entries), "items") => {
                 let pair =
@@ -518,7 +524,7 @@ fn extremum(name: &str, args: &[&Value]) -> Value {
     let Some((first, rest)) = values.split_first() else { return Value::Unknown };
     let mut best = first.clone();
     for value in rest {
-        let wanted = match operators::compare(crate::hir::CompareOp::Lt, value, &best) {
+        let wanted = match operators::compare(CompareOp::Lt, value, &best) {
             Some(less) => less == (name == "min"),
             None => {
                 best = operators::join(&best, value);
