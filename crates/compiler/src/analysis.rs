@@ -134,7 +134,7 @@ fn check_costs(func: &Function, spec: &Specialization, capability: u32) -> Vec<D
 
 /// The part of [`check`] about masks, which takes no launch.
 fn check_masks(func: &Function, spec: &Specialization, pause: Pause<'_>) -> Vec<Diagnostic> {
-    let mut found = masks::check(func, pause);
+    let mut found = masks::check(func, &spec.launches, pause);
     let label = spec.to_string();
     for finding in &mut found {
         finding.specialization = Some(label.clone());

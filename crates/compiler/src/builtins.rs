@@ -18,6 +18,7 @@ mod libdevice;
 mod math;
 mod memory;
 pub(crate) mod options;
+mod profiler;
 mod programming;
 mod random;
 mod reduction;
@@ -42,6 +43,9 @@ pub const FORK_MEMBERS: &[(&str, &str)] = &[
 
 /// Dotted path of the language's module.
 pub const LANGUAGE: &str = "triton.language";
+
+/// What kernels use of Triton's profiler.
+pub const PROFILER: &str = "triton.profiler.language";
 /// Dotted path of the part of the language that the compiler itself provides.
 pub const CORE: &str = "triton.language.core";
 /// Dotted path of the language's math module.
@@ -206,6 +210,7 @@ pub enum Rule {
     AtomicStore,
     AtomicPoll,
     DebugBarrier,
+    ProfilerMark,
     MultipleOf,
     MaxContiguous,
     MaxConstancy,
@@ -441,6 +446,7 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
         text::ROWS,
         memory::ROWS,
         debug::ROWS,
+        profiler::ROWS,
         random::ROWS,
         host::ROWS,
     ]

@@ -15,6 +15,7 @@ mod annotations;
 mod conditions;
 mod decorators;
 mod enumeration;
+mod failing;
 mod kernels;
 mod memory;
 mod named_tuple;
@@ -27,6 +28,7 @@ pub mod triton;
 pub use annotations::{constexpr_params, is_constexpr};
 pub use decorators::{Decorator, decorators, is_jit};
 pub use enumeration::{Also, Enumeration, enumeration, is_member_name};
+pub use failing::{is_expected_to_fail, takes_exceptions};
 pub use kernels::{
     Kernel, called_from_jit, is_entry, is_helper_of_others, jit_functions, kernel, kernels,
     launch_scope, launching_item, used_files,

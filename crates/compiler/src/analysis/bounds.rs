@@ -16,6 +16,9 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
 
+/// Findings of one code and launch that are shown.
+const MAX_SHOWN: usize = 3;
+
 /// Boxes that may be looked at for one access.
 const ACCESS_FUEL: u32 = 4_000;
 
@@ -46,9 +49,35 @@ pub(super) fn check(
         }
         fuel -= before - share;
     }
+    let mut found = first_of_each_code(found);
     let uncovered = uncovered(func, launch, elements, accesses, pause);
     found.extend(uncovered.map(|found| Finding { spot: Spot::Launch, ..Finding::from(found) }));
     found
+}
+
+/// The first findings of each code; one mistake, as a wrong stride, puts many accesses outside. The
+/// last that stays says how many there are more.
+fn first_of_each_code(found: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    let mut more: Vec<(Code, usize)> = Vec::new();
+    for finding in found {
+        let code = finding.diagnostic.code;
+        match kept.iter().filter(|known| known.diagnostic.code == code).count() {
+            MAX_SHOWN => match more.iter_mut().find(|(of, _)| *of == code) {
+                Some((_, count)) => *count += 1,
+                None => more.push((code, 1)),
+            },
+            _ => kept.push(finding),
+        }
+    }
+    for (code, count) in more {
+        let last = kept.iter_mut().rev().find(|known| known.diagnostic.code == code);
+        if let Some(Finding { diagnostic, .. }) = last {
+            let others = if count == 1 { "access" } else { "accesses" };
+            diagnostic.notes.push(format!("and {count} more {others} of this launch"));
+        }
+    }
+    kept
 }
 
 /// The buffer behind a parameter, if its size is known.
@@ -278,10 +307,20 @@ fn uncovered(
                 report::program(position, launch.grid_rank.max(axis + 1)),
             );
             let loc = func.insts[access.inst].loc;
-            return Some(report::finding(func, loc, Code::Uncovered, message));
+            let found = report::finding(func, loc, Code::Uncovered, message);
+            return Some(found.with_note(why_uncovered(launch, buffer)));
         }
     }
     None
+}
+
+/// Whether the grid or the buffer is at fault, as far as the launch tells.
+fn why_uncovered(launch: &KnownLaunch, buffer: &KnownBuffer) -> &'static str {
+    let told = launch.args.iter().any(|(_, arg)| *arg == KnownArg::Int(buffer.elements));
+    match told {
+        true => "the launch passes the number of elements as well: the grid is too short",
+        false => "the grid is too short, or the buffer has more elements than the launch is for",
+    }
 }
 
 /// An element that a program beyond the grid along `axis` would write, and none within it does.

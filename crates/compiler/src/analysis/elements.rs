@@ -24,6 +24,9 @@ const MAX_DEPTH: u32 = 200;
 /// sorting network, asks for exponentially many; further ones are unknown.
 const MAX_ELEMENTS: u32 = 200_000;
 
+/// The greatest number that arguments, memory and loops are given in the search for an example.
+const SMALL: i128 = 2048;
+
 /// Positions of an element along each axis of its tile; empty for scalars.
 pub type Index = SmallVec<[Linear; 3]>;
 
@@ -134,6 +137,15 @@ impl<'f> Elements<'f> {
         Elements::new(func, None, true, pause)
     }
 
+    /// Of `func` under `launch`, where variables stand for what is not known of it and for memory.
+    pub(super) fn of_open_launch(
+        func: &'f Function,
+        launch: &'f KnownLaunch,
+        pause: Pause<'f>,
+    ) -> Elements<'f> {
+        Elements::new(func, Some(launch), true, pause)
+    }
+
     fn new(
         func: &'f Function,
         launch: Option<&'f KnownLaunch>,
@@ -182,6 +194,22 @@ impl<'f> Elements<'f> {
         fuel: &mut u32,
     ) -> Outcome {
         search_within(&self.terms, ranges, conds, fuel, self.pause)
+    }
+
+    /// Ranges of the variables in which an example is looked for. What may be any number is small,
+    /// and so are launches that may be any.
+    pub(super) fn small_ranges(&self) -> Vec<Interval> {
+        let mut ranges = self.terms.var_ranges().to_vec();
+        let fixed: Vec<Var> = match self.launch {
+            Some(_) => self.variables.values().copied().collect(),
+            None => Vec::new(),
+        };
+        for (at, range) in ranges.iter_mut().enumerate() {
+            if range.hi > SMALL && !fixed.contains(&Var(at as u32)) {
+                *range = Interval::new(range.lo.max(i128::from(range.lo < 0)), SMALL);
+            }
+        }
+        ranges
     }
 
     fn note_homes(&mut self, region: Region) {

@@ -13,9 +13,6 @@ use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef
 /// Boxes that may be looked at for one question.
 pub(super) const FUEL: u32 = 200;
 
-/// The greatest number that arguments, memory and loops are given in the search for an example.
-const SMALL: i128 = 2048;
-
 /// Values followed into each other.
 const MAX_DEPTH: u32 = 150;
 
@@ -112,6 +109,11 @@ impl<'e, 'f> Flow<'e, 'f> {
 
     /// True when a followed lane is certainly seen by an instruction, for some launch.
     pub(super) fn is_seen(&mut self, reached: &Reached) -> bool {
+        self.witness(reached).is_some()
+    }
+
+    /// A point at which a followed lane is certainly seen by an instruction.
+    pub(super) fn witness(&mut self, reached: &Reached) -> Option<Vec<i128>> {
         let data = &self.func.insts[reached.inst];
         let (watched, mask): (Vec<Value>, Option<Value>) = match data.opcode {
             Opcode::Load => (data.operand_opt(0).into_iter().collect(), data.operand_opt(1)),
@@ -122,7 +124,7 @@ impl<'e, 'f> Flow<'e, 'f> {
                 (data.uses().take(3).collect(), None)
             }
             Opcode::For => (data.uses().take(3).collect(), None),
-            _ => return false,
+            _ => return None,
         };
         let mask_cond = match mask {
             Some(mask) => {
@@ -131,11 +133,11 @@ impl<'e, 'f> Flow<'e, 'f> {
             }
             None => Terms::TRUE,
         };
-        watched.into_iter().chain(mask).any(|value| {
+        watched.into_iter().chain(mask).find_map(|value| {
             let index = self.lanes(value);
             let undefined = self.undefined(value, &index);
             if undefined == Terms::FALSE {
-                return false;
+                return None;
             }
             let mut conds = reached.path.clone();
             // A mask that is undefined itself may let anything through.
@@ -143,23 +145,26 @@ impl<'e, 'f> Flow<'e, 'f> {
                 conds.push(mask_cond);
             }
             conds.push(undefined);
-            !self.elements.gave_up() && self.holds_somewhere(&conds)
+            self.somewhere(&conds).filter(|_| !self.elements.gave_up())
         })
     }
 
-    /// True when conditions hold together at some point. Where a launch may be any, small ones are
+    /// A point at which conditions hold together. Where a launch may be any, small ones are
     /// enough to look at: a mask that is wrong is wrong for them, and they keep what is not linear
     /// within reach.
-    fn holds_somewhere(&mut self, conds: &[Cond]) -> bool {
+    fn somewhere(&mut self, conds: &[Cond]) -> Option<Vec<i128>> {
         let ranges = match self.followed {
-            Followed::Masked => small_ranges(&self.elements.terms),
+            Followed::Masked => self.elements.small_ranges(),
             Followed::At(_) => self.elements.terms.var_ranges().to_vec(),
         };
         let mut share = FUEL.min(*self.fuel);
         let before = share;
         let found = self.elements.search_within(ranges, conds, &mut share);
         *self.fuel -= before - share;
-        matches!(found, Outcome::Found(_))
+        match found {
+            Outcome::Found(point) => Some(point),
+            _ => None,
+        }
     }
 
     fn lanes(&mut self, value: Value) -> Index {
@@ -399,15 +404,6 @@ impl<'e, 'f> Flow<'e, 'f> {
             [self.undefined(lhs, &left), self.undefined(rhs, &right), self.undefined(acc, index)];
         self.either(parts)
     }
-}
-
-/// Ranges of the variables in small launches.
-pub(super) fn small_ranges(terms: &Terms) -> Vec<Interval> {
-    let small = terms.var_ranges().iter().map(|range| match range.hi > SMALL {
-        true => Interval::new(range.lo.max(i128::from(range.lo < 0)), SMALL),
-        false => *range,
-    });
-    small.collect()
 }
 
 fn is_truth(func: &Function, value: Value) -> bool {

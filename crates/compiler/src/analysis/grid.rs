@@ -6,6 +6,14 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Attrs, Function, Opcode};
 use crate::specialization::{GridFault, KnownLaunch};
 
+/// How a quotient becomes an extent.
+pub(super) const ROUND_UP: &str = "round up with `triton.cdiv`, or divide with `//`";
+
+/// What is wrong with a grid that has a quotient for an extent.
+pub(super) fn fraction(axis: usize) -> String {
+    format!("a grid has integers for extents, but along axis {axis} this one has a float")
+}
+
 /// Findings about the grid of `launch`, of a kernel that does what `func` does.
 pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Finding> {
     let fault = launch.grid_fault.and_then(|fault| faulty(func, fault));
@@ -26,11 +34,8 @@ fn finding(func: &Function, code: Code, message: String) -> Option<Diagnostic> {
 fn faulty(func: &Function, fault: GridFault) -> Option<Diagnostic> {
     match fault {
         GridFault::Fraction { axis } => {
-            let message = format!(
-                "a grid has integers for extents, but along axis {axis} this one has a float"
-            );
-            let found = finding(func, Code::GridShape, message)?;
-            Some(found.with_note("round up with `triton.cdiv`, or divide with `//`"))
+            let found = finding(func, Code::GridShape, fraction(axis))?;
+            Some(found.with_note(ROUND_UP))
         }
         GridFault::TooLarge { axis, extent, most } => {
             let message = format!(

@@ -4,19 +4,21 @@
 use rustc_hash::FxHashSet;
 
 use self::options::OPTIONS;
+use super::grid;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
 };
 use crate::project::{
-    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, kernel, launch_scope,
-    launching_item, never_runs, resolve_expr,
+    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_expected_to_fail,
+    kernel, launch_scope, launching_item, never_runs, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{Tuning, tuning};
 
 mod calls;
 mod decorators;
+mod meta;
 mod options;
 
 /// The most axes that a grid has.
@@ -30,6 +32,9 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     for launch in &module.launches {
         let host = launching_item(&module, launch).map(|index| ItemRef { file, index });
         if host.is_some_and(|host| never_runs(sources, None, host)) {
+            continue;
+        }
+        if is_expected_to_fail(sources, file, launch.range) {
             continue;
         }
         let path = launch_scope(&module, launch);
@@ -70,6 +75,7 @@ impl Site<'_> {
     fn check(&self, tuning: &Tuning) -> Vec<Diagnostic> {
         let mut found: Vec<Diagnostic> = self.grid().into_iter().collect();
         found.extend(self.options());
+        found.extend(self.meta_keys(tuning));
         let wrapped = self.kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_)));
         let params = &self.kernel.function.params;
         let open = params.iter().any(|p| matches!(p.kind, ParamKind::VarArgs | ParamKind::KwArgs));
@@ -307,6 +313,15 @@ impl Site<'_> {
                     self.launch.body.exprs[**extent] == Expr::Literal(Literal::Int(1))
                 };
                 let ignored = extents.iter().skip(MAX_RANK).find(|extent| !is_one(extent));
+                let quotient = extents.iter().take(MAX_RANK).position(|extent| {
+                    let extent = &self.launch.body.exprs[*extent];
+                    matches!(extent, Expr::Binary { op: BinaryOp::Div, .. })
+                });
+                if let Some(axis) = quotient.filter(|_| !starred && !self.in_scenario()) {
+                    let message = grid::fraction(axis);
+                    let found = self.finding(Code::GridShape, range, message);
+                    return Some(found.with_note(grid::ROUND_UP));
+                }
                 if starred || (!extents.is_empty() && ignored.is_none()) {
                     return None;
                 }

@@ -9,23 +9,35 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::elements::Elements;
-use super::flow::{FUEL, Flow, Followed, Reached, mask_of, reached, small_ranges};
+use super::elements::{Element, Elements, Index};
+use super::flow::{FUEL, Flow, Followed, Reached, mask_of, reached};
+use super::identity::padded;
 use super::report;
 use super::solve::{Outcome, Pause};
+use super::terms::{AtomKind, Domain};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::ir::{Attrs, Function, Inst, Opcode, Value};
 use crate::passes::eliminate_common_subexpressions;
 use crate::source::{FileRange, TextRange};
+use crate::specialization::KnownLaunch;
 
 /// Boxes that may be looked at before a mask is taken not to be always true.
 const QUICK_FUEL: u32 = 24;
+
+/// Numbers that an example names.
+const MAX_SHOWN: usize = 4;
 
 /// Boxes that may be looked at for one kernel.
 const KERNEL_FUEL: u32 = 3_000;
 
 /// Findings about the masks of `func`.
-pub(super) fn check(func: &Function, pause: Pause<'_>) -> Vec<Diagnostic> {
+///
+/// Where the grids of all `launches` are known, undefined lanes must matter in one of them.
+pub(super) fn check(
+    func: &Function,
+    launches: &[KnownLaunch],
+    pause: Pause<'_>,
+) -> Vec<Diagnostic> {
     let has_mask = |inst: &Inst| mask_of(&func.insts[*inst]).is_some();
     if !func.walk().iter().any(has_mask) {
         return Vec::new();
@@ -36,7 +48,20 @@ pub(super) fn check(func: &Function, pause: Pause<'_>) -> Vec<Diagnostic> {
     eliminate_common_subexpressions(&mut shared);
     let mut elements = Elements::of_any_launch(&shared, pause);
     let reached = reached(&shared, &mut elements);
-    found.extend(undefined_lanes(&shared, &mut elements, &reached));
+    let known = !launches.is_empty() && launches.iter().all(|launch| launch.grid.is_some());
+    if known {
+        for launch in launches {
+            let mut elements = Elements::of_open_launch(&shared, launch, pause);
+            let reached = self::reached(&shared, &mut elements);
+            for finding in undefined_lanes(&shared, &mut elements, &reached) {
+                if found.iter().all(|known| known.primary != finding.primary) {
+                    found.push(finding);
+                }
+            }
+        }
+    } else {
+        found.extend(undefined_lanes(&shared, &mut elements, &reached));
+    }
     found.extend(always_true(&shared, &mut elements, &reached));
     found
 }
@@ -61,16 +86,44 @@ fn undefined_lanes<'f>(
             continue;
         }
         let mut flow = Flow::new(func, elements, (load, Followed::Masked), &mut fuel);
-        let seen = reached.iter().find(|reached| flow.is_seen(reached));
-        if let Some(sink) = seen {
+        let seen = reached.iter().find_map(|reached| Some((reached.inst, flow.witness(reached)?)));
+        if let Some((sink, point)) = seen {
             reported.insert(func.insts[load].loc);
-            found.push(describe(func, load, sink.inst));
+            let example = example(func, elements, &point);
+            found.push(describe(func, load, sink, &example));
         }
     }
     found
 }
 
-fn describe(func: &Function, load: Inst, sink: Inst) -> Diagnostic {
+/// The integers that a kernel gets and the position in the grid at a point where an undefined lane
+/// is seen.
+fn example(func: &Function, elements: &mut Elements<'_>, point: &[i128]) -> String {
+    let mut numbers = Vec::new();
+    for (at, param) in func.params.iter().enumerate() {
+        let Some(&value) = func.regions[func.body].args.get(at) else { continue };
+        if let Element::Int(term) = elements.element(value, &Index::new()) {
+            let padded = padded(&elements.terms, point);
+            let used = elements.terms.range(&term).constant().is_some()
+                || term.terms.iter().any(|(atom, _)| match elements.terms.atom(*atom) {
+                    AtomKind::Var(var) => (var.0 as usize) < point.len(),
+                    _ => false,
+                });
+            let number = Domain::at(&elements.terms, &padded).value(&term);
+            if let Some(number) = number.filter(|_| used) {
+                numbers.push(format!("`{}` = {number}", param.name));
+            }
+        }
+    }
+    let program = report::program(super::bounds::position(elements, point), 1);
+    numbers.truncate(MAX_SHOWN);
+    match numbers.is_empty() {
+        true => format!("so it is in program {program}"),
+        false => format!("so it is in program {program} where {}", numbers.join(", ")),
+    }
+}
+
+fn describe(func: &Function, load: Inst, sink: Inst, example: &str) -> Diagnostic {
     let combining = combining(func, load);
     let (at, what) = match combining {
         Some(inst) if func.insts[inst].opcode == Opcode::Dot => (inst, "a matrix product"),
@@ -86,6 +139,7 @@ fn describe(func: &Function, load: Inst, sink: Inst) -> Diagnostic {
             },
         ),
     };
+    let stores = combining.is_none() && func.insts[sink].opcode == Opcode::Store;
     let data = &func.insts[load];
     let message =
         format!("lanes of this load whose mask is false are undefined, and they reach {what}");
@@ -94,11 +148,10 @@ fn describe(func: &Function, load: Inst, sink: Inst) -> Diagnostic {
     if place != found.primary {
         found = found.with_related(
             place,
-            format!("{what}, which sees them").replacen(
-                "memory, under a weaker mask, which",
-                "a store that",
-                1,
-            ),
+            match stores {
+                true => "this store writes lanes that the load skipped".to_owned(),
+                false => format!("{what}, which sees them"),
+            },
         );
     }
     if func.frames(data.loc).len() == 1
@@ -110,10 +163,14 @@ fn describe(func: &Function, load: Inst, sink: Inst) -> Diagnostic {
         let edit = TextEdit { at, text: format!(", other={value}") };
         found = found.with_fix(format!("give these lanes a value: `other={value}`"), vec![edit]);
     }
-    found.with_note(
-        "choose an `other` that does not change the result, such as 0.0 for a sum or \
-         -float('inf') for a maximum",
-    )
+    found.with_note(example).with_note(match (combining, stores) {
+        (Some(_), _) => {
+            "choose an `other` that does not change the result, such as 0.0 for a sum or \
+             -float('inf') for a maximum"
+        }
+        (None, true) => "let the store's mask leave out what the load's does, or choose an `other`",
+        (None, false) => "choose an `other`, so that these lanes have a value",
+    })
 }
 
 /// What lanes of `loaded` may hold without changing what combines them: the least number for a
@@ -243,7 +300,7 @@ fn always_true(
         let not = elements.terms.not(mask);
         conds.push(not);
         // Nearly every mask is false somewhere in a small launch.
-        let small = small_ranges(&elements.terms);
+        let small = elements.small_ranges();
         let outcome = elements.search_within(small, &conds, &mut { QUICK_FUEL });
         if !matches!(outcome, Outcome::Never) {
             continue;

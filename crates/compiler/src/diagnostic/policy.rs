@@ -46,7 +46,7 @@ pub fn settle(
             Some(Some(level)) => diagnostic.severity = level,
             // What the compiler does not know yet is no mistake of the kernel's author.
             None if diagnostic.code == Code::NotUnderstood => {
-                diagnostic.severity = Severity::Warning;
+                diagnostic.severity = Severity::Info;
             }
             None => {}
         }

@@ -136,6 +136,7 @@ impl Evaluator<'_> {
             Rule::AtomicStore => self.atomic_store(call),
             Rule::AtomicPoll => self.atomic_poll(call),
             Rule::DebugBarrier => self.debug_barrier(),
+            Rule::ProfilerMark => Ok(Value::NONE),
             Rule::MultipleOf | Rule::MaxContiguous | Rule::MaxConstancy => self.facts(call),
             Rule::Assume => self.assume(call),
             Rule::StaticAssert => self.static_assert(call),

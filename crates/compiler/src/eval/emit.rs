@@ -241,7 +241,8 @@ impl Evaluator<'_> {
         if !dtype.is_fp8() {
             return Ok(());
         }
-        let amd = matches!(dtype, DType::Float8E4B8 | DType::Float8E5B16);
+        // What only other devices have may stand under a flag that is not set here.
+        let amd = matches!(dtype, DType::Float8E4B8 | DType::Float8E5B16) && self.speculative == 0;
         let newer = dtype == DType::Float8E4NV && self.capability < 89 && self.exact;
         if !(amd || newer) {
             return Ok(());
@@ -250,10 +251,28 @@ impl Evaluator<'_> {
         Err(self.error(Code::UnsupportedDType, at, message))
     }
 
+    /// Reports an expression of which nothing is known here, so that lowering cannot go on.
+    pub(super) fn not_understood(&mut self, at: FileRange) -> Stop {
+        let text = self.project.text(at.file);
+        let text = text.as_ref().and_then(|text| {
+            text.get(at.range.start as usize..at.range.end as usize).filter(|it| !it.contains('\n'))
+        });
+        let what = text.map_or_else(|| "this".to_owned(), |text| format!("`{text}`"));
+        let kernel = self.frames.first().and_then(|frame| frame.function.as_ref());
+        let kernel =
+            kernel.map_or_else(|| "the kernel".to_owned(), |of| format!("`{}`", of.function.name));
+        let message = format!(
+            "Tile cannot analyse {what} (Triton may accept it): nothing here says what it gives; \
+             the rest of {kernel} is not checked"
+        );
+        self.error(Code::NotUnderstood, at, message)
+    }
+
     /// For results of which the evaluator cannot say the IR: lowering cannot go on.
     pub(super) fn unlowered(&mut self, what: &str, at: FileRange) -> Stop {
         if self.emitting() {
-            return self.error(Code::NotUnderstood, at, format!("cannot compile {what} yet"));
+            let message = format!("Tile cannot compile {what} yet (Triton may accept it)");
+            return self.error(Code::NotUnderstood, at, message);
         }
         Stop::Unknown
     }

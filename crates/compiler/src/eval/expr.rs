@@ -37,8 +37,7 @@ impl Evaluator<'_> {
         };
         self.restore_location(outer);
         if value.is_unknown() && self.emitting() && self.frame().mode == Mode::Jit {
-            let message = "the compiler does not understand this expression";
-            self.error(Code::NotUnderstood, at, message);
+            self.not_understood(at);
         }
         if self.frames.len() == 1 && self.quiet == 0 {
             self.types.record(id, &value);

@@ -132,6 +132,12 @@ impl Evaluator<'_> {
                         diagnostic = diagnostic.with_fix(title, vec![edit]);
                     }
                 }
+                OriginKind::Literal(name) if self.is_own_param(name) => {
+                    diagnostic = diagnostic.with_related(
+                        data.at,
+                        format!("this assignment makes a run-time value of the parameter `{name}`: bind the result to another name, annotated with `tl.constexpr`"),
+                    );
+                }
                 OriginKind::Literal(name) => {
                     diagnostic = diagnostic.with_related(
                         data.at,
@@ -162,6 +168,12 @@ impl Evaluator<'_> {
             next = data.parent;
         }
         diagnostic
+    }
+
+    /// Whether the function that is evaluated has a parameter of this name.
+    fn is_own_param(&self, name: &crate::hir::Name) -> bool {
+        let function = self.frame().function.as_ref();
+        function.is_some_and(|of| of.function.params.iter().any(|param| param.name == *name))
     }
 
     /// The edit that annotates the parameter whose name stands at `at`, in place of what it is

@@ -30,6 +30,8 @@ const MODULES: &[(&str, &str)] = &[
     ("language.semantic", "language.semantic"),
     ("language.standard", "language.standard"),
     ("language.target_info", "language.target_info"),
+    ("profiler", "profiler"),
+    ("profiler.language", "profiler.language"),
     ("runtime", "runtime"),
     ("runtime.autotuner", ""),
     ("runtime.driver", "runtime.driver"),

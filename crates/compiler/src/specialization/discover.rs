@@ -23,8 +23,8 @@ use crate::hir::{
 };
 use crate::ir::LaunchOptions;
 use crate::project::{
-    ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_jit, kernel, launch_scope,
-    launching_item, never_runs, resolve_expr, resolve_item,
+    ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_expected_to_fail, is_jit,
+    kernel, launch_scope, launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -210,6 +210,7 @@ fn run_host_code(
         .launches
         .iter()
         .filter(|launch| names_kernel(sources, file, launch, kernel.at))
+        .filter(|launch| !is_expected_to_fail(sources, file, launch.range))
         .collect();
     let launching = launching_items(sources, file, &module, &launches, kernel.at);
     let names = launcher_names(&module, &launching);

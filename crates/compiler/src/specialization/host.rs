@@ -17,7 +17,7 @@ use crate::hir::{
 };
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
-    resolve_expr, resolve_member,
+    resolve_expr, resolve_member, takes_exceptions,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -409,6 +409,9 @@ impl<'a> Host<'a> {
                 self.expr(frame, *test);
                 return self.either(frame, body, &[]);
             }
+            // What is under it is meant to fail.
+            Stmt::With { items, .. }
+                if items.iter().any(|(manager, _)| takes_exceptions(code.body(), *manager)) => {}
             Stmt::With { items, body } => {
                 for (manager, target) in items {
                     let manager = self.expr(frame, *manager);

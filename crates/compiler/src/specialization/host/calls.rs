@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::tensor::{self, Args};
 use super::value::{Storage, Tensor, Value};
 use super::{Frame, Host, ObservedLaunch, collections, operators, rebound, views};
+use crate::builtins::TORCH;
 use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
 use crate::specialization::TupleNames;
@@ -64,6 +65,8 @@ impl Host<'_> {
             false => values.into_iter().map(plainly).collect(),
         };
         let args = Args(&values);
+        let written = may_write(&callee, receiver.as_ref(), &args);
+        self.note_written(frame, &written);
         match (callee, receiver, method) {
             (Value::Named(Resolution::Triton(path)), ..)
                 if path.starts_with("testing.do_bench") =>
@@ -128,10 +131,11 @@ impl Host<'_> {
         let (values, complete) = self.arguments(frame, args);
         // What the kernel gets may be written by it.
         for arg in args {
-            self.note_write(frame, arg.value);
+            note_write_of(frame, arg.value);
         }
         let allocations: Vec<u32> =
             values.iter().flat_map(|(_, value)| value.allocations()).collect();
+        self.note_later_launch((&kernel, &grid), &values, &allocations);
         note_writes(frame, &allocations);
         let (args, example) = (values, Vec::new());
         self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
@@ -168,6 +172,34 @@ impl Host<'_> {
         Value::Unknown
     }
 
+    /// Notes that what earlier launches left untouched a later one may write, unless it is the same
+    /// launch again.
+    fn note_later_launch(
+        &mut self,
+        later: (&Value, &Value),
+        args: &[(Option<Name>, Value)],
+        allocations: &[u32],
+    ) {
+        let written = |args: &[(Option<Name>, Value)]| {
+            let mut args: Vec<Value> = args.iter().map(|(_, value)| value.clone()).collect();
+            args.iter_mut().for_each(|value| value.note_writes(allocations));
+            args
+        };
+        let again = written(args);
+        for launch in &mut self.launches {
+            if (&launch.kernel, &launch.grid) != later || written(&launch.args) != again {
+                launch.args.iter_mut().for_each(|(_, value)| value.note_writes(allocations));
+            }
+        }
+    }
+
+    /// Notes that host code may have written these allocations, now or in between launches.
+    fn note_written(&mut self, frame: &mut Frame, allocations: &[u32]) {
+        note_writes(frame, allocations);
+        let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
+        args.for_each(|(_, value)| value.note_writes(allocations));
+    }
+
     /// Gives a tensor that a constructor made memory of its own.
     fn allocate(&mut self, value: Value, constructor: &str) -> Value {
         let Value::Tensor(tensor) = value else { return value };
@@ -179,16 +211,10 @@ impl Host<'_> {
         Value::Tensor(Tensor { storage, ..tensor })
     }
 
-    /// Notes that what a variable holds may have been written.
+    /// Notes that what a variable holds may have been written, also in between launches.
     pub(super) fn note_write(&mut self, frame: &mut Frame, object: ExprId) {
-        let Expr::Name(name) = &frame.code.body().exprs[object] else { return };
-        let name = name.clone();
-        let Some(value) = frame.variables.get_mut(&name) else { return };
-        if let Value::Tensor(tensor) = value {
-            tensor.note_write();
-        }
-        let allocations = value.allocations();
-        note_writes(frame, &allocations);
+        let allocations = note_write_of(frame, object);
+        self.note_written(frame, &allocations);
     }
 
     /// A call of one of a scenario's own functions.
@@ -300,6 +326,34 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// The allocations that a call may write of which nothing more is known: those given to PyTorch to
+/// write to, and those given to functions that are not known.
+fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_>) -> Vec<u32> {
+    let all = || args.0.iter().flat_map(|(_, value)| value.allocations()).collect();
+    match callee {
+        Value::Named(Resolution::External(path)) => match path.as_slice() {
+            [torch, name] if &**torch == TORCH && !name.ends_with('_') => {
+                args.keyword("out").map(Value::allocations).unwrap_or_default()
+            }
+            [torch, module, ..] if &**torch == TORCH && &**module == "testing" => Vec::new(),
+            _ => all(),
+        },
+        Value::Unknown if !matches!(receiver, Some(Value::Tensor(_))) => all(),
+        _ => Vec::new(),
+    }
+}
+
+/// Notes that what a variable holds may have been written; its allocations.
+fn note_write_of(frame: &mut Frame, object: ExprId) -> Vec<u32> {
+    let Expr::Name(name) = &frame.code.body().exprs[object] else { return Vec::new() };
+    let name = name.clone();
+    let Some(value) = frame.variables.get_mut(&name) else { return Vec::new() };
+    if let Value::Tensor(tensor) = value {
+        tensor.note_write();
+    }
+    value.allocations()
 }
 
 /// Notes that what any variable holds of these allocations may have been written.
