@@ -446,7 +446,7 @@ impl<'a> Binder<'a> {
                 config.kwargs.iter().find(|(name, _)| *name == param.name).map(|(_, value)| value)
             });
             let argument = match tuned {
-                Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), false),
+                Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), self.tuning.one_run),
                 None => {
                     let hooked = hooked.iter().find(|(name, _)| *name == param.name);
                     let given = hooked.map(|(_, value)| value).or(given);

@@ -14,6 +14,9 @@ use crate::project::{Decorator, Kernel, Sources};
 pub struct Tuning {
     /// Autotune configurations in order.
     pub configs: Vec<Config>,
+    /// True when there may be other configurations: these are those of one possible run of the
+    /// module.
+    pub one_run: bool,
     /// Names of the arguments on which the choice depends.
     pub key: Vec<Name>,
     /// Names of the arguments that tuning resets or restores between runs.
@@ -130,6 +133,7 @@ impl Reader<'_> {
         if found.is_none() {
             // Which ones there are depends on something that is not known.
             self.tuning.complete = false;
+            self.tuning.one_run = true;
             self.host.one_run = true;
             self.bound = None;
             found = self.value(configs).elements();

@@ -25,7 +25,7 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
             found.push(finding);
         }
     };
-    for config in &tuning.configs {
+    for config in tuning.configs.iter().filter(|_| !tuning.one_run) {
         for (name, _) in &config.kwargs {
             if !is_param(name) && !OPTIONS.contains(&&**name) {
                 report(name, "a configuration sets");
@@ -37,7 +37,7 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
             report(name, "`@triton.heuristics` computes");
         }
     }
-    found.extend(warp_counts(kernel, &tuning));
+    found.extend(warp_counts(kernel, &tuning).filter(|_| !tuning.one_run));
     found.extend(choices(kernel, &tuning));
     found
 }

@@ -165,6 +165,11 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
         (Value::None | Value::Omitted, _) | (_, Value::None | Value::Omitted) => Some(false),
         (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => Some(a == b),
         (Value::Bool(a), Value::Bool(b)) => Some((*a)? == (*b)?),
+        (Value::Tuple(a), Value::Tuple(b)) => {
+            let mut pairs = a.iter().zip(b).map(|(a, b)| same(a, b));
+            let known = pairs.try_fold(true, |all, pair| Some(all && pair?));
+            if a.len() == b.len() { known } else { Some(false) }
+        }
         (Value::Named(Resolution::External(_)), _) | (_, Value::Named(Resolution::External(_))) => {
             None
         }

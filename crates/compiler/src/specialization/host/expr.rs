@@ -1,0 +1,223 @@
+//! Expressions of host code.
+
+use std::rc::Rc;
+
+use super::operators::{self, compare, truth};
+use super::value::{Callable, Value};
+use super::{Frame, Host, MAX_DEPTH, literal_value};
+use crate::hir::{Expr, ExprId, FStringPart, UnaryOp};
+
+impl Host<'_> {
+    /// The value of an expression.
+    pub(in crate::specialization) fn expr(&mut self, frame: &mut Frame, id: ExprId) -> Value {
+        if self.fuel == 0 || self.depth >= MAX_DEPTH * 8 {
+            return Value::Unknown;
+        }
+        self.fuel -= 1;
+        self.depth += 1;
+        let value = self.nested_expr(frame, id);
+        self.depth -= 1;
+        value
+    }
+
+    fn nested_expr(&mut self, frame: &mut Frame, id: ExprId) -> Value {
+        let code = frame.code.clone();
+        let body = code.body();
+        match &body.exprs[id] {
+            Expr::Name(name) => self.name(frame, name),
+            Expr::Literal(literal) => literal_value(literal),
+            Expr::Tuple(items) => Value::Tuple(self.items(frame, items)),
+            Expr::List(items) => Value::List(self.items(frame, items)),
+            Expr::ListComp { element, target, iterable, conditions } => {
+                self.comprehension(frame, *element, *target, *iterable, conditions)
+            }
+            Expr::Generator(elements) => self.expr(frame, *elements),
+            Expr::Binary { op, lhs, rhs } => {
+                let lhs = self.expr(frame, *lhs);
+                let rhs = self.expr(frame, *rhs);
+                operators::binary(*op, &lhs, &rhs)
+            }
+            Expr::Unary { op, operand } => {
+                let operand = self.expr(frame, *operand);
+                match op {
+                    UnaryOp::Not => Value::Bool(truth(&operand).map(|truth| !truth)),
+                    op => operators::unary(*op, &operand),
+                }
+            }
+            Expr::Bool { and, values } => self.bool_op(frame, *and, values),
+            Expr::Compare { first, rest } => {
+                let mut left = self.expr(frame, *first);
+                let mut all = Some(true);
+                for (op, right) in rest {
+                    let right = self.expr(frame, *right);
+                    if rest.len() == 1
+                        && let Some(tensor) = operators::compared(*op, &left, &right)
+                    {
+                        return tensor;
+                    }
+                    all = match (all, compare(*op, &left, &right)) {
+                        (Some(false), _) | (_, Some(false)) => Some(false),
+                        (Some(true), Some(true)) => Some(true),
+                        _ => None,
+                    };
+                    left = right;
+                }
+                Value::Bool(all)
+            }
+            Expr::Call { callee, args } => self.call(frame, *callee, args),
+            Expr::Attribute { value, attr } => self.attribute(frame, *value, attr),
+            Expr::Subscript { value, index } => {
+                let value = self.expr(frame, *value);
+                match &body.exprs[*index] {
+                    Expr::Slice { lower, upper, step: None } => {
+                        let lower = lower.map(|bound| self.expr(frame, bound));
+                        let upper = upper.map(|bound| self.expr(frame, bound));
+                        operators::slice(&value, lower.as_ref(), upper.as_ref())
+                    }
+                    _ => {
+                        let index = self.expr(frame, *index);
+                        operators::subscript(&value, &index)
+                    }
+                }
+            }
+            Expr::IfElse { condition, on_true, on_false } => {
+                let condition = self.expr(frame, *condition);
+                match truth(&condition) {
+                    Some(true) => self.expr(frame, *on_true),
+                    Some(false) => self.expr(frame, *on_false),
+                    None => {
+                        let on_true = self.expr(frame, *on_true);
+                        let on_false = self.expr(frame, *on_false);
+                        self.one_of(on_true, &on_false)
+                    }
+                }
+            }
+            Expr::FString(parts) => self.fstring(frame, parts),
+            Expr::Lambda { params, body } => Value::Callable(Callable::Lambda {
+                frame: Rc::new(frame.clone()),
+                params: params.clone(),
+                body: *body,
+            }),
+            Expr::Walrus { target, value } => {
+                let value = self.expr(frame, *value);
+                frame.variables.insert(target.clone(), value.clone());
+                value
+            }
+            Expr::Dict(entries) => self.dict(frame, entries),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Elements of a display; a starred one whose length is not known is left out.
+    fn items(&mut self, frame: &mut Frame, ids: &[ExprId]) -> Vec<Value> {
+        let mut items = Vec::new();
+        for id in ids {
+            if let Expr::Starred(inner) = frame.code.body().exprs[*id] {
+                let inner = self.expr(frame, inner);
+                items.extend(inner.elements().unwrap_or_else(|| vec![Value::Unknown]));
+            } else {
+                items.push(self.expr(frame, *id));
+            }
+        }
+        items
+    }
+
+    fn comprehension(
+        &mut self,
+        frame: &mut Frame,
+        element: ExprId,
+        target: ExprId,
+        iterable: ExprId,
+        conditions: &[ExprId],
+    ) -> Value {
+        let Some(items) = self.expr(frame, iterable).elements() else { return Value::Unknown };
+        let mut inner = frame.clone();
+        let flatten = match inner.code.body().exprs[element] {
+            Expr::Starred(nested) => Some(nested),
+            _ => None,
+        };
+        let mut results = Vec::new();
+        for item in items {
+            self.assign(&mut inner, target, &item);
+            let mut keep = Some(true);
+            for condition in conditions {
+                let condition = self.expr(&mut inner, *condition);
+                keep =
+                    keep.and_then(|_| truth(&condition)).filter(|truth| *truth || keep.is_some());
+                if keep == Some(false) {
+                    break;
+                }
+            }
+            // A condition that is not known keeps the element.
+            if keep == Some(false) {
+                continue;
+            }
+            match flatten {
+                None => results.push(self.expr(&mut inner, element)),
+                Some(nested) => match self.expr(&mut inner, nested).elements() {
+                    Some(items) => results.extend(items),
+                    None => return Value::Unknown,
+                },
+            }
+        }
+        Value::List(results)
+    }
+
+    fn bool_op(&mut self, frame: &mut Frame, and: bool, values: &[ExprId]) -> Value {
+        let mut result = Value::Unknown;
+        for (at, value) in values.iter().enumerate() {
+            let value = self.expr(frame, *value);
+            match truth(&value) {
+                Some(truth) if truth != and => return value,
+                Some(_) => result = value,
+                None => {
+                    for rest in &values[at + 1..] {
+                        let rest = self.expr(frame, *rest);
+                        if truth(&rest) == Some(!and) {
+                            return if and {
+                                Value::Bool(Some(false))
+                            } else {
+                                self.one_of(value, &rest)
+                            };
+                        }
+                    }
+                    return Value::Unknown;
+                }
+            }
+        }
+        result
+    }
+
+    fn fstring(&mut self, frame: &mut Frame, parts: &[FStringPart]) -> Value {
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                FStringPart::Text(piece) => text.push_str(piece),
+                FStringPart::Hole(hole) => match self.expr(frame, *hole) {
+                    Value::Str(piece) => text.push_str(&piece),
+                    Value::Int(Some(value)) => text.push_str(&value.to_string()),
+                    _ => return Value::Unknown,
+                },
+            }
+        }
+        Value::Str(text.into())
+    }
+
+    fn dict(&mut self, frame: &mut Frame, entries: &[(Option<ExprId>, ExprId)]) -> Value {
+        let mut dict = Vec::new();
+        for (key, value) in entries {
+            let value = self.expr(frame, *value);
+            match key {
+                Some(key) => {
+                    let key = self.expr(frame, *key);
+                    dict.push((key, value));
+                }
+                None => match value {
+                    Value::Dict(inner) => dict.extend(inner),
+                    _ => return Value::Unknown,
+                },
+            }
+        }
+        Value::Dict(dict)
+    }
+}
