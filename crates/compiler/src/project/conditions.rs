@@ -1,13 +1,16 @@
 //! Conditions of modules whose outcome the text shows: which of several definitions of a name
 //! there is, where Triton, PyTorch with CUDA and a Python that Triton supports are installed.
 
-use super::resolve::Resolver;
+use super::resolve::{MAX_WORK, Resolver};
 use super::{ItemRef, Resolution, Scope, item, triton};
 use crate::hir::{
     Arg, Body, CompareOp, Expr, ExprId, Guard, Item, ItemKind, Literal, Occasion, UnaryOp,
 };
 use crate::source::FileId;
 use crate::specialization::TritonVersion;
+
+/// Bindings looked at for one condition.
+const CONDITION_WORK: u32 = 100;
 
 /// The oldest minor version of Python 3 that Triton's releases support.
 const OLDEST_PYTHON: i128 = 10;
@@ -59,18 +62,28 @@ impl Resolver<'_> {
         all
     }
 
-    /// Whether a condition is met; only what stands before the item at `before` counts.
+    /// Whether a condition is met; only what stands before the item at `before` counts. Answers are
+    /// kept: what a condition mentions is often bound under conditions itself.
     fn holds(&mut self, file: FileId, before: u32, guard: &Guard) -> Option<bool> {
         let versions = match self.version {
             Some(version) => vec![version],
             None => vec![TritonVersion::V3_6, TritonVersion::V3_9],
         };
         let mut outcomes = versions.into_iter().map(|version| {
-            let around = self.version.replace(version);
+            let key = (std::ptr::from_ref(guard), version);
+            if let Some(known) = self.conditions.get(&key) {
+                return *known;
+            }
+            // A condition that is asked about on the way to its own answer is not known.
+            self.conditions.insert(key, None);
+            let around = (self.version.replace(version), self.work);
+            self.work = self.work.max(MAX_WORK - CONDITION_WORK);
             let place = Place { file, before, body: &guard.body };
-            let fact = self.fact(&place, guard.test);
-            self.version = around;
-            Some(fact?.truth()? == guard.holds)
+            let truth = self.fact(&place, guard.test).and_then(|fact| fact.truth());
+            (self.version, self.work) = around;
+            let outcome = truth.map(|truth| truth == guard.holds);
+            self.conditions.insert(key, outcome);
+            outcome
         });
         let first = outcomes.next()??;
         outcomes.all(|outcome| outcome == Some(first)).then_some(first)

@@ -1,10 +1,12 @@
 //! Following a name to what it means.
 
+use rustc_hash::FxHashMap;
+
 use super::{
     ItemRef, Resolution, Scope, Sources, decorators, function, item, named_tuple, paths, triton,
 };
 use crate::builtins::{self, FORBIDDEN_PYTHON, PYTHON, PYTHON_HOST};
-use crate::hir::{Arg, Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Occasion};
+use crate::hir::{Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion};
 use crate::source::FileId;
 use crate::specialization::TritonVersion;
 
@@ -12,7 +14,7 @@ use crate::specialization::TritonVersion;
 const MAX_STEPS: u32 = 24;
 
 /// Bindings looked at for one answer, which bounds the cost of cycles of star imports.
-const MAX_WORK: u32 = 1000;
+pub(super) const MAX_WORK: u32 = 1000;
 
 /// What `name` means at `scope`.
 pub fn resolve(sources: &dyn Sources, scope: Scope<'_>, name: &str) -> Resolution {
@@ -87,13 +89,15 @@ pub(super) struct Resolver<'a> {
     pub(super) sources: &'a dyn Sources,
     /// The installed version, where one is settled.
     pub(super) version: Option<TritonVersion>,
+    /// Answers about conditions of modules, under each version.
+    pub(super) conditions: FxHashMap<(*const Guard, TritonVersion), Option<bool>>,
     steps: u32,
-    work: u32,
+    pub(super) work: u32,
 }
 
 impl<'a> Resolver<'a> {
     fn new(sources: &'a dyn Sources) -> Resolver<'a> {
-        Resolver { sources, version: None, steps: 0, work: 0 }
+        Resolver { sources, version: None, conditions: FxHashMap::default(), steps: 0, work: 0 }
     }
 
     /// Runs `follow` one step deeper, or gives up.

@@ -255,3 +255,54 @@ def other(x): pass
     assert_eq!(meaning(&[("a.py", text)], "kernel"), "function a.py::kernel");
     assert_eq!(meaning(&[("a.py", text)], "other"), "function a.py::other");
 }
+
+#[test]
+fn placeholders_where_triton_is_missing() {
+    let importing = "\
+from importlib.util import find_spec
+HAS_TRITON = find_spec('triton') is not None or find_spec('other') is not None
+if HAS_TRITON:
+    try:
+        from triton.backends import backends
+        active = [driver for driver in backends if driver]
+        if other('cpu'):
+            if 'cpu' in backends:
+                HAS_TRITON = True
+                if len(active) == 0:
+                    active.append(backends['cpu'])
+            else:
+                HAS_TRITON = False
+        devices = 'A' if other() else 'B'
+        distributed = devices is not None and len(devices) == 0
+        if distributed and len(active) == 0:
+            log('no driver')
+        elif not distributed and len(active) != 1:
+            HAS_TRITON = False
+    except ImportError:
+        HAS_TRITON = False
+    except Exception:
+        HAS_TRITON = False
+if not HAS_TRITON:
+    log('no Triton')
+class Placeholder: pass
+";
+    let package = "\
+from typing import TYPE_CHECKING
+from package.importing import HAS_TRITON, Placeholder
+if TYPE_CHECKING or HAS_TRITON:
+    import triton
+    import triton.language as tl
+else:
+    triton = Placeholder()
+    tl = Placeholder()
+__all__ = ['triton', 'tl']
+";
+    let files = [
+        ("package/importing.py", importing),
+        ("package/utils/__init__.py", package),
+        ("package/__init__.py", ""),
+        ("package/a.py", "from package.utils import tl, triton\n@triton.jit\ndef f(): pass\n"),
+    ];
+    assert_eq!(meaning(&files, "triton"), "triton module \"\"");
+    assert_eq!(meaning(&files, "f"), "jit package/a.py::f");
+}
