@@ -554,6 +554,13 @@ impl<'a> Host<'a> {
 
     fn name(&mut self, frame: &Frame, name: &Name) -> Value {
         if let Some(value) = frame.variables.get(name) {
+            // What is long takes long to look at, as when a list grows in a loop.
+            let length = match value {
+                Value::List(items) | Value::Tuple(items) => items.len(),
+                Value::Dict(entries) => entries.len(),
+                _ => 0,
+            };
+            self.fuel = self.fuel.saturating_sub(length as u32);
             return match self.is_rebound(frame.file, &frame.scope, name) {
                 true => value.degraded(),
                 false => self.current(value.clone()),
