@@ -123,11 +123,17 @@ impl Assembled {
 fn end_with_caller(command: &mut Command) {
     use std::os::unix::process::CommandExt;
 
-    // SAFETY: between fork and exec this makes one system call, which neither allocates nor locks.
+    let caller = rustix::process::getpid();
+    // SAFETY: between fork and exec this makes system calls, which neither allocate nor lock.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             let signal = rustix::process::Signal::KILL;
-            rustix::process::set_parent_process_death_signal(Some(signal)).map_err(Into::into)
+            rustix::process::set_parent_process_death_signal(Some(signal))?;
+            // Who died before is not waited for.
+            match rustix::process::getppid() == Some(caller) {
+                true => Ok(()),
+                false => Err(std::io::ErrorKind::BrokenPipe.into()),
+            }
         });
     }
 }

@@ -306,25 +306,32 @@ fn slow_assembler(folder: &std::path::Path) -> PathBuf {
     let program = folder.join("ptxas");
     let script = "#!/bin/sh\nhere=$(dirname \"$0\")\n\
         if [ -e \"$here/quick\" ]; then echo no; exit 1; fi\n\
-        echo $$ $PPID > \"$here/new\"; mv \"$here/new\" \"$here/started.$$\"\nexec sleep 60\n";
+        echo $$ $PPID > \"$here/new.$$\"; mv \"$here/new.$$\" \"$here/started.$$\"\nexec sleep 60\n";
     std::fs::write(&program, script).expect("the folder can be written");
     let may_run = PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&program, may_run).expect("the program is ours");
     program
 }
 
-/// Waits until an assembler runs that is not among `known`, which it joins; it and its worker.
-async fn assembling(folder: &std::path::Path, known: &mut Vec<String>) -> [String; 2] {
-    loop {
-        for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if !name.starts_with("started.") || known.contains(&name) {
-                continue;
-            }
-            known.push(name);
+/// The assemblers that have started: each with the worker that started it.
+fn assemblers(folder: &std::path::Path) -> Vec<[String; 2]> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there").flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("started."))
+        .map(|entry| {
             let ids = std::fs::read_to_string(entry.path()).expect("it is written whole");
-            let (own, parent) = ids.trim().split_once(' ').expect("two numbers");
-            return [own.to_owned(), parent.to_owned()];
+            let (own, worker) = ids.trim().split_once(' ').expect("two numbers");
+            [own.to_owned(), worker.to_owned()]
+        })
+        .collect()
+}
+
+/// Waits until a worker that is not among `killed` runs an assembler.
+async fn assembling(folder: &std::path::Path, killed: &[String]) -> String {
+    loop {
+        let found = assemblers(folder).into_iter().find(|[_, worker]| !killed.contains(worker));
+        if let Some([_, worker]) = found {
+            return worker;
         }
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
@@ -352,13 +359,19 @@ async fn a_worker_killed_while_it_compiles_leaves_nothing_behind() {
     client.notify("workspace/didChangeConfiguration", json!({ "settings": settings })).await;
     let (uri, text) = example("vector_add.py");
     client.open(&uri, &text).await;
-    let mut known = Vec::new();
+    let mut killed = Vec::new();
     // A task whose worker dies is tried once more, since whoever killed it may not do so again.
     for _ in 0..2 {
-        let [assembler, worker] = assembling(folder.path(), &mut known).await;
-        let killed = std::process::Command::new("kill").args(["-9", &worker]).status();
-        assert!(killed.expect("kill runs").success());
-        ended(&assembler).await;
+        let worker = assembling(folder.path(), &killed).await;
+        let status = std::process::Command::new("kill").args(["-9", &worker]).status();
+        assert!(status.expect("kill runs").success());
+        // It may have run several at once.
+        for [assembler, of] in assemblers(folder.path()) {
+            if of == worker {
+                ended(&assembler).await;
+            }
+        }
+        killed.push(worker);
     }
     let status = loop {
         let status = client.notification("tile/kernelStatus").await;
