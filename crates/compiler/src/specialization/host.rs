@@ -189,14 +189,21 @@ impl<'a> Host<'a> {
         function: &Arc<Function>,
         id: ExprId,
     ) -> Value {
-        let mut frame = Frame {
-            file,
-            scope: Rc::from(scope),
-            code: Code::Function(function.clone()),
-            variables: Variables::default(),
-            scenario: false,
-        };
-        self.expr(&mut frame, id)
+        self.head_expr_with(file, scope, function, Variables::default(), id)
+    }
+
+    /// As [`Host::head_expr`], where the module has bound these variables.
+    pub(super) fn head_expr_with(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        variables: Variables,
+        id: ExprId,
+    ) -> Value {
+        let code = Code::Function(function.clone());
+        let scope = Rc::from(scope);
+        self.expr(&mut Frame { file, scope, code, variables, scenario: false }, id)
     }
 
     /// What a module has bound when it comes to the kernel, if that is at module level.
@@ -212,23 +219,6 @@ impl<'a> Host<'a> {
             }
             _ => Variables::default(),
         }
-    }
-
-    /// The value of an expression in a decorator of the kernel.
-    pub(super) fn decorator_expr(
-        &mut self,
-        kernel: &Kernel,
-        variables: Variables,
-        id: ExprId,
-    ) -> Value {
-        let mut frame = Frame {
-            file: kernel.at.file,
-            scope: kernel.item.scope.clone().into(),
-            code: Code::Function(kernel.function.clone()),
-            variables,
-            scenario: false,
-        };
-        self.expr(&mut frame, id)
     }
 
     /// Runs a host function with nothing known of its arguments but annotations and defaults.

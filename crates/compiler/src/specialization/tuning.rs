@@ -87,12 +87,10 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, id: ExprId) -> Value {
-        let bound = match &self.bound {
-            Some(bound) => bound.clone(),
-            None => self.host.bound_before(self.kernel),
-        };
-        self.bound = Some(bound.clone());
-        self.host.decorator_expr(self.kernel, bound, id)
+        let kernel = self.kernel;
+        let bound = self.bound.get_or_insert_with(|| self.host.bound_before(kernel)).clone();
+        let (file, scope) = (kernel.at.file, &kernel.item.scope);
+        self.host.head_expr_with(file, scope, &kernel.function, bound, id)
     }
 
     fn jit(&mut self, id: ExprId) {
