@@ -77,7 +77,7 @@ fn look_for_launches(state: Arc<State>) -> JoinHandle<()> {
 
 /// Checks the kernels of open documents under their specializations, those of edited documents
 /// first; the documents in which that changed what is known. An edit ends it: what it would have
-/// found is looked for after that edit again.
+/// found is looked for after that edit again, or after whatever else overtook it.
 async fn check_exactly(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) -> Vec<Uri> {
     let mut changed = Vec::new();
     for uri in edited_first(dirty, open) {
@@ -101,7 +101,10 @@ async fn check_exactly(state: &Arc<State>, dirty: &[Uri], open: &[Uri]) -> Vec<U
         });
         match task.await {
             Ok(Ok(true)) => changed.push(uri.clone()),
-            Ok(Err(ReadError::Overtaken)) => return changed,
+            Ok(Err(ReadError::Overtaken)) => {
+                state.changed.notify_one();
+                return changed;
+            }
             _ => {}
         }
     }

@@ -611,9 +611,11 @@ impl State {
         let importers =
             self.read_once(|snapshot| workspace::importers(&snapshot.db, &paths, &names))?;
         let mut host = lock(&self.host);
-        if host.search == search {
-            host.searched = Some(names);
+        if host.search != search {
+            // Files changed since: what was found is of an older workspace.
+            return Err(ReadError::Overtaken);
         }
+        host.searched = Some(names);
         let news = host.db.set_importers(importers);
         drop(host);
         if news {

@@ -251,8 +251,8 @@ async fn a_helper_that_is_renamed_on_disk_is_missed_and_found_again() {
     ] });
     std::fs::rename(&old, &new).unwrap();
     client.notify("workspace/didChangeWatchedFiles", tell.clone()).await;
-    // Nothing is known of what is imported. What is known of specializations follows a little later.
-    while client.diagnostics(&uri, 1).await.contains("half") {}
+    // Nothing is known of what is imported, and no argument of it is too many.
+    while client.diagnostics(&uri, 1).await.contains("type/extra-argument") {}
     std::fs::rename(&new, &old).unwrap();
     client.notify("workspace/didChangeWatchedFiles", tell).await;
     while client.diagnostics(&uri, 1).await != before {}
