@@ -31,20 +31,6 @@ pub enum CodegenError {
         /// The user's line.
         line: u32,
     },
-    /// Operands of inline assembly that take more or fewer registers than it names.
-    #[error(
-        "line {line}: the constraints of this inline assembly name {named} operands, but its \
-         arguments take {given} registers: each holds one element of 32 bits or more, or as many \
-         narrower ones of a pack as it has room for"
-    )]
-    AsmInputs {
-        /// Constraints of operands.
-        named: usize,
-        /// Registers of the arguments.
-        given: usize,
-        /// The user's line.
-        line: u32,
-    },
     /// No GPU IR.
     #[error(transparent)]
     Lower(#[from] LowerError),

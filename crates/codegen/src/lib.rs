@@ -264,7 +264,8 @@ fn assemble_order(
     printed: &mut Printed,
 ) -> Result<Assembled, CodegenError> {
     let Manifest { arch, num_warps, .. } = manifest;
-    let assembled = ptxas::assemble(tool, &printed.ptx, arch)?;
+    let assembled = ptxas::assemble(tool, &printed.ptx, arch);
+    let assembled = assembled.map_err(|error| error.at_sources(&printed.line_map))?;
     let registers = assembled.report.registers;
     let blocks = SmLimits::of(arch)
         .and_then(|limits| wish.blocks(limits, manifest, registers))

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use object::{Object, ObjectSection};
 use thiserror::Error;
-use tile_compiler::artifact::Resources;
+use tile_compiler::artifact::{LineMap, Resources};
 use tile_compiler::gpu::limits::SmLimits;
 use wait_timeout::ChildExt;
 
@@ -104,6 +104,37 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, Assemb
     }
     let cubin = std::fs::read(&output).map_err(io)?;
     Ok(Assembled { cubin, report: Report::parse(&log) })
+}
+
+impl AssembleError {
+    /// With the messages about lines of the PTX that come from the source, under those lines, if
+    /// there are any.
+    pub(crate) fn at_sources(self, map: &LineMap) -> AssembleError {
+        match self {
+            AssembleError::Rejected { arch, log } => {
+                let said: Vec<String> =
+                    log.lines().filter_map(|line| at_source(line, map)).collect();
+                let log = if said.is_empty() { log } else { said.join("\n") };
+                AssembleError::Rejected { arch, log }
+            }
+            other => other,
+        }
+    }
+}
+
+/// A message such as `ptxas kernel.ptx, line 21; error   : ...` under the user's line.
+fn at_source(message: &str, map: &LineMap) -> Option<String> {
+    let (_, rest) = message.split_once(".ptx, line ")?;
+    let (number, rest) = rest.split_once(';')?;
+    let number: u32 = number.parse().ok()?;
+    let (severity, text) = rest.split_once(':')?;
+    let frame = map.frames(number.checked_sub(1)?).first()?;
+    Some(format!(
+        "line {}: {}: {} (line {number} of the PTX)",
+        frame.line,
+        severity.trim(),
+        text.trim()
+    ))
 }
 
 impl Assembled {

@@ -9,6 +9,7 @@
 //! [`Level::Gpu`] every tile type names one of the function's layouts and operations of the GPU
 //! group (conversions, shared buffers, asynchronous copies, barriers, matrix units) may occur.
 
+mod assembly;
 mod attrs;
 mod builder;
 mod function;
@@ -19,6 +20,7 @@ mod print;
 mod types;
 mod verify;
 
+pub use assembly::AsmMismatch;
 pub use attrs::*;
 pub use builder::Builder;
 pub use function::*;

@@ -13,7 +13,6 @@ pub(crate) fn codegen_failure(error: CodegenError) -> Failure {
         CodegenError::UnknownArch(_) => FailureKind::Usage,
         CodegenError::Unsupported { .. }
         | CodegenError::Constraint { .. }
-        | CodegenError::AsmInputs { .. }
         | CodegenError::Lower(_)
         | CodegenError::Assemble(AssembleError::Rejected { .. })
         | CodegenError::SharedMemory { .. } => FailureKind::Compile,

@@ -47,14 +47,11 @@ impl Emitter<'_> {
     /// into 32-bit registers, the first in the lowest bits.
     pub(super) fn inline_asm(&mut self, data: &InstData) -> Emitted {
         let Attrs::InlineAsm(asm) = &data.attrs else { return Err(self.unsupported(data)) };
-        let line = || self.func.locs[self.func.user_loc(data.loc)].line;
-        let constraints: Vec<&str> = asm.constraints.0.split(',').map(str::trim).collect();
-        if let Some(constraint) = constraints.iter().find(|constraint| is_foreign(constraint)) {
-            return Err(CodegenError::Constraint {
-                constraint: (*constraint).to_owned(),
-                line: line(),
-            });
+        if let Some(constraint) = asm.foreign_constraint() {
+            let line = self.func.locs[self.func.user_loc(data.loc)].line;
+            return Err(CodegenError::Constraint { constraint: constraint.to_owned(), line });
         }
+        let constraints = asm.constraints().collect::<Vec<_>>().join(",");
         let pack = asm.pack.max(1) as usize;
         let count = data.results.first().map_or(1, |&result| self.register_count(result));
         let mut inputs = Vec::new();
@@ -74,11 +71,7 @@ impl Emitter<'_> {
                     .collect();
                 args.extend(self.asm_words(*ty, &elements));
             }
-            let named = constraints.iter().filter(|constraint| is_input(constraint)).count();
-            if named != args.len() {
-                return Err(CodegenError::AsmInputs { named, given: args.len(), line: line() });
-            }
-            let outputs = self.asm_call(asm, &constraints.join(","), &args, &result_types, pack)?;
+            let outputs = self.asm_call(asm, &constraints, &args, &result_types);
             for (result, values) in results.iter_mut().zip(outputs) {
                 result.extend(values.into_iter().take(count - first));
             }
@@ -118,14 +111,12 @@ impl Emitter<'_> {
         constraints: &str,
         args: &[(Ty, Val)],
         result_types: &[Ty],
-        pack: usize,
-    ) -> Result<Vec<Vec<Val>>, CodegenError> {
+    ) -> Vec<Vec<Val>> {
         // The type of each output register, result by result.
         let mut outputs = Vec::new();
         for &ty in result_types {
-            let narrow = ty.bits().max(8);
-            let words = if narrow >= 32 { pack } else { (pack * narrow as usize).div_ceil(32) };
-            outputs.push((words, if narrow >= 32 { ty } else { Ty::Int(32) }));
+            outputs
+                .push((asm.registers(ty.bits()), if ty.bits() >= 32 { ty } else { Ty::Int(32) }));
         }
         let flat: Vec<Ty> =
             outputs.iter().flat_map(|&(words, ty)| std::iter::repeat_n(ty, words)).collect();
@@ -145,7 +136,7 @@ impl Emitter<'_> {
         );
         if flat.is_empty() {
             self.text.line(format_args!("{call}"));
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let returned = self.text.op(format_args!("{call}"));
         let words: Vec<Val> = match flat.len() {
@@ -158,9 +149,12 @@ impl Emitter<'_> {
         let mut results = Vec::new();
         for (&ty, (count, _)) in result_types.iter().zip(outputs) {
             let own: Vec<Val> = words.by_ref().take(count).collect();
-            results.push(if ty.bits() >= 32 { own } else { self.asm_elements(ty, &own, pack) });
+            results.push(match ty.bits() {
+                32.. => own,
+                _ => self.asm_elements(ty, &own, asm.pack.max(1) as usize),
+            });
         }
-        Ok(results)
+        results
     }
 
     fn asm_elements(&mut self, ty: Ty, words: &[Val], pack: usize) -> Vec<Val> {
@@ -195,20 +189,4 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     out
-}
-
-/// What a constraint for NVPTX may consist of besides the numbers of outputs. Source: LLVM's
-/// `NVPTXTargetLowering::getConstraintType`, and `n` and `i`, which every target has.
-const CONSTRAINT_LETTERS: &str = "bchrlNfdqni";
-
-/// Whether LLVM would end the process over a constraint: it is not NVPTX's.
-fn is_foreign(constraint: &str) -> bool {
-    let known = |letter: char| CONSTRAINT_LETTERS.contains(letter) || letter.is_ascii_digit();
-    let place = constraint.trim_start_matches(['=', '&', '*', '%']);
-    !place.starts_with("~{") && (place.is_empty() || !place.chars().all(known))
-}
-
-/// Whether a constraint is that of an operand: neither of a result nor of what is overwritten.
-fn is_input(constraint: &str) -> bool {
-    !constraint.starts_with(['=', '~'])
 }

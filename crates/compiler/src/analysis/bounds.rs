@@ -269,7 +269,8 @@ fn wrap(value: i128, bits: u32) -> i128 {
     if low >= modulus / 2 { low - modulus } else { low }
 }
 
-/// Buffers of which a larger grid would write elements that this one leaves untouched.
+/// Buffers of which a larger grid or a larger block would write elements that these leave
+/// untouched.
 fn uncovered(
     func: &Function,
     launch: &KnownLaunch,
@@ -292,26 +293,53 @@ fn uncovered(
         let Some(buffer) = buffer(func, launch, access.param).filter(|b| b.uninitialized) else {
             continue;
         };
-        for axis in 0..3 {
-            let missed =
-                missed(func, launch, (elements, accesses), access, (axis, grid[axis]), pause);
+        let programs = (0..3).zip(grid).map(|(axis, extent)| (Variable::Program(axis), extent));
+        for (variable, extent) in programs.chain(masked_lanes(func, access)) {
+            let known = (&mut *elements, accesses);
+            let missed = missed(func, launch, known, access, (variable, extent), pause);
             let Some((position, element)) = missed else { continue };
             let name = elements.param_name(access.param);
-            let extents: Vec<i128> =
-                grid[..launch.grid_rank.clamp(1, 3)].iter().map(|e| i128::from(*e)).collect();
-            let message = format!(
-                "no program of the grid {} writes element {element} of `{name}`, which has {}; \
-                 program {} would",
-                report::tuple(&extents),
-                report::count(buffer.elements, "element"),
-                report::program(position, launch.grid_rank.max(axis + 1)),
-            );
+            let count = report::count(buffer.elements, "element");
+            let (message, note) = match variable {
+                Variable::Program(axis) => {
+                    let rank = launch.grid_rank.clamp(1, 3);
+                    let extents: Vec<i128> = grid[..rank].iter().map(|e| i128::from(*e)).collect();
+                    let grid = report::tuple(&extents);
+                    let program =
+                        report::program(position, launch.grid_rank.max(axis as usize + 1));
+                    let what = format!("no program of the grid {grid} writes element {element}");
+                    let message =
+                        format!("{what} of `{name}`, which has {count}; program {program} would");
+                    (message, why_uncovered(launch, buffer))
+                }
+                _ => {
+                    let message = format!(
+                        "no program writes element {element} of `{name}`, which has {count}: the \
+                         mask lets more lanes store than the {extent} of this block"
+                    );
+                    (message, "make the block as long as what the mask allows, or loop over blocks")
+                }
+            };
             let loc = func.insts[access.inst].loc;
-            let found = report::finding(func, loc, Code::Uncovered, message);
-            return Some(found.with_note(why_uncovered(launch, buffer)));
+            return Some(report::finding(func, loc, Code::Uncovered, message).with_note(note));
         }
     }
     None
+}
+
+/// The lanes of a masked store along each axis, and how many they are. None where tiles change
+/// their shape: lanes beyond the last one would not be what a longer block has there.
+fn masked_lanes(func: &Function, access: &Access) -> Vec<(Variable, u32)> {
+    let reshapes = |inst: &Inst| {
+        use Opcode::{Cat, Gather, Join, Reshape, Split};
+        matches!(func.insts[*inst].opcode, Cat | Gather | Join | Reshape | Split)
+    };
+    let store = &func.insts[access.inst];
+    if store.operand_opt(2).is_none() || func.walk().iter().any(reshapes) {
+        return Vec::new();
+    }
+    let shape = func.ty(store.operand(0)).shape().iter().enumerate();
+    shape.map(|(axis, &extent)| (Variable::Lane(axis as u32, extent), extent)).collect()
 }
 
 /// Whether the grid or the buffer is at fault, as far as the launch tells.
@@ -323,22 +351,28 @@ fn why_uncovered(launch: &KnownLaunch, buffer: &KnownBuffer) -> &'static str {
     }
 }
 
-/// An element that a program beyond the grid along `axis` would write, and none within it does.
+/// An element that a program beyond the grid or a lane beyond the block would write, and none
+/// within them does. The mask of the store must depend on the lane.
 fn missed(
     func: &Function,
     launch: &KnownLaunch,
     (elements, accesses): (&mut Elements<'_>, &[Access]),
     access: &Access,
-    (axis, extent): (usize, u32),
+    (variable, extent): (Variable, u32),
     pause: Pause<'_>,
 ) -> Option<([i128; 3], i128)> {
     let size = buffer(func, launch, access.param)?.elements;
     let mut wide = Elements::of_launch(func, launch, pause);
     let most = i128::from(extent).saturating_mul(16).saturating_add(4096);
-    let program = wide.widen(axis as u32, Interval::new(0, most.min(i128::from(i32::MAX) - 1)));
+    let further = wide.widen(variable, Interval::new(0, most.min(i128::from(i32::MAX) - 1)));
     let same = wide.accesses().into_iter().find(|wide| wide.inst == access.inst)?;
+    if let Variable::Lane(..) = variable
+        && !depends(&wide, same.mask, variable)
+    {
+        return None;
+    }
     let mut conds = happens(&same);
-    let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &program);
+    let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &further);
     let start = wide.terms.at_most(&Linear::default(), &same.offset);
     let end = wide.terms.less(&same.offset, &Linear::constant(size));
     conds.extend([start, end, beyond]);
@@ -362,6 +396,16 @@ fn missed(
         }
     }
     Some((position, element))
+}
+
+/// True when a condition depends on a variable.
+fn depends(elements: &Elements<'_>, cond: Cond, variable: Variable) -> bool {
+    let wanted = elements.variable(variable);
+    let mut depends = false;
+    elements.terms.visit_cond(cond, &mut |_, kind| {
+        depends |= matches!(kind, AtomKind::Var(var) if Some(*var) == wanted);
+    });
+    depends
 }
 
 /// True when a condition or term depends on nothing unknown.

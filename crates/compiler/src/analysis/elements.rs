@@ -249,9 +249,10 @@ impl<'f> Elements<'f> {
         self.terms.var_term(var)
     }
 
-    /// The position in the grid along `axis`, which may be any in `range` instead.
-    pub(super) fn widen(&mut self, axis: u32, range: Interval) -> Linear {
-        self.variable_term(Variable::Program(axis), range)
+    /// The term of a variable, which may be any in `range` from now on. Before all else: what was
+    /// computed of it keeps what was known then.
+    pub(super) fn widen(&mut self, variable: Variable, range: Interval) -> Linear {
+        self.variable_term(variable, range)
     }
 
     /// The position in the grid along `axis`.

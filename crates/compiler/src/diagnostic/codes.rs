@@ -252,6 +252,10 @@ codes! {
         include_str!("explain/type-combine-function.md");
     BadOption = "type/option", Error, "an option with a value that it does not have",
         include_str!("explain/type-option.md");
+    AsmOperands = "type/inline-assembly", Error, "inline assembly whose operands do not fit its constraints",
+        include_str!("explain/type-inline-assembly.md");
+    ExclusiveOptions = "type/exclusive-options", Warning, "options of a load or store that PTX does not have together",
+        include_str!("explain/type-exclusive-options.md");
     BadCondition = "type/condition", Error, "a condition that is no single truth value",
         include_str!("explain/type-condition.md");
     BadUnpack = "type/unpack", Error, "an unpacking that does not fit",

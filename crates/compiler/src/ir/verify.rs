@@ -237,7 +237,8 @@ impl Verifier<'_> {
                 ensure(halves, || "gives two results of one type".to_owned())?;
                 check_numel(operands[0].numel(), results[0].numel() * 2)
             }
-            Opcode::InlineAsm | Opcode::LocalAlloc => Ok(()),
+            Opcode::InlineAsm => check_asm(data, operands, results),
+            Opcode::LocalAlloc => Ok(()),
             Opcode::AsyncCommit | Opcode::AsyncWait | Opcode::AsyncCopy => {
                 ensure(results == [&Type::Token], || "gives a token".to_owned())
             }
@@ -490,6 +491,14 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
         }
         _ => Ok(()),
     }
+}
+
+fn check_asm(data: &InstData, operands: &[&Type], results: &[&Type]) -> Check {
+    let Attrs::InlineAsm(asm) = &data.attrs else { return Err("has its text".to_owned()) };
+    let bits = |types: &[&Type]| -> Vec<Option<u32>> {
+        types.iter().map(|ty| ty.elem().map(Elem::bits)).collect()
+    };
+    asm.check(&bits(operands), &bits(results)).map_err(|mismatch| mismatch.to_string())
 }
 
 fn check_stage(operands: &[&Type], result: &Type) -> Check {

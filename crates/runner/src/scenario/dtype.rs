@@ -73,9 +73,10 @@ dtypes! {
 const ALIASES: &[(&str, DType)] = &[
     ("bool", DType::Bool),
     ("half", DType::F16),
-    ("float", DType::F32),
+    // As Python's types, which are the ones without a prefix.
+    ("float", DType::F64),
     ("double", DType::F64),
-    ("int", DType::I32),
+    ("int", DType::I64),
     ("long", DType::I64),
     ("float8_e5m2", DType::F8E5),
     ("float8_e4m3fn", DType::F8E4NV),

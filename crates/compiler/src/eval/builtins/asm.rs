@@ -6,7 +6,7 @@ use super::super::emit::ir_type;
 use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{self, Opcode};
+use crate::ir::{self, AsmMismatch, Opcode};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -57,14 +57,15 @@ impl Evaluator<'_> {
         let pack = self.asm_pack(call, &shape)?;
         let results: Vec<Tensor> =
             elems.iter().map(|elem| Tensor::new(*elem, shape.clone())).collect();
-        let results = match (asm, constraints) {
-            (Some(asm), Some(constraints)) => {
+        let results = match (asm, constraints, pack) {
+            (Some(asm), Some(constraints), Some(pack)) => {
                 let attrs = ir::InlineAsm {
                     asm: ir::Text(asm),
                     constraints: ir::Text(constraints),
                     pack,
                     pure,
                 };
+                self.check_asm(call, &attrs, &tensors, &elems);
                 self.emit_asm(&tensors, attrs, results)
             }
             _ => results,
@@ -89,13 +90,37 @@ impl Evaluator<'_> {
         }
     }
 
-    /// How many elements each run of the assembly takes, of a tile of `shape`.
-    fn asm_pack(&mut self, call: &Call, shape: &Shape) -> Eval<u32> {
+    /// Reports operands that do not fit the constraints, which would end Triton's process.
+    fn check_asm(
+        &mut self,
+        call: &Call,
+        asm: &ir::InlineAsm,
+        arguments: &[Tensor],
+        results: &[Elem],
+    ) {
+        let bits = |elem: Elem| elem.lower().map(ir::Elem::bits);
+        let arguments: Vec<Option<u32>> = arguments.iter().map(|input| bits(input.elem)).collect();
+        let results: Vec<Option<u32>> = results.iter().map(|elem| bits(*elem)).collect();
+        let Err(mismatch) = asm.check(&arguments, &results) else { return };
+        let name = match mismatch {
+            AsmMismatch::NoSuchOperand { .. } => "asm",
+            _ => "constraints",
+        };
+        let note = "a register holds one element of 32 bits or more, or as many narrower ones of \
+                    `pack` as it has room for";
+        let message = mismatch.to_string();
+        let found = Diagnostic::new(Code::AsmOperands, call.place(name), message).with_note(note);
+        self.emit_diagnostic(found);
+    }
+
+    /// How many elements each run of the assembly takes, of a tile of `shape`; `None` where it is
+    /// not known yet.
+    fn asm_pack(&mut self, call: &Call, shape: &Shape) -> Eval<Option<u32>> {
         let pack = match call.value("pack") {
             Value::Const(Const::Int(pack)) => pack,
             Value::Const(Const::Bool(pack)) => i128::from(pack),
-            Value::Const(Const::Symbol(_)) | Value::Unknown => return Ok(1),
-            Value::Tensor(tensor) if tensor.is_open() => return Ok(1),
+            Value::Const(Const::Symbol(_)) | Value::Unknown => return Ok(None),
+            Value::Tensor(tensor) if tensor.is_open() => return Ok(None),
             other => {
                 let what = "`pack` of inline assembly";
                 let at = call.place("pack");
@@ -105,7 +130,7 @@ impl Evaluator<'_> {
         let count = shape.numel().and_then(|count| count.int()).filter(|_| shape.is_block());
         match u32::try_from(pack) {
             Ok(pack) if pack > 0 && count.is_none_or(|count| count % i128::from(pack) == 0) => {
-                Ok(pack)
+                Ok(Some(pack))
             }
             _ => {
                 let message = match count {

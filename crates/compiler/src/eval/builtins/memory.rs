@@ -269,13 +269,45 @@ impl Evaluator<'_> {
             _ => false,
         });
         let volatile = volatile.or_else(unless_reported(false))?;
+        // A pipelined load becomes an asynchronous copy, which takes them all.
+        if self.frames.iter().all(|frame| frame.loops == 0) {
+            let volatile = volatile.then_some("volatile");
+            self.check_exclusive(call, cache.unwrap_or(CacheModifier::Default), evict, volatile);
+        }
         Ok(ir::LoadHints { cache: cache.unwrap_or(CacheModifier::Default), evict, volatile })
     }
 
     pub(super) fn store_hints(&mut self, call: &Call) -> Eval<ir::StoreHints> {
         let cache = self.option(call, "cache_modifier", options::STORE_CACHE)?;
         let evict = self.eviction(call)?;
-        Ok(ir::StoreHints { cache: cache.unwrap_or(CacheModifier::Default), evict })
+        let cache = cache.unwrap_or(CacheModifier::Default);
+        self.check_exclusive(call, cache, evict, None);
+        Ok(ir::StoreHints { cache, evict })
+    }
+
+    /// Reports options of which PTX takes one: ptxas refuses what Triton makes of several.
+    fn check_exclusive(
+        &mut self,
+        call: &Call,
+        cache: CacheModifier,
+        evict: Eviction,
+        volatile: Option<&'static str>,
+    ) {
+        // Triton 3.6 leaves `.cv` out of the PTX.
+        let unsaid =
+            cache == CacheModifier::Default || cache == CacheModifier::Cv && !self.is_3_9();
+        let cache = (!unsaid).then_some("cache_modifier");
+        let evict = (evict != Eviction::Normal).then_some("eviction_policy");
+        let given: Vec<&'static str> = [volatile, cache, evict].into_iter().flatten().collect();
+        let [first, .., last] = given.as_slice() else { return };
+        let what = call.builtin.display_name();
+        let message = format!(
+            "PTX has no `{what}` with both `{first}` and `{last}`: Triton fails to assemble this \
+             for NVIDIA GPUs"
+        );
+        let note = format!("leave out one of them; Tile keeps `{first}`");
+        let found = Diagnostic::new(Code::ExclusiveOptions, call.place(last), message);
+        self.emit_diagnostic(found.with_note(note));
     }
 
     fn eviction(&mut self, call: &Call) -> Eval<Eviction> {

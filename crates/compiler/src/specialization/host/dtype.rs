@@ -1,5 +1,8 @@
 //! Dtypes by the names that host code has for them.
 
+use std::sync::Arc;
+
+use super::value::Value;
 use crate::hir::Name;
 
 /// Names of dtypes with their signature spelling, as PyTorch, Triton and scenarios have them.
@@ -56,6 +59,65 @@ pub(in crate::specialization) fn language_dtype(path: &str) -> Option<&'static s
 pub(super) fn torch_dtype(path: &[Name]) -> Option<&'static str> {
     match path {
         [torch, name] if &**torch == "torch" => named_dtype(name),
+        _ => None,
+    }
+}
+
+/// The dtype that PyTorch takes a type of Python for.
+pub(super) fn python_type(name: &str) -> Option<&'static str> {
+    match name {
+        "bool" => Some("i1"),
+        "int" => Some("i64"),
+        "float" => Some("fp64"),
+        _ => None,
+    }
+}
+
+/// The dtype of a tensor that PyTorch makes of a number; `None` for what is none.
+pub(super) fn number_dtype(value: &Value) -> Option<&'static str> {
+    match value.plain() {
+        Value::Bool(_) => Some("i1"),
+        Value::Int(_) => Some("i64"),
+        Value::Float(_) => Some("fp32"),
+        _ => None,
+    }
+}
+
+/// The dtype of an operation on a tensor and a number: the tensor's, unless the number is of a
+/// wider kind (bools, integers, floats), which then has its default dtype. Source: PyTorch's
+/// documentation of type promotion.
+pub(super) fn with_number(dtype: Option<&Arc<str>>, number: &Value) -> Option<Arc<str>> {
+    let dtype = dtype?;
+    let wider = match number_dtype(number)? {
+        "fp32" => !is_float(dtype),
+        "i64" => &**dtype == "i1",
+        _ => false,
+    };
+    Some(if wider { Arc::from(number_dtype(number)?) } else { dtype.clone() })
+}
+
+/// The dtype of an operation on two tensors of more than no dimensions; `None` where it is not
+/// known. Source: as of [`with_number`].
+pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let (a, b) = (a?, b?);
+    if a == b {
+        return Some(a.clone());
+    }
+    match (is_float(a), is_float(b)) {
+        (true, false) => return Some(a.clone()),
+        (false, true) => return Some(b.clone()),
+        // Formats of 8 bits are not promoted.
+        (true, true) if element_size(a) == Some(1) || element_size(b) == Some(1) => return None,
+        (true, true) if element_size(a) == element_size(b) => return Some(Arc::from("fp32")),
+        _ => {}
+    }
+    let signed = |dtype: &str| dtype.starts_with('i') || is_float(dtype);
+    let (wide, narrow) = if element_size(a) > element_size(b) { (a, b) } else { (b, a) };
+    match (&**wide, &**narrow) {
+        (wide, "i1") => Some(Arc::from(wide)),
+        ("i1", narrow) => Some(Arc::from(narrow)),
+        (to, from) if element_size(to) > element_size(from) && signed(to) => Some(wide.clone()),
+        (to, from) if element_size(to) > element_size(from) && !signed(from) => Some(wide.clone()),
         _ => None,
     }
 }

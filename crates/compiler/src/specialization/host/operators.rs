@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::dtype::{is_float, with_number};
 use super::number::{arithmetic, as_number};
 use super::value::{Tensor, Value};
 use super::views;
@@ -71,12 +72,16 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
         (Value::Tensor(a), Value::Tensor(b)) if op == BinaryOp::MatMul => {
             Value::Tensor(views::product(a, b))
         }
-        (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(views::elementwise(a, Some(b))),
+        (Value::Tensor(a), Value::Tensor(b)) => {
+            let result = views::elementwise(a, Some(b));
+            Value::Tensor(Tensor { dtype: quotient(op, result.dtype.clone()), ..result })
+        }
         (Value::Tensor(a), number) | (number, Value::Tensor(a)) => {
             let mut result = views::elementwise(a, None);
+            result.dtype = quotient(op, with_number(a.dtype.as_ref(), number));
             if as_number(number).is_none() {
                 // It may be a tensor that the result is broadcast to.
-                result.storage = None;
+                (result.shape, result.strides, result.storage) = (None, None, None);
             }
             Value::Tensor(result)
         }
@@ -93,6 +98,15 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
         }
         _ => arithmetic(op, left, right),
     }
+}
+
+/// The dtype of `a op b` where that of other operators is `dtype`: `/` gives floats.
+fn quotient(op: BinaryOp, dtype: Option<Arc<str>>) -> Option<Arc<str>> {
+    let divides = |dtype: Arc<str>| match op == BinaryOp::Div && !is_float(&dtype) {
+        true => Arc::from("fp32"),
+        false => dtype,
+    };
+    dtype.map(divides)
 }
 
 fn concat(a: &[Value], b: &[Value]) -> Vec<Value> {

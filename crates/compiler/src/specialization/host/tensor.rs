@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use super::dtype::{element_size, is_float, named_dtype};
+use super::dtype::{
+    element_size, is_float, named_dtype, number_dtype, promoted, python_type, with_number,
+};
+use super::number::{Number, as_number};
 use super::operators::{binary, position};
 use super::value::{Descriptor, Tensor, Value};
-use super::views::{broadcast, elementwise, promoted, strides, transpose};
+use super::views::{broadcast, elementwise, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
+use crate::project::Resolution;
 
 /// A function of scenarios on tensors, other than constructors; `None` for other functions.
 pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
@@ -46,8 +50,9 @@ pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
                 [Value::Tensor(a), Value::Tensor(b)] => {
                     promoted(a.dtype.as_ref(), b.dtype.as_ref())
                 }
-                [Value::Tensor(a), Value::Float(_) | Value::Int(_)]
-                | [Value::Float(_) | Value::Int(_), Value::Tensor(a)] => a.dtype.clone(),
+                [Value::Tensor(a), number] | [number, Value::Tensor(a)] => {
+                    with_number(a.dtype.as_ref(), number)
+                }
                 _ => None,
             };
             Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
@@ -78,7 +83,8 @@ pub(super) fn scenario_reduction(tensor: &Tensor, name: &str, args: &Args<'_>) -
         }
         _ => None,
     };
-    let dtype = tensor.dtype.clone().filter(|dtype| is_float(dtype));
+    let own = tensor.dtype.clone().filter(|dtype| is_float(dtype));
+    let dtype = if args.keyword("dtype").is_some() { args.dtype(None) } else { own };
     Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
 }
 
@@ -112,10 +118,29 @@ impl<'a> Args<'a> {
     fn dtype(&self, default: Option<&str>) -> Option<Arc<str>> {
         match self.keyword("dtype") {
             None | Some(Value::None) => default.map(Arc::from),
-            Some(Value::DType(dtype)) => Some(dtype.clone()),
-            Some(Value::Global(name) | Value::Str(name)) => named_dtype(name).map(Arc::from),
-            Some(_) => None,
+            Some(value) => given_dtype(value),
         }
+    }
+
+    /// Whether elements may be laid out in another order than a contiguous tensor's.
+    fn has_memory_format(&self) -> bool {
+        let is_usual =
+            |path: &[Name]| path.last().is_some_and(|name| &**name == "contiguous_format");
+        match self.keyword("memory_format") {
+            None => false,
+            Some(Value::Named(Resolution::External(path))) => !is_usual(path),
+            Some(_) => true,
+        }
+    }
+}
+
+/// The dtype that a value names: one of PyTorch or the scenario language, or a type of Python.
+fn given_dtype(value: &Value) -> Option<Arc<str>> {
+    match value {
+        Value::DType(dtype) => Some(dtype.clone()),
+        Value::Global(name) => python_type(name).or_else(|| named_dtype(name)).map(Arc::from),
+        Value::Str(name) => named_dtype(name).map(Arc::from),
+        _ => None,
     }
 }
 
@@ -134,7 +159,9 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     let positional = args.positional();
     let shaped = |dtype: Option<Arc<str>>, shape: &[&Value]| {
         let named = args.keyword("size").and_then(Value::elements);
-        Value::Tensor(Tensor { dtype, shape: named.or_else(|| sizes(shape)), ..Tensor::default() })
+        let shape = named.or_else(|| sizes(shape));
+        let strides = unknown_strides(shape.as_deref()).filter(|_| args.has_memory_format());
+        Value::Tensor(Tensor { dtype, shape, strides, ..Tensor::default() })
     };
     Some(match name {
         "empty" | "zeros" | "ones" | "rand" | "randn" => {
@@ -145,7 +172,11 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             shaped(args.dtype(fill), &positional[..positional.len().min(1)])
         }
         "arange" => {
-            let kind = positional.first().and_then(|value| number_dtype(value));
+            let kinds = positional.iter().map(|value| number_dtype(value));
+            let kind = kinds.collect::<Option<Vec<_>>>().and_then(|kinds| {
+                let is_float = kinds.contains(&"fp32");
+                Some(if is_float { "fp32" } else { "i64" }).filter(|_| !kinds.is_empty())
+            });
             let shape = counted(&positional).map(|count| vec![count]);
             Value::Tensor(Tensor { dtype: args.dtype(kind), shape, ..Tensor::default() })
         }
@@ -214,18 +245,27 @@ pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value>
 
 /// How many numbers a range has: of its end, of start and end, or of start, end and step.
 fn counted(bounds: &[&Value]) -> Option<Value> {
-    let known = |value: &Value| match value {
-        Value::Int(Some(value)) => Some(*value),
-        _ => None,
-    };
+    let (zero, one) = (Value::Int(Some(0)), Value::Int(Some(1)));
     let (start, end, step) = match bounds {
-        [end] => return Some(Value::clone(end)),
-        [start, end] => (known(start)?, known(end)?, 1),
-        [start, end, step] => (known(start)?, known(end)?, known(step)?),
+        [end @ Value::Int(_)] => return Some(Value::clone(end)),
+        [end] => (&zero, *end, &one),
+        [start, end] => (*start, *end, &one),
+        [start, end, step] => (*start, *end, *step),
         _ => return None,
     };
-    let distance = end.checked_sub(start)?.checked_mul(step.signum())?.max(0);
-    let count = distance.checked_add(step.abs() - 1)?.checked_div(step.abs())?;
+    let count = match [start, end, step].map(as_number) {
+        [Some(Number::Int(start)), Some(Number::Int(end)), Some(Number::Int(step))] => {
+            let (start, end, step) = (start?, end?, step?);
+            let distance = end.checked_sub(start)?.checked_mul(step.signum())?.max(0);
+            distance.checked_add(step.abs() - 1)?.checked_div(step.abs())?
+        }
+        [Some(start), Some(end), Some(step)] => {
+            let count = ((end.float()? - start.float()?) / step.float()?).ceil();
+            // A float beyond this is not the integer that it was computed from.
+            (0.0..1e15).contains(&count).then_some(count as i128)?
+        }
+        _ => return None,
+    };
     Some(Value::Int(Some(count)))
 }
 
@@ -271,15 +311,6 @@ fn fresh(tensors: &[&Tensor], shape: Vec<Value>) -> Tensor {
     Tensor { dtype, shape: Some(shape), ..Tensor::default() }.copied()
 }
 
-fn number_dtype(value: &Value) -> Option<&'static str> {
-    match value {
-        Value::Bool(_) => Some("i1"),
-        Value::Int(_) => Some("i64"),
-        Value::Float(_) => Some("fp32"),
-        _ => None,
-    }
-}
-
 /// The shape of a nested list of numbers; `None` where something in it is not known.
 fn nested_shape(data: &Value) -> Option<Vec<Value>> {
     let Some(items) = data.elements() else {
@@ -290,9 +321,14 @@ fn nested_shape(data: &Value) -> Option<Vec<Value>> {
     Some([count].into_iter().chain(inner).collect())
 }
 
+/// The dtype of a tensor that is made of nested lists: that of the widest kind of number in them.
 fn element_dtype(data: &Value) -> Option<&'static str> {
     match data {
-        Value::Tuple(items) | Value::List(items) => items.first().and_then(element_dtype),
+        Value::Tuple(items) | Value::List(items) => {
+            let kinds = items.iter().map(element_dtype).collect::<Option<Vec<_>>>()?;
+            let widest = ["fp32", "i64", "i1"].into_iter().find(|kind| kinds.contains(kind));
+            Some(widest.unwrap_or("fp32"))
+        }
         number => number_dtype(number),
     }
 }
@@ -311,7 +347,8 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
             Value::Int(Some(shape.len() as i128))
         }
         (Value::Tensor(Tensor { dtype: Some(dtype), .. }), "dtype") => Value::DType(dtype.clone()),
-        (Value::Tensor(tensor), "T" | "mT") => Value::Tensor(transpose(tensor)),
+        (Value::Tensor(tensor), "T") => Value::Tensor(transpose(tensor)),
+        (Value::Tensor(tensor), "mT") => Value::Tensor(swap_last(tensor)),
         (Value::Tensor(tensor), "data" | "grad") => Value::Tensor(tensor.clone()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
@@ -385,25 +422,15 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         "int" => cast("i32"),
         "long" => cast("i64"),
         "bool" => cast("i1"),
-        "to" | "type" => {
-            let given = args.get(0, "dtype").or_else(|| args.keyword("dtype"));
-            match given {
-                Some(Value::DType(dtype)) => cast(dtype),
-                Some(Value::Global(name)) if named_dtype(name).is_some() => {
-                    cast(named_dtype(name).unwrap_or_default())
-                }
-                Some(Value::Tensor(other)) => {
-                    Value::Tensor(Tensor { dtype: other.dtype.clone(), ..tensor.copied() })
-                }
-                Some(Value::Str(_)) => value.clone(),
-                _ => match args.keyword("dtype") {
-                    Some(Value::DType(dtype)) => cast(dtype),
-                    Some(_) => Value::tensor(None),
-                    None if matches!(given, Some(Value::Named(_))) => value.clone(),
-                    None => Value::tensor(None),
-                },
-            }
-        }
+        "to" => converted(value, tensor, args),
+        "type" => match args.get(0, "dtype").map(given_dtype) {
+            Some(Some(dtype)) => cast(&dtype),
+            _ => Value::Tensor(Tensor { dtype: None, ..tensor.copied() }),
+        },
+        "contiguous" if args.has_memory_format() => Value::Tensor(Tensor {
+            strides: unknown_strides(tensor.shape.as_deref()),
+            ..tensor.copied()
+        }),
         "contiguous" if tensor.strides.is_none() => value.clone(),
         "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied()),
         "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
@@ -459,6 +486,32 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         | "chunk" => Value::tensor(tensor.dtype.as_deref()),
         _ => return None,
     })
+}
+
+/// `tensor.to(...)` with a dtype, a device, both, or another tensor whose dtype it takes.
+fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
+    let changed = |dtype: Option<Arc<str>>| match dtype.is_some() && dtype == tensor.dtype {
+        true => value.clone(),
+        false => Value::Tensor(Tensor { dtype, ..tensor.copied() }),
+    };
+    let laid_out = |value: Value| match value {
+        Value::Tensor(tensor) if args.has_memory_format() => Value::Tensor(Tensor {
+            strides: unknown_strides(tensor.shape.as_deref()),
+            ..tensor.copied()
+        }),
+        value => value,
+    };
+    let given = args.positional().into_iter().chain(args.keyword("dtype"));
+    for given in given.chain(args.keyword("other")) {
+        match given {
+            Value::Tensor(other) => return laid_out(changed(other.dtype.clone())),
+            // A device, or whether to wait and to copy.
+            Value::Str(_) | Value::None | Value::Bool(_) | Value::Int(_) => {}
+            Value::Named(Resolution::External(_)) if given_dtype(given).is_none() => {}
+            given => return laid_out(changed(given_dtype(given))),
+        }
+    }
+    laid_out(value.clone())
 }
 
 /// Shape and strides with a dimension of one element more.

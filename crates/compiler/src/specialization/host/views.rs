@@ -1,8 +1,6 @@
 //! What is known of tensors that are made of tensors: shapes, strides and memory.
 
-use std::sync::Arc;
-
-use super::dtype::is_float;
+use super::dtype::{is_float, promoted};
 use super::number::arithmetic;
 use super::value::{Storage, Tensor, Value};
 use crate::hir::BinaryOp;
@@ -45,7 +43,10 @@ pub(in crate::specialization) fn strides(tensor: &Tensor) -> Option<Vec<Value>> 
     let mut strides = Vec::new();
     for size in tensor.shape.as_ref()?.iter().rev() {
         strides.push(next.clone());
-        next = arithmetic(BinaryOp::Mul, &next, size);
+        // A dimension of no elements counts as one of one.
+        if *size != Value::Int(Some(0)) {
+            next = arithmetic(BinaryOp::Mul, &next, size);
+        }
     }
     strides.reverse();
     Some(strides)
@@ -58,6 +59,23 @@ pub(super) fn transpose(tensor: &Tensor) -> Tensor {
         dtype: tensor.dtype.clone(),
         shape: tensor.shape.clone().map(reversed),
         strides: strides(tensor).map(reversed),
+        storage: tensor.storage.clone(),
+    }
+}
+
+/// A tensor with its last two axes swapped.
+pub(super) fn swap_last(tensor: &Tensor) -> Tensor {
+    let swapped = |mut values: Vec<Value>| {
+        let length = values.len();
+        if length >= 2 {
+            values.swap(length - 2, length - 1);
+        }
+        values
+    };
+    Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: tensor.shape.clone().map(swapped),
+        strides: strides(tensor).map(swapped),
         storage: tensor.storage.clone(),
     }
 }
@@ -112,27 +130,55 @@ pub(super) fn product(a: &Tensor, b: &Tensor) -> Tensor {
     Tensor { dtype, shape, ..Tensor::default() }.copied()
 }
 
-/// The result of an elementwise operator on one or two tensors; two dtypes are not promoted.
+/// The result of an elementwise operator on one or two tensors. PyTorch lays it out as its operands
+/// are where they fill their memory in one order.
 pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
-    match b {
-        None => Tensor { strides: None, ..a.clone() }.copied(),
-        Some(b) => Tensor {
-            dtype: promoted(a.dtype.as_ref(), b.dtype.as_ref()),
-            shape: broadcast(a.shape.as_deref(), b.shape.as_deref()),
-            ..Tensor::default()
+    let Some(b) = b else {
+        return Tensor { strides: kept_strides(a), ..a.clone() }.copied();
+    };
+    let shape = broadcast(a.shape.as_deref(), b.shape.as_deref());
+    let strides = match a.strides.is_none() && b.strides.is_none() {
+        true => None,
+        false if a.shape == b.shape && strides(a) == strides(b) => kept_strides(a),
+        false => unknown_strides(shape.as_deref()),
+    };
+    let dtype = match (has_no_axes(a), has_no_axes(b)) {
+        (Some(a_is_number), Some(b_is_number)) if a_is_number == b_is_number => {
+            promoted(a.dtype.as_ref(), b.dtype.as_ref())
         }
-        .copied(),
+        // A tensor without axes counts as a number does; only kinds matter.
+        _ => promoted(a.dtype.as_ref(), b.dtype.as_ref()).filter(|_| {
+            let is_float = |tensor: &Tensor| tensor.dtype.as_deref().map(is_float);
+            a.dtype == b.dtype || is_float(a) != is_float(b)
+        }),
+    };
+    Tensor { dtype, shape, strides, ..Tensor::default() }.copied()
+}
+
+fn has_no_axes(tensor: &Tensor) -> Option<bool> {
+    tensor.shape.as_ref().map(Vec::is_empty)
+}
+
+/// Strides of a copy that keeps the order of the elements; `None` for a contiguous tensor. They are
+/// known where the elements fill their memory.
+fn kept_strides(tensor: &Tensor) -> Option<Vec<Value>> {
+    tensor.strides.as_ref()?;
+    let known = |size: &Value| match size {
+        Value::Int(Some(size)) => Some(*size),
+        _ => None,
+    };
+    let count = tensor.shape.as_ref().and_then(|shape| {
+        shape.iter().map(known).try_fold(1i128, |count, size| count.checked_mul(size?))
+    });
+    match count.is_some() && count == span(tensor) {
+        true => tensor.strides.clone(),
+        false => unknown_strides(tensor.shape.as_deref()),
     }
 }
 
-/// The dtype of a float and an integer is the float's; of others only when they are the same.
-pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
-    let (a, b) = (a?, b?);
-    match (is_float(a), is_float(b)) {
-        (true, false) => Some(a.clone()),
-        (false, true) => Some(b.clone()),
-        _ => (a == b).then(|| a.clone()),
-    }
+/// Strides of a tensor of this shape of which nothing is known.
+pub(super) fn unknown_strides(shape: Option<&[Value]>) -> Option<Vec<Value>> {
+    shape.map(|shape| vec![Value::Int(None); shape.len()])
 }
 
 /// The shape that two shapes broadcast to, where that is known.
