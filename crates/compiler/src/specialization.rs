@@ -186,7 +186,8 @@ impl Specialization {
     /// the assumed arguments turn out to be. Shapes and compile-time values do not depend on the
     /// types of arguments; assertions may test those, and a guessed value proves nothing.
     pub fn proves(&self, code: Code) -> bool {
-        if self.proves_nothing() {
+        // Launches and configurations are told of their options where they stand.
+        if self.proves_nothing() || code == Code::WarpCount {
             return false;
         }
         if self.is_certain() {

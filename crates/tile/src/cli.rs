@@ -72,7 +72,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 pub(crate) struct EmitArgs {
     /// The kernel; may be left out when the file has one kernel.
-    #[arg(value_name = "FILE[::KERNEL]")]
+    #[arg(value_name = "FILE[::KERNEL]", value_parser = without_scenario)]
     pub(crate) target: Target,
     /// Which stage.
     #[arg(long, value_enum)]
@@ -93,7 +93,7 @@ pub(crate) struct EmitArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
     /// The kernel; without one, every kernel of the file.
-    #[arg(value_name = "FILE[::KERNEL]")]
+    #[arg(value_name = "FILE[::KERNEL]", value_parser = without_scenario)]
     pub(crate) target: Target,
     /// Output format.
     #[arg(long, value_enum, default_value_t)]
@@ -182,7 +182,7 @@ pub(crate) struct TuneArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The kernel; without one, every kernel of the file.
-    #[arg(value_name = "FILE[::KERNEL]")]
+    #[arg(value_name = "FILE[::KERNEL]", value_parser = without_scenario)]
     pub(crate) target: Target,
     /// The interpreter that has Triton.
     #[arg(long, default_value = "python3", value_name = "PROGRAM")]
@@ -363,6 +363,16 @@ pub(crate) struct Target {
     pub(crate) kernel: Option<String>,
     /// Which scenario, from 0.
     pub(crate) scenario: Option<usize>,
+}
+
+/// A kernel, of which no scenario is chosen.
+fn without_scenario(text: &str) -> Result<Target, String> {
+    match text.parse::<Target>()? {
+        Target { scenario: Some(_), .. } => {
+            Err("only `run`, `bench` and `tune` take the number of a scenario".to_owned())
+        }
+        target => Ok(target),
+    }
 }
 
 impl FromStr for Target {

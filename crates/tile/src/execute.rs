@@ -201,8 +201,7 @@ fn save(request: &RunRequest, outcome: &Outcome) -> Result<(), Failure> {
                 None => return Err(no_such_tensor(name, outcome)),
             },
         };
-        scenario::save_npy(path, &array)
-            .map_err(|error| usage(format!("cannot write {}: {error}", path.display())))?;
+        scenario::save_npy(path, &array).map_err(usage)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! when it is first needed and stays as it was then. It can be shared between threads.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -263,16 +264,22 @@ pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
     if meta.len() > MAX_BYTES {
         return Err(too_large(name, meta.len()));
     }
-    decode(std::fs::read(path).map_err(io_error)?, name)
+    let file = std::fs::File::open(path).map_err(io_error)?;
+    decode(read_limited(file).map_err(io_error)?, name)
+}
+
+/// What a file or pipe holds, or more than is allowed of it: it need not end.
+fn read_limited(from: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads standard input within the limits.
 pub(crate) fn read_stdin(name: &Path) -> Result<String, ReadError> {
-    use std::io::Read;
     let name = name.display().to_string();
-    let mut bytes = Vec::new();
-    match std::io::stdin().take(MAX_BYTES + 1).read_to_end(&mut bytes) {
-        Ok(_) => decode(bytes, name),
+    match read_limited(std::io::stdin()) {
+        Ok(bytes) => decode(bytes, name),
         Err(error) => Err(ReadError { name, message: error.to_string() }),
     }
 }
@@ -324,7 +331,7 @@ pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether a file found on a walk is worth parsing.
 pub(crate) fn may_hold_kernels(path: &Path) -> bool {
-    let Ok(text) = std::fs::read(path) else { return true };
+    let Ok(text) = std::fs::File::open(path).and_then(read_limited) else { return true };
     paths::may_concern_kernels(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
 }
 
@@ -338,7 +345,7 @@ fn project_root(file: &Path) -> Option<PathBuf> {
 
 /// Whether a file launches something and contains one of `names`.
 fn names_any(path: &Path, names: &[&str]) -> bool {
-    let Ok(text) = std::fs::read(path) else { return false };
+    let Ok(text) = std::fs::File::open(path).and_then(read_limited) else { return false };
     let holds = |part: &str| memmem::find(&text, part.as_bytes()).is_some();
     holds("](") && names.iter().any(|name| holds(name))
 }

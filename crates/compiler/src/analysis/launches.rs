@@ -8,6 +8,7 @@ use super::grid;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
+    UnaryOp,
 };
 use crate::project::{
     Decorator, ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_expected_to_fail,
@@ -357,6 +358,15 @@ impl Site<'_> {
     fn in_scenario(&self) -> bool {
         let mut scenarios = self.module.scenarios.iter();
         scenarios.any(|scenario| scenario.range.contains_range(self.launch.range))
+    }
+
+    /// An integer as it is written.
+    fn integer(&self, expr: ExprId) -> Option<i128> {
+        match &self.launch.body.exprs[expr] {
+            Expr::Literal(Literal::Int(value)) => Some(*value),
+            Expr::Unary { op: UnaryOp::Minus, operand } => self.integer(*operand)?.checked_neg(),
+            _ => None,
+        }
     }
 
     /// True for what is certainly an integer.

@@ -1,5 +1,7 @@
 //! Options that are strings: what each of them may say, and what that means.
 
+use std::borrow::Cow;
+
 use super::{Builtin, Rule};
 use crate::ir::{
     CacheModifier, DotPrecision, Eviction, MemoryOrder, MemoryScope, Rounding, ScaledFormat,
@@ -56,6 +58,7 @@ pub(crate) const STORE_CACHE: &[Choice<CacheModifier>] = &[
 
 pub(crate) const EVICTION: &[Choice<Eviction>] = &[
     Choice::new("", Eviction::Normal, "As other data."),
+    Choice::new("evict_normal", Eviction::Normal, "As other data.").since_3_9(),
     Choice::new("evict_first", Eviction::First, "Leaves the cache before other data."),
     Choice::new("evict_last", Eviction::Last, "Leaves the cache after other data."),
 ];
@@ -111,6 +114,21 @@ pub(crate) const ROUNDINGS: &[Choice<Rounding>] = &[
     Choice::new("rtne", Rounding::Nearest, "To the nearest value, ties to even: the default."),
     Choice::new("rtz", Rounding::TowardZero, "Toward zero."),
 ];
+
+/// What is passed for `parameter` as [`Choice::text`] has it: Triton 3.9 takes cache modifiers without
+/// their dot, and `none`. Source: `_CachePolicy` of its `language/core.py`.
+pub(crate) fn canonical<'t>(
+    parameter: &str,
+    text: &'t str,
+    version: TritonVersion,
+) -> Cow<'t, str> {
+    let dotted = parameter == "cache_modifier" && version >= TritonVersion::V3_9;
+    match text.strip_prefix('.').unwrap_or(text) {
+        "none" if dotted => Cow::Borrowed(""),
+        bare if dotted && !bare.is_empty() => Cow::Owned(format!(".{bare}")),
+        _ => Cow::Borrowed(text),
+    }
+}
 
 /// Whether an atomic operation that by itself has the order `default` may have another one: those
 /// that only read or only write have their own or none.

@@ -173,7 +173,11 @@ pub(super) fn lower_function(
     evaluator.kernel = kernel;
     evaluator.emitter = Some(Emitter::new(ir_function));
     evaluator.check_decorators(at, &function);
-    if let Some(locals) = evaluator.specialized_arguments(&function, spec) {
+    if let Some(fault) = evaluator.options.fault() {
+        let range = project::item(sources, at).map(|item| item.name_range).unwrap_or_default();
+        let name = FileRange { file: function.file, range };
+        evaluator.emit_diagnostic(Diagnostic::new(Code::WarpCount, name, fault));
+    } else if let Some(locals) = evaluator.specialized_arguments(&function, spec) {
         evaluator.run_kernel(&function, locals);
     }
     evaluator.finish()

@@ -154,6 +154,15 @@ pub struct LaunchOptions {
     pub fp_fusion: bool,
 }
 
+impl LaunchOptions {
+    /// Why no kernel is compiled for them, a sentence; `None` when kernels are.
+    pub fn fault(&self) -> Option<String> {
+        let counts = [("num_warps", self.num_warps), ("num_ctas", self.num_ctas)];
+        let (name, count) = counts.into_iter().find(|(_, count)| !count.is_power_of_two())?;
+        Some(format!("`{name}` is a power of two, not {count}"))
+    }
+}
+
 impl Default for LaunchOptions {
     fn default() -> LaunchOptions {
         LaunchOptions {

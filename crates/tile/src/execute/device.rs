@@ -18,7 +18,10 @@ pub(crate) fn open(device: Device) -> Result<Box<dyn launch::Device>, Failure> {
 
 fn cuda(number: u32) -> Result<Box<dyn launch::Device>, Failure> {
     let failed = |error: CudaError| {
-        let message = format!("cuda:{number}: {error}; `--device cpu` runs on the CPU");
+        let message = match error {
+            CudaError::NoDriver => error.to_string(),
+            error => format!("cuda:{number}: {error}; `--device cpu` runs on the CPU"),
+        };
         Failure::new(FailureKind::Device, message)
     };
     Ok(Box::new(CudaDevice::open(number).map_err(failed)?))

@@ -110,11 +110,14 @@ impl Site<'_> {
         if !counts.contains(&&**name) || self.is_param(name) {
             return None;
         }
+        if let Some(number) = self.integer(value) {
+            let (code, message) = match &**name {
+                "num_warps" => (Code::WarpCount, warp_count_fault(number, self.warp_size())?),
+                _ => (Code::BadLaunchOption, count_fault(name, number)?),
+            };
+            return Some(self.finding(code, self.range(value), message));
+        }
         match &self.launch.body.exprs[value] {
-            Expr::Literal(Literal::Int(warps)) if &**name == "num_warps" => {
-                let message = warp_count_fault(*warps, self.warp_size())?;
-                Some(self.finding(Code::WarpCount, self.range(value), message))
-            }
             Expr::Literal(literal @ (Literal::Float(_) | Literal::Str(_))) => {
                 let kind = if matches!(literal, Literal::Str(_)) { "a string" } else { "a float" };
                 let message = format!("`{name}` is an integer, but this is {kind}");
@@ -122,6 +125,23 @@ impl Site<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// What is wrong with a number that Triton takes for the option `name`. Source: what Triton 3.6 and
+/// ptxas refuse.
+fn count_fault(name: &str, number: i128) -> Option<String> {
+    match name {
+        "num_ctas" if number <= 0 || number & (number - 1) != 0 => {
+            Some(format!("`num_ctas` is a power of two, not {number}"))
+        }
+        "maxnreg" if number == 0 => {
+            Some("`maxnreg` is positive: no thread runs without registers".to_owned())
+        }
+        _ if i32::try_from(number).is_err() => {
+            Some(format!("`{name}` is an integer of 32 bits, not {number}"))
+        }
+        _ => None,
     }
 }
 

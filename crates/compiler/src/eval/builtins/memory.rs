@@ -333,7 +333,8 @@ impl Evaluator<'_> {
             Some(Value::Const(Const::Str(text))) => {
                 let version = self.version;
                 let mut known = choices.iter().filter(|choice| choice.since <= version);
-                if let Some(choice) = known.clone().find(|choice| choice.text == &**text) {
+                let said = options::canonical(name, text, version);
+                if let Some(choice) = known.clone().find(|choice| choice.text == said) {
                     return Ok(Some(choice.value));
                 }
                 let names: Vec<String> =
