@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -13,7 +14,8 @@ TARGET = GPUTarget("cuda", 90, 32)
 def lower(kernel, signature, constants):
     """Makes the IR of `kernel` for argument types by name and values of compile-time parameters.
 
-    Raises what Triton raises, and RuntimeError where the IR that it makes is not well formed.
+    Raises what Triton raises, and RuntimeError where the IR that it makes is not well formed, or
+    is of a kernel that returns something.
     """
     from triton._C.libtriton import ir
 
@@ -28,6 +30,9 @@ def lower(kernel, signature, constants):
     module = source.make_ir(TARGET, options, functions, modules, context)
     if module is not None and not module.verify():
         raise RuntimeError("ill-formed IR")
+    # The back end refuses these, without saying why.
+    if module is not None and re.search(r"tt\.func public [^{]*\) -> ", str(module)):
+        raise RuntimeError("a kernel returns nothing")
 
 
 def in_children(count, answer, aborted):

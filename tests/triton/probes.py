@@ -17,6 +17,7 @@ import importlib.util
 import inspect
 import io
 import pathlib
+import re
 import signal
 import sys
 import tempfile
@@ -32,7 +33,7 @@ FAMILIES = pathlib.Path(__file__).resolve().parents[2] / "crates/compiler/tests/
 PRELUDE = (FAMILIES / "prelude.py").read_text()
 #: What parameters are compiled for, by name; others take their defaults, or are an `i32`.
 ARGUMENTS = {"p": "*fp32", "q": "*i32", "h": "*fp16", "n": "i32", "m": "i64", "f": "fp32",
-             "b": "i1", "B": 64, "C": 16, "N": None, "S": "text"}
+             "b": "i1", "desc": "tensordesc<fp32[16, 32]>", "B": 64, "C": 16, "N": None, "S": "text"}
 #: Seconds after which Triton is taken to never answer.
 LIMIT = 10
 HEADER = "@triton.jit\ndef kernel(p, q, h, n, m, f, b, B: tl.constexpr, C: tl.constexpr):\n"
@@ -52,10 +53,18 @@ def paragraphs(text):
         yield lines, answers
 
 
-def module_of(lines):
+def recorded(answers):
+    """The last lines of a paragraph, from answers by version."""
+    both = {answers.get(version) for version in VERSIONS}
+    if len(both) == 1:
+        return [f"#> {answers[VERSION]}".rstrip()]
+    return [f"#{version}> {answers[version]}".rstrip() for version in VERSIONS if version in answers]
+
+
+def module_of(lines, prelude=PRELUDE):
     if any("def kernel(" in line for line in lines):
-        return PRELUDE + "\n".join(lines) + "\n"
-    return PRELUDE + HEADER + "".join(f"    {line}\n" for line in lines)
+        return prelude + "\n".join(lines) + "\n"
+    return prelude + HEADER + "".join(f"    {line}\n" for line in lines)
 
 
 def compile_kernel(path, source):
@@ -90,7 +99,9 @@ def answer(path, source):
         while causes[-1] is not None:
             causes.append(causes[-1].__cause__ or causes[-1].__context__)
         return None, f"{type(causes[-2]).__name__}: {causes[-2]}".strip()
-    return " ".join(printed.getvalue().split()), ""
+    # Objects print where they are in memory, and modules of probes are numbered.
+    text = re.sub(r"<?probe\d+\.(\w+)( object at 0x\w+>)?", r"\1", printed.getvalue())
+    return " ".join(text.split()), ""
 
 
 def answers(sources):
@@ -121,12 +132,7 @@ def main():
             if options.show and printed is None:
                 body = [line for line in lines if "def kernel(" not in line]
                 print(f"{path.stem}: {' | '.join(body)[:150]}\n    {cause.splitlines()[-1][:200]}")
-            both = {known.get(version) for version in VERSIONS}
-            if len(both) == 1:
-                notes = [f"#> {known[VERSION]}".rstrip()]
-            else:
-                notes = [f"#{v}> {known[v]}".rstrip() for v in VERSIONS if v in known]
-            texts.append("\n".join([*lines, *notes]))
+            texts.append("\n".join([*lines, *recorded(known)]))
         path.write_text("\n\n".join(texts) + "\n")
         count += len(probes)
     print(f"Triton {triton.__version__}: {count} kernels")

@@ -94,7 +94,10 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("type/combine-function", &["tl.reduce(", "tl.associative_scan(", "tl.map_elementwise("]),
     ("type/condition", &["if ", "while "]),
     ("type/const-pointer", &["tl.store(", "tl.load("]),
-    ("type/descriptor", &["make_tensor_descriptor(", "desc.", "TensorDescriptor"]),
+    (
+        "type/descriptor",
+        &["make_tensor_descriptor(", "desc.", "TensorDescriptor", "d.load(", ".scatter("],
+    ),
     ("type/dot", &["tl.dot("]),
     ("type/dtype", &["dtype=", "tl.float32)", "tl.int32)"]),
     ("type/exclusive-options", &["eviction_policy=", "cache_modifier=", "volatile="]),

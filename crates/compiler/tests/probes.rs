@@ -10,10 +10,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use tile_compiler::diagnostic::Severity;
-use tile_compiler::eval::{infer_file, lower_kernel};
+use tile_compiler::eval::{Rules, lower_kernel};
 use tile_compiler::hir::{ItemKind, Name};
 use tile_compiler::ir::LaunchOptions;
-use tile_compiler::project::{MemorySources, Sources};
+use tile_compiler::project::{self, MemorySources, Sources};
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
 
 #[derive(Deserialize)]
@@ -102,12 +102,19 @@ fn compile(
     Ok(prints.join(" "))
 }
 
-/// What the editor, which knows nothing of the arguments, says of a module that Triton accepts.
-fn false_alarms(text: &str, version: TritonVersion) -> Vec<String> {
+/// What the editor, which knows nothing of the arguments, says of the functions of a module that
+/// Triton accepts. Those of the first `prelude` bytes are not looked at.
+fn false_alarms(text: &str, prelude: usize, version: TritonVersion) -> Vec<String> {
     let mut sources = MemorySources::new(Vec::new());
     let file = sources.add("probe.py", text);
-    let kernels = infer_file(&sources, file, version).kernels.into_iter();
-    let found = kernels.flat_map(|kernel| kernel.diagnostics);
+    let entries = project::kernels(&sources, file);
+    let own = project::jit_functions(&sources, file).into_iter().filter(|at| {
+        let item = project::item(&sources, *at);
+        item.is_some_and(|item| item.name_range.start as usize >= prelude)
+    });
+    let rules = Rules::Only(version);
+    let found = own.filter_map(|at| rules.infer_function(&sources, at, entries.contains(&at)));
+    let found = found.flat_map(|function| function.diagnostics);
     let errors = found.filter(|diagnostic| diagnostic.severity == Severity::Error);
     errors.map(|error| format!("{}: {}", error.code, error.message)).collect()
 }
@@ -199,6 +206,7 @@ fn argument_named(name: &str) -> Option<ArgSpec> {
         "m" => runtime("i64"),
         "f" => runtime("fp32"),
         "b" => runtime("i1"),
+        "desc" => runtime("tensordesc<fp32[16, 32]>"),
         "B" => ArgSpec::Constexpr(ConstArg::Int(64)),
         "C" => ArgSpec::Constexpr(ConstArg::Int(16)),
         "N" => ArgSpec::Constexpr(ConstArg::None),
@@ -251,13 +259,14 @@ fn paragraph(prelude: &str, text: &str) -> (String, BTreeMap<TritonVersion, Stri
     (module, answers)
 }
 
-/// How we differ from Triton, which `said` what it prints, or `!`.
-fn disagreements(module: &str, said: &str, version: TritonVersion) -> Vec<String> {
+/// How we differ from Triton, which `said` what it prints, or `!`. The first `prelude` bytes of the
+/// module are the same in all.
+fn disagreements(module: &str, prelude: usize, said: &str, version: TritonVersion) -> Vec<String> {
     let expected = Answer { accepts: said != "!", prints: said.to_owned() };
     let found = compile(module, "kernel", arguments_of(module), version);
     let mut differences: Vec<String> = difference(&expected, &found).into_iter().collect();
     if expected.accepts {
-        differences.extend(false_alarms(module, version));
+        differences.extend(false_alarms(module, prelude, version));
     }
     differences
 }
@@ -267,35 +276,51 @@ fn disagreements(module: &str, said: &str, version: TritonVersion) -> Vec<String
 /// families.
 #[test]
 fn kernels_agree_with_triton() {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/probes/kernels");
-    let folder = std::env::var_os("TILE_PROBES").map_or_else(|| own.clone(), PathBuf::from);
+    let own = probes().join("kernels");
+    compare_families(&std::env::var_os("TILE_PROBES").map_or(own, PathBuf::from));
+}
+
+fn probes() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/probes")
+}
+
+/// Compares every paragraph of every family of a folder with Triton's answers. A family's modules
+/// begin with `kernels/prelude.py` and, where there is one, with the family's own.
+fn compare_families(folder: &Path) {
     let read = |path: &Path| std::fs::read_to_string(path).expect("the family is readable");
-    let prelude = read(&own.join("prelude.py"));
-    let files = std::fs::read_dir(&folder).expect("the folder is there");
+    let prelude = read(&probes().join("kernels/prelude.py"));
+    let files = std::fs::read_dir(folder).expect("the folder is there");
     let mut families: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
     families.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     families.sort();
     let mut differences = String::new();
     for family in families {
+        let own = family.with_extension("py");
+        let own = if own.exists() { read(&own) } else { String::new() };
+        let prelude = format!("{prelude}{own}");
+        let name = family.file_stem().unwrap_or_default().to_string_lossy();
         for text in read(&family).split("\n\n") {
-            let (module, answers) = paragraph(&prelude, text.trim_matches('\n'));
-            let found: Vec<String> = answers
-                .into_iter()
-                .flat_map(|(version, said)| {
-                    let found = disagreements(&module, &said, version);
-                    found.into_iter().map(move |what| format!("{version}: {what}"))
-                })
-                .collect();
-            let found = match (text.contains("# differs: "), found.is_empty()) {
-                (true, true) => vec!["agrees, but is said to differ".to_owned()],
-                (true, false) => Vec::new(),
-                (false, _) => found,
-            };
-            let name = family.file_stem().unwrap_or_default().to_string_lossy();
-            for difference in found {
+            for difference in differences_of(&prelude, text) {
                 let _ = writeln!(differences, "--- {name} {difference}\n{text}");
             }
         }
     }
     assert!(differences.is_empty(), "differences from Triton:\n{differences}");
+}
+
+/// How we differ from Triton in a paragraph, other than it says.
+fn differences_of(prelude: &str, text: &str) -> Vec<String> {
+    let (module, answers) = paragraph(prelude, text.trim_matches('\n'));
+    let found: Vec<String> = answers
+        .into_iter()
+        .flat_map(|(version, said)| {
+            let found = disagreements(&module, prelude.len(), &said, version);
+            found.into_iter().map(move |what| format!("{version}: {what}"))
+        })
+        .collect();
+    match (text.contains("# differs: "), found.is_empty()) {
+        (true, true) => vec!["agrees, but is said to differ".to_owned()],
+        (true, false) => Vec::new(),
+        (false, _) => found,
+    }
 }

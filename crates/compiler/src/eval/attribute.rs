@@ -10,12 +10,13 @@ use super::dtype::{DType, Elem, Kind};
 use super::names::{known_member, suggest};
 use super::symbolic::Sym;
 use super::value::{
-    Const, FunctionKind, FunctionRef, Held, ModuleRef, Object, Role, Shape, Tensor, Tuple, Value,
+    ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Object, Role, Shape, Tensor,
+    Tuple, Value,
 };
 use super::{Evaluator, Mode, Source, Stop};
 use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
-use crate::hir::{Class, Expr, ExprId, Name};
+use crate::hir::{Class, Expr, ExprId, Function, Name};
 use crate::project::{self, Resolution, Scope};
 use crate::source::{FileRange, TextRange};
 
@@ -86,13 +87,8 @@ impl Evaluator<'_> {
             Value::Class(class) => {
                 let method = class.class.methods.iter().find(|method| method.name == *attr);
                 match method {
-                    Some(method) => Value::Function(FunctionRef {
-                        file: class.file,
-                        function: method.clone(),
-                        kind: self.method_kind(class.file, method),
-                        scope: Arc::from([]),
-                        closure: Arc::from([]),
-                    }),
+                    Some(method) if is_decorated(method, "classmethod") => Value::Unknown,
+                    Some(method) => self.method_of(class, method),
                     None => self.class_attribute(class, attr),
                 }
             }
@@ -138,10 +134,10 @@ impl Evaluator<'_> {
     }
 
     /// What the decorators of a method make of it: methods of aggregates are jit functions.
-    fn method_kind(
+    pub(super) fn method_kind(
         &self,
         file: crate::source::FileId,
-        method: &crate::hir::Function,
+        method: &Function,
     ) -> FunctionKind {
         let scope = Scope { file, path: &[] };
         let jit = method.decorators.iter().any(|&decorator| {
@@ -152,7 +148,28 @@ impl Evaluator<'_> {
             let meaning = project::resolve_expr(self.project, scope, &method.body, callee);
             meaning == Resolution::Triton("jit".into())
         });
-        let role = if jit { Role::Jit } else { Role::Unknown };
+        let known = |names: &[&str]| {
+            method.decorators.iter().any(|&decorator| {
+                matches!(
+                    project::resolve_expr(self.project, scope, &method.body, decorator),
+                    Resolution::Triton(path) if names.contains(&&*path)
+                )
+            })
+        };
+        let plain = method.decorators.iter().all(|&decorator| {
+            matches!(&method.body.exprs[decorator], Expr::Name(name) if &**name == "staticmethod")
+        });
+        let role = if jit {
+            Role::Jit
+        } else if known(&["constexpr_function", "language.constexpr_function"]) {
+            Role::Constexpr
+        } else if known(&["language.builtin"]) {
+            Role::Builtin
+        } else if plain {
+            Role::Host
+        } else {
+            Role::Unknown
+        };
         FunctionKind { role, noinline: false, must_use: false }
     }
 
@@ -487,18 +504,53 @@ impl Evaluator<'_> {
             }
             return Value::Unknown;
         };
-        let kind = self.method_kind(object.class.file, method);
-        let function = Value::Function(FunctionRef {
-            file: object.class.file,
+        // An aggregate has the functions of its class, not the properties.
+        if is_decorated(method, "property") && class.bases.is_empty() {
+            return self.no_attribute(receiver, attr, at);
+        }
+        if is_decorated(method, "classmethod") {
+            return Value::Unknown;
+        }
+        let function = self.method_of(&object.class, method);
+        match is_decorated(method, "staticmethod") {
+            true => function,
+            false => Value::Bound(Arc::new((receiver.clone(), function))),
+        }
+    }
+
+    /// Whether an aggregate defines an operator itself.
+    pub(super) fn defines(&self, object: &Value, name: &str) -> bool {
+        matches!(object, Value::Object(object)
+            if object.class.class.methods.iter().any(|method| &*method.name == name))
+    }
+
+    /// A method of a class as a function of all its parameters.
+    fn method_of(&self, class: &ClassRef, method: &Arc<Function>) -> Value {
+        Value::Function(FunctionRef {
+            file: class.file,
             function: method.clone(),
-            kind,
+            kind: self.method_kind(class.file, method),
             scope: Arc::from([]),
             closure: Arc::from([]),
-        });
-        let is_static = method.decorators.iter().any(|&decorator| {
-            matches!(&method.body.exprs[decorator], Expr::Name(name) if &**name == "staticmethod")
-        });
-        if is_static { function } else { Value::Bound(Arc::new((receiver.clone(), function))) }
+        })
+    }
+
+    /// Calls the method by which an aggregate defines an operator, such as `__add__`; `None` where
+    /// it has none.
+    pub(super) fn call_operator(
+        &mut self,
+        receiver: &Value,
+        name: &str,
+        operands: &[Value],
+        at: FileRange,
+    ) -> Option<Value> {
+        let Value::Object(object) = receiver else { return None };
+        let methods = &object.class.class.methods;
+        let method = methods.iter().find(|method| &*method.name == name)?.clone();
+        let function = self.method_of(&object.class, &method);
+        let all = std::iter::once(receiver).chain(operands);
+        let arguments = all.map(|value| Argument::positional(value.clone(), at)).collect();
+        Some(self.call_value(&function, arguments, at))
     }
 
     pub(super) fn no_attribute(&mut self, object: &Value, attr: &Name, at: FileRange) -> Value {
@@ -576,6 +628,9 @@ impl Evaluator<'_> {
                 }
                 _ => self.fresh_const(),
             },
+            Value::Object(_) if self.defines(object, "__getitem__") => self
+                .call_operator(object, "__getitem__", std::slice::from_ref(index), index_at)
+                .unwrap_or(Value::Unknown),
             Value::Object(object) if !may_have_elements(&object.class.class) => {
                 let message = format!("`{}` has no elements", object.class.class.name);
                 self.error(Code::TensorIndex, index_at, message);
@@ -773,6 +828,12 @@ pub(super) fn extents_of(value: &Value) -> Option<SmallVec<[Sym; 3]>> {
 /// True for an aggregate that may define what its brackets mean.
 fn may_have_elements(class: &Class) -> bool {
     !class.bases.is_empty() || class.methods.iter().any(|method| &*method.name == "__getitem__")
+}
+
+fn is_decorated(method: &Function, by: &str) -> bool {
+    method.decorators.iter().any(
+        |&decorator| matches!(&method.body.exprs[decorator], Expr::Name(name) if **name == *by),
+    )
 }
 
 /// A method without arguments that returns `result`.

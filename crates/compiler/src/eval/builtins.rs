@@ -1,7 +1,7 @@
 //! The rules of the table of builtins.
 
 use super::call::Call;
-use super::value::{Const, ModuleRef, Tensor, Value};
+use super::value::{Const, Held, ModuleRef, Tensor, Value};
 use super::{Eval, Evaluator, OriginKind, Stop};
 use crate::builtins::{self, Rule};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -215,6 +215,10 @@ impl Evaluator<'_> {
             Some(Value::Const(constant)) => constant.truth().ok_or(Stop::Unknown),
             Some(Value::Unknown) => Err(Stop::Unknown),
             Some(Value::Tensor(tensor)) if tensor.is_open() => Err(Stop::Unknown),
+            Some(module @ Value::Module(_)) if !self.is_3_9() && call.builtin.is_jit() => {
+                let module = module.clone();
+                Err(self.not_a_bool(call, name, &module))
+            }
             Some(other) => {
                 let truth = !matches!(other, Value::Tuple(tuple) if tuple.items.is_empty());
                 let message = format!(
@@ -245,16 +249,30 @@ impl Evaluator<'_> {
             }
             Some(Value::Const(constant)) if takes(constant) => self.flag(call, name, default),
             Some(other) => {
-                let message = format!("`{name}` is a bool, not {}", super::report::a(other));
-                Err(self.error(Code::BadOption, call.place(name), message))
+                let other = other.clone();
+                Err(self.not_a_bool(call, name, &other))
             }
         }
     }
 
+    fn not_a_bool(&mut self, call: &Call, name: &str, given: &Value) -> Stop {
+        let message = format!("`{name}` is a bool, not {}", super::report::a(given));
+        self.error(Code::BadOption, call.place(name), message)
+    }
+
     /// As [`Self::flag`], of a switch that Triton's IR has too: a bool, or before Triton 3.9 any
-    /// constant that counts as one.
+    /// constant or function, which count as Python has it.
     fn builder_flag(&mut self, call: &Call, name: &str, default: bool) -> Eval<bool> {
         let any = !self.is_3_9();
+        let counts = match call.given(name) {
+            // What calls the builtin inside of Triton passes it on in a constexpr.
+            Some(Value::Function(_) | Value::Const(Const::DType(_))) => call.builtin.is_jit(),
+            Some(Value::Tuple(tuple)) => tuple.held == Held::Python && !tuple.items.is_empty(),
+            _ => false,
+        };
+        if any && counts {
+            return Ok(true);
+        }
         self.flag_among(call, name, default, |value| match value {
             Const::Bool(_) => true,
             Const::None | Const::Int(_) | Const::Float(_) | Const::Str(_) => any,

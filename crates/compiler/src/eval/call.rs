@@ -234,6 +234,12 @@ impl Evaluator<'_> {
             Value::Bound(bound) => {
                 let receiver = Argument::positional(bound.0.clone(), at);
                 arguments.insert(0, receiver);
+                // Python itself calls what an aggregate's class has of its own.
+                if let (Value::Object(_), Value::Function(method)) = &**bound
+                    && method.kind.role == Role::Host
+                {
+                    return self.call_constexpr(method, arguments, at);
+                }
                 self.call_value(&bound.1, arguments, at)
             }
             Value::Function(function) => match function.kind.role {

@@ -182,9 +182,11 @@ pub fn descriptor_type_text(desc: &Descriptor) -> String {
     format!("tensor_descriptor<{}>", block_type_text(desc.base.elem.pointee(), &desc.block))
 }
 
-/// A text as Python's `repr` spells it, but for escapes.
+/// A text as Python's `repr` spells it, but for characters that are not printed.
 fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let text = text.replace('\\', r"\\");
+    let text = if quote == '\'' { text.replace('\'', r"\'") } else { text };
     format!("{quote}{text}{quote}")
 }
 

@@ -343,3 +343,13 @@ impl fmt::Display for Elem {
         }
     }
 }
+
+/// True where values of both types are one to the IR, which knows no signs; also while one of them
+/// is not known.
+pub(super) fn is_stored_alike(a: Elem, b: Elem) -> bool {
+    let stored = |dtype: DType| (dtype.bits(), dtype.is_float().then_some(dtype));
+    match (a.num(), b.num()) {
+        (Some(a), Some(b)) => stored(a) == stored(b),
+        _ => a == b || a.is_unknown() || b.is_unknown(),
+    }
+}

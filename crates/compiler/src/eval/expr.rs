@@ -206,6 +206,18 @@ impl Evaluator<'_> {
                 Value::Unknown
             }
             Value::Unknown => Value::Unknown,
+            Value::Object(_)
+                if op == UnaryOp::Minus && self.is_3_9() && self.defines(value, "__neg__") =>
+            {
+                self.call_operator(value, "__neg__", &[], at).unwrap_or(Value::Unknown)
+            }
+            Value::Object(_) | Value::Descriptor(_)
+                if op == UnaryOp::Not && self.is_3_9() && self.frame().mode == Mode::Jit =>
+            {
+                let message = format!("`not` is not defined for {}", super::report::a(value));
+                self.error(Code::BadOperand, at, message);
+                Value::Unknown
+            }
             _ if op == UnaryOp::Not => Value::bool(false),
             _ => Value::Unknown,
         }
@@ -354,8 +366,68 @@ impl Evaluator<'_> {
                 Some(same) => self.equality(op, same),
                 None => self.fresh_const(),
             },
+            (Value::Descriptor(_) | Value::Object(_), Value::Const(Const::Symbol(_))) => {
+                self.fresh_const()
+            }
+            (Value::Descriptor(_), _) => self.compare_identity(op, left, right, at),
+            (Value::Object(_), _) => self.compare_objects(op, left, right, at),
             _ => self.fresh_const(),
         }
+    }
+
+    /// Aggregates are compared by their methods. Before Triton 3.9 others are equal to themselves.
+    fn compare_objects(
+        &mut self,
+        op: CompareOp,
+        left: &Value,
+        right: &Value,
+        at: FileRange,
+    ) -> Value {
+        let method = match op {
+            CompareOp::Eq => "__eq__",
+            CompareOp::Ne => "__ne__",
+            CompareOp::Lt => "__lt__",
+            CompareOp::Le => "__le__",
+            CompareOp::Gt => "__gt__",
+            CompareOp::Ge => "__ge__",
+            CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn => "",
+        };
+        let constant = matches!(right, Value::Const(_));
+        if (!constant || self.is_3_9())
+            && let Some(result) = self.call_operator(left, method, std::slice::from_ref(right), at)
+        {
+            return result;
+        }
+        if self.is_3_9() || self.defines(left, "__eq__") {
+            return self.refuse_comparison(left, right, at);
+        }
+        self.compare_identity(op, left, right, at)
+    }
+
+    /// `==` and `!=` of what defines neither.
+    fn compare_identity(
+        &mut self,
+        op: CompareOp,
+        left: &Value,
+        right: &Value,
+        at: FileRange,
+    ) -> Value {
+        let same = match (left, right) {
+            (Value::Descriptor(a), Value::Descriptor(b)) => Arc::ptr_eq(a, b),
+            (Value::Object(a), Value::Object(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        match op {
+            CompareOp::Eq | CompareOp::Ne => self.equality(op, same),
+            _ if self.is_3_9() => self.refuse_comparison(left, right, at),
+            _ => self.fresh_const(),
+        }
+    }
+
+    fn refuse_comparison(&mut self, left: &Value, right: &Value, at: FileRange) -> Value {
+        let (left, right) = (super::report::a(left), super::report::a(right));
+        self.error(Code::BadOperand, at, format!("{left} and {right} are not compared"));
+        Value::Unknown
     }
 
     fn equality(&mut self, op: CompareOp, same: bool) -> Value {

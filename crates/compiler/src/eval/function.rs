@@ -88,6 +88,8 @@ impl Evaluator<'_> {
         if self.frames.len() >= MAX_DEPTH {
             return self.fresh_const();
         }
+        // A field of an aggregate may be a tensor.
+        let passed = arguments.iter().any(|argument| matches!(argument.value, Value::Object(_)));
         let function = self.called_with(function, &arguments);
         let Some(locals) = self.bind_parameters(&function, arguments, at, Mode::Python) else {
             return Value::Unknown;
@@ -118,6 +120,7 @@ impl Evaluator<'_> {
                 self.not_constexpr(Code::NotConstexpr, &what, &argument.value, argument.at);
                 Value::Unknown
             }
+            (Value::Tensor(tensor), None) if passed => Value::Tensor(tensor),
             (value, _) => self.known_at_compile_time(value),
         }
     }
@@ -405,35 +408,59 @@ impl Evaluator<'_> {
         self.emit_diagnostic(diagnostic);
     }
 
-    /// Calls a combining function of a reduction on scalars; gives the scalars it returns.
+    /// Calls a combining function of a reduction on scalars; gives the scalars it returns, and
+    /// whether it returns them as a tuple.
     pub(super) fn call_combine(
         &mut self,
         function: &Value,
         arguments: Vec<Tensor>,
         at: FileRange,
-    ) -> Vec<Value> {
-        if let Value::Builtin(builtin) = function
-            && !builtin.is_jit()
-        {
-            let name = builtin.display_name();
+    ) -> (Vec<Value>, bool) {
+        let other = match function {
+            Value::Builtin(builtin) if !builtin.is_jit() => Some(builtin.display_name()),
+            Value::Function(function)
+                if matches!(function.kind.role, super::value::Role::Constexpr) =>
+            {
+                Some(function.function.name.to_string())
+            }
+            _ => None,
+        };
+        if let Some(name) = other {
             let message = format!("`{name}` is no jit function, so it cannot be applied here");
             let diagnostic = Diagnostic::new(Code::NotCallable, at, message)
                 .with_note("wrap it in a function with `@triton.jit`");
             self.emit_diagnostic(diagnostic);
-            return vec![Value::Unknown];
+            return (vec![Value::Unknown], false);
         }
         let arguments = arguments
             .into_iter()
             .map(|tensor| Argument::positional(Value::Tensor(tensor), at))
             .collect();
         match self.call_value(function, arguments, at) {
-            Value::Tuple(tuple) => tuple.items.clone(),
-            Value::Const(constant @ (Const::Int(_) | Const::Bool(_) | Const::Float(_))) => {
-                let value = Value::Const(constant);
-                vec![self.materialize(&value, at).map_or(Value::Unknown, Value::Tensor)]
+            Value::Tuple(tuple) => {
+                if let Some(constant) = tuple.items.iter().find_map(Value::as_const) {
+                    let constant = constant.clone();
+                    self.refuse_constant_result(&constant, at);
+                }
+                (tuple.items.clone(), true)
             }
-            other => vec![other],
+            Value::Const(constant @ (Const::Int(_) | Const::Bool(_) | Const::Float(_))) => {
+                self.refuse_constant_result(&constant, at);
+                let value = Value::Const(constant);
+                let value = self.materialize(&value, at).map_or(Value::Unknown, Value::Tensor);
+                (vec![value], false)
+            }
+            other => (vec![other], false),
         }
+    }
+
+    /// Since Triton 3.9 functions return compile-time values as such, and these are not combined.
+    fn refuse_constant_result(&mut self, constant: &Const, at: FileRange) {
+        if !self.is_3_9() || constant.is_symbol() {
+            return;
+        }
+        let message = format!("the combining function returns tensors, not {constant}");
+        self.error(Code::CombineFunction, at, message);
     }
 
     /// Runs the constructor of an aggregate.
@@ -458,11 +485,16 @@ impl Evaluator<'_> {
             scope: Arc::from([]),
             closure: Arc::from([]),
         };
-        let Some(locals) = self.bind_parameters(&function, arguments, at, Mode::Jit) else {
+        // Python runs it, unless it is a jit function.
+        let mode = match self.method_kind(class.file, init).role {
+            super::value::Role::Jit => Mode::Jit,
+            _ => Mode::Python,
+        };
+        let Some(locals) = self.bind_parameters(&function, arguments, at, mode) else {
             return Value::Unknown;
         };
         let receiver = init.params.first().map(|param| param.name.clone());
-        let mut frame = Frame::new(Mode::Jit, class.file, Some(function), Arc::from([]), locals);
+        let mut frame = Frame::new(mode, class.file, Some(function), Arc::from([]), locals);
         frame.call = at;
         frame.inlined_at = self.emitter.as_ref().map(|emitter| emitter.loc);
         self.frames.push(frame);
@@ -477,6 +509,7 @@ impl Evaluator<'_> {
                 .class
                 .fields
                 .iter()
+                .filter(|(_, annotation, _)| annotation.is_some())
                 .find(|(name, ..)| !object.fields.iter().any(|(field, _)| field == name))
             && !self.failed
         {

@@ -107,6 +107,15 @@ pub(super) fn relate_shapes(a: &Shape, b: &Shape) -> Relation {
     })
 }
 
+/// Whether two pointers point to one type.
+fn relate_elements(x: &Tensor, y: &Tensor) -> Relation {
+    match (x.elem.pointee(), y.elem.pointee()) {
+        (Elem::Unknown, _) | (_, Elem::Unknown) => Relation::Unknown,
+        (x, y) if x == y => Relation::Same,
+        _ => Relation::Different,
+    }
+}
+
 /// Whether two values have one type, as variables that paths merge must.
 pub(super) fn relate(a: &Value, b: &Value) -> Relation {
     match (a, b) {
@@ -141,8 +150,12 @@ pub(super) fn relate(a: &Value, b: &Value) -> Relation {
         {
             Relation::Different
         }
-        (Value::BlockPtr(x), Value::BlockPtr(y)) => relate_shapes(&x.block, &y.block),
-        (Value::Descriptor(x), Value::Descriptor(y)) => relate_shapes(&x.block, &y.block),
+        (Value::BlockPtr(x), Value::BlockPtr(y)) => {
+            both(relate_elements(&x.base, &y.base), relate_shapes(&x.block, &y.block))
+        }
+        (Value::Descriptor(x), Value::Descriptor(y)) => {
+            both(relate_elements(&x.base, &y.base), relate_shapes(&x.block, &y.block))
+        }
         (Value::Const(x), Value::Const(y)) => {
             match super::constant::compare_consts(crate::hir::CompareOp::Eq, x, y) {
                 Some(true) => Relation::Same,

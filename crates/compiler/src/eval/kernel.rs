@@ -20,7 +20,7 @@ use crate::passes;
 use crate::project::{self, Decorator, ItemRef, Resolution, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{
-    ArgSpec, ConstArg, Specialization, TritonVersion, constant_parameters,
+    ArgSpec, ConstArg, Origin as SpecOrigin, Specialization, TritonVersion, constant_parameters,
     parameters_without_number,
 };
 
@@ -178,14 +178,28 @@ pub(super) fn lower_function(
         let name = FileRange { file: function.file, range };
         evaluator.emit_diagnostic(Diagnostic::new(Code::WarpCount, name, fault));
     } else if let Some(locals) = evaluator.specialized_arguments(&function, spec) {
-        evaluator.run_kernel(&function, locals);
+        let returns = evaluator.run_kernel(&function, locals);
+        // What is only guessed to be launched may be called instead.
+        if spec.origin != SpecOrigin::Guess {
+            evaluator.refuse_results(&returns);
+        }
     }
     evaluator.finish()
 }
 
+/// True for what holds a value of the run time.
+fn is_computed(value: &Value) -> bool {
+    match value {
+        Value::Tensor(_) | Value::BlockPtr(_) | Value::Descriptor(_) => true,
+        Value::Tuple(tuple) => tuple.items.iter().any(is_computed),
+        Value::Object(object) => object.fields.iter().any(|(_, field)| is_computed(field)),
+        _ => false,
+    }
+}
+
 impl Evaluator<'_> {
-    /// Evaluates a kernel's body.
-    fn run_kernel(&mut self, function: &FunctionRef, locals: Locals) {
+    /// Evaluates a kernel's body; gives what it returns, with where.
+    fn run_kernel(&mut self, function: &FunctionRef, locals: Locals) -> Vec<(Value, FileRange)> {
         let params = locals.iter().map(|(name, local)| (name.clone(), local.value.clone()));
         self.types.set_params(params.collect());
         let frame = Frame::new(
@@ -200,7 +214,16 @@ impl Evaluator<'_> {
         let body = function.function.clone();
         let source = Source::of(&body, function.file);
         self.run(source, &source.body.root, None);
-        self.frames.pop();
+        self.frames.pop().map(|frame| frame.returns).unwrap_or_default()
+    }
+
+    /// A kernel that is launched returns nothing that has to be computed.
+    fn refuse_results(&mut self, returns: &[(Value, FileRange)]) {
+        let Some((_, at)) = returns.iter().find(|(value, _)| is_computed(value)) else { return };
+        let message = "a kernel that is launched returns no value";
+        let diagnostic = Diagnostic::new(Code::UnsupportedPython, *at, message)
+            .with_note("store the value through a pointer");
+        self.emit_diagnostic(diagnostic);
     }
 
     /// A constexpr parameter is specialized for, whatever the decorator says.

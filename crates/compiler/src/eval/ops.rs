@@ -48,11 +48,36 @@ impl Evaluator<'_> {
             (Value::Tuple(tuple), other) | (other, Value::Tuple(tuple)) => {
                 self.tuple_binary(op, tuple, left, right, other, at)
             }
-            _ => {
-                self.bad_operands(op, left, right, at);
-                Value::Unknown
-            }
+            _ => match self.object_binary(op, left, right, at) {
+                Some(result) => result,
+                None => {
+                    self.bad_operands(op, left, right, at);
+                    Value::Unknown
+                }
+            },
         }
+    }
+
+    /// An operator that an aggregate defines; before Triton 3.9 not with a compile-time operand.
+    fn object_binary(
+        &mut self,
+        op: BinaryOp,
+        left: &Value,
+        right: &Value,
+        at: FileRange,
+    ) -> Option<Value> {
+        let name = method_name(op)?;
+        let constant = |value: &Value| matches!(value, Value::Const(_));
+        if !self.is_3_9() && (constant(left) || constant(right)) {
+            return None;
+        }
+        let left_to_right = format!("__{name}__");
+        if let Some(result) =
+            self.call_operator(left, &left_to_right, std::slice::from_ref(right), at)
+        {
+            return Some(result);
+        }
+        self.call_operator(right, &format!("__r{name}__"), std::slice::from_ref(left), at)
     }
 
     fn const_operands(
@@ -122,14 +147,7 @@ impl Evaluator<'_> {
 
     fn bad_operands(&mut self, op: BinaryOp, left: &Value, right: &Value, at: FileRange) -> Stop {
         let overloads = |value: &Value| match value {
-            Value::Object(object) => {
-                let class = &object.class.class;
-                !class.bases.is_empty()
-                    || class
-                        .methods
-                        .iter()
-                        .any(|method| method.name.starts_with("__") && &*method.name != "__init__")
-            }
+            Value::Object(object) => !object.class.class.bases.is_empty(),
             _ => false,
         };
         if overloads(left)
@@ -756,4 +774,22 @@ fn may_be_const(value: &Value) -> bool {
         Value::Tensor(tensor) => tensor.is_open(),
         _ => true,
     }
+}
+
+/// The name between the underscores of the method that defines an operator.
+fn method_name(op: BinaryOp) -> Option<&'static str> {
+    Some(match op {
+        BinaryOp::Add => "add",
+        BinaryOp::Sub => "sub",
+        BinaryOp::Mul => "mul",
+        BinaryOp::Div => "truediv",
+        BinaryOp::FloorDiv => "floordiv",
+        BinaryOp::Mod => "mod",
+        BinaryOp::And => "and",
+        BinaryOp::Or => "or",
+        BinaryOp::Xor => "xor",
+        BinaryOp::Shl => "lshift",
+        BinaryOp::Shr => "rshift",
+        _ => return None,
+    })
 }

@@ -233,7 +233,9 @@ impl Evaluator<'_> {
             Expr::Starred(_) => {
                 self.unsupported("starred targets", "index the tuple", at);
             }
-            Expr::Attribute { .. } if self.frame().mode == Mode::Jit => {
+            Expr::Attribute { .. }
+                if self.frame().mode == Mode::Jit || self.constructs_aggregate() =>
+            {
                 self.assign_attribute(source, target, value, at);
             }
             Expr::Subscript { value: object, .. } if self.frame().mode == Mode::Jit => {
@@ -529,11 +531,8 @@ impl Evaluator<'_> {
             self.unsupported("assignment to an attribute", "use a variable", at);
             return;
         };
-        let constructs = |frame: &super::Frame| {
-            frame.function.as_ref().is_some_and(|called| &*called.function.name == "__init__")
-        };
         if let Value::Object(object) = &local.value
-            && constructs(self.frame())
+            && self.constructs_aggregate()
         {
             if !self.check_field(object, attr, &value, at) {
                 return;
@@ -547,6 +546,12 @@ impl Evaluator<'_> {
         } else if !local.value.is_unknown() {
             self.unsupported("assignment to an attribute", "use a variable", at);
         }
+    }
+
+    /// True in a constructor.
+    fn constructs_aggregate(&self) -> bool {
+        let called = self.frame().function.as_ref();
+        called.is_some_and(|called| &*called.function.name == "__init__")
     }
 
     /// Only declared fields are assigned, and tensors where tensors are declared.

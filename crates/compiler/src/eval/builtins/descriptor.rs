@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::super::attribute::extents_of;
 use super::super::call::Call;
 use super::super::display::shape_text;
-use super::super::dtype::{DType, Elem};
+use super::super::dtype::{DType, Elem, is_stored_alike};
 use super::super::join::{Relation, relate_shapes};
 use super::super::symbolic::Sym;
-use super::super::value::{Const, Descriptor, Shape, Tensor, Value};
+use super::super::value::{Const, Descriptor, Held, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::options::{self, Padding};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, AtomicOp};
+use crate::source::FileRange;
 
 impl Evaluator<'_> {
     pub(super) fn make_descriptor(&mut self, call: &Call) -> Eval<Value> {
@@ -24,6 +25,13 @@ impl Evaluator<'_> {
                 shape_text(&base.shape)
             );
             return Err(self.error(Code::Descriptor, call.place_nth(0), message));
+        }
+        for name in ["shape", "strides", "block_shape"] {
+            let given = call.value(name);
+            if !is_list(&given) {
+                let message = format!("`{name}` is a list with one entry per axis");
+                return Err(self.error(Code::Descriptor, call.place(name), message));
+            }
         }
         let block_value = call.value("block_shape");
         let Some(extents) = extents_of(&block_value) else {
@@ -39,27 +47,16 @@ impl Evaluator<'_> {
             let message = format!("a tensor descriptor has 1 to 5 axes, not {rank}");
             return Err(self.error(Code::Descriptor, call.at, message));
         }
-        for name in ["shape", "strides"] {
-            if matches!(call.given(name), Some(Value::Tensor(tensor)) if !tensor.is_open()) {
-                let message = format!("`{name}` is a list with one entry per axis");
-                return Err(self.error(Code::Descriptor, call.place(name), message));
-            }
-        }
         self.check_last_extent(&base, &block, call)?;
         self.check_last_stride(call)?;
+        self.check_stride_bytes(&base, call)?;
         let open =
             |name| matches!(call.given(name), Some(Value::Tensor(tensor)) if tensor.is_open());
         if open("shape") || open("strides") {
             return Err(Stop::Unknown);
         }
-        let shape =
-            self.scalar_list(&call.value("shape"), DType::Int32, "extents", call.place("shape"))?;
-        let strides = self.scalar_list(
-            &call.value("strides"),
-            DType::Int64,
-            "strides",
-            call.place("strides"),
-        )?;
+        let shape = self.cast_scalars(call, "shape", DType::Int32)?;
+        let strides = self.cast_scalars(call, "strides", DType::Int64)?;
         if shape.len() != rank || strides.len() != rank {
             let message = format!(
                 "the block has {rank} axes, but {} extents and {} strides are given",
@@ -69,7 +66,12 @@ impl Evaluator<'_> {
             return Err(self.error(Code::Descriptor, call.at, message));
         }
         self.check_extents(&block, call.place("block_shape"))?;
-        if matches!(call.given("padding_option"), Some(Value::Const(Const::None))) {
+        let nothing = |given: &Value| match given {
+            Value::Const(Const::None) => true,
+            Value::Const(Const::Str(text)) => text.is_empty(),
+            _ => false,
+        };
+        if call.given("padding_option").is_some_and(nothing) {
             let message = "`padding_option` is 'zero' or 'nan'";
             return Err(self.error(Code::BadOption, call.place("padding_option"), message));
         }
@@ -78,6 +80,53 @@ impl Evaluator<'_> {
         self.check_padding(padding, base.elem.pointee(), call.place("padding_option"))?;
         let nan_padding = padding == Padding::Nan;
         Ok(Value::Descriptor(Arc::new(Descriptor { base, shape, strides, block, nan_padding })))
+    }
+
+    /// The scalars of a list, converted to `dtype`.
+    fn cast_scalars(&mut self, call: &Call, name: &str, dtype: DType) -> Eval<Vec<Tensor>> {
+        let at = call.place(name);
+        let Value::Tuple(list) = call.value(name) else { return Err(Stop::Unknown) };
+        let scalar = |this: &mut Self, item: &Value| match item {
+            Value::Tensor(tensor) if tensor.is_block() => {
+                let shape = shape_text(&tensor.shape);
+                let message = format!("`{name}` holds scalars, but this has shape {shape}");
+                Err(this.error(Code::Descriptor, at, message))
+            }
+            Value::Const(Const::Int(value)) => {
+                let bits = dtype.bits();
+                let wrapped = (value << (128 - bits)) >> (128 - bits);
+                Ok(this.scalar_constant(&Const::Int(wrapped), dtype))
+            }
+            Value::Tensor(tensor) => this.cast(&tensor.clone(), Elem::Num(dtype), at),
+            Value::Tuple(_) => {
+                let message = format!("`{name}` holds scalars, but this is a list");
+                Err(this.error(Code::Descriptor, at, message))
+            }
+            other => Ok(this.scalar_list(other, dtype, "extents and strides", at)?.swap_remove(0)),
+        };
+        list.items.iter().map(|item| scalar(self, item)).collect()
+    }
+
+    /// Rows begin at multiples of 16 bytes; Triton 3.9 looks at strides that it knows.
+    fn check_stride_bytes(&mut self, base: &Tensor, call: &Call) -> Eval<()> {
+        let Value::Tuple(strides) = call.value("strides") else { return Ok(()) };
+        let Some(bytes) = base.elem.pointee().num().map(|dtype| i128::from(dtype.bits() / 8))
+        else {
+            return Ok(());
+        };
+        let rows = strides.items.split_last().map_or(&[][..], |(_, rows)| rows);
+        let known = |stride: &Value| match stride {
+            Value::Const(Const::Int(stride)) => Some(*stride),
+            Value::Const(Const::Bool(stride)) => Some(i128::from(*stride)),
+            _ => None,
+        };
+        let odd = rows.iter().filter_map(known).find(|stride| stride * bytes % 16 != 0);
+        let Some(odd) = odd.filter(|_| self.is_3_9()) else { return Ok(()) };
+        let message = format!(
+            "strides of a descriptor are multiples of 16 bytes, but {odd} elements are {}",
+            odd * bytes
+        );
+        Err(self.error(Code::Descriptor, call.place("strides"), message))
     }
 
     fn check_last_extent(&mut self, base: &Tensor, block: &Shape, call: &Call) -> Eval<()> {
@@ -132,17 +181,14 @@ impl Evaluator<'_> {
 
     fn descriptor_offsets(&mut self, descriptor: &Descriptor, call: &Call) -> Eval<Vec<Tensor>> {
         let offsets = call.value("offsets");
-        let wide = |item: &Value| matches!(item, Value::Tensor(tensor) if tensor.elem == Elem::Num(DType::Int64));
-        if let Value::Tuple(tuple) = &offsets
-            && tuple.items.iter().any(wide)
-        {
-            let diagnostic = Diagnostic::new(
-                Code::Descriptor,
-                call.place("offsets"),
-                "offsets of descriptors have 32 bits, but this one is `int64`",
-            )
-            .with_note("convert with `.to(tl.int32)`");
-            return Err(self.emit_diagnostic(diagnostic));
+        if !is_list(&offsets) {
+            let message = "offsets are a list with one entry per axis";
+            return Err(self.error(Code::Descriptor, call.place("offsets"), message));
+        }
+        if let Value::Tuple(tuple) = &offsets {
+            for item in &tuple.items {
+                self.check_offset(item, call.place("offsets"))?;
+            }
         }
         let list = self.scalar_list(&offsets, DType::Int32, "offsets", call.place("offsets"))?;
         if list.len() != descriptor.shape.len() {
@@ -154,6 +200,22 @@ impl Evaluator<'_> {
             return Err(self.error(Code::Descriptor, call.place("offsets"), message));
         }
         Ok(list)
+    }
+
+    /// The hardware takes offsets of 32 bits, and nothing converts others.
+    fn check_offset(&mut self, offset: &Value, at: FileRange) -> Eval<()> {
+        let other = match offset {
+            Value::Const(Const::Bool(_)) => Some(DType::Int1),
+            Value::Tensor(tensor) => tensor.elem.num().filter(|dtype| {
+                !dtype.is_float() && !matches!(dtype, DType::Int32 | DType::UInt32)
+            }),
+            _ => None,
+        };
+        let Some(other) = other else { return Ok(()) };
+        let message = format!("offsets of descriptors have 32 bits, but this one is `{other}`");
+        let diagnostic = Diagnostic::new(Code::Descriptor, at, message)
+            .with_note("convert with `.to(tl.int32)`");
+        Err(self.emit_diagnostic(diagnostic))
     }
 
     pub(super) fn descriptor_load(&mut self, call: &Call) -> Eval<Value> {
@@ -251,6 +313,7 @@ impl Evaluator<'_> {
                 format!("`{}` is not available for `{dtype}`", call.builtin.display_name());
             return Err(self.error(Code::AtomicType, call.at, message));
         }
+        self.check_reduced(&descriptor, call)?;
         let all: Vec<usize> = (0..offsets.len()).collect();
         let addresses = self.block_addresses(
             &descriptor.base,
@@ -265,6 +328,19 @@ impl Evaluator<'_> {
             ir::Atomic { op, order: ir::MemoryOrder::Relaxed, scope: ir::MemoryScope::Gpu };
         self.atomic_op(&addresses.ptr, &value, addresses.mask.as_ref(), atomic)?;
         Ok(Value::NONE)
+    }
+
+    /// Triton 3.9 converts no value that is combined.
+    fn check_reduced(&mut self, descriptor: &Descriptor, call: &Call) -> Eval<()> {
+        let Value::Tensor(value) = call.value("value") else { return Ok(()) };
+        let (given, held) = (value.elem, descriptor.base.elem.pointee());
+        if !self.is_3_9() || is_stored_alike(given, held) {
+            return Ok(());
+        }
+        let message = format!("the value is `{given}`, but the descriptor is of `{held}`");
+        let diagnostic = Diagnostic::new(Code::Descriptor, call.place("value"), message)
+            .with_note("Triton 3.9 converts no value that is combined with memory");
+        Err(self.emit_diagnostic(diagnostic))
     }
 
     /// Pointers and mask of the rows `x_offsets` from column `y_offset` on.
@@ -302,6 +378,19 @@ impl Evaluator<'_> {
             );
             return Err(self.error(Code::Descriptor, call.at, message));
         }
+        let taken: &[DType] = match self.is_3_9() {
+            true => &[DType::Int16, DType::Int32],
+            false => &[DType::Int32, DType::UInt32],
+        };
+        if let Some(dtype) = rows.elem.num().filter(|dtype| !taken.contains(dtype)) {
+            let message = format!("rows are named by `{}`, not `{dtype}`", DType::Int32);
+            return Err(self.error(Code::Descriptor, call.place("x_offsets"), message));
+        }
+        self.check_offset(&call.value("y_offset"), call.place("y_offset"))?;
+        if let Value::Tuple(_) = call.value("y_offset") {
+            let message = "the column is one offset, not a list";
+            return Err(self.error(Code::Descriptor, call.place("y_offset"), message));
+        }
         let column = self.scalar_list(
             &call.value("y_offset"),
             DType::Int32,
@@ -323,7 +412,7 @@ impl Evaluator<'_> {
         use crate::hir::CompareOp;
         use crate::ir::{Attrs, Opcode};
         let int64 = Elem::Num(DType::Int64);
-        let at = crate::source::FileRange::default();
+        let at = FileRange::default();
         let mut wide = |tensor: &Tensor| {
             let cast = self.cast(tensor, int64, at).unwrap_or_else(|_| tensor.clone());
             self.expand_to(&cast, shape)
@@ -384,13 +473,39 @@ impl Evaluator<'_> {
     pub(super) fn descriptor_scatter(&mut self, call: &Call) -> Eval<Value> {
         let descriptor = self.descriptor_arg(call)?;
         let rows = self.materialize(&call.value("x_offsets"), call.place("x_offsets"))?;
-        let (addresses, _) = self.row_addresses(&descriptor, &rows, call)?;
+        let (addresses, shape) = self.row_addresses(&descriptor, &rows, call)?;
         let value = self.materialize(&call.value("value"), call.place("value"))?;
-        let value = self.cast(&value, descriptor.base.elem.pointee(), call.place("value"))?;
+        if !value.is_open() && relate_shapes(&value.shape, &shape) == Relation::Different {
+            let message = format!(
+                "the value has shape {}, but the rows have {}",
+                shape_text(&value.shape),
+                shape_text(&shape)
+            );
+            return Err(self.error(Code::Descriptor, call.place("value"), message));
+        }
+        let held = descriptor.base.elem.pointee();
+        if !is_stored_alike(value.elem, held) {
+            let message =
+                format!("the value is `{}`, but the descriptor is of `{held}`", value.elem);
+            let diagnostic = Diagnostic::new(Code::Descriptor, call.place("value"), message)
+                .with_note("nothing converts what is scattered");
+            return Err(self.emit_diagnostic(diagnostic));
+        }
+        let value = self.cast(&value, held, call.place("value"))?;
         let hints =
             ir::StoreHints { cache: ir::CacheModifier::Default, evict: ir::Eviction::Normal };
         self.store_at(&addresses.ptr, &value, addresses.mask.as_ref(), hints)?;
         Ok(Value::NONE)
+    }
+}
+
+/// True for what may be a list: one of Python that a constexpr holds has no elements for Triton.
+fn is_list(value: &Value) -> bool {
+    match value {
+        Value::Tuple(tuple) => tuple.held == Held::Elements,
+        Value::Tensor(tensor) => tensor.is_open(),
+        Value::Unknown | Value::Const(Const::Symbol(_)) => true,
+        _ => false,
     }
 }
 

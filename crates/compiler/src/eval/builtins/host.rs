@@ -54,6 +54,12 @@ impl Evaluator<'_> {
                 let message = "a number has no length";
                 Err(self.error(Code::BadOperand, call.at, message))
             }
+            object @ (Value::Object(_) | Value::Descriptor(_))
+                if self.frame().mode == Mode::Jit =>
+            {
+                let message = format!("{} has no length", super::super::report::a(&object));
+                Err(self.error(Code::BadOperand, call.at, message))
+            }
             _ => Ok(self.fresh_const()),
         }
     }

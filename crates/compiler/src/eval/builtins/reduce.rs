@@ -2,7 +2,7 @@
 
 use super::super::call::Call;
 use super::super::display::shape_text;
-use super::super::dtype::{DType, Elem};
+use super::super::dtype::{DType, Elem, is_stored_alike};
 use super::super::emit::ir_type;
 use super::super::join::{Relation, relate_shapes};
 use super::super::value::{Const, Shape, Tensor, Value};
@@ -37,7 +37,7 @@ impl Evaluator<'_> {
         let places = (at, at);
         match combine {
             Combine::Function(function) => {
-                let values = self.call_combine(function, args.to_vec(), at);
+                let (values, _) = self.call_combine(function, args.to_vec(), at);
                 values
                     .into_iter()
                     .map(|value| match value {
@@ -154,9 +154,12 @@ impl Evaluator<'_> {
             return Err(self.error(Code::CombineFunction, at, message));
         }
         for (input, result) in inputs.iter().zip(combined) {
-            let differs =
-                !input.elem.is_unknown() && !result.elem.is_unknown() && input.elem != result.elem;
-            if differs {
+            if result.is_block() {
+                let shape = shape_text(&result.shape);
+                let message = format!("the combining function returns scalars, not shape {shape}");
+                return Err(self.error(Code::CombineFunction, at, message));
+            }
+            if !is_stored_alike(input.elem, result.elem) {
                 let message = format!(
                     "the combining function takes `{}` but returns `{}`; both must agree",
                     input.elem, result.elem
@@ -309,7 +312,7 @@ impl Evaluator<'_> {
         let axis = self.axis(call, "axis", input.shape.rank())?;
         let keep = self.flag(call, "keep_dims", false)?;
         let tie_left = match call.given("tie_break_left") {
-            Some(Value::Tensor(tensor)) if tensor.is_scalar() && !tensor.elem.is_ptr() => {
+            Some(Value::Tensor(tensor)) if tensor.is_scalar() => {
                 self.flag(call, "tie_break_left", true)?
             }
             _ => self.flag_among(call, "tie_break_left", true, is_condition)?,
@@ -541,9 +544,13 @@ impl Evaluator<'_> {
         }
         let places: Vec<FileRange> = call.rest.iter().map(|(_, place)| *place).collect();
         let tensors = self.broadcast_all(&tensors, at, &places)?;
+        if tensors[0].is_scalar() && !tensors[0].elem.is_unknown() {
+            let message = "`tl.map_elementwise` maps tiles, not scalars";
+            return Err(self.error(Code::NotATensor, places[0], message));
+        }
         let pack = match call.given("pack") {
-            None => 1,
-            Some(Value::Const(Const::Int(pack))) => u32::try_from(*pack).unwrap_or(1),
+            None | Some(Value::Const(Const::Bool(true))) => 1,
+            Some(Value::Const(Const::Int(pack))) => u32::try_from(*pack).unwrap_or(0),
             Some(_) => return Err(Stop::Unknown),
         };
         let shape = tensors[0].shape.clone();
@@ -558,11 +565,15 @@ impl Evaluator<'_> {
         let open = self.begin_region(types);
         let handles = open.as_ref().map(|open| open.args.to_vec()).unwrap_or_default();
         let args = Self::with_handles(&scalars, &handles);
-        let results = self.call_combine(&function, args, at);
+        let (results, several) = self.call_combine(&function, args, at);
         self.end_region(&open);
         let scalars: Option<Vec<Tensor>> =
             results.iter().map(|value| value.as_tensor().cloned()).collect();
         let scalars = scalars.ok_or(Stop::Unknown)?;
+        if scalars.iter().any(Tensor::is_block) {
+            let message = "the function that is applied returns a tile, not a scalar";
+            return Err(self.error(Code::CombineFunction, at, message));
+        }
         let groups = scalars.chunks(pack.max(1) as usize);
         let differ = |group: &[Tensor]| {
             group.iter().any(|scalar| {
@@ -580,7 +591,6 @@ impl Evaluator<'_> {
             .map(|scalar| Tensor::new(scalar.elem, shape.clone()))
             .collect();
         let emitted = self.emit_map(&tensors, open, &scalars, &outputs, pack);
-        let several = emitted.len() > 1;
         Ok(packed(emitted, several))
     }
 

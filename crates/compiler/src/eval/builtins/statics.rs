@@ -1,9 +1,11 @@
 //! What runs while compiling: assertions, prints, ranges, types.
 
+use std::sync::Arc;
+
 use super::super::call::Call;
 use super::super::display::{const_text, print_text};
 use super::super::dtype::{DType, Elem, Kind, Pointer};
-use super::super::value::{Const, Value};
+use super::super::value::{Const, Held, Tuple, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::Rule;
 use crate::diagnostic::{Code, Diagnostic};
@@ -66,6 +68,10 @@ impl Evaluator<'_> {
 
     pub(super) fn constexpr(&mut self, call: &Call) -> Eval<Value> {
         match call.nth(0) {
+            Value::Tuple(tuple) if tuple.held == Held::Elements => {
+                let held = Held::Annotated { shown: 0 };
+                Ok(Value::Tuple(Arc::new(Tuple { held, ..Tuple::clone(&tuple) })))
+            }
             value
             @ (Value::Const(_) | Value::Tuple(_) | Value::Function(_) | Value::Builtin(_)) => {
                 Ok(value)
