@@ -13,7 +13,7 @@ use super::config::Config;
 use super::flags::Flags;
 use super::guess::{self, KernelFacts};
 use super::host::value::{Descriptor, Tensor, Value};
-use super::host::{Host, ObservedLaunch, SPELLINGS, language_dtype};
+use super::host::{Host, ObservedLaunch, Options, SPELLINGS, language_dtype};
 use super::known::{KnownLaunch, known_launch};
 use super::tuning::{Tuning, tuning};
 use super::usage::{self, Compared, Use};
@@ -137,9 +137,11 @@ fn launches(sources: &dyn Sources, kernel: &Kernel) -> Vec<(Origin, ObservedLaun
     files.extend(sources.importers(file));
     for file in files {
         for open_flags in [false, true] {
-            let (mut launches, joined) = run_host_code(sources, file, kernel, open_flags, false);
+            let options = Options { open_flags, one_run: false };
+            let (mut launches, joined) = run_host_code(sources, file, kernel, options);
             if joined && launches.iter().any(|(_, launch)| is_open(launch)) {
-                let (examples, _) = run_host_code(sources, file, kernel, open_flags, true);
+                let options = Options { one_run: true, ..options };
+                let (examples, _) = run_host_code(sources, file, kernel, options);
                 launches.iter_mut().for_each(|(_, launch)| add_example(launch, &examples));
             }
             found.extend(launches);
@@ -199,13 +201,10 @@ fn run_host_code(
     sources: &dyn Sources,
     file: FileId,
     kernel: &Kernel,
-    open_flags: bool,
-    one_run: bool,
+    options: Options,
 ) -> (Vec<(Origin, ObservedLaunch)>, bool) {
     let Some(module) = sources.module(file) else { return (Vec::new(), false) };
-    let mut host = Host::new(sources);
-    host.open_flags = open_flags;
-    host.one_run = one_run;
+    let mut host = Host::with(sources, options);
     let launches: Vec<&Launch> = module
         .launches
         .iter()
@@ -530,9 +529,8 @@ impl<'a> Binder<'a> {
             };
             args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
         }
-        let mut host = Host::new(self.sources);
-        host.one_run = one_run;
-        let changed = host.run_hook(hook, Value::Dict(args));
+        let options = Options { one_run, ..Options::default() };
+        let changed = Host::with(self.sources, options).run_hook(hook, Value::Dict(args));
         let descriptors = changed.into_iter().filter_map(|(key, value)| match (key, &value) {
             (Value::Str(name), Value::Descriptor(_)) => Some((name, value)),
             _ => None,

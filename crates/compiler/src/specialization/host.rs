@@ -13,11 +13,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::value::{Callable, Descriptor, Value};
 use crate::hir::{
     Arg, ArgKind, Body, Expr, ExprId, Function, Launch, Literal, MainBlock, Name, Param, ParamKind,
-    Scenario, SourceMap, Stmt, StmtId,
+    Scenario, SourceMap, Stmt,
 };
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
-    resolve_expr, resolve_member, takes_exceptions,
+    resolve_expr, resolve_member,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -26,6 +26,7 @@ mod collections;
 mod dtype;
 mod enumeration;
 mod expr;
+mod flow;
 mod number;
 mod operators;
 mod rebound;
@@ -35,7 +36,7 @@ mod views;
 
 pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};
-use operators::{join, truth};
+use flow::Exits;
 use rebound::Rebound;
 pub(super) use views::strides;
 
@@ -50,11 +51,7 @@ pub(super) struct Host<'a> {
     sources: &'a dyn Sources,
     fuel: u32,
     depth: u32,
-    /// Arguments that are flags by default may as well be the other way round.
-    pub(super) open_flags: bool,
-    /// Of two branches the first counts where the condition is not known, so that values are
-    /// those of one possible run; otherwise only what both leave is known.
-    pub(super) one_run: bool,
+    options: Options,
     /// Whether something is not known because branches leave different values.
     pub(super) joined: bool,
     /// Launches met, in the order in which they would happen.
@@ -65,6 +62,17 @@ pub(super) struct Host<'a> {
     replaced: FxHashSet<u32>,
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Rc<Rebound>>,
+}
+
+/// How what the text leaves open is taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Options {
+    /// Arguments that are flags by default may as well be the other way round.
+    pub(super) open_flags: bool,
+    /// Of two branches the first counts where the condition is not known, so that values are
+    /// those of one possible run; otherwise only what both leave is known. Where one of them ends
+    /// the function or an iteration, the run goes on in the other.
+    pub(super) one_run: bool,
 }
 
 /// A launch with the values of its arguments.
@@ -122,10 +130,16 @@ pub(super) struct Frame {
     pub(super) variables: Variables,
     /// Whether the functions of scenarios (`randn`, `cdiv`) are in scope.
     pub(super) scenario: bool,
+    /// The ways out that may have been taken.
+    exits: Exits,
 }
 
 impl Frame {
-    /// Where an expression of the running code stands.
+    fn new(file: FileId, scope: &[Name], code: Code, variables: Variables) -> Frame {
+        let (scope, exits) = (Rc::from(scope), Exits::default());
+        Frame { file, scope, code, variables, scenario: false, exits }
+    }
+
     /// From the callee to the last argument.
     fn call_place(&self, callee: ExprId, args: &[Arg]) -> Option<FileRange> {
         let callee = self.place(callee)?;
@@ -133,28 +147,24 @@ impl Frame {
         Some(FileRange { range: callee.range.cover(last.range), ..callee })
     }
 
+    /// Where an expression of the running code stands.
     fn place(&self, expr: ExprId) -> Option<FileRange> {
         self.code.range(expr).map(|range| FileRange { file: self.file, range })
     }
 }
 
-/// How a statement ends.
-enum Flow {
-    Next,
-    Break,
-    Continue,
-    /// `return`, or an exception, which has no value.
-    Return(Option<Value>),
-}
-
 impl<'a> Host<'a> {
     pub(super) fn new(sources: &'a dyn Sources) -> Host<'a> {
+        Host::with(sources, Options::default())
+    }
+
+    /// An interpreter that takes what is open as `options` say.
+    pub(super) fn with(sources: &'a dyn Sources, options: Options) -> Host<'a> {
         Host {
             sources,
+            options,
             fuel: FUEL,
             depth: 0,
-            open_flags: false,
-            one_run: false,
             joined: false,
             launches: Vec::new(),
             allocations: 0,
@@ -171,14 +181,8 @@ impl<'a> Host<'a> {
         (body, map): (&Arc<Body>, &Arc<SourceMap>),
         id: ExprId,
     ) -> Value {
-        let mut frame = Frame {
-            file,
-            scope: Rc::from(scope),
-            code: Code::Body(body.clone(), Some(map.clone())),
-            variables: Variables::default(),
-            scenario: false,
-        };
-        self.expr(&mut frame, id)
+        let code = Code::Body(body.clone(), Some(map.clone()));
+        self.expr(&mut Frame::new(file, scope, code, Variables::default()), id)
     }
 
     /// An expression that belongs to a function's head: a decorator, annotation or default.
@@ -202,8 +206,7 @@ impl<'a> Host<'a> {
         id: ExprId,
     ) -> Value {
         let code = Code::Function(function.clone());
-        let scope = Rc::from(scope);
-        self.expr(&mut Frame { file, scope, code, variables, scenario: false }, id)
+        self.expr(&mut Frame::new(file, scope, code, variables), id)
     }
 
     /// What a module has bound when it comes to the kernel, if that is at module level.
@@ -233,13 +236,9 @@ impl<'a> Host<'a> {
 
     /// Runs the statements of a scenario.
     pub(super) fn run_scenario(&mut self, file: FileId, scenario: &Scenario) {
-        let mut frame = Frame {
-            file,
-            scope: Rc::from([]),
-            code: Code::Body(scenario.body.clone(), Some(scenario.map.clone())),
-            variables: Variables::default(),
-            scenario: true,
-        };
+        let code = Code::Body(scenario.body.clone(), Some(scenario.map.clone()));
+        let mut frame = Frame::new(file, &[], code, Variables::default());
+        frame.scenario = true;
         self.block(&mut frame, &scenario.body.root);
     }
 
@@ -250,13 +249,9 @@ impl<'a> Host<'a> {
             return Vec::new();
         };
         let Some(param) = function.params.first() else { return Vec::new() };
-        let mut frame = Frame {
-            file: hook.file,
-            scope: item.body_scope().into(),
-            code: Code::Function(function.clone()),
-            variables: Variables::from_iter([(param.name.clone(), args)]),
-            scenario: false,
-        };
+        let code = Code::Function(function.clone());
+        let variables = Variables::from_iter([(param.name.clone(), args)]);
+        let mut frame = Frame::new(hook.file, &item.body_scope(), code, variables);
         self.block(&mut frame, &function.body.root);
         match frame.variables.remove(&param.name) {
             Some(Value::Dict(entries)) => entries,
@@ -266,13 +261,8 @@ impl<'a> Host<'a> {
 
     /// Evaluates a launch at module level.
     pub(super) fn observe(&mut self, file: FileId, launch: &Launch) {
-        let mut frame = Frame {
-            file,
-            scope: Rc::from([]),
-            code: Code::Body(launch.body.clone(), Some(launch.map.clone())),
-            variables: Variables::default(),
-            scenario: false,
-        };
+        let code = Code::Body(launch.body.clone(), Some(launch.map.clone()));
+        let mut frame = Frame::new(file, &[], code, Variables::default());
         let kernel = self.kernel_value(&mut frame, launch.kernel);
         let grid = self.expr(&mut frame, launch.grid);
         let (args, complete) = self.arguments(&mut frame, &launch.args);
@@ -303,7 +293,7 @@ impl<'a> Host<'a> {
                 annotated => annotated,
             },
             Value::Unknown => annotated(function, param),
-            Value::Bool(_) if self.open_flags => Value::Bool(None),
+            Value::Bool(_) if self.options.open_flags => Value::Bool(None),
             default => default,
         }
     }
@@ -316,13 +306,8 @@ impl<'a> Host<'a> {
     ) -> Variables {
         let mut variables = Variables::default();
         for main in mains {
-            let mut frame = Frame {
-                file,
-                scope: Rc::from([]),
-                code: Code::Body(main.body.clone(), Some(main.map.clone())),
-                variables,
-                scenario: false,
-            };
+            let code = Code::Body(main.body.clone(), Some(main.map.clone()));
+            let mut frame = Frame::new(file, &[], code, variables);
             self.block(&mut frame, &main.body.root);
             variables = frame.variables;
         }
@@ -344,152 +329,10 @@ impl<'a> Host<'a> {
         let mut inner: Vec<Name> = scope.to_vec();
         inner.push(function.name.clone());
         let code = Code::Function(function.clone());
-        let mut frame = Frame { file, scope: inner.into(), code, variables, scenario: false };
+        let mut frame = Frame::new(file, &inner, code, variables);
         let flow = self.block(&mut frame, &function.body.root);
         self.depth -= 1;
-        match flow {
-            Flow::Return(value) => value.unwrap_or(Value::Unknown),
-            _ => Value::None,
-        }
-    }
-
-    fn block(&mut self, frame: &mut Frame, stmts: &[StmtId]) -> Flow {
-        for stmt in stmts {
-            match self.stmt(frame, *stmt) {
-                Flow::Next => {}
-                flow => return flow,
-            }
-        }
-        Flow::Next
-    }
-
-    fn stmt(&mut self, frame: &mut Frame, id: StmtId) -> Flow {
-        let code = frame.code.clone();
-        match &code.body().stmts[id] {
-            Stmt::Expr(value) => {
-                self.expr(frame, *value);
-            }
-            Stmt::Assign { targets, value } => {
-                let value = self.expr(frame, *value);
-                for target in targets {
-                    self.assign(frame, *target, &value);
-                }
-            }
-            Stmt::AnnAssign { target, value: Some(value), .. } => {
-                let value = self.expr(frame, *value);
-                self.assign(frame, *target, &value);
-            }
-            Stmt::AugAssign { target, op, value } => {
-                let old = self.expr(frame, *target);
-                let value = self.expr(frame, *value);
-                self.assign(frame, *target, &operators::binary(*op, &old, &value));
-            }
-            Stmt::If { test, body, orelse } => {
-                let test = self.expr(frame, *test);
-                return match truth(&test) {
-                    Some(true) => self.block(frame, body),
-                    Some(false) => self.block(frame, orelse),
-                    None => self.either(frame, body, orelse),
-                };
-            }
-            Stmt::For { target, iter, body, .. } => {
-                let items = self.expr(frame, *iter);
-                return self.for_loop(frame, *target, &items, body);
-            }
-            Stmt::While { test, body, .. } => {
-                self.expr(frame, *test);
-                return self.either(frame, body, &[]);
-            }
-            // What is under it is meant to fail.
-            Stmt::With { items, .. }
-                if items.iter().any(|(manager, _)| takes_exceptions(code.body(), *manager)) => {}
-            Stmt::With { items, body } => {
-                for (manager, target) in items {
-                    let manager = self.expr(frame, *manager);
-                    if let Some(target) = target {
-                        self.assign(frame, *target, &manager);
-                    }
-                }
-                return self.block(frame, body);
-            }
-            Stmt::Assert { test, .. } => {
-                let test = self.expr(frame, *test);
-                if truth(&test) == Some(false) {
-                    return Flow::Return(None);
-                }
-            }
-            Stmt::Return(value) => {
-                let value = value.map_or(Value::None, |value| self.expr(frame, value));
-                return Flow::Return(Some(value));
-            }
-            Stmt::Unsupported("Break") => return Flow::Break,
-            Stmt::Unsupported("Continue") => return Flow::Continue,
-            Stmt::Unsupported("Raise") => return Flow::Return(None),
-            _ => {}
-        }
-        Flow::Next
-    }
-
-    /// What a value is that is one of two.
-    fn one_of(&mut self, first: Value, second: &Value) -> Value {
-        self.joined |= first != *second;
-        match self.one_run {
-            true if !matches!(first, Value::Unknown) => first,
-            true => second.clone(),
-            false => join(&first, second),
-        }
-    }
-
-    /// Runs both branches of a condition that is not known and joins what they leave.
-    fn either(&mut self, frame: &mut Frame, body: &[StmtId], orelse: &[StmtId]) -> Flow {
-        let before = frame.variables.clone();
-        let first = self.block(frame, body);
-        let after_first = std::mem::replace(&mut frame.variables, before);
-        let second = self.block(frame, orelse);
-        match (first, second) {
-            (Flow::Return(a), Flow::Return(b)) => Flow::Return(match (a, b) {
-                (Some(a), Some(b)) => Some(self.one_of(a, &b)),
-                (a, b) => a.or(b),
-            }),
-            (Flow::Next, Flow::Next) if self.one_run => {
-                frame.variables.extend(after_first);
-                Flow::Next
-            }
-            (Flow::Next, Flow::Next) => {
-                self.joined |= join_variables(&mut frame.variables, after_first);
-                Flow::Next
-            }
-            (Flow::Next, _) => {
-                frame.variables = after_first;
-                Flow::Next
-            }
-            _ => Flow::Next,
-        }
-    }
-
-    fn for_loop(
-        &mut self,
-        frame: &mut Frame,
-        target: ExprId,
-        items: &Value,
-        body: &[StmtId],
-    ) -> Flow {
-        let Some(items) = items.elements() else {
-            self.assign(frame, target, &items.any_element());
-            return self.either(frame, body, &[]);
-        };
-        for item in items {
-            self.assign(frame, target, &item);
-            match self.block(frame, body) {
-                Flow::Next | Flow::Continue => {}
-                Flow::Break => break,
-                flow => return flow,
-            }
-            if self.fuel == 0 {
-                break;
-            }
-        }
-        Flow::Next
+        self.result(&mut frame, flow)
     }
 
     fn assign(&mut self, frame: &mut Frame, target: ExprId, value: &Value) {
@@ -746,23 +589,6 @@ fn annotated(function: &Function, param: &Param) -> Value {
         Expr::Attribute { attr, .. } if &**attr == "Tensor" => Value::tensor(None),
         _ => Value::Unknown,
     }
-}
-
-/// Keeps what both hold; whether they differ.
-fn join_variables(variables: &mut Variables, other: Variables) -> bool {
-    let mut differ = false;
-    variables.retain(|name, _| other.contains_key(name));
-    for (name, value) in other {
-        match variables.get_mut(&name) {
-            Some(known) if *known != value => {
-                *known = join(known, &value);
-                differ = true;
-            }
-            Some(_) => {}
-            None => differ = true,
-        }
-    }
-    differ
 }
 
 fn literal_value(literal: &Literal) -> Value {

@@ -740,3 +740,76 @@ def run(x, wide: bool):
         "#]],
     );
 }
+
+#[test]
+fn what_is_returned_early_counts() {
+    check(
+        &format!(
+            "{ADD}
+def block(wide):
+    if wide:
+        return 128
+    return 64
+
+def same(wide):
+    if wide:
+        return 32
+    return 32
+
+def dtype(kind):
+    for known in ('half', 'brain'):
+        if kind == known:
+            return torch.float16
+    return torch.float32
+
+def checked(x):
+    if not x.is_contiguous():
+        raise ValueError('stride')
+    return 16
+
+def run(x, wide, kind):
+    out = torch.empty(64, dtype=dtype(kind))
+    add[(1,)](out, out, out, 64, BLOCK=block(wide))
+    add[(2,)](x.float(), x.float(), x.float(), same(wide), BLOCK=checked(x))
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=16 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3 assumed x_ptr y_ptr out_ptr BLOCK
+        "#]],
+    );
+}
+
+#[test]
+fn ways_out_of_loops_count() {
+    check(
+        &format!(
+            "{ADD}
+def run(x, limit, skip):
+    first = second = third = 64
+    for size in [32, 16]:
+        first = size
+        if size > limit:
+            break
+        second = 16
+    for size in [32, 16]:
+        if skip:
+            continue
+        third = 32
+    for size in [128, 256]:
+        if size > 200:
+            break
+    x = x.float()
+    add[(1,)](x, x, x, 64, BLOCK=first)
+    add[(2,)](x, x, x, 64, BLOCK=second)
+    add[(3,)](x, x, x, 64, BLOCK=third)
+    add[(4,)](x, x, x, 64, BLOCK=size)
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=256 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=16 num_warps=4 num_stages=3 assumed BLOCK
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3 assumed BLOCK
+        "#]],
+    );
+}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::config::Config;
-use super::host::{Host, Variables, value::Value};
+use super::host::{Host, Options, Variables, value::Value};
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Expr, ExprId, Name};
 use crate::project::{Decorator, Kernel, Sources};
@@ -42,6 +42,7 @@ pub struct Tuning {
 /// Reads the decorators of `kernel`, following lists, comprehensions and helper functions.
 pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
     let mut reader = Reader {
+        sources,
         host: Host::new(sources),
         kernel,
         bound: None,
@@ -66,6 +67,7 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
 }
 
 struct Reader<'a> {
+    sources: &'a dyn Sources,
     host: Host<'a>,
     kernel: &'a Kernel,
     /// What the module has bound when it comes to the kernel, once that has been asked.
@@ -132,10 +134,11 @@ impl Reader<'_> {
             // Which ones there are depends on something that is not known.
             self.tuning.complete = false;
             self.tuning.one_run = true;
-            self.host.one_run = true;
-            self.bound = None;
+            let options = Options { one_run: true, ..Options::default() };
+            let host = std::mem::replace(&mut self.host, Host::with(self.sources, options));
+            let bound = self.bound.take();
             found = self.value(configs).elements();
-            self.host.one_run = false;
+            (self.host, self.bound) = (host, bound);
         }
         if !found.iter().flatten().any(is_config) {
             self.tuning.complete &= found.is_some_and(|items| items.is_empty());
