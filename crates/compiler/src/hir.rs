@@ -603,6 +603,17 @@ pub enum Stmt {
         /// The body.
         body: Vec<StmtId>,
     },
+    /// `try`, or `try` with `except*`. No kernel may use it.
+    Try {
+        /// What may raise.
+        body: Vec<StmtId>,
+        /// `except` clauses.
+        handlers: Vec<Handler>,
+        /// `else`.
+        orelse: Vec<StmtId>,
+        /// `finally`.
+        finally: Vec<StmtId>,
+    },
     /// `return`.
     Return(Option<ExprId>),
     /// `assert`.
@@ -619,6 +630,17 @@ pub enum Stmt {
     Unsupported(&'static str),
     /// Text that did not parse; absorbs silently (the syntax error is reported elsewhere).
     Error,
+}
+
+/// An `except` clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handler {
+    /// The exceptions that it takes: an expression, or all of them.
+    pub kinds: Option<ExprId>,
+    /// What the exception is bound to.
+    pub target: Option<ExprId>,
+    /// What runs.
+    pub body: Vec<StmtId>,
 }
 
 /// A launch `kernel[grid](args)`.

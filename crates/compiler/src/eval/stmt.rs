@@ -161,6 +161,10 @@ impl Evaluator<'_> {
                 self.unsupported(node, super::expr::alternative(node), at);
                 Outcome::Next
             }
+            Stmt::Try { .. } => {
+                self.unsupported("Try", super::expr::alternative("Try"), at);
+                Outcome::Next
+            }
         }
     }
 

@@ -57,6 +57,17 @@ fn block_lines(body: &Body, stmts: &[StmtId], line: &mut u32, found: &mut Vec<(u
                 block_lines(body, orelse, line, found);
             }
             Stmt::With { body: inner, .. } => block_lines(body, inner, line, found),
+            Stmt::Try { body: inner, handlers, orelse, finally } => {
+                block_lines(body, inner, line, found);
+                for handler in handlers {
+                    *line += 1;
+                    block_lines(body, &handler.body, line, found);
+                }
+                for block in [orelse, finally] {
+                    *line += u32::from(!block.is_empty());
+                    block_lines(body, block, line, found);
+                }
+            }
             _ => {}
         }
     }
@@ -266,6 +277,22 @@ impl Printer<'_> {
                     format!("{}{}", self.expr(*manager), self.optional(" as ", *target))
                 });
                 head(format!("with {}:", items.collect::<Vec<_>>().join(", "))) + &block(body)
+            }
+            Stmt::Try { body, handlers, orelse: other, finally } => {
+                let handlers = handlers.iter().map(|handler| {
+                    let kinds = self.optional(" ", handler.kinds);
+                    let target = self.optional(" as ", handler.target);
+                    head(format!("except{kinds}{target}:")) + &block(&handler.body)
+                });
+                let finally = match finally.as_slice() {
+                    [] => String::new(),
+                    stmts => head("finally:".to_owned()) + &block(stmts),
+                };
+                head("try:".to_owned())
+                    + &block(body)
+                    + &handlers.collect::<String>()
+                    + &orelse(other)
+                    + &finally
             }
             Stmt::Return(value) => head(format!("return{}", self.optional(" ", *value))),
             Stmt::Assert { test, message } => {

@@ -2,7 +2,7 @@
 //! takes the exception.
 
 use super::Sources;
-use crate::hir::{Body, Expr, ExprId, ItemKind, SourceMap, Stmt};
+use crate::hir::{Body, Expr, ExprId, Handler, ItemKind, SourceMap, Stmt};
 use crate::source::{FileId, TextRange};
 
 /// Context managers that take an exception of what is under them, by the last part of their names.
@@ -22,8 +22,6 @@ pub fn takes_exceptions(body: &Body, manager: ExprId) -> bool {
 /// Whether an exception at `range` of `file` is taken by the code around it.
 pub fn is_expected_to_fail(sources: &dyn Sources, file: FileId, range: TextRange) -> bool {
     let Some(module) = sources.module(file) else { return false };
-    let text = sources.text(file);
-    let text = text.as_deref().unwrap_or_default();
     let functions = module.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Function(function) if item.range.contains_range(range) => {
             Some((&*function.body, &function.map))
@@ -31,29 +29,34 @@ pub fn is_expected_to_fail(sources: &dyn Sources, file: FileId, range: TextRange
         _ => None,
     });
     let mains = module.mains.iter().map(|main| (&*main.body, &*main.map));
-    functions.chain(mains).any(|code| takes(code, range, text))
+    functions.chain(mains).any(|code| takes(code, range))
 }
 
-fn takes((body, map): (&Body, &SourceMap), range: TextRange, text: &str) -> bool {
+fn takes((body, map): (&Body, &SourceMap), range: TextRange) -> bool {
     body.stmts.iter().any(|(id, stmt)| {
-        let around = map.stmts[id];
-        around.contains_range(range)
+        map.stmts[id].contains_range(range)
             && match stmt {
                 Stmt::With { items, .. } => {
                     items.iter().any(|(manager, _)| takes_exceptions(body, *manager))
                 }
-                Stmt::Unsupported("Try") => {
-                    let text = text.get(around.start as usize..around.end as usize);
-                    text.is_some_and(handles)
+                // A handler that raises again takes none.
+                Stmt::Try { handlers, .. } => {
+                    let raise = |handler: &Handler| {
+                        let blocks = handler.body.iter().map(|stmt| map.stmts[*stmt]);
+                        let raises = body.stmts.iter().filter(|(_, stmt)| is_raise(stmt));
+                        let places: Vec<TextRange> = raises.map(|(id, _)| map.stmts[id]).collect();
+                        let mut blocks = blocks.flat_map(|block| {
+                            places.iter().map(move |place| block.contains_range(*place))
+                        });
+                        blocks.any(|inside| inside)
+                    };
+                    !handlers.is_empty() && !handlers.iter().any(raise)
                 }
                 _ => false,
             }
     })
 }
 
-/// Whether a `try` statement has a handler that does not raise again.
-fn handles(text: &str) -> bool {
-    let mut handlers = text.split("\n").skip_while(|line| !line.trim_start().starts_with("except"));
-    let first = handlers.next();
-    first.is_some() && !handlers.any(|line| line.trim_start().starts_with("raise"))
+fn is_raise(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Unsupported("Raise"))
 }

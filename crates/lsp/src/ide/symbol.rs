@@ -325,6 +325,10 @@ pub(crate) fn locals(function: &Function) -> Vec<&str> {
             Stmt::With { items, .. } => {
                 items.iter().filter_map(|item| item.1).for_each(|t| bound(body, t, &mut names));
             }
+            Stmt::Try { handlers, .. } => {
+                let targets = handlers.iter().filter_map(|handler| handler.target);
+                targets.for_each(|target| bound(body, target, &mut names));
+            }
             _ => {}
         }
     }

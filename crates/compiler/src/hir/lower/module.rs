@@ -129,6 +129,7 @@ impl Collector<'_> {
             Kind::ExpressionStatement
                 | Kind::IfStatement
                 | Kind::ForStatement
+                | Kind::TryStatement
                 | Kind::WhileStatement
                 | Kind::WithStatement
         );

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::expr::binary_op;
 use super::{Lowering, MAX_DEPTH, field_parts, parts};
-use crate::hir::{Expr, ExprId, Stmt, StmtId};
+use crate::hir::{Expr, ExprId, Handler, Stmt, StmtId};
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::range;
 
@@ -60,6 +60,7 @@ impl Lowering<'_> {
             },
             Kind::WithStatement if is_async(node) => Stmt::Unsupported("AsyncWith"),
             Kind::WithStatement => self.with_statement(node),
+            Kind::TryStatement => self.try_statement(node),
             Kind::ReturnStatement => {
                 Stmt::Return(parts(node).first().map(|value| self.expr(*value)))
             }
@@ -181,6 +182,39 @@ impl Lowering<'_> {
         Stmt::For { target, iter, body, orelse: Vec::new() }
     }
 
+    fn try_statement(&mut self, node: Node<'_>) -> Stmt {
+        let body = self.field_block(node, Field::Body);
+        let (mut handlers, mut orelse, mut finally) = (Vec::new(), Vec::new(), Vec::new());
+        for clause in parts(node) {
+            match Kind::of(clause) {
+                Kind::ExceptClause => handlers.push(self.handler(clause)),
+                Kind::ElseClause => orelse = self.field_block(clause, Field::Body),
+                Kind::FinallyClause => finally = self.clause_block(clause),
+                _ => {}
+            }
+        }
+        Stmt::Try { body, handlers, orelse, finally }
+    }
+
+    fn handler(&mut self, clause: Node<'_>) -> Handler {
+        let kinds = Field::Value.of(clause);
+        let (kinds, alias) = match kinds {
+            Some(kinds) if Kind::of(kinds) == Kind::AsPattern => {
+                let (kinds, alias) = self.with_item(kinds);
+                (Some(kinds), alias)
+            }
+            kinds => (kinds.map(|kinds| self.expr(kinds)), None),
+        };
+        let target = Field::Alias.of(clause).map(|alias| self.expr(alias)).or(alias);
+        Handler { kinds, target, body: self.clause_block(clause) }
+    }
+
+    /// The block of a clause that has no name for it.
+    fn clause_block(&mut self, clause: Node<'_>) -> Vec<StmtId> {
+        let block = parts(clause).into_iter().find(|part| Kind::of(*part) == Kind::Block);
+        block.map(|block| self.block(block)).unwrap_or_default()
+    }
+
     fn with_statement(&mut self, node: Node<'_>) -> Stmt {
         let mut items = Vec::new();
         for clause in parts(node) {
@@ -226,7 +260,6 @@ fn unsupported(kind: Kind, node: Node<'_>) -> Option<&'static str> {
     Some(match kind {
         Kind::BreakStatement => "Break",
         Kind::ContinueStatement => "Continue",
-        Kind::TryStatement => "Try",
         Kind::RaiseStatement => "Raise",
         Kind::DeleteStatement => "Delete",
         Kind::GlobalStatement => "Global",

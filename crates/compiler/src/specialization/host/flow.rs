@@ -3,7 +3,7 @@
 use super::operators::{self, join, truth};
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{ExprId, Stmt, StmtId};
+use crate::hir::{ExprId, Handler, Stmt, StmtId};
 use crate::project::takes_exceptions;
 
 /// How a block ends.
@@ -27,6 +27,8 @@ pub(super) struct Exits {
     broken: Option<Variables>,
     /// The variables where an iteration of it may have ended early.
     continued: Option<Variables>,
+    /// The variables where the innermost `try` may have been left by an exception, inside of one.
+    raised: Option<Variables>,
 }
 
 impl Host<'_> {
@@ -45,7 +47,12 @@ impl Host<'_> {
     /// Runs statements until one of them ends the block.
     pub(super) fn block(&mut self, frame: &mut Frame, stmts: &[StmtId]) -> Flow {
         for stmt in stmts {
-            match self.stmt(frame, *stmt) {
+            let flow = self.stmt(frame, *stmt);
+            if frame.exits.raised.is_some() {
+                let variables = frame.variables.clone();
+                self.add_exit(&mut frame.exits.raised, variables);
+            }
+            match flow {
                 Flow::Next => {}
                 flow => return flow,
             }
@@ -103,6 +110,11 @@ impl Host<'_> {
                     }
                 }
                 return self.block(frame, body);
+            }
+            Stmt::Try { body, handlers, orelse, finally } => {
+                return self.protected(frame, finally, |host, frame| {
+                    host.attempt(frame, (body, orelse), handlers)
+                });
             }
             Stmt::Assert { test, .. } => {
                 let test = self.expr(frame, *test);
@@ -210,6 +222,66 @@ impl Host<'_> {
         match broken {
             Some(broken) => self.meet(frame, (Flow::Next, broken), flow),
             None => flow,
+        }
+    }
+
+    /// Runs the body of a `try`, which may end after any of its statements and before the first, and
+    /// then its `else` or one of the handlers.
+    fn attempt(
+        &mut self,
+        frame: &mut Frame,
+        (body, orelse): (&[StmtId], &[StmtId]),
+        handlers: &[Handler],
+    ) -> Flow {
+        let around = frame.exits.raised.replace(frame.variables.clone());
+        let mut flow = self.block(frame, body);
+        let raised = std::mem::replace(&mut frame.exits.raised, around).unwrap_or_default();
+        if frame.exits.raised.is_some() {
+            self.add_exit(&mut frame.exits.raised, raised.clone());
+        }
+        if let Flow::Next = flow {
+            flow = self.block(frame, orelse);
+        }
+        for handler in handlers {
+            let after = std::mem::replace(&mut frame.variables, raised.clone());
+            if let Some(target) = handler.target {
+                self.assign(frame, target, &Value::Unknown);
+            }
+            let handled = self.block(frame, &handler.body);
+            flow = self.meet(frame, (flow, after), handled);
+        }
+        flow
+    }
+
+    /// Runs code and what stands in `finally`, which runs however the code ends.
+    fn protected(
+        &mut self,
+        frame: &mut Frame,
+        finally: &[StmtId],
+        code: impl FnOnce(&mut Self, &mut Frame) -> Flow,
+    ) -> Flow {
+        if finally.is_empty() {
+            return code(self, frame);
+        }
+        let around = (frame.exits.broken.take(), frame.exits.continued.take());
+        let flow = code(self, frame);
+        let inside = (frame.exits.broken.take(), frame.exits.continued.take());
+        (frame.exits.broken, frame.exits.continued) = around;
+        for (way, variables) in [(Flow::Break, inside.0), (Flow::Continue, inside.1)] {
+            let Some(variables) = variables else { continue };
+            let after = std::mem::replace(&mut frame.variables, variables);
+            let way = self.then(frame, way, finally);
+            let left = std::mem::replace(&mut frame.variables, after);
+            self.leave(frame, way, left);
+        }
+        self.then(frame, flow, finally)
+    }
+
+    /// How code ends that ends in `flow` and then runs `finally`.
+    fn then(&mut self, frame: &mut Frame, flow: Flow, finally: &[StmtId]) -> Flow {
+        match self.block(frame, finally) {
+            Flow::Next => flow,
+            other => other,
         }
     }
 

@@ -43,7 +43,7 @@ impl<'a> Paths<'a> {
             }
             Stmt::With { body, .. } => names.extend(self.names(body)),
             Stmt::Assert { test, .. } => self.expression(*test, names),
-            Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {}
+            Stmt::Try { .. } | Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {}
         }
     }
 
