@@ -81,3 +81,49 @@ def add(x, y):
         "#]],
     );
 }
+
+#[test]
+fn try_statements() {
+    check(
+        "
+def run(path):
+    try:
+        import fast
+        value = fast.load(path)
+    except (OSError, ValueError) as error:
+        value = str(error)
+    except:
+        raise
+    else:
+        print(value)
+    finally:
+        close(path)
+    try:
+        pass
+    except* KeyError:
+        pass
+    return value
+",
+        expect![[r#"
+            run: function
+              def run(path):
+                try:
+                  <Import>
+                  value = fast.load(path)
+                except (OSError, ValueError) as error:
+                  value = str(error)
+                except:
+                  <Raise>
+                else:
+                  print(value)
+                finally:
+                  close(path)
+                try:
+                  pass
+                except KeyError:
+                  pass
+                return value
+            run.fast: import fast
+        "#]],
+    );
+}

@@ -167,7 +167,11 @@ fn take_launches(
 /// True when a launch shows too little of an argument to compile for it.
 fn is_open(launch: &ObservedLaunch) -> bool {
     let open = |value: &Value| match value {
-        Value::Unknown | Value::Bool(None) | Value::Int(None) | Value::Float(None) => true,
+        Value::Unknown
+        | Value::OneOf(_)
+        | Value::Bool(None)
+        | Value::Int(None)
+        | Value::Float(None) => true,
         Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
             tensor.dtype.is_none()
         }
@@ -231,7 +235,8 @@ fn run_host_code(
             _ => {}
         }
     }
-    let reaching = reaching_names(&module, &names);
+    let mut reaching = reaching_names(&module, &names);
+    reaching.extend(kernel_names(sources, file, &module, kernel.at));
     let runs = |main: &MainBlock| {
         let launches_here = launches.iter().any(|launch| main.range.contains_range(launch.range));
         launches_here || mentions(&main.body, &reaching)
@@ -262,14 +267,9 @@ fn launching_items(
 ) -> Vec<u32> {
     let mut found: Vec<u32> =
         launches.iter().filter_map(|launch| launching_item(module, launch)).collect();
-    let items = || {
-        let items = module.items.iter().enumerate();
-        items.map(|(index, item)| (ItemRef { file, index: index as u32 }, item))
-    };
-    let is_kernel = |at: ItemRef| resolve_item(sources, at) == Resolution::Jit(kernel);
-    let names: FxHashSet<Name> =
-        items().filter(|(at, _)| is_kernel(*at)).map(|(_, item)| item.name.clone()).collect();
-    for (at, item) in items() {
+    let names = kernel_names(sources, file, module, kernel);
+    for (index, item) in module.items.iter().enumerate() {
+        let at = ItemRef { file, index: index as u32 };
         if let ItemKind::Function(function) = &item.kind
             && !found.contains(&at.index)
             && mentions(&function.body, &names)
@@ -279,6 +279,20 @@ fn launching_items(
         }
     }
     found
+}
+
+/// The names that a kernel has in a file.
+fn kernel_names(
+    sources: &dyn Sources,
+    file: FileId,
+    module: &Module,
+    kernel: ItemRef,
+) -> FxHashSet<Name> {
+    let items = module.items.iter().enumerate().filter(|(index, _)| {
+        let at = ItemRef { file, index: *index as u32 };
+        resolve_item(sources, at) == Resolution::Jit(kernel)
+    });
+    items.map(|(_, item)| item.name.clone()).collect()
 }
 
 fn in_main(module: &Module, range: TextRange) -> bool {
@@ -771,7 +785,7 @@ impl<'a> Binder<'a> {
             let others = || bound.iter().filter(|(known, _)| *known != name);
             let args = others().map(|(name, bound)| (Value::Str(name.clone()), bound.value()));
             let args = Value::Dict(args.collect());
-            let value = match Host::new(self.sources).call_value(function, &[args]) {
+            let value = match Host::new(self.sources).call_value(function, &[(None, args)]) {
                 // Whatever is decided at run time, the general case is compiled.
                 Value::Bool(None) => (ConstArg::Bool(false), true),
                 value => match value.to_const() {

@@ -27,6 +27,7 @@ mod dtype;
 mod enumeration;
 mod expr;
 mod flow;
+mod launch;
 mod number;
 mod operators;
 mod rebound;
@@ -60,6 +61,8 @@ pub(super) struct Host<'a> {
     allocations: u32,
     /// Allocations that tensors may not be in any more.
     replaced: FxHashSet<u32>,
+    /// Allocations that launches may have written.
+    written: FxHashSet<u32>,
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Rc<Rebound>>,
 }
@@ -169,6 +172,7 @@ impl<'a> Host<'a> {
             launches: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
+            written: FxHashSet::default(),
             rebound: FxHashMap::default(),
         }
     }
@@ -470,14 +474,36 @@ impl<'a> Host<'a> {
             return Value::Unknown;
         };
         let mut variables = Variables::default();
-        for (index, param) in function.params.iter().enumerate() {
-            let given = args.iter().enumerate().find(|(position, (name, _))| match name {
-                Some(name) => *name == param.name,
-                None => *position == index,
-            });
-            let value = match given {
-                Some((_, (_, value))) if param.kind != ParamKind::VarArgs => value.clone(),
-                _ => self.unknown_argument(at.file, &item.scope, &function, param),
+        let positional: Vec<&Value> =
+            args.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect();
+        let named =
+            |param: &Param| args.iter().find(|(name, _)| name.as_ref() == Some(&param.name));
+        let mut index = 0;
+        for param in &function.params {
+            let value = match param.kind {
+                ParamKind::VarArgs => {
+                    let rest = positional.get(index..).unwrap_or_default();
+                    index = positional.len();
+                    Value::Tuple(rest.iter().copied().cloned().collect())
+                }
+                ParamKind::KwArgs => {
+                    let taken =
+                        |name: &Name| function.params.iter().any(|param| param.name == *name);
+                    let entry = |(name, value): &(Option<Name>, Value)| {
+                        let name = name.clone().filter(|name| !taken(name))?;
+                        Some((Value::Str(name), value.clone()))
+                    };
+                    Value::Dict(args.iter().filter_map(entry).collect())
+                }
+                _ => {
+                    let given = named(param).map(|(_, value)| value);
+                    let next = positional.get(index).filter(|_| param.kind.is_positional());
+                    index += usize::from(param.kind.is_positional());
+                    let given = given.or(next.copied()).cloned();
+                    given.unwrap_or_else(|| {
+                        self.unknown_argument(at.file, &item.scope, &function, param)
+                    })
+                }
             };
             variables.insert(param.name.clone(), value);
         }
@@ -527,29 +553,41 @@ impl<'a> Host<'a> {
         self.call_function(ItemRef { file: class.file, index }, &with_context)
     }
 
-    /// Calls a lambda or function value with positional arguments.
-    pub(super) fn call_value(&mut self, callee: &Value, args: &[Value]) -> Value {
+    /// Calls a lambda or function value.
+    pub(super) fn call_value(&mut self, callee: &Value, args: &[(Option<Name>, Value)]) -> Value {
         match callee {
             Value::Callable(Callable::Lambda { frame, params, body }) => {
                 if self.depth >= MAX_DEPTH {
                     return Value::Unknown;
                 }
                 let mut frame = Frame::clone(frame);
-                for (param, value) in params.iter().zip(args) {
-                    frame.variables.insert(param.clone(), value.clone());
+                let mut positional = args.iter().filter(|(name, _)| name.is_none());
+                for param in params {
+                    let named = args.iter().find(|(name, _)| name.as_ref() == Some(param));
+                    let given = named.or_else(|| positional.next());
+                    let value = given.map_or(Value::Unknown, |(_, value)| value.clone());
+                    frame.variables.insert(param.clone(), value);
                 }
                 self.expr(&mut frame, *body)
             }
-            Value::Callable(Callable::Apply(class)) => {
-                let args: Vec<_> = args.iter().map(|value| (None, value.clone())).collect();
-                self.call_forward(*class, &args)
+            Value::Callable(Callable::Apply(class)) => self.call_forward(*class, args),
+            Value::Callable(Callable::Launcher { kernel, grid }) => {
+                let launched = (Value::clone(kernel), Value::clone(grid));
+                self.launch(launched, (args.to_vec(), true), None)
             }
-            Value::Named(Resolution::Function(at)) => {
-                let args: Vec<_> = args.iter().map(|value| (None, value.clone())).collect();
-                self.call_function(*at, &args)
+            Value::Callable(Callable::Partial { callee, args: held }) => {
+                self.call_value(callee, &launch::applied(held, args.to_vec()))
             }
+            Value::Named(Resolution::Function(at)) => self.call_function(*at, args),
             _ => Value::Unknown,
         }
+    }
+
+    /// What a value is that is one of several.
+    fn any_of(&mut self, values: Vec<Value>) -> Value {
+        let mut values = values.into_iter();
+        let Some(first) = values.next() else { return Value::Unknown };
+        values.fold(first, |known, value| self.one_of(known, &value))
     }
 
     /// What the callee of a launch names.

@@ -147,7 +147,7 @@ pub(super) fn known_launch<'a>(
 ) -> KnownLaunch {
     let grid = match &launch.grid {
         function @ (Value::Callable(_) | Value::Named(_)) => {
-            Host::new(sources).call_value(function, &[meta])
+            Host::new(sources).call_value(function, &[(None, meta)])
         }
         grid => grid.clone(),
     };

@@ -813,3 +813,114 @@ def run(x, limit, skip):
         "#]],
     );
 }
+
+#[test]
+fn a_try_may_stop_anywhere() {
+    check(
+        &format!(
+            "{ADD}
+def run(x, path):
+    block, width, depth = 64, 64, 64
+    try:
+        block = 128
+        data = load(path)
+        width = 32
+    except OSError as error:
+        depth = 16
+    else:
+        depth = 64
+    finally:
+        size = 256
+    x = x.float()
+    add[(1,)](x, x, x, 64, BLOCK=block)
+    add[(2,)](x, x, x, 64, BLOCK=width)
+    add[(3,)](x, x, x, 64, BLOCK=depth)
+    add[(4,)](x, x, x, 64, BLOCK=size)
+
+def fallback(x):
+    x = x.half()
+    try:
+        add[(1,)](x, x, x, 64, BLOCK=512)
+    except RuntimeError:
+        with torch.cuda.device(0):
+            add[(1,)](x, x, x, 64, BLOCK=1024)
+
+def chosen(fast):
+    try:
+        return torch.bfloat16
+    finally:
+        print(fast)
+
+y = torch.empty(64, dtype=chosen(True))
+try:
+    add[(1,)](y, y, y, 64, BLOCK=8)
+finally:
+    print()
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=256 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=512 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1024 num_warps=4 num_stages=3
+            add (launch): x_ptr=*bf16:16 y_ptr=*bf16:16 out_ptr=*bf16:16 n=i32:16 BLOCK=8 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=128 num_warps=4 num_stages=3 assumed BLOCK
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=32 num_warps=4 num_stages=3 assumed BLOCK
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3 assumed BLOCK
+        "#]],
+    );
+}
+
+#[test]
+fn launches_in_other_words() {
+    check(
+        &format!(
+            "{ADD}
+from functools import partial
+
+def run(x):
+    x = x.half()
+    launcher = add[(1,)]
+    launcher(x, x, x, 64, BLOCK=1)
+    for run in [add[(2,)], partial(add[(4,)], x)]:
+        pass
+    both = {{'one': add[(8,)]}}
+    both['one'](x, x, x, 64, BLOCK=2)
+    held = partial(add[(4,)], x, x, BLOCK=4)
+    held(x, 64)
+    held(x, 64, BLOCK=8)
+    add.run(x, x, x, 64, BLOCK=16, grid=(1,), warmup=False)
+    call(held, x, 64, BLOCK=32)
+
+def call(function, *args, **options):
+    return function(*args, **options)
+
+def configured(x, name):
+    kernel = add if name == 'add' else other
+    kernel[(1,)](x.float(), x.float(), x.float(), 64, BLOCK=64)
+    for grid in [(1,), (2,)]:
+        run = add[grid]
+        run(x.double(), x.double(), x.double(), 64, BLOCK=128)
+
+step = add[(1,)]
+z = torch.zeros(64, dtype=torch.int32)
+step(z, z, z, 64, BLOCK=256)
+
+@triton.jit
+def other(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, BLOCK), tl.load(x_ptr + tl.arange(0, BLOCK)))
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=2 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=4 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=8 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=16 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=32 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp64:16 y_ptr=*fp64:16 out_ptr=*fp64:16 n=i32:16 BLOCK=128 num_warps=4 num_stages=3
+            add (launch): x_ptr=*i32:16 y_ptr=*i32:16 out_ptr=*i32:16 n=i32:16 BLOCK=256 num_warps=4 num_stages=3
+            other (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3
+        "#]],
+    );
+}

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::tensor::{self, Args};
-use super::value::{Storage, Tensor, Value};
-use super::{Frame, Host, ObservedLaunch, collections, operators, rebound, views};
+use super::value::{Callable, Storage, Tensor, Value};
+use super::{Frame, Host, collections, launch, operators, rebound, views};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
+use crate::source::FileRange;
 use crate::specialization::TupleNames;
 use crate::specialization::config::Config;
 
@@ -21,7 +22,7 @@ impl Host<'_> {
     pub(super) fn call(&mut self, frame: &mut Frame, callee: ExprId, args: &[Arg]) -> Value {
         let (code, called, given) = (frame.code.clone(), callee, args);
         if let Expr::Subscript { value, index } = code.body().exprs[callee] {
-            return self.launch(frame, value, index, args);
+            return self.call_subscript(frame, (callee, value, index), args);
         }
         // A scenario's functions are its own, whatever the module calls by their names.
         if let Expr::Name(name) = &code.body().exprs[callee]
@@ -38,10 +39,11 @@ impl Host<'_> {
             _ => None,
         };
         if let Some((kernel, attr)) = &method
-            && &**attr == "warmup"
-            && let Value::Named(Resolution::Jit(at)) = self.kernel_value(frame, *kernel)
+            && matches!(&**attr, "run" | "warmup")
+            && let kernel_value = self.kernel_value(frame, *kernel)
+            && kernel_value.is_kernel()
         {
-            return self.warmup(frame, *kernel, at, args);
+            return self.launch_by_method(frame, (*kernel, kernel_value), attr, args);
         }
         let (receiver, callee) = match &method {
             Some((value, attr)) => match self.expr(frame, *value) {
@@ -53,7 +55,19 @@ impl Host<'_> {
             },
             None => (None, self.expr(frame, callee)),
         };
-        let (values, complete) = self.arguments(frame, args);
+        let given_values = self.arguments(frame, args);
+        let place = frame.call_place(called, given);
+        self.call_with(frame, (callee, receiver, method), given_values, place)
+    }
+
+    /// Calls what a callee is, or the method of a receiver, with evaluated arguments.
+    pub(super) fn call_with(
+        &mut self,
+        frame: &mut Frame,
+        (callee, receiver, method): (Value, Option<Value>, Option<(ExprId, Name)>),
+        (values, complete): (Vec<(Option<Name>, Value)>, bool),
+        place: Option<FileRange>,
+    ) -> Value {
         let holds = match &callee {
             Value::Named(Resolution::Triton(_) | Resolution::External(_)) => false,
             Value::Global(name) => CONTAINERS.contains(&&**name),
@@ -77,24 +91,34 @@ impl Host<'_> {
                 }
             }
             (Value::Named(Resolution::Triton(path)), ..) => match triton_call(&path, &args) {
-                Value::Config(config) => {
-                    let at = frame.call_place(called, given);
-                    Value::Config(Config { at, ..config })
-                }
+                Value::Config(config) => Value::Config(Config { at: place, ..config }),
                 value => value,
             },
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args);
                 self.allocate(result, path.last().map_or("", |name| name))
             }
-            (Value::Named(Resolution::Function(at)), ..) if complete => {
-                self.call_function(at, &values)
-            }
             (Value::Named(Resolution::Class(at)), ..) if complete => self.record(at, &args),
             (Value::Global(name), ..) => self.global_call(&name, &args),
-            (callee @ Value::Callable(_), ..) => {
-                let args: Vec<_> = values.iter().map(|(_, value)| value.clone()).collect();
-                self.call_value(&callee, &args)
+            (Value::Callable(Callable::Launcher { kernel, grid }), ..) => {
+                self.launch((*kernel, *grid), (values, complete), place)
+            }
+            (Value::Callable(Callable::Partial { callee, args: held }), ..) => {
+                let given = launch::applied(&held, values);
+                self.call_with(frame, (*callee, None, None), (given, complete), place)
+            }
+            (callee @ (Value::Callable(_) | Value::Named(Resolution::Function(_))), ..)
+                if complete =>
+            {
+                self.call_value(&callee, &values)
+            }
+            (Value::OneOf(callees), ..) => {
+                let call = |callee| {
+                    let given = (values.clone(), complete);
+                    self.call_with(frame, (callee, None, None), given, place)
+                };
+                let results: Vec<Value> = callees.into_iter().map(call).collect();
+                self.any_of(results)
             }
             (_, Some(receiver), Some((value, attr))) => {
                 self.method_call(frame, &receiver, value, &attr, &args)
@@ -124,80 +148,11 @@ impl Host<'_> {
         Value::Record { names, items }
     }
 
-    fn launch(&mut self, frame: &mut Frame, kernel: ExprId, grid: ExprId, args: &[Arg]) -> Value {
-        let at = frame.place(kernel);
-        let kernel = self.kernel_value(frame, kernel);
-        let grid = self.expr(frame, grid);
-        let (values, complete) = self.arguments(frame, args);
-        // What the kernel gets may be written by it.
-        for arg in args {
-            note_write_of(frame, arg.value);
-        }
-        let allocations: Vec<u32> =
-            values.iter().flat_map(|(_, value)| value.allocations()).collect();
-        self.note_later_launch((&kernel, &grid), &values, &allocations);
-        note_writes(frame, &allocations);
-        let (args, example) = (values, Vec::new());
-        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
-        Value::Unknown
-    }
-
-    /// `kernel.warmup(...)`, which compiles what a launch with these arguments would run; dtypes
-    /// stand for pointers to them. No program runs, so the grid tells nothing.
-    fn warmup(
-        &mut self,
-        frame: &mut Frame,
-        callee: ExprId,
-        kernel: ItemRef,
-        args: &[Arg],
-    ) -> Value {
-        let at = frame.place(callee);
-        let (mut args, complete) = self.arguments(frame, args);
-        args.retain(|(name, _)| name.as_deref() != Some("grid"));
-        let constexpr = project::constexpr_params(self.sources, kernel);
-        let function = project::function(self.sources, kernel);
-        let params = function.iter().flat_map(|function| function.params.iter());
-        let params: Vec<&Name> = params.map(|param| &param.name).collect();
-        for (index, (name, value)) in args.iter_mut().enumerate() {
-            let param = name.as_ref().or(params.get(index).copied());
-            if let Value::DType(dtype) = value
-                && param.is_some_and(|param| !constexpr.contains(param))
-            {
-                *value = Value::tensor(Some(dtype));
-            }
-        }
-        let (kernel, grid) = (Value::Named(Resolution::Jit(kernel)), Value::Unknown);
-        let example = Vec::new();
-        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
-        Value::Unknown
-    }
-
-    /// Notes that what earlier launches left untouched a later one may write, unless it is the same
-    /// launch again.
-    fn note_later_launch(
-        &mut self,
-        later: (&Value, &Value),
-        args: &[(Option<Name>, Value)],
-        allocations: &[u32],
-    ) {
-        let written = |args: &[(Option<Name>, Value)]| {
-            let mut args: Vec<Value> = args.iter().map(|(_, value)| value.clone()).collect();
-            args.iter_mut().for_each(|value| value.note_writes(allocations));
-            args
-        };
-        let again = written(args);
-        for launch in &mut self.launches {
-            if (&launch.kernel, &launch.grid) != later || written(&launch.args) != again {
-                launch.args.iter_mut().for_each(|(_, value)| value.note_writes(allocations));
-            }
-        }
-    }
-
     /// Notes that host code may have written these allocations, now or in between launches.
     fn note_written(&mut self, frame: &mut Frame, allocations: &[u32]) {
         note_writes(frame, allocations);
         let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
-        args.for_each(|(_, value)| value.note_writes(allocations));
+        args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
     }
 
     /// Gives a tensor that a constructor made memory of its own.
@@ -244,7 +199,10 @@ impl Host<'_> {
             ("filter", [function, items]) => self.filter(function, items),
             ("map", [function, items]) => match items.elements() {
                 Some(items) => Value::List(
-                    items.into_iter().map(|item| self.call_value(function, &[item])).collect(),
+                    items
+                        .into_iter()
+                        .map(|item| self.call_value(function, &[(None, item)]))
+                        .collect(),
                 ),
                 None => Value::Unknown,
             },
@@ -256,7 +214,7 @@ impl Host<'_> {
     fn filter(&mut self, function: &Value, items: &Value) -> Value {
         let Some(mut items) = items.elements() else { return Value::Unknown };
         items.retain(|item| {
-            let kept = self.call_value(function, std::slice::from_ref(item));
+            let kept = self.call_value(function, &[(None, item.clone())]);
             operators::truth(&kept) != Some(false)
         });
         Value::List(items)
@@ -341,12 +299,15 @@ fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_>) -> Vec<u
             _ => all(),
         },
         Value::Unknown if !matches!(receiver, Some(Value::Tensor(_))) => all(),
+        Value::OneOf(callees) => {
+            callees.iter().flat_map(|callee| may_write(callee, receiver, args)).collect()
+        }
         _ => Vec::new(),
     }
 }
 
 /// Notes that what a variable holds may have been written; its allocations.
-fn note_write_of(frame: &mut Frame, object: ExprId) -> Vec<u32> {
+pub(super) fn note_write_of(frame: &mut Frame, object: ExprId) -> Vec<u32> {
     let Expr::Name(name) = &frame.code.body().exprs[object] else { return Vec::new() };
     let name = name.clone();
     let Some(value) = frame.variables.get_mut(&name) else { return Vec::new() };
@@ -357,11 +318,14 @@ fn note_write_of(frame: &mut Frame, object: ExprId) -> Vec<u32> {
 }
 
 /// Notes that what any variable holds of these allocations may have been written.
-fn note_writes(frame: &mut Frame, allocations: &[u32]) {
+pub(super) fn note_writes(frame: &mut Frame, allocations: &[u32]) {
     if allocations.is_empty() {
         return;
     }
-    frame.variables.values_mut().for_each(|value| value.note_writes(allocations));
+    frame
+        .variables
+        .values_mut()
+        .for_each(|value| value.note_writes(&|id| allocations.contains(&id)));
 }
 
 /// A function of the triton package.
@@ -453,6 +417,13 @@ fn external_call(path: &[Name], args: &Args<'_>) -> Value {
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
         ["math", name] => math_call(name, args),
+        ["functools", "partial"] => match args.0.split_first() {
+            Some(((None, callee), rest)) => Value::Callable(Callable::Partial {
+                callee: Box::new(callee.clone()),
+                args: rest.to_vec(),
+            }),
+            _ => Value::Unknown,
+        },
         ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
         _ => Value::Unknown,
     }

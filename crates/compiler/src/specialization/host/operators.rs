@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::dtype::{is_float, with_number};
 use super::number::{arithmetic, as_number};
-use super::value::{Tensor, Value};
+use super::value::{Callable, Tensor, Value};
 use super::views;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
@@ -25,14 +25,21 @@ pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
         }
         Value::Dict(entries) => Some(!entries.is_empty()),
         Value::DType(_) | Value::Named(_) | Value::Callable(_) | Value::Config(_) => Some(true),
+        Value::OneOf(values) => agreed(values, truth),
         _ => None,
     }
+}
+
+/// What holds of each of several values.
+fn agreed(values: &[Value], holds: impl Fn(&Value) -> Option<bool>) -> Option<bool> {
+    let (first, rest) = values.split_first()?;
+    let known = holds(first)?;
+    rest.iter().all(|value| holds(value) == Some(known)).then_some(known)
 }
 
 /// What is known of a value that is one of two.
 pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
     match (a, b) {
-        (Value::Callable(_), Value::Callable(_)) => Value::Unknown,
         (a, b) if a == b => a.clone(),
         (Value::Bool(_), Value::Bool(_)) => Value::Bool(None),
         (Value::Int(_), Value::Int(_)) => Value::Int(None),
@@ -49,7 +56,7 @@ pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
         (Value::Constexpr(a), Value::Constexpr(b)) => Value::Constexpr(Box::new(join(a, b))),
         (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(views::join(a, b)),
         (Value::Dict(a), Value::Dict(b)) => Value::Dict(join_entries(a, b)),
-        _ => Value::Unknown,
+        (a, b) => Value::one_of(a, b),
     }
 }
 
@@ -175,6 +182,9 @@ pub(in crate::specialization) fn compare(
 fn same(left: &Value, right: &Value) -> Option<bool> {
     match (left.plain(), right.plain()) {
         (Value::Unknown | Value::Global(_), _) | (_, Value::Unknown | Value::Global(_)) => None,
+        (Value::OneOf(values), other) | (other, Value::OneOf(values)) => {
+            agreed(values, |value| same(value, other))
+        }
         (Value::None | Value::Omitted, Value::None | Value::Omitted) => Some(true),
         (Value::None | Value::Omitted, _) | (_, Value::None | Value::Omitted) => Some(false),
         (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => Some(a == b),
@@ -215,6 +225,14 @@ fn contains(container: &Value, item: &Value) -> Option<bool> {
 pub(super) fn subscript(value: &Value, index: &Value) -> Value {
     match (value.plain(), index.plain()) {
         (Value::Ints, _) => Value::Int(None),
+        (kernel, grid) if kernel.is_kernel() => Value::Callable(Callable::Launcher {
+            kernel: Box::new(kernel.clone()),
+            grid: Box::new(grid.clone()),
+        }),
+        (_, Value::OneOf(indices)) => {
+            let parts = indices.iter().map(|index| subscript(value, index));
+            parts.reduce(|a, b| join(&a, &b)).unwrap_or(Value::Unknown)
+        }
         (
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. },
             Value::Int(Some(index)),

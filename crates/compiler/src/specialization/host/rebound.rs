@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::value::{Tensor, Value};
+use super::value::{Callable, Tensor, Value};
 use super::{Frame, Host};
 use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
 use crate::project::Sources;
@@ -138,10 +138,13 @@ impl Host<'_> {
     }
 
     /// What is known of a variable's value now: less than when it was assigned, where its memory
-    /// was replaced since.
+    /// was replaced since or a launch may have written it.
     pub(super) fn current(&self, mut value: Value) -> Value {
         if !self.replaced.is_empty() {
             value.forget_replaced(&self.replaced);
+        }
+        if !self.written.is_empty() {
+            value.note_writes(&|id| self.written.contains(&id));
         }
         value
     }
@@ -186,6 +189,9 @@ impl Value {
             }
             Value::Dict(entries) => {
                 entries.iter_mut().for_each(|(_, value)| value.forget_replaced(replaced));
+            }
+            Value::Callable(Callable::Partial { args, .. }) => {
+                args.iter_mut().for_each(|(_, value)| value.forget_replaced(replaced));
             }
             _ => {}
         }

@@ -59,7 +59,13 @@ pub(in crate::specialization) enum Value {
     Named(Resolution),
     /// A name that no item binds: one of Python's builtins, or of the scenario language.
     Global(Name),
+    /// One of these, each once, at least two and at most [`MAX_ALTERNATIVES`]: values that nothing
+    /// changes in place.
+    OneOf(Vec<Value>),
 }
+
+/// Beyond, a value is not known.
+const MAX_ALTERNATIVES: usize = 8;
 
 /// A tensor, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -124,6 +130,20 @@ pub(in crate::specialization) enum Callable {
     },
     /// `Class.apply` of a `torch.autograd.Function`.
     Apply(ItemRef),
+    /// `kernel[grid]`.
+    Launcher {
+        /// The kernel, or one of several.
+        kernel: Box<Value>,
+        /// What stands between the brackets.
+        grid: Box<Value>,
+    },
+    /// `functools.partial(callee, ...)`.
+    Partial {
+        /// What is called.
+        callee: Box<Value>,
+        /// The arguments that it holds.
+        args: Vec<(Option<Name>, Value)>,
+    },
 }
 
 impl PartialEq for Value {
@@ -150,12 +170,59 @@ impl PartialEq for Value {
             (Value::Named(a), Value::Named(b)) => a == b,
             (Value::Global(a), Value::Global(b)) => a == b,
             (Value::Descriptor(a), Value::Descriptor(b)) => a == b,
+            (Value::OneOf(a), Value::OneOf(b)) => a == b,
             _ => false,
         }
     }
 }
 
 impl Value {
+    /// What it may be: itself, where that is one thing.
+    pub(super) fn alternatives(&self) -> Vec<Value> {
+        match self {
+            Value::OneOf(values) => values.clone(),
+            value => vec![value.clone()],
+        }
+    }
+
+    /// One of two different values that nothing changes in place; not known for others.
+    pub(super) fn one_of(a: &Value, b: &Value) -> Value {
+        let mut values: Vec<Value> = Vec::new();
+        for value in a.alternatives().into_iter().chain(b.alternatives()) {
+            let constant = matches!(
+                value,
+                Value::None
+                    | Value::Bool(Some(_))
+                    | Value::Int(Some(_))
+                    | Value::Float(Some(_))
+                    | Value::Str(_)
+                    | Value::DType(_)
+                    | Value::Member(_)
+                    | Value::Named(_)
+                    | Value::Callable(Callable::Launcher { .. } | Callable::Lambda { .. })
+            );
+            if !constant {
+                return Value::Unknown;
+            }
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        match values.len() {
+            2..=MAX_ALTERNATIVES => Value::OneOf(values),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// True for a kernel, and for one of several.
+    pub(super) fn is_kernel(&self) -> bool {
+        match self {
+            Value::Named(Resolution::Jit(_)) => true,
+            Value::OneOf(values) => values.iter().any(Value::is_kernel),
+            _ => false,
+        }
+    }
+
     /// The allocations that it gives access to.
     pub(super) fn allocations(&self) -> Vec<u32> {
         match self {
@@ -168,23 +235,29 @@ impl Value {
             Value::Dict(entries) => {
                 entries.iter().flat_map(|(_, value)| value.allocations()).collect()
             }
+            Value::Callable(Callable::Partial { args, .. }) => {
+                args.iter().flat_map(|(_, value)| value.allocations()).collect()
+            }
             _ => Vec::new(),
         }
     }
 
-    /// Notes that these allocations may have been written.
-    pub(super) fn note_writes(&mut self, allocations: &[u32]) {
+    /// Notes that the allocations for which `written` holds may have been written.
+    pub(super) fn note_writes(&mut self, written: &dyn Fn(u32) -> bool) {
         match self {
             Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. })
-                if tensor.allocation().is_some_and(|id| allocations.contains(&id)) =>
+                if tensor.allocation().is_some_and(written) =>
             {
                 tensor.note_write();
             }
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
-                items.iter_mut().for_each(|item| item.note_writes(allocations));
+                items.iter_mut().for_each(|item| item.note_writes(written));
             }
             Value::Dict(entries) => {
-                entries.iter_mut().for_each(|(_, value)| value.note_writes(allocations));
+                entries.iter_mut().for_each(|(_, value)| value.note_writes(written));
+            }
+            Value::Callable(Callable::Partial { args, .. }) => {
+                args.iter_mut().for_each(|(_, value)| value.note_writes(written));
             }
             _ => {}
         }

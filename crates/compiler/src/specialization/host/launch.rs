@@ -1,0 +1,145 @@
+//! Launches in host code, in all the ways that there are to write them.
+
+use super::value::Value;
+use super::{Frame, Host, ObservedLaunch, operators};
+use crate::hir::{Arg, ExprId, Name};
+use crate::project::{self, ItemRef, Resolution};
+use crate::source::FileRange;
+
+/// Evaluated arguments; the flag is false when some were left out.
+pub(super) type Given = (Vec<(Option<Name>, Value)>, bool);
+
+impl Host<'_> {
+    /// Calls `value[index]`: a launch, or what a collection holds.
+    pub(super) fn call_subscript(
+        &mut self,
+        frame: &mut Frame,
+        (callee, value, index): (ExprId, ExprId, ExprId),
+        args: &[Arg],
+    ) -> Value {
+        let object = self.kernel_value(frame, value);
+        let index = self.expr(frame, index);
+        let given = self.arguments(frame, args);
+        if object.is_kernel() || matches!(object, Value::Unknown) {
+            let at = frame.place(value);
+            return self.launch((object, index), given, at);
+        }
+        let place = frame.call_place(callee, args);
+        let callee = operators::subscript(&object, &index);
+        self.call_with(frame, (callee, None, None), given, place)
+    }
+
+    /// A launch of `kernel`, or of one of several.
+    pub(super) fn launch(
+        &mut self,
+        (kernel, grid): (Value, Value),
+        (args, complete): Given,
+        at: Option<FileRange>,
+    ) -> Value {
+        // What the kernel gets may be written by it.
+        let allocations: Vec<u32> =
+            args.iter().flat_map(|(_, value)| value.allocations()).collect();
+        self.note_later_launch((&kernel, &grid), &args, &allocations);
+        self.written.extend(allocations);
+        for kernel in kernel.alternatives() {
+            let (grid, args, example) = (grid.clone(), args.clone(), Vec::new());
+            self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
+        }
+        Value::Unknown
+    }
+
+    /// `kernel.run(..., grid=grid, warmup=False)`, which launches as `kernel[grid](...)` does, and
+    /// `kernel.warmup(..., grid=grid)`, which compiles what such a launch would run.
+    pub(super) fn launch_by_method(
+        &mut self,
+        frame: &mut Frame,
+        (callee, kernel): (ExprId, Value),
+        method: &str,
+        args: &[Arg],
+    ) -> Value {
+        let at = frame.place(callee);
+        let (mut args, complete) = self.arguments(frame, args);
+        let mut grid = Value::Unknown;
+        let mut warmup = Value::Bool(Some(method == "warmup"));
+        args.retain(|(name, value)| match name.as_deref() {
+            Some("grid") => {
+                grid = value.clone();
+                false
+            }
+            Some("warmup") if method == "run" => {
+                warmup = value.clone();
+                false
+            }
+            _ => true,
+        });
+        if operators::truth(&warmup) == Some(false) {
+            return self.launch((kernel, grid), (args, complete), at);
+        }
+        for kernel in kernel.alternatives() {
+            let Value::Named(Resolution::Jit(item)) = &kernel else { continue };
+            let args = self.typed(*item, args.clone());
+            // No program runs, so the grid tells nothing.
+            let (grid, example) = (Value::Unknown, Vec::new());
+            self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
+        }
+        Value::Unknown
+    }
+
+    /// Arguments of a kernel that is only compiled: dtypes stand for pointers to them.
+    fn typed(
+        &self,
+        kernel: ItemRef,
+        mut args: Vec<(Option<Name>, Value)>,
+    ) -> Vec<(Option<Name>, Value)> {
+        let constexpr = project::constexpr_params(self.sources, kernel);
+        let function = project::function(self.sources, kernel);
+        let params = function.iter().flat_map(|function| function.params.iter());
+        let params: Vec<&Name> = params.map(|param| &param.name).collect();
+        for (index, (name, value)) in args.iter_mut().enumerate() {
+            let param = name.as_ref().or(params.get(index).copied());
+            if let Value::DType(dtype) = value
+                && param.is_some_and(|param| !constexpr.contains(param))
+            {
+                *value = Value::tensor(Some(dtype));
+            }
+        }
+        args
+    }
+
+    /// Notes that what earlier launches left untouched a later one may write, unless it is the same
+    /// launch again.
+    fn note_later_launch(
+        &mut self,
+        later: (&Value, &Value),
+        args: &[(Option<Name>, Value)],
+        allocations: &[u32],
+    ) {
+        let written = |args: &[(Option<Name>, Value)]| {
+            let mut args: Vec<Value> = args.iter().map(|(_, value)| value.clone()).collect();
+            args.iter_mut().for_each(|value| value.note_writes(&|id| allocations.contains(&id)));
+            args
+        };
+        let again = written(args);
+        for launch in &mut self.launches {
+            if (&launch.kernel, &launch.grid) != later || written(&launch.args) != again {
+                launch
+                    .args
+                    .iter_mut()
+                    .for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
+            }
+        }
+    }
+}
+
+/// The arguments of a call of a partial application: those that it holds come first, and keywords
+/// are replaced by those that are given.
+pub(super) fn applied(
+    held: &[(Option<Name>, Value)],
+    given: Vec<(Option<Name>, Value)>,
+) -> Vec<(Option<Name>, Value)> {
+    let replaced =
+        |name: &Option<Name>| name.is_some() && given.iter().any(|(known, _)| known == name);
+    let kept = held.iter().filter(|(name, _)| !replaced(name)).cloned();
+    let (named, positional): (Vec<_>, Vec<_>) = kept.partition(|(name, _)| name.is_some());
+    positional.into_iter().chain(given).chain(named).collect()
+}
