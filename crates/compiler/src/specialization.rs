@@ -19,6 +19,7 @@ mod guess;
 mod host;
 mod known;
 mod preview;
+mod spelled;
 mod stated;
 #[cfg(test)]
 mod tests;

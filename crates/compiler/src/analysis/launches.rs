@@ -93,7 +93,8 @@ impl Site<'_> {
             found.extend(self.repeated());
             found.extend(self.tuned(tuning));
         }
-        if !starred && !spread && tuning.complete && found.is_empty() {
+        let known = tuning.complete || tuning.spelled.is_some();
+        if !starred && !spread && known && found.is_empty() {
             found.extend(self.missing(tuning));
         }
         found
@@ -279,6 +280,8 @@ impl Site<'_> {
                     .configs
                     .iter()
                     .any(|config| config.kwargs.iter().any(|(name, _)| *name == param.name));
+                let by_config = by_config
+                    || tuning.spelled.as_ref().is_some_and(|names| names.contains(&param.name));
                 let by_heuristics = tuning.heuristics.contains(&param.name);
                 // Configurations may set options that the kernel takes as parameters.
                 let by_option = OPTIONS[..4].contains(&&*param.name) && !tuning.configs.is_empty();

@@ -218,7 +218,11 @@ impl<'a> Host<'a> {
         let before = kernel.item.range.start;
         let binds = |main: &&MainBlock| {
             let first = main.body.root.first().map(|first| &main.body.stmts[*first]);
-            main.range.end <= before && !matches!(first, Some(Stmt::Expr(_)))
+            let changes = match first {
+                Some(Stmt::Expr(value)) => collections::changes(&main.body, *value),
+                _ => true,
+            };
+            main.range.end <= before && changes
         };
         match self.sources.module(kernel.at.file) {
             Some(module) if kernel.item.scope.is_empty() => {

@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::config::Config;
 use super::host::{Host, Options, Variables, value::Value};
+use super::spelled::spelled;
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Expr, ExprId, Name};
-use crate::project::{Decorator, Kernel, Sources};
+use crate::project::{Decorator, Kernel, Scope, Sources};
 
 /// What the decorators of a kernel say.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +26,8 @@ pub struct Tuning {
     pub restored: Vec<Name>,
     /// False when some configurations or heuristics could not be read statically.
     pub complete: bool,
+    /// Where they could not, names of which they set no others; `None` when they may set any.
+    pub spelled: Option<FxHashSet<Name>>,
     /// Names that `@triton.heuristics` computes, in order.
     pub heuristics: Vec<Name>,
     /// Parameters that are specialized on neither alignment nor the value 1.
@@ -46,6 +51,7 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
         host: Host::new(sources),
         kernel,
         bound: None,
+        any_name: false,
         tuning: Tuning { complete: true, ..Tuning::default() },
     };
     for decorator in &kernel.decorators {
@@ -63,6 +69,9 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
             _ => {}
         }
     }
+    if reader.any_name {
+        reader.tuning.spelled = None;
+    }
     reader.tuning
 }
 
@@ -72,6 +81,8 @@ struct Reader<'a> {
     kernel: &'a Kernel,
     /// What the module has bound when it comes to the kernel, once that has been asked.
     bound: Option<Variables>,
+    /// Whether some configurations or heuristics may set any name.
+    any_name: bool,
     tuning: Tuning,
 }
 
@@ -127,12 +138,23 @@ impl Reader<'_> {
         items.iter().filter_map(name).collect()
     }
 
+    /// Notes that some of the configurations that `id` makes are not known.
+    fn incomplete(&mut self, id: ExprId) {
+        self.tuning.complete = false;
+        let path = &self.kernel.item.scope;
+        let scope = Scope { file: self.kernel.at.file, path };
+        match spelled(self.sources, scope, &self.kernel.function.body, id) {
+            Some(names) => self.tuning.spelled.get_or_insert_default().extend(names),
+            None => self.any_name = true,
+        }
+    }
+
     fn autotune(&mut self, id: ExprId) {
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };
         let mut found = self.value(configs).elements();
         if found.is_none() {
             // Which ones there are depends on something that is not known.
-            self.tuning.complete = false;
+            self.incomplete(configs);
             self.tuning.one_run = true;
             let options = Options { one_run: true, ..Options::default() };
             let host = std::mem::replace(&mut self.host, Host::with(self.sources, options));
@@ -141,15 +163,19 @@ impl Reader<'_> {
             (self.host, self.bound) = (host, bound);
         }
         if !found.iter().flatten().any(is_config) {
-            self.tuning.complete &= found.is_some_and(|items| items.is_empty());
+            if !found.is_some_and(|items| items.is_empty()) {
+                self.incomplete(configs);
+            }
             return;
         }
-        for config in found.unwrap_or_default() {
-            match config {
-                Value::Config(config) => self.tuning.configs.push(config),
-                _ => self.tuning.complete = false,
-            }
+        let found = found.unwrap_or_default();
+        if !found.iter().all(is_config) {
+            self.incomplete(configs);
         }
+        self.tuning.configs.extend(found.into_iter().filter_map(|config| match config {
+            Value::Config(config) => Some(config),
+            _ => None,
+        }));
         if let Some(key) = self.argument(id, Some(1), "key") {
             let key = self.value(key);
             self.tuning.key = self.parameter_names(&key);
@@ -167,6 +193,7 @@ impl Reader<'_> {
         let Some(values) = self.argument(id, Some(0), "values") else { return };
         let Value::Dict(entries) = self.value(values) else {
             self.tuning.complete = false;
+            self.any_name = true;
             return;
         };
         for (key, function) in entries {

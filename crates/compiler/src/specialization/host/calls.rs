@@ -150,6 +150,9 @@ impl Host<'_> {
 
     /// Notes that host code may have written these allocations, now or in between launches.
     fn note_written(&mut self, frame: &mut Frame, allocations: &[u32]) {
+        if allocations.is_empty() {
+            return;
+        }
         note_writes(frame, allocations);
         let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));

@@ -39,12 +39,14 @@ impl Host<'_> {
         // What the kernel gets may be written by it.
         let allocations: Vec<u32> =
             args.iter().flat_map(|(_, value)| value.allocations()).collect();
-        self.note_later_launch((&kernel, &grid), &args, &allocations);
-        self.written.extend(allocations);
         for kernel in kernel.alternatives() {
             let (grid, args, example) = (grid.clone(), args.clone(), Vec::new());
-            self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
+            let launch = ObservedLaunch { kernel, grid, args, example, at, complete };
+            if !self.note_later_launch(&launch, &allocations) {
+                self.launches.push(launch);
+            }
         }
+        self.written.extend(allocations);
         Value::Unknown
     }
 
@@ -107,27 +109,25 @@ impl Host<'_> {
     }
 
     /// Notes that what earlier launches left untouched a later one may write, unless it is the same
-    /// launch again.
-    fn note_later_launch(
-        &mut self,
-        later: (&Value, &Value),
-        args: &[(Option<Name>, Value)],
-        allocations: &[u32],
-    ) {
+    /// launch again; whether the same has been met at the same place.
+    fn note_later_launch(&mut self, later: &ObservedLaunch, allocations: &[u32]) -> bool {
+        let is_written = |id| allocations.contains(&id);
         let written = |args: &[(Option<Name>, Value)]| {
-            let mut args: Vec<Value> = args.iter().map(|(_, value)| value.clone()).collect();
-            args.iter_mut().for_each(|value| value.note_writes(&|id| allocations.contains(&id)));
+            let mut args = args.to_vec();
+            args.iter_mut().for_each(|(_, value)| value.note_writes(&is_written));
             args
         };
-        let again = written(args);
+        let again = written(&later.args);
+        let mut met = false;
         for launch in &mut self.launches {
-            if (&launch.kernel, &launch.grid) != later || written(&launch.args) != again {
-                launch
-                    .args
-                    .iter_mut()
-                    .for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
+            let same = launch.kernel == later.kernel && launch.grid == later.grid;
+            if same && written(&launch.args) == again {
+                met |= launch.at == later.at && launch.complete == later.complete;
+            } else if !allocations.is_empty() {
+                launch.args.iter_mut().for_each(|(_, value)| value.note_writes(&is_written));
             }
         }
+        met
     }
 }
 

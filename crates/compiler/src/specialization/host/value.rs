@@ -146,6 +146,24 @@ pub(in crate::specialization) enum Callable {
     },
 }
 
+impl PartialEq for Callable {
+    /// Known to be the same: two lambdas are when they were made at once.
+    fn eq(&self, other: &Callable) -> bool {
+        match (self, other) {
+            (
+                Callable::Lambda { frame: a, body: of_a, .. },
+                Callable::Lambda { frame: b, body: of_b, .. },
+            ) => Rc::ptr_eq(a, b) && of_a == of_b,
+            (Callable::Apply(a), Callable::Apply(b)) => a == b,
+            (
+                Callable::Launcher { kernel: a, grid: of_a },
+                Callable::Launcher { kernel: b, grid: of_b },
+            ) => a == b && of_a == of_b,
+            _ => false,
+        }
+    }
+}
+
 impl PartialEq for Value {
     /// Known to be the same: what is not known equals only what is equally unknown.
     fn eq(&self, other: &Value) -> bool {
@@ -171,6 +189,7 @@ impl PartialEq for Value {
             (Value::Global(a), Value::Global(b)) => a == b,
             (Value::Descriptor(a), Value::Descriptor(b)) => a == b,
             (Value::OneOf(a), Value::OneOf(b)) => a == b,
+            (Value::Callable(a), Value::Callable(b)) => a == b,
             _ => false,
         }
     }
