@@ -230,6 +230,8 @@ struct Evaluator<'a> {
     speculative: u32,
     /// A function that runs at compile time raised an exception.
     raised: bool,
+    /// A function that runs at compile time computed with a tensor, for which it has no builder.
+    computed: bool,
     /// Inside a branch that is taken only for some types of the arguments, which inference does
     /// not know: there the types that it sees prove nothing.
     refined: u32,
@@ -287,6 +289,7 @@ impl<'a> Evaluator<'a> {
             quiet: 0,
             speculative: 0,
             raised: false,
+            computed: false,
             refined: 0,
             failed: false,
             has_empty_tiles: false,

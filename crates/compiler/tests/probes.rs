@@ -280,6 +280,12 @@ fn kernels_agree_with_triton() {
     compare_families(&std::env::var_os("TILE_PROBES").map_or(own, PathBuf::from));
 }
 
+/// Kernels that `tests/triton/families.py` made, and asked Triton about.
+#[test]
+fn generated_kernels_agree_with_triton() {
+    compare_families(&probes().join("generated"));
+}
+
 fn probes() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/probes")
 }

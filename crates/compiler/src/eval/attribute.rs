@@ -112,7 +112,11 @@ impl Evaluator<'_> {
         let (file, scope, name) = (frame.file, frame.scope.clone(), name.clone());
         let Some(global) = self.global(file, &scope, &name) else { return false };
         let own = matches!(&**attr, "value" | "type") || attr.starts_with('_');
-        let held = matches!(global.value, Value::Const(_) | Value::Tuple(_) | Value::Class(_));
+        let held = match &global.value {
+            // A named tuple has its fields.
+            Value::Tuple(tuple) => tuple.named.as_ref().is_none_or(|named| !named.1.contains(attr)),
+            value => matches!(value, Value::Const(_) | Value::Class(_)),
+        };
         global.constexpr && global.item.is_some() && held && !own
     }
 

@@ -505,6 +505,12 @@ impl Evaluator<'_> {
                 None => Some(position),
             };
             match index.and_then(|index| slots.get_mut(index)) {
+                Some(Some(_)) => {
+                    let keyword = argument.keyword.as_deref().unwrap_or_default();
+                    let message = format!("`{keyword}` is given twice");
+                    self.error(Code::TooManyArguments, argument.at, message);
+                    return Value::Unknown;
+                }
                 Some(slot) => *slot = Some(argument.value),
                 None => {
                     let code = match argument.keyword {

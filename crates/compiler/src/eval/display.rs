@@ -218,6 +218,12 @@ fn python_text(value: &Value) -> String {
             format!("triton.language.{}", dtype.member())
         }
         Value::Const(value) => const_text(value),
+        Value::Tuple(tuple) if let Some(named) = &tuple.named => {
+            let fields = named.1.iter().zip(&tuple.items);
+            let fields: Vec<String> =
+                fields.map(|(name, item)| format!("{name}={}", python_text(item))).collect();
+            format!("{}({})", named.0, fields.join(", "))
+        }
         Value::Tuple(tuple) => {
             let items: Vec<String> = tuple.items.iter().map(python_text).collect();
             let comma = if items.len() == 1 { "," } else { "" };

@@ -182,6 +182,7 @@ impl Evaluator<'_> {
     fn unary(&mut self, op: UnaryOp, value: &Value, at: FileRange) -> Value {
         match value {
             Value::Tensor(tensor) => {
+                self.computed |= self.frame().mode == Mode::Python;
                 let tensor = tensor.clone();
                 self.tensor_unary(op, &tensor, at).map_or(Value::Unknown, Value::Tensor)
             }
@@ -335,6 +336,7 @@ impl Evaluator<'_> {
         match (left, right) {
             (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
+                self.computed |= self.frame().mode == Mode::Python;
                 self.compare_tensors(op, left, right, at, places)
             }
             (Value::Const(a), Value::Const(b)) => match compare_consts(op, a, b) {

@@ -95,8 +95,10 @@ impl Evaluator<'_> {
             return Value::Unknown;
         };
         let outer = std::mem::take(&mut self.raised);
+        let outer_computed = std::mem::take(&mut self.computed);
         let value = self.quietly(|this| this.inline(&function, locals, at, Mode::Python));
         let raised = std::mem::replace(&mut self.raised, outer);
+        let computed = std::mem::replace(&mut self.computed, outer_computed);
         if raised {
             match self.frame().mode {
                 Mode::Python => self.raised = true,
@@ -114,6 +116,7 @@ impl Evaluator<'_> {
             {
                 Value::Tensor(tensor)
             }
+            (Value::Unknown, Some(_)) if !computed => self.fresh_const(),
             (Value::Unknown | Value::Tensor(_), Some(argument)) => {
                 let name = &function.function.name;
                 let what = format!("an argument of `{name}`, which runs at compile time,");

@@ -33,6 +33,7 @@ impl Evaluator<'_> {
         match (left, right) {
             (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
+                self.computed |= self.frame().mode == Mode::Python;
                 let open = may_be_const(left) && may_be_const(right);
                 match self.tensor_binary(op, left, right, at, places) {
                     Ok(tensor) => Value::Tensor(Tensor { open, ..tensor }),

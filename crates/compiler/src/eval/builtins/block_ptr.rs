@@ -57,9 +57,7 @@ impl Evaluator<'_> {
                 let message = format!("{what} have {} bits, but {value} has more", dtype.bits());
                 Err(self.error(Code::BlockPointer, at, message))
             }
-            Value::Const(constant @ (Const::Int(_) | Const::Bool(_))) => {
-                Ok(self.scalar_constant(constant, dtype))
-            }
+            Value::Const(constant @ Const::Int(_)) => Ok(self.scalar_constant(constant, dtype)),
             Value::Const(Const::Symbol(_)) => Ok(Tensor::new(Elem::Num(dtype), Shape::scalar())),
             Value::Tensor(tensor) => {
                 if tensor.is_block() {

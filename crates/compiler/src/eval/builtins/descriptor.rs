@@ -97,6 +97,7 @@ impl Evaluator<'_> {
                 let wrapped = (value << (128 - bits)) >> (128 - bits);
                 Ok(this.scalar_constant(&Const::Int(wrapped), dtype))
             }
+            Value::Const(constant @ Const::Bool(_)) => Ok(this.scalar_constant(constant, dtype)),
             Value::Tensor(tensor) => this.cast(&tensor.clone(), Elem::Num(dtype), at),
             Value::Tuple(_) => {
                 let message = format!("`{name}` holds scalars, but this is a list");
