@@ -29,6 +29,7 @@ mod expr;
 mod flow;
 mod launch;
 mod number;
+mod objects;
 mod operators;
 mod rebound;
 mod tensor;
@@ -61,6 +62,8 @@ pub(super) struct Host<'a> {
     allocations: u32,
     /// Allocations that tensors may not be in any more.
     replaced: FxHashSet<u32>,
+    /// The attributes of objects.
+    objects: FxHashMap<usize, Variables>,
     /// Allocations that launches may have written.
     written: FxHashSet<u32>,
     /// Names by file that may be bound at any time.
@@ -172,6 +175,7 @@ impl<'a> Host<'a> {
             launches: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
+            objects: FxHashMap::default(),
             written: FxHashSet::default(),
             rebound: FxHashMap::default(),
         }
@@ -235,8 +239,12 @@ impl<'a> Host<'a> {
     /// Runs a host function with nothing known of its arguments but annotations and defaults.
     pub(super) fn run_function(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) {
         let mut variables = Variables::default();
-        for param in &function.params {
-            let value = self.unknown_argument(file, scope, function, param);
+        let known = self.backward_arguments(file, scope, function).unwrap_or_default();
+        for (index, param) in function.params.iter().enumerate() {
+            let value = match known.get(index) {
+                Some(known) if param.kind.is_positional() => known.clone(),
+                _ => self.unknown_argument(file, scope, function, param),
+            };
             variables.insert(param.name.clone(), value);
         }
         self.body_of(file, scope, function, variables);
@@ -360,6 +368,11 @@ impl<'a> Host<'a> {
             Expr::Subscript { value: object, index } => {
                 self.assign_item(frame, *object, *index, value);
             }
+            Expr::Attribute { value: object, attr }
+                if let Value::Object(object) = self.expr(frame, *object) =>
+            {
+                self.set_attribute(object, attr, value.clone());
+            }
             Expr::Attribute { value: object, attr } if &**attr == "block_shape" => {
                 self.assign_block(frame, *object, value);
             }
@@ -467,6 +480,7 @@ impl<'a> Host<'a> {
         match self.expr(frame, value) {
             Value::Member(member) => self.attribute_of_member(&member, attr),
             Value::Named(base) => self.member(&base, attr),
+            Value::Object(object) => self.object_attribute(object, attr),
             value => tensor::attribute(&value, attr),
         }
     }
@@ -540,21 +554,6 @@ impl<'a> Host<'a> {
             }
         }
         (values, complete)
-    }
-
-    /// Calls the `forward` of a subclass of `torch.autograd.Function`.
-    fn call_forward(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
-        let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
-            return Value::Unknown;
-        };
-        let Some(module) = self.sources.module(class.file) else { return Value::Unknown };
-        let mut named = module.items_named("forward");
-        let Some(index) = named.find(|index| module.items[*index as usize].scope == scope) else {
-            return Value::Unknown;
-        };
-        let mut with_context = vec![(None, Value::Unknown)];
-        with_context.extend(args.iter().cloned());
-        self.call_function(ItemRef { file: class.file, index }, &with_context)
     }
 
     /// Calls a lambda or function value.

@@ -924,3 +924,77 @@ def other(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
         "#]],
     );
 }
+
+#[test]
+fn a_backward_gets_what_its_forward_saves() {
+    check(
+        &format!(
+            "{ADD}
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, block=64):
+        scale = torch.empty(64, dtype=torch.float16)
+        ctx.save_for_backward(x, scale)
+        ctx.block = block
+        return scale * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, scale = ctx.saved_tensors
+        add[(1,)](x, scale, grad, x.numel(), BLOCK=ctx.block)
+        return grad
+
+class Either(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, wide):
+        x = x.to(torch.bfloat16)
+        if wide:
+            ctx.save_for_backward(x, x)
+            ctx.block = 512
+            return x
+        ctx.save_for_backward(x, x.float())
+        ctx.block = 256
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, other = ctx.saved_tensors
+        add[(1,)](x, other, grad, 64, BLOCK=ctx.block)
+
+y = Scaled.apply(torch.rand(128, dtype=torch.float64), 32)
+y.backward()
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp64:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=32 num_warps=4 num_stages=3
+            add (launch): x_ptr=*bf16:16 y_ptr=*fp32:16 out_ptr=*bf16:16 n=i32:16 BLOCK=256 num_warps=4 num_stages=3 assumed y_ptr BLOCK
+        "#]],
+    );
+}
+
+#[test]
+fn command_lines_have_their_defaults() {
+    check(
+        &format!(
+            "{ADD}
+import argparse
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser()
+    parser.add_argument('-n', '--block-size', type=int, default=64)
+    parser.add_argument('--prec', choices=['fp8', 'fp16'], default='fp16')
+    parser.add_argument('--wide', action='store_true')
+    parser.add_argument('path')
+    args = parser.parse_args()
+    x = torch.empty(64, dtype=torch.float16 if args.prec == 'fp16' else torch.int8)
+    add[(1,)](x, x, x, 64, BLOCK=128 if args.wide else args.block_size)
+    add[(1,)](x, x, x, 64, BLOCK=len(args.path))
+    add[lambda meta: (args.block_size,)](x, x, x, 64, BLOCK=16)
+"
+        ),
+        expect![[r#"
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=16 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1024 num_warps=4 num_stages=3 assumed BLOCK
+        "#]],
+    );
+}

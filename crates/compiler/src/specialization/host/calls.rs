@@ -94,6 +94,11 @@ impl Host<'_> {
                 Value::Config(config) => Value::Config(Config { at: place, ..config }),
                 value => value,
             },
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["argparse", "ArgumentParser"]) =>
+            {
+                self.object()
+            }
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args);
                 self.allocate(result, path.last().map_or("", |name| name))
@@ -119,6 +124,9 @@ impl Host<'_> {
                 };
                 let results: Vec<Value> = callees.into_iter().map(call).collect();
                 self.any_of(results)
+            }
+            (_, Some(Value::Object(object)), Some((_, attr))) => {
+                self.object_method(object, &attr, &args)
             }
             (_, Some(receiver), Some((value, attr))) => {
                 self.method_call(frame, &receiver, value, &attr, &args)

@@ -55,6 +55,8 @@ pub(in crate::specialization) enum Value {
     Callable(Callable),
     /// A member of an enumeration.
     Member(MemberArg),
+    /// An object by its number in [`Host::objects`](super::Host).
+    Object(usize),
     /// A module, function or class.
     Named(Resolution),
     /// A name that no item binds: one of Python's builtins, or of the scenario language.
@@ -189,6 +191,7 @@ impl PartialEq for Value {
             (Value::Global(a), Value::Global(b)) => a == b,
             (Value::Descriptor(a), Value::Descriptor(b)) => a == b,
             (Value::OneOf(a), Value::OneOf(b)) => a == b,
+            (Value::Object(a), Value::Object(b)) => a == b,
             (Value::Callable(a), Value::Callable(b)) => a == b,
             _ => false,
         }

@@ -1,0 +1,169 @@
+//! Objects whose attributes host code sets: the context of an `autograd.Function`, and parsers of
+//! command lines with what they parse.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::tensor::Args;
+use super::value::Value;
+use super::{Host, Variables};
+use crate::hir::{Function, Name};
+use crate::project::{ItemRef, item};
+use crate::source::FileId;
+
+/// The number of the next object. None is used twice: values outlive the interpreter that made
+/// them, and another one knows nothing of their attributes.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+impl Host<'_> {
+    /// An object without attributes.
+    pub(super) fn object(&mut self) -> Value {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.objects.insert(number, Variables::default());
+        Value::Object(number)
+    }
+
+    /// Sets an attribute. What it may have been counts as well, since the object may have several
+    /// names and the code may not come here.
+    pub(super) fn set_attribute(&mut self, object: usize, name: &Name, value: Value) {
+        let Some(attributes) = self.objects.get(&object) else { return };
+        let value = match attributes.get(name).cloned() {
+            Some(known) => self.one_of(value, &known),
+            None => value,
+        };
+        if let Some(attributes) = self.objects.get_mut(&object) {
+            attributes.insert(name.clone(), value);
+        }
+    }
+
+    /// What is known of an attribute.
+    pub(super) fn object_attribute(&self, object: usize, name: &str) -> Value {
+        let name = if name == "saved_variables" { "saved_tensors" } else { name };
+        let known = self.objects.get(&object).and_then(|known| known.get(name));
+        self.current(known.cloned().unwrap_or(Value::Unknown))
+    }
+
+    /// Calls a method of an object.
+    pub(super) fn object_method(&mut self, object: usize, name: &str, args: &Args<'_>) -> Value {
+        match name {
+            "save_for_backward" => {
+                let saved = args.positional().into_iter().cloned().collect();
+                self.set_attribute(object, &"saved_tensors".into(), Value::Tuple(saved));
+                Value::None
+            }
+            "add_argument" => {
+                if let Some((name, value)) = argument(args) {
+                    self.set_attribute(object, &name, value);
+                }
+                Value::Unknown
+            }
+            // Without arguments everything has its default.
+            "parse_args" => Value::Object(object),
+            "parse_known_args" => {
+                Value::Tuple(vec![Value::Object(object), Value::List(Vec::new())])
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The method `name` of the class whose body has the scope `class`.
+    fn method(&self, file: FileId, class: &[Name], name: &str) -> Option<ItemRef> {
+        let module = self.sources.module(file)?;
+        let mut named = module.items_named(name);
+        let index = named.find(|index| module.items[*index as usize].scope == class)?;
+        Some(ItemRef { file, index })
+    }
+
+    /// Calls the `forward` of a subclass of `torch.autograd.Function`, and its `backward` with what
+    /// `forward` leaves for it.
+    pub(super) fn call_forward(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
+            return Value::Unknown;
+        };
+        let context = self.object();
+        let output = self.forward(class.file, &scope, &context, args);
+        if let Some(backward) = self.method(class.file, &scope, "backward") {
+            let mut given = vec![(None, context)];
+            given.extend(gradients(&output).into_iter().map(|gradient| (None, gradient)));
+            self.call_function(backward, &given);
+        }
+        output
+    }
+
+    /// Runs `forward`, and `setup_context` where the class has one.
+    fn forward(
+        &mut self,
+        file: FileId,
+        class: &[Name],
+        context: &Value,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(forward) = self.method(file, class, "forward") else { return Value::Unknown };
+        let Some(setup) = self.method(file, class, "setup_context") else {
+            let mut given = vec![(None, context.clone())];
+            given.extend(args.iter().cloned());
+            return self.call_function(forward, &given);
+        };
+        let output = self.call_function(forward, args);
+        let inputs = Value::Tuple(args.iter().map(|(_, value)| value.clone()).collect());
+        let given = [context.clone(), inputs, output.clone()].map(|value| (None, value));
+        self.call_function(setup, &given);
+        output
+    }
+
+    /// What the arguments of a `backward` are when `forward` beside it has run with arguments that
+    /// are not known; `None` for other functions.
+    pub(super) fn backward_arguments(
+        &mut self,
+        file: FileId,
+        class: &[Name],
+        function: &Function,
+    ) -> Option<Vec<Value>> {
+        let is_backward = &*function.name == "backward" && !class.is_empty();
+        if !is_backward || self.method(file, class, "setup_context").is_some() {
+            return None;
+        }
+        self.method(file, class, "forward")?;
+        let context = self.object();
+        let met = self.launches.len();
+        let output = self.forward(file, class, &context, &[]);
+        self.launches.truncate(met);
+        Some([context].into_iter().chain(gradients(&output)).collect())
+    }
+}
+
+/// The gradients that `backward` gets: they have the dtypes of what `forward` returns, and may be
+/// laid out in any way.
+fn gradients(output: &Value) -> Vec<Value> {
+    let gradient = |value: &Value| match value {
+        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+        _ => Value::Unknown,
+    };
+    match output {
+        Value::Tuple(items) => items.iter().map(gradient).collect(),
+        output => vec![gradient(output)],
+    }
+}
+
+/// What `add_argument` adds: the name of the attribute, and the default.
+fn argument(args: &Args<'_>) -> Option<(Name, Value)> {
+    let text = |value: &Value| match value {
+        Value::Str(text) => Some(text.clone()),
+        _ => None,
+    };
+    let positional: Vec<Name> = args.positional().into_iter().filter_map(text).collect();
+    let long = positional.iter().find(|name| name.starts_with("--"));
+    let name = match args.keyword("dest").and_then(text) {
+        Some(name) => name,
+        None => long.or(positional.first())?.trim_start_matches('-').replace('-', "_").into(),
+    };
+    let is_option = positional.first()?.starts_with('-');
+    let action = args.keyword("action").and_then(text);
+    let value = match (args.keyword("default"), action.as_deref()) {
+        (Some(default), _) => default.clone(),
+        (None, Some("store_true")) => Value::Bool(Some(false)),
+        (None, Some("store_false")) => Value::Bool(Some(true)),
+        (None, _) if is_option && args.keyword("required").is_none() => Value::None,
+        (None, _) => Value::Unknown,
+    };
+    Some((name, value))
+}
