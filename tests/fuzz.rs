@@ -9,7 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tile_tests::fuzz::{TARGETS, Target};
+use targets::{TARGETS, Target};
+
+// A package of another workspace, so its file rather than the package.
+#[path = "../fuzz/src/lib.rs"]
+mod targets;
 
 /// How many inputs of each target the suite tries.
 const RUNS: usize = 150;

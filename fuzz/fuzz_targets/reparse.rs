@@ -1,5 +1,5 @@
-//! A text and edits of it; see `tile_tests::fuzz::reparse`.
+//! A text and edits of it; see `tile_fuzz::reparse`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tile_tests::fuzz::reparse(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tile_fuzz::reparse(data));

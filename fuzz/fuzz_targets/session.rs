@@ -1,5 +1,5 @@
-//! A client's side of a session; see `tile_tests::fuzz::session`.
+//! A client's side of a session; see `tile_fuzz::session`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tile_tests::fuzz::session(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tile_fuzz::session(data));

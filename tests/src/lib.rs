@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 
-pub mod fuzz;
-
 const MARKER: &str = "; ===";
 
 /// One command that filetests may name: arguments and program in, text out.

@@ -10,6 +10,7 @@ use xshell::Shell;
 mod bench;
 mod corpora;
 mod demo;
+mod fuzz;
 mod grammar;
 mod package;
 mod setup;
@@ -46,6 +47,14 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Run the fuzzers' targets; what they learn stays in `fuzz/corpus`.
+    Fuzz {
+        /// Only the targets whose name contains this.
+        only: Option<String>,
+        /// How long each target runs.
+        #[arg(long, default_value_t = 5)]
+        minutes: u64,
+    },
     /// Build the release binary and the VS Code extension into `target/package`.
     Package,
 }
@@ -70,6 +79,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Setup { build_only: false } => setup::for_tests(&sh)?,
         Task::Bench => bench::run(&sh)?,
         Task::Grammar { check } => grammar::generate(check)?,
+        Task::Fuzz { only, minutes } => fuzz::run(&sh, only.as_deref(), minutes)?,
         Task::Package => package::run(&sh)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -127,3 +127,15 @@ def run(path):
         "#]],
     );
 }
+
+#[test]
+fn scenarios_inside_of_statements_launch_once() {
+    for text in [
+        "def main(x):\n    y = f(\n        # tile: k[(1,)](x, B=4)\n        x)\n",
+        "def main(x):\n    try:\n        return f(x)\n# tile: k[(1,)](x, B=4)\n    finally:\n        g()\n",
+    ] {
+        let launches = lower(&Parse::new(text)).launches;
+        assert_eq!(launches.len(), 1, "{text}");
+        assert_eq!(launches[0].host, None, "host code does not launch it");
+    }
+}

@@ -405,10 +405,12 @@ impl Collector<'_> {
         let mut cursor = node.walk();
         loop {
             let current = cursor.node();
-            if Kind::of(current) == Kind::Call && is_launch(current) {
+            let kind = Kind::of(current);
+            if kind == Kind::Call && is_launch(current) {
                 self.launch(current);
             }
-            if cursor.goto_first_child() {
+            // Scenarios may stand anywhere and are lowered by themselves.
+            if kind != Kind::ScenarioLine && cursor.goto_first_child() {
                 continue;
             }
             while !cursor.goto_next_sibling() {

@@ -1,7 +1,7 @@
 //! What fuzzers try: arbitrary bytes for the parts that meet a client's input.
 //!
-//! The same functions serve the fuzzer in `fuzz/`, which chooses bytes by what they reach, and the
-//! test `fuzz`, which changes seeds at random.
+//! The same functions serve the fuzzer beside, which chooses bytes by what they reach, and the test
+//! `fuzz` of the workspace, which changes seeds at random and takes this file as a module.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
