@@ -428,16 +428,9 @@ def map_kernel(x_ptr, out_ptr, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
 }
 
 /// A product that asks for 256 KiB of shared memory, and reads a column for each lane.
-const DEEP: &str = r#"@triton.jit
-def deep(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
-    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
-    acc = tl.zeros((M, N), tl.float32)
-    for at in range(0, K, BK):
-        a = tl.load(a_ptr + m[:, None] * K + at + k[None, :])
-        b = tl.load(b_ptr + (at + k[:, None]) * N + n[None, :])
-        acc = tl.dot(a, b, acc)
-    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
-
+const DEEP: &str = concat!(
+    include_str!("../../../tests/kernels/deep.tile"),
+    r#"
 # tile: a, b, c = randn(128, 512, dtype=fp16), randn(512, 128, dtype=fp16), empty(128, 128)
 # tile: deep[(1,)](a, b, c, 512, M=128, N=128, BK=128, num_stages=4)
 
@@ -448,7 +441,8 @@ def far(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 # tile: x, y = randn(128, 64), empty(128)
 # tile: far[(1,)](x, y, 64, BLOCK=128)
-"#;
+"#
+);
 
 #[test]
 fn costs_are_told_and_configurations_compiled_on_request() {

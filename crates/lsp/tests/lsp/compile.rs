@@ -464,24 +464,19 @@ async fn configurations_are_measured_and_tuned() {
 }
 
 /// A product whose configurations take 48 KiB, 240 KiB and 384 KiB of shared memory.
-const DEEP: &str = r#"@triton.autotune(configs=[
+const DEEP: &str = concat!(
+    r#"@triton.autotune(configs=[
     triton.Config({"BK": 64}, num_stages=1),
     triton.Config({"BK": 64}, num_stages=5),
     triton.Config({"BK": 128}, num_stages=4),
 ], key=[])
-@triton.jit
-def deep(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
-    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
-    acc = tl.zeros((M, N), tl.float32)
-    for at in range(0, K, BK):
-        a = tl.load(a_ptr + m[:, None] * K + at + k[None, :])
-        b = tl.load(b_ptr + (at + k[:, None]) * N + n[None, :])
-        acc = tl.dot(a, b, acc)
-    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
-
+"#,
+    include_str!("../../../../tests/kernels/deep.tile"),
+    r#"
 # tile: a, b, c = randn(128, 1280, dtype=fp16), randn(1280, 256, dtype=fp16), empty(128, 256)
 # tile: deep[(1,)](a, b, c, 1280, M=128, N=256, num_warps=8)
-"#;
+"#
+);
 
 /// Diagnostics of the family, as lines and severities, once there are `count`.
 async fn of_family(client: &mut Client, family: &str, count: usize) -> Vec<Value> {
