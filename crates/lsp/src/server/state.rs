@@ -7,40 +7,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use ropey::Rope;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
-use tile_compiler::source::{FileId, FileRange, TextRange};
-use tile_compiler::syntax::{self, Parse};
+use tile_compiler::source::FileId;
 use tile_worker::{Cancel, Scratch};
 use tower_lsp::Client;
 use tower_lsp::ls_types::{
-    DidChangeTextDocumentParams, DidOpenTextDocumentParams, Location, Position, ProgressToken,
-    Range, SemanticToken, SemanticTokens, TextDocumentContentChangeEvent, Uri, WorkspaceFolder,
-    WorkspaceFoldersChangeEvent,
+    DidChangeTextDocumentParams, DidOpenTextDocumentParams, ProgressToken, SemanticToken,
+    SemanticTokens, Uri, WorkspaceFolder, WorkspaceFoldersChangeEvent,
 };
 
 use crate::compile::Compiler;
-use crate::db::{Database, Db, SourceFile, SourceText};
-use crate::document::{Document, Edit};
+use crate::db::{Database, SourceFile, SourceText};
+use crate::document::Document;
 use crate::encoding::Encoding;
 use crate::environment;
-use crate::files::{FileSystem, MAX_FILE_BYTES};
+use crate::files::FileSystem;
 use crate::ide::workspace::{self, MAX_FILES};
 use crate::server::configuration::{Configuration, Configurations, SettingSources};
 use crate::server::heap::Worked;
-use crate::server::session::{Session, Tags};
+use crate::server::session::Session;
 
 mod checks;
+mod open;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 
 use checks::Checks;
+use open::{Open, path_of};
+use snapshot::Documents;
 
-/// Beyond this many changes in one message, the text is parsed anew once instead of once a change.
-const MAX_INCREMENTAL_CHANGES: usize = 8;
+pub(crate) use snapshot::{OpenFile, Snapshot};
 
 /// The workspace is looked through again after this long, should nobody tell of changes.
 const WORKSPACE_IS_NEWS: Duration = Duration::from_secs(20);
@@ -112,53 +112,6 @@ struct Runs {
 struct KeptTokens {
     next: u64,
     by_uri: FxHashMap<Uri, (String, Vec<SemanticToken>)>,
-}
-
-/// An open document.
-#[derive(Debug)]
-struct Open {
-    document: Document,
-    /// What the database has of it.
-    text: SourceText,
-    path: PathBuf,
-    /// Why the text is not looked into.
-    problem: Option<Arc<str>>,
-    /// What is known of its specializations; moved along by edits until it is found anew.
-    exact: Arc<[Diagnostic]>,
-}
-
-/// The open documents as snapshots see them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Documents {
-    by_uri: FxHashMap<Uri, OpenFile>,
-}
-
-/// An open document in a snapshot.
-#[derive(Debug, Clone)]
-pub(crate) struct OpenFile {
-    /// Its text.
-    pub(crate) file: SourceFile,
-    /// Its number.
-    pub(crate) id: FileId,
-    /// The editor's version of it.
-    pub(crate) version: i32,
-    /// Why its text is not looked into; the database has an empty one then.
-    pub(crate) problem: Option<Arc<str>>,
-    /// What is known of its specializations, perhaps from a moment ago.
-    pub(crate) exact: Arc<[Diagnostic]>,
-}
-
-/// The state at one moment. Queries on it unwind when an edit arrives; see [`State::read`].
-#[derive(Debug)]
-pub(crate) struct Snapshot {
-    /// The database.
-    pub(crate) db: Database,
-    /// The open documents.
-    pub(crate) documents: Arc<Documents>,
-    /// How positions count.
-    pub(crate) encoding: Encoding,
-    /// Tags of diagnostics that the client shows.
-    pub(crate) tags: Tags,
 }
 
 /// Why a read has no answer.
@@ -740,144 +693,5 @@ impl Host {
         self.dirty.retain(|dirty| *dirty != uri);
         self.dirty.push(uri.clone());
         self.open.insert(uri, open);
-    }
-}
-
-impl Open {
-    fn apply(&mut self, changes: &[TextDocumentContentChangeEvent], encoding: Encoding) {
-        let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES && self.problem.is_none();
-        let mut parse = self.text.parse();
-        for change in changes {
-            let edit = self.document.apply(change, encoding);
-            self.move_exact(edit.as_ref());
-            match edit.filter(|_| incremental && !self.is_too_large()) {
-                Some(edit) => {
-                    let edit = syntax::Edit { old: edit.replaced, new_len: edit.inserted };
-                    parse = parse.edit(&edit, self.document.text.to_string());
-                }
-                None if incremental => parse = self.parse_anew(),
-                None => {}
-            }
-        }
-        if !incremental {
-            parse = self.parse_anew();
-        }
-        self.take(parse);
-    }
-
-    /// Has the database look into the text, of which this is the tree.
-    fn take(&mut self, parse: Parse) {
-        let rope = match self.problem {
-            Some(_) => Rope::new(),
-            None => self.document.text.clone(),
-        };
-        self.text = SourceText::parsed(parse, rope);
-    }
-
-    fn is_too_large(&self) -> bool {
-        self.document.text.len_bytes() as u64 > MAX_FILE_BYTES
-    }
-
-    /// Parses the whole text; one that is too large counts as empty.
-    fn parse_anew(&mut self) -> Parse {
-        if self.is_too_large() {
-            let bytes = self.document.text.len_bytes();
-            let problem = format!(
-                "{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file"
-            );
-            self.problem = Some(problem.into());
-            Parse::new("")
-        } else {
-            self.problem = None;
-            Parse::new(self.document.text.to_string())
-        }
-    }
-
-    /// Moves what is known along with the text, and forgets what the edit touches.
-    fn move_exact(&mut self, edit: Option<&Edit>) {
-        if self.exact.is_empty() {
-            return;
-        }
-        self.exact = match edit {
-            Some(edit) => self.exact.iter().filter_map(|found| moved(found, edit)).collect(),
-            None => Arc::default(),
-        };
-    }
-}
-
-/// A finding after an edit elsewhere. Its fixes and further places stay behind.
-fn moved(found: &Diagnostic, edit: &Edit) -> Option<Diagnostic> {
-    let mut found = found.clone();
-    found.primary.range = edit.moved(found.primary.range)?;
-    found.fixes.clear();
-    found.related.clear();
-    Some(found)
-}
-
-/// The path of a document. A text that is in no file has its address as its path, with the
-/// extension of its language.
-fn path_of(uri: &Uri, language: &str) -> PathBuf {
-    if let Some(path) = uri.to_file_path() {
-        return path.into_owned();
-    }
-    let extension = if language == "tile" { ".tile" } else { "" };
-    PathBuf::from(format!("{}{extension}", uri.as_str()))
-}
-
-impl Snapshot {
-    /// An open document.
-    pub(crate) fn document(&self, uri: &Uri) -> Option<&OpenFile> {
-        self.documents.by_uri.get(uri)
-    }
-
-    /// What holds for an open document.
-    pub(crate) fn configuration(&self, state: &State, open: &OpenFile) -> Arc<Configuration> {
-        state.configuration(open.file.path(&self.db))
-    }
-
-    /// Paths of the files that are open.
-    pub(crate) fn open_paths(&self) -> Vec<PathBuf> {
-        self.open_files().map(|file| file.path(&self.db).to_path_buf()).collect()
-    }
-
-    /// Files that are open.
-    pub(crate) fn open_files(&self) -> impl Iterator<Item = SourceFile> {
-        self.documents.by_uri.values().map(|open| open.file)
-    }
-
-    /// The text of a file by lines.
-    pub(crate) fn rope(&self, file: SourceFile) -> Rope {
-        file.text(&self.db).as_ref().map(|text| text.rope().clone()).unwrap_or_default()
-    }
-
-    /// The byte offset of a position.
-    pub(crate) fn offset(&self, file: SourceFile, position: Position) -> usize {
-        self.encoding.offset(&self.rope(file), position)
-    }
-
-    /// The bytes of a range.
-    pub(crate) fn text_range(&self, file: SourceFile, range: Range) -> TextRange {
-        self.encoding.text_range(&self.rope(file), range)
-    }
-
-    /// The range of some bytes.
-    pub(crate) fn range(&self, file: SourceFile, range: TextRange) -> Range {
-        self.encoding.range(&self.rope(file), range)
-    }
-
-    /// The address of a file: the editor's own when it is open.
-    pub(crate) fn uri(&self, id: FileId) -> Option<Uri> {
-        let open = self.documents.by_uri.iter().find(|(_, open)| open.id == id);
-        if let Some((uri, _)) = open {
-            return Some(uri.clone());
-        }
-        let path: &Path = self.db.file_of(id)?.path(&self.db);
-        Uri::from_file_path(path)
-    }
-
-    /// A place as the protocol has it.
-    pub(crate) fn location(&self, at: FileRange) -> Option<Location> {
-        let file = self.db.file_of(at.file)?;
-        Some(Location { uri: self.uri(at.file)?, range: self.range(file, at.range) })
     }
 }
