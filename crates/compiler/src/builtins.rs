@@ -537,6 +537,31 @@ pub fn submodules(module: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// What a module of the `triton` package is for, and where its documentation is published.
+pub fn module_doc(module: &str) -> Option<(&'static str, &'static str)> {
+    const ABOUT_LANGUAGE: &str = "https://triton-lang.org/main/python-api/triton.language.html";
+    Some(match canonical_module(module) {
+        TRITON => (
+            "The host side: what marks functions as kernels, tunes and launches them.",
+            "https://triton-lang.org/main/python-api/triton.html",
+        ),
+        LANGUAGE => ("What kernels are written in: tiles, memory, arithmetic.", ABOUT_LANGUAGE),
+        MATH => (
+            "Mathematical functions of tiles.",
+            "https://triton-lang.org/main/python-api/triton.language.html#math-ops",
+        ),
+        LIBDEVICE => (
+            "Functions of the device library, which NVIDIA and AMD provide.",
+            "https://docs.nvidia.com/cuda/libdevice-users-guide/index.html",
+        ),
+        TARGET_INFO => ("What the kernel is compiled for.", ABOUT_LANGUAGE),
+        CUDA => ("What only NVIDIA's devices have.", ABOUT_LANGUAGE),
+        "triton.language.extra.hip" => ("What only AMD's devices have.", ABOUT_LANGUAGE),
+        "triton.language.extra" => ("What depends on the device.", ABOUT_LANGUAGE),
+        _ => return None,
+    })
+}
+
 /// True for modules whose members the table lists completely.
 pub fn is_known_module(module: &str) -> bool {
     matches!(

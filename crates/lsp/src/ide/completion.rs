@@ -70,6 +70,8 @@ pub(crate) enum ItemKindHint {
     Snippet,
     /// What an option may say.
     Choice,
+    /// A word of Python.
+    Word,
 }
 
 /// What can be written at `offset`.
@@ -338,6 +340,7 @@ impl<'s, 'db> Context<'s, 'db> {
             }
         }
         items.extend(items_of(self.semantics.db, self.semantics.file));
+        items.extend(snippets::words(self.semantics.text, offset, in_scenario));
         let version = self.version();
         let python = builtins::members(builtins::PYTHON).into_iter();
         items.extend(python.map(|builtin| builtin_item(builtin, None, version)));

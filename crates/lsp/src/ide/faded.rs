@@ -8,35 +8,54 @@ use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::Value;
 use tile_compiler::hir::{Body, Expr, ExprId, Function, Literal, Stmt, StmtId};
 use tile_compiler::source::{FileRange, TextRange};
-use tile_compiler::specialization::Origin;
+use tile_compiler::specialization::{Origin, Specialization};
 
-use crate::db::{self, Db, SourceFile, labels};
+use crate::db::{self, Db, Kernel, SourceFile, labels};
 
 /// Code of kernels that their active specializations leave out, where those are known and the
 /// kernel compiles.
 pub(crate) fn inactive(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for kernel in db::kernels(db, file) {
-        let active = kernel.active(db);
-        let known = kernel
-            .specializations
-            .get(active)
-            .filter(|labelled| labelled.spec.is_certain() && labelled.spec.origin != Origin::Guess);
-        let Some(known) = known else { continue };
-        let lowered = db::lowered(db, file, kernel.at.index, active);
-        if lowered.ir.is_none() {
-            continue;
-        }
-        let mut ranges = Vec::new();
-        let search = Search { function: &kernel.function, types: &lowered.types };
-        search.block(&kernel.function.body.root, &mut ranges);
-        let values = labels::values(&known.spec);
-        found.extend(ranges.into_iter().map(|range| {
-            let message = format!("`{}` leaves this out with {values}", kernel.name);
+        let Some(left_out) = left_out(db, file, kernel) else { continue };
+        found.extend(left_out.ranges.into_iter().map(|range| {
+            let message = left_out.message.clone();
             Diagnostic::new(Code::Inactive, FileRange { file: file.id(db), range }, message)
         }));
     }
     found
+}
+
+/// A sentence about code at `offset` that the active specialization of its kernel leaves out.
+pub(crate) fn left_out_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<String> {
+    let mut kernels = db::kernels(db, file).iter();
+    let kernel = kernels.find(|kernel| kernel.range.touches(offset))?;
+    let left_out = left_out(db, file, kernel)?;
+    let is_there = left_out.ranges.iter().any(|range| range.touches(offset));
+    is_there.then(|| format!("Not compiled: {}.", left_out.message))
+}
+
+/// What the active specialization of a kernel leaves out.
+struct LeftOut {
+    /// Runs of statements, in source order.
+    ranges: Vec<TextRange>,
+    /// Which values leave them out.
+    message: String,
+}
+
+/// `None` where the specialization is a guess or the kernel does not compile.
+fn left_out(db: &dyn Db, file: SourceFile, kernel: &Kernel) -> Option<LeftOut> {
+    let active = kernel.active(db);
+    let is_known = |spec: &Specialization| spec.is_certain() && spec.origin != Origin::Guess;
+    let known = kernel.specializations.get(active).filter(|labelled| is_known(&labelled.spec))?;
+    let lowered = db::lowered(db, file, kernel.at.index, active);
+    lowered.ir.as_ref()?;
+    let mut ranges = Vec::new();
+    let search = Search { function: &kernel.function, types: &lowered.types };
+    search.block(&kernel.function.body.root, &mut ranges);
+    let values = labels::values(&known.spec);
+    let message = format!("`{}` leaves this out with {values}", kernel.name);
+    Some(LeftOut { ranges, message })
 }
 
 /// The search for statements of which nothing was evaluated.

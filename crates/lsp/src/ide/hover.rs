@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use tile_compiler::artifact::{Frame, Listing};
-use tile_compiler::builtins::{Builtin, ParameterKind, scenario_function};
+use tile_compiler::builtins::{self, Builtin, ParameterKind, scenario_function};
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ArgKind, Expr, ExprId, Function, ItemKind, Name, Stmt};
@@ -15,9 +15,9 @@ use tile_compiler::specialization::{Previewed, Specialization, TritonVersion, pr
 
 use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
 use crate::db::{self, Analysis, Db, Kernel, SourceFile, labels, version};
-use crate::ide::resources;
 use crate::ide::signature::parameter_text;
 use crate::ide::symbol::{Semantics, Symbol};
+use crate::ide::{faded, installed, resources};
 
 /// At most this many lines of PTX are shown.
 const MAX_PTX_LINES: usize = 16;
@@ -74,6 +74,9 @@ pub(crate) fn hover(
         parts.push(text);
         range = Some(at);
     }
+    if !parts.is_empty() {
+        parts.extend(faded::left_out_at(db, file, offset));
+    }
     parts.extend(layout(db, &semantics, offset, known));
     parts.extend(last_value(db, &semantics, offset, known));
     parts.extend(ptx_of_line(db, file, offset, known));
@@ -111,7 +114,38 @@ fn about(
             let path = db.file_of(*id)?.path(db).display().to_string();
             Some(format!("module `{path}`"))
         }
+        Symbol::Module(path) => Some(about_module(db, file, path)),
     }
+}
+
+/// A module of the language: what it is for, whose version of it counts and where that lies.
+fn about_module(db: &dyn Db, file: SourceFile, path: &str) -> String {
+    let dot = if path.is_empty() { "" } else { "." };
+    let name = format!("{}{dot}{path}", builtins::TRITON);
+    let mut text = format!("```python\nmodule {name}\n```");
+    let doc = builtins::module_doc(&name);
+    if let Some((about, _)) = doc {
+        let _ = write!(text, "\n\n{about}");
+    }
+    let version = version(db, file);
+    let members = builtins::members(&name).into_iter();
+    match members.filter(|member| member.exists_in(version)).count() {
+        0 => {}
+        number => {
+            let _ = write!(text, "\n\n{number} members are known, as Triton {version} has them.");
+        }
+    }
+    let installed = installed::module(db, file, path).and_then(|at| db.file_of(at.file));
+    match installed {
+        Some(source) => {
+            let _ = write!(text, " Installed as `{}`.", source.path(db).display());
+        }
+        None => text.push_str(" Triton is not installed in this environment."),
+    }
+    if let Some((_, link)) = doc {
+        let _ = write!(text, "\n\n[Documentation]({link})");
+    }
+    text
 }
 
 /// The signature and the documentation of a member of the language, or of a method of `receiver`.

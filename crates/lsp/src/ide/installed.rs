@@ -3,7 +3,7 @@
 use tile_compiler::builtins::{self, Builtin};
 use tile_compiler::hir::{ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope, Sources};
-use tile_compiler::source::{FileId, FileRange};
+use tile_compiler::source::{FileId, FileRange, TextRange};
 
 use crate::db::{self, Analysis, Db, SourceFile};
 
@@ -36,6 +36,16 @@ pub(crate) fn definition(db: &dyn Db, file: SourceFile, builtin: &Builtin) -> Op
             let name_range = project::item(&sources, item)?.name_range;
             Some(FileRange { file: item.file, range: name_range })
         })
+}
+
+/// The start of a module of the Triton that `file` imports, by its path inside the package, as
+/// [`Resolution::TritonModule`] has it; `None` where there is none.
+pub(crate) fn module(db: &dyn Db, file: SourceFile, path: &str) -> Option<FileRange> {
+    let names =
+        [builtins::TRITON].into_iter().chain(path.split('.').filter(|name| !name.is_empty()));
+    let names: Vec<Name> = names.map(Name::from).collect();
+    let found = Analysis(db).import(file.id(db), 0, &names)?;
+    Some(FileRange { file: found, range: TextRange::default() })
 }
 
 /// What a module means by a name, where that is a function or class.

@@ -12,7 +12,7 @@ use tree_sitter::Node;
 use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::navigation;
 use crate::ide::structure::walk;
-use crate::ide::symbol::{Semantics, is_field, range};
+use crate::ide::symbol::{Semantics, ancestors, is_field, range};
 use crate::ide::workspace::{self, MAX_FILES};
 
 mod departures;
@@ -180,7 +180,7 @@ pub(crate) fn imports(db: &dyn Db, file: SourceFile, moves: &Moves) -> Vec<TextE
 /// What leads to it may be a folder without a file of its own, of which nothing is known but that
 /// nothing else has its name.
 fn means(semantics: &Semantics<'_>, name: Node<'_>, meant: FileId) -> bool {
-    match semantics.module_of(name) {
+    match semantics.module_of(&ancestors(semantics.root(), name), name) {
         Some(Resolution::File(found)) => found == meant,
         Some(Resolution::External(path)) => path.join(".") == semantics.text_of(name),
         _ => {

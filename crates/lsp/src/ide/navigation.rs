@@ -8,12 +8,24 @@ use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::{FileRange, TextRange};
 
 use crate::db::{Analysis, Db, SourceFile};
+use crate::ide::installed;
 use crate::ide::symbol::{Semantics, Symbol, range};
 
 /// Where what stands at `offset` is defined.
 pub(crate) fn definition(db: &dyn Db, file: SourceFile, offset: usize) -> Option<FileRange> {
-    let (symbol, _) = Semantics::new(db, file)?.symbol_at(offset)?;
-    definition_of(db, &symbol)
+    let semantics = Semantics::new(db, file)?;
+    match semantics.symbol_at(offset)? {
+        (Symbol::Module(path), at) => {
+            let import = || {
+                let module = crate::db::module(db, file);
+                let index = module.items_named(semantics.text.get(at.as_usize())?).next()?;
+                let range = module.items[index as usize].name_range;
+                Some(FileRange { file: file.id(db), range })
+            };
+            installed::module(db, file, &path).or_else(import)
+        }
+        (symbol, _) => definition_of(db, &symbol),
+    }
 }
 
 /// The member of the language that stands at `offset`.
@@ -58,7 +70,7 @@ fn definition_of(db: &dyn Db, symbol: &Symbol) -> Option<FileRange> {
             Some(FileRange { file: at.file, range: item.name_range })
         }
         Symbol::File(file) => Some(FileRange { file: *file, range: TextRange::default() }),
-        Symbol::Builtin(_) | Symbol::BuiltinParameter(..) => None,
+        Symbol::Module(_) | Symbol::Builtin(_) | Symbol::BuiltinParameter(..) => None,
     }
 }
 
@@ -125,6 +137,8 @@ pub(crate) fn is_seen_elsewhere(db: &dyn Db, file: SourceFile, offset: usize) ->
     match symbol {
         Some((Symbol::Local(at, name), _)) => project::function(&Analysis(db), at)
             .is_some_and(|function| function.params.iter().any(|param| param.name == name)),
+        // Every file has its own name for a module of the language.
+        Some((Symbol::Module(_), _)) => false,
         other => other.is_some(),
     }
 }
@@ -187,7 +201,7 @@ pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<
     let found = Semantics::new(db, file).and_then(|semantics| semantics.symbol_at(offset));
     match found {
         Some((Symbol::Local(..) | Symbol::Item(_), at)) => Ok(at),
-        Some((Symbol::Builtin(_) | Symbol::BuiltinParameter(..), _)) => {
+        Some((Symbol::Module(_) | Symbol::Builtin(_) | Symbol::BuiltinParameter(..), _)) => {
             Err("this name belongs to the language".to_owned())
         }
         Some((Symbol::File(_), _)) => Err("rename the file to rename a module".to_owned()),

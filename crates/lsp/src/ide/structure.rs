@@ -122,18 +122,27 @@ pub(crate) fn folds(db: &dyn Db, file: SourceFile) -> Vec<Fold> {
 
 /// Calls `visit` with every named node.
 pub(crate) fn walk<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>)) {
+    walk_below(root, &mut |_, node| visit(node));
+}
+
+/// Calls `visit` with every named node and all nodes around it, outermost first.
+pub(crate) fn walk_below<'t>(root: Node<'t>, visit: &mut dyn FnMut(&[Node<'t>], Node<'t>)) {
     let mut cursor = root.walk();
+    let mut around = Vec::new();
     loop {
-        if cursor.node().is_named() {
-            visit(cursor.node());
+        let node = cursor.node();
+        if node.is_named() {
+            visit(&around, node);
         }
         if cursor.goto_first_child() {
+            around.push(node);
             continue;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 return;
             }
+            around.pop();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::builtins::{self, Builtin};
@@ -23,6 +24,8 @@ pub(crate) enum Symbol {
     Item(ItemRef),
     /// A file, as a module.
     File(FileId),
+    /// A module of the `triton` package, by its path inside it; see [`Resolution::TritonModule`].
+    Module(Arc<str>),
     /// A member of the language.
     Builtin(&'static Builtin),
     /// A parameter of a member of the language.
@@ -35,6 +38,7 @@ impl PartialEq for Symbol {
             (Symbol::Local(a, b), Symbol::Local(c, d)) => a == c && b == d,
             (Symbol::Item(a), Symbol::Item(b)) => a == b,
             (Symbol::File(a), Symbol::File(b)) => a == b,
+            (Symbol::Module(a), Symbol::Module(b)) => a == b,
             (Symbol::Builtin(a), Symbol::Builtin(b)) => std::ptr::eq(*a, *b),
             (Symbol::BuiltinParameter(a, b), Symbol::BuiltinParameter(c, d)) => {
                 std::ptr::eq(*a, *c) && b == d
@@ -55,6 +59,18 @@ pub(crate) fn identifier_at(root: Node<'_>, offset: usize) -> Option<Node<'_>> {
     at.or_else(before)
 }
 
+/// The nodes around `node`, outermost first. A node does not know its parent, so each step up from it
+/// is a search down from the outermost node; this is one search for all.
+pub(crate) fn ancestors<'t>(root: Node<'t>, node: Node<'t>) -> Vec<Node<'t>> {
+    let mut around = Vec::new();
+    let mut next = Some(root).filter(|root| *root != node);
+    while let Some(outer) = next {
+        around.push(outer);
+        next = outer.child_with_descendant(node).filter(|inner| *inner != node);
+    }
+    around
+}
+
 /// The bytes of a node.
 pub(crate) fn range(node: Node<'_>) -> TextRange {
     TextRange::new(node.start_byte(), node.end_byte())
@@ -68,6 +84,8 @@ pub(crate) struct Semantics<'db> {
     parse: Parse,
     /// Names that functions bind, by the index of their item.
     locals: RefCell<FxHashMap<u32, Rc<FxHashSet<&'db str>>>>,
+    /// What names mean that no function around them binds, by the functions and classes around.
+    names: RefCell<FxHashMap<(Vec<Name>, &'db str), Resolution>>,
 }
 
 impl<'db> Semantics<'db> {
@@ -75,7 +93,8 @@ impl<'db> Semantics<'db> {
     pub(crate) fn new(db: &'db dyn Db, file: SourceFile) -> Option<Semantics<'db>> {
         let source = file.text(db).as_ref()?;
         let (text, parse) = (source.text(), db.files().parse(source));
-        Some(Semantics { db, file, text, parse, locals: RefCell::default() })
+        let (locals, names) = Default::default();
+        Some(Semantics { db, file, text, parse, locals, names })
     }
 
     /// The outermost node of the syntax tree.
@@ -96,12 +115,21 @@ impl<'db> Semantics<'db> {
 
     /// What an identifier means.
     pub(crate) fn symbol(&self, node: Node<'_>) -> Option<Symbol> {
-        let parent = node.parent()?;
+        self.symbol_below(&ancestors(self.root(), node), node)
+    }
+
+    /// What an identifier means, given the nodes around it, outermost first.
+    pub(crate) fn symbol_below(&self, around: &[Node<'_>], node: Node<'_>) -> Option<Symbol> {
+        let (parent, outer) = around.split_last()?;
         match parent.kind() {
-            "keyword_argument" if is_field(parent, "name", node) => self.keyword(parent, node),
-            "attribute" if is_field(parent, "attribute", node) => self.member(parent),
+            "keyword_argument" if is_field(*parent, "name", node) => {
+                // The argument stands in a list of them, which stands in a call.
+                let (call, outer) = outer.split_last()?.1.split_last()?;
+                self.keyword(outer, *call, node)
+            }
+            "attribute" if is_field(*parent, "attribute", node) => self.member(outer, *parent),
             "dotted_name" => self.imported(node),
-            _ => self.item_named_at(node).or_else(|| self.name(node)),
+            _ => self.item_named_at(node).or_else(|| self.name(around, node)),
         }
     }
 
@@ -120,16 +148,26 @@ impl<'db> Semantics<'db> {
     }
 
     /// A name where it is used.
-    fn name(&self, node: Node<'_>) -> Option<Symbol> {
+    fn name(&self, around: &[Node<'_>], node: Node<'_>) -> Option<Symbol> {
         let name = self.text_of(node);
         if let Some(at) = self.binder(node, name) {
             return Some(Symbol::Local(at, Name::from(name)));
         }
-        let path = self.scope_path(node);
-        let scope = Scope { file: self.file.id(self.db), path: &path };
-        let found = project::resolve(&Analysis(self.db), scope, name);
-        self.of_resolution(found)
+        self.of_resolution(self.free_name(around, node))
             .or_else(|| builtins::member(builtins::PYTHON, name).map(Symbol::Builtin))
+    }
+
+    /// What a name means that no function around it binds.
+    fn free_name(&self, around: &[Node<'_>], node: Node<'_>) -> Resolution {
+        let key = (self.scope_path(around, node), self.text_of(node));
+        let mut known = self.names.borrow_mut();
+        if let Some(found) = known.get(&key) {
+            return found.clone();
+        }
+        let scope = Scope { file: self.file.id(self.db), path: &key.0 };
+        let found = project::resolve(&Analysis(self.db), scope, key.1);
+        known.insert(key, found.clone());
+        found
     }
 
     /// The innermost function around a node that binds `name`.
@@ -163,28 +201,20 @@ impl<'db> Semantics<'db> {
 
     /// Names of the functions and classes around a node, outermost first. A decorator, a default
     /// and an annotation lie outside of the function that they belong to.
-    fn scope_path(&self, node: Node<'_>) -> Vec<Name> {
-        let mut path = Vec::new();
-        let mut inner = node;
-        while let Some(outer) = inner.parent() {
-            let is_scope = matches!(outer.kind(), "function_definition" | "class_definition");
-            if is_scope
-                && is_field(outer, "body", inner)
-                && let Some(name) = outer.child_by_field_name("name")
-            {
-                path.push(Name::from(self.text_of(name)));
-            }
-            inner = outer;
-        }
-        path.reverse();
-        path
+    fn scope_path(&self, around: &[Node<'_>], node: Node<'_>) -> Vec<Name> {
+        let inner = around.iter().skip(1).chain([&node]);
+        let scopes = around.iter().zip(inner).filter(|(outer, inner)| {
+            matches!(outer.kind(), "function_definition" | "class_definition")
+                && is_field(**outer, "body", **inner)
+        });
+        let names = scopes.filter_map(|(outer, _)| outer.child_by_field_name("name"));
+        names.map(|name| Name::from(self.text_of(name))).collect()
     }
 
     /// `f(name=...)`.
-    fn keyword(&self, argument: Node<'_>, name: Node<'_>) -> Option<Symbol> {
-        let call = argument.parent()?.parent()?;
+    fn keyword(&self, around: &[Node<'_>], call: Node<'_>, name: Node<'_>) -> Option<Symbol> {
         let word = self.text_of(name);
-        match self.callee(call)? {
+        match self.callee(around, call)? {
             Symbol::Builtin(builtin) => Some(Symbol::BuiltinParameter(builtin, Name::from(word))),
             Symbol::Item(at) => {
                 let function = project::function(&Analysis(self.db), at)?;
@@ -195,24 +225,26 @@ impl<'db> Semantics<'db> {
         }
     }
 
-    /// What a call calls; a launch `kernel[grid](...)` calls the kernel.
-    pub(crate) fn callee(&self, call: Node<'_>) -> Option<Symbol> {
+    /// What a call calls, given the nodes around it; a launch `kernel[grid](...)` calls the kernel.
+    pub(crate) fn callee(&self, around: &[Node<'_>], call: Node<'_>) -> Option<Symbol> {
+        let mut around = around.to_vec();
+        around.push(call);
         let mut callee = call.child_by_field_name("function")?;
         if callee.kind() == "subscript" {
+            around.push(callee);
             callee = callee.child_by_field_name("value")?;
         }
         match callee.kind() {
-            "identifier" => self.symbol(callee),
-            "attribute" => self.member(callee),
+            "identifier" => self.symbol_below(&around, callee),
+            "attribute" => self.member(&around, callee),
             _ => None,
         }
     }
 
     /// `value.name`.
-    fn member(&self, attribute: Node<'_>) -> Option<Symbol> {
+    fn member(&self, around: &[Node<'_>], attribute: Node<'_>) -> Option<Symbol> {
         let name = self.text_of(attribute.child_by_field_name("attribute")?);
-        let value = attribute.child_by_field_name("object")?;
-        match self.module_of(value) {
+        match self.module_before_dot(around, attribute) {
             Some(base) => {
                 let found = project::resolve_member(&Analysis(self.db), &base, name);
                 self.of_resolution(found)
@@ -225,27 +257,31 @@ impl<'db> Semantics<'db> {
     /// where it is no name itself.
     pub(crate) fn receiver_at(&self, offset: usize) -> Option<&'db str> {
         let node = identifier_at(self.root(), offset)?;
-        let attribute = node.parent().filter(|parent| is_field(*parent, "attribute", node))?;
+        let around = ancestors(self.root(), node);
+        let (attribute, outer) = around.split_last()?;
         let value = attribute.child_by_field_name("object")?;
-        if self.module_of(value).is_some() {
+        let is_member = is_field(*attribute, "attribute", node);
+        if !is_member || self.module_before_dot(outer, *attribute).is_some() {
             return None;
         }
         Some(if value.kind() == "identifier" { self.text_of(value) } else { ANY_TENSOR })
     }
 
+    /// The module before the dot of `value.name`, if it is one.
+    fn module_before_dot(&self, around: &[Node<'_>], attribute: Node<'_>) -> Option<Resolution> {
+        let value = attribute.child_by_field_name("object")?;
+        let mut around = around.to_vec();
+        around.push(attribute);
+        self.module_of(&around, value)
+    }
+
     /// The module that an expression names, if it does.
-    pub(crate) fn module_of(&self, value: Node<'_>) -> Option<Resolution> {
+    pub(crate) fn module_of(&self, around: &[Node<'_>], value: Node<'_>) -> Option<Resolution> {
         let found = match value.kind() {
-            "identifier" => {
-                if let Some(Symbol::Local(..)) = self.name(value) {
-                    return None;
-                }
-                let path = self.scope_path(value);
-                let scope = Scope { file: self.file.id(self.db), path: &path };
-                project::resolve(&Analysis(self.db), scope, self.text_of(value))
-            }
+            "identifier" if self.binder(value, self.text_of(value)).is_some() => return None,
+            "identifier" => self.free_name(around, value),
             "attribute" => {
-                let base = self.module_of(value.child_by_field_name("object")?)?;
+                let base = self.module_before_dot(around, value)?;
                 let name = self.text_of(value.child_by_field_name("attribute")?);
                 project::resolve_member(&Analysis(self.db), &base, name)
             }
@@ -287,10 +323,8 @@ impl<'db> Semantics<'db> {
             | Resolution::Constant(at) => Some(Symbol::Item(at)),
             Resolution::File(file) => Some(Symbol::File(file)),
             Resolution::Triton(path) => builtin(&path).map(Symbol::Builtin),
-            Resolution::TritonModule(_)
-            | Resolution::External(_)
-            | Resolution::Unknown
-            | Resolution::Undefined => None,
+            Resolution::TritonModule(path) => Some(Symbol::Module(path)),
+            Resolution::External(_) | Resolution::Unknown | Resolution::Undefined => None,
         }
     }
 }

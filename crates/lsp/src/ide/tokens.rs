@@ -3,12 +3,12 @@
 
 use rustc_hash::FxHashMap;
 use tile_compiler::eval::ValueClass;
-use tile_compiler::hir::{Expr, ItemKind, Stmt};
-use tile_compiler::project::{self, Resolution};
+use tile_compiler::hir::{Expr, ItemKind, Name, Stmt};
+use tile_compiler::project::{self, ItemRef, Resolution};
 use tile_compiler::source::TextRange;
 
 use crate::db::{self, Analysis, Db, SourceFile};
-use crate::ide::structure::walk;
+use crate::ide::structure::walk_below;
 use crate::ide::symbol::{Semantics, Symbol, range};
 
 /// A word and what it is.
@@ -53,7 +53,8 @@ pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<To
     parts.retain(|part| part.start < within.end && within.start < part.end);
     let values = values(db, file, within);
     let mut tokens = Vec::new();
-    walk(semantics.root(), &mut |node| {
+    let mut kinds = Kinds { db, constexprs: FxHashMap::default() };
+    walk_below(semantics.root(), &mut |around, node| {
         let at = range(node);
         let wanted = node.kind() == "identifier"
             && within.contains_range(at)
@@ -61,14 +62,8 @@ pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<To
         if !wanted {
             return;
         }
-        let found = match semantics.symbol(node) {
-            Some(symbol) => kind(db, &symbol),
-            None => semantics.module_of(node).and_then(|found| {
-                let is_module = matches!(found, Resolution::TritonModule(_) | Resolution::File(_));
-                is_module.then_some((TokenKind::Namespace, false))
-            }),
-        };
-        if let Some((kind, readonly)) = found {
+        let symbol = semantics.symbol_below(around, node);
+        if let Some((kind, readonly)) = symbol.and_then(|symbol| kinds.of(&symbol)) {
             let value = values.get(&at).copied();
             let readonly = readonly || value == Some(ValueClass::Constexpr);
             let has_value = matches!(kind, TokenKind::Parameter | TokenKind::Variable);
@@ -112,25 +107,39 @@ fn values(db: &dyn Db, file: SourceFile, within: TextRange) -> FxHashMap<TextRan
     found
 }
 
-fn kind(db: &dyn Db, symbol: &Symbol) -> Option<(TokenKind, bool)> {
-    Some(match symbol {
-        Symbol::Local(at, name) => {
-            let function = project::function(&Analysis(db), *at)?;
-            match function.params.iter().find(|param| param.name == *name) {
-                Some(param) => {
-                    let constant = project::constexpr_params(&Analysis(db), *at);
-                    (TokenKind::Parameter, constant.contains(&param.name))
-                }
+/// What is asked of the same functions over and over.
+struct Kinds<'db> {
+    db: &'db dyn Db,
+    /// Parameters of a function, true for those that are constexpr.
+    constexprs: FxHashMap<ItemRef, FxHashMap<Name, bool>>,
+}
+
+impl Kinds<'_> {
+    /// What a symbol is, and whether it cannot change.
+    fn of(&mut self, symbol: &Symbol) -> Option<(TokenKind, bool)> {
+        Some(match symbol {
+            Symbol::Local(at, name) => match self.parameters(*at).get(name) {
+                Some(constant) => (TokenKind::Parameter, *constant),
                 None => (TokenKind::Variable, false),
-            }
-        }
-        Symbol::Item(at) => match project::resolve_item(&Analysis(db), *at) {
-            Resolution::Class(_) => (TokenKind::Class, false),
-            Resolution::Constexpr(_) | Resolution::Constant(_) => (TokenKind::Variable, true),
-            _ => (TokenKind::Function, false),
-        },
-        Symbol::File(_) => (TokenKind::Namespace, false),
-        Symbol::Builtin(_) => (TokenKind::Builtin, false),
-        Symbol::BuiltinParameter(..) => (TokenKind::Parameter, false),
-    })
+            },
+            Symbol::Item(at) => match project::resolve_item(&Analysis(self.db), *at) {
+                Resolution::Class(_) => (TokenKind::Class, false),
+                Resolution::Constexpr(_) | Resolution::Constant(_) => (TokenKind::Variable, true),
+                _ => (TokenKind::Function, false),
+            },
+            Symbol::File(_) | Symbol::Module(_) => (TokenKind::Namespace, false),
+            Symbol::Builtin(_) => (TokenKind::Builtin, false),
+            Symbol::BuiltinParameter(..) => (TokenKind::Parameter, false),
+        })
+    }
+
+    fn parameters(&mut self, at: ItemRef) -> &FxHashMap<Name, bool> {
+        self.constexprs.entry(at).or_insert_with(|| {
+            let sources = Analysis(self.db);
+            let constant = project::constexpr_params(&sources, at);
+            let function = project::function(&sources, at);
+            let params = function.iter().flat_map(|function| &function.params);
+            params.map(|param| (param.name.clone(), constant.contains(&param.name))).collect()
+        })
+    }
 }

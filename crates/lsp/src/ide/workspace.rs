@@ -9,7 +9,7 @@ use tile_compiler::source::{FileId, FileRange, TextRange};
 
 use crate::db::{self, Db, SourceFile};
 use crate::ide::navigation;
-use crate::ide::structure::walk;
+use crate::ide::structure::walk_below;
 use crate::ide::symbol::{Semantics, Symbol, range};
 
 /// Files beyond this number are not looked at.
@@ -213,12 +213,12 @@ pub(crate) fn outgoing(db: &dyn Db, name_at: FileRange) -> Calls {
     let around = item.map(|item| item.range).or(scenario.map(|found| found.range));
     let Some(around) = around else { return Vec::new() };
     let mut calls: Calls = Vec::new();
-    walk(semantics.root(), &mut |call| {
+    walk_below(semantics.root(), &mut |nodes, call| {
         let inside = around.contains_range(range(call));
         if !inside || call.kind() != "call" {
             return;
         }
-        let Some(Symbol::Item(at)) = semantics.callee(call) else { return };
+        let Some(Symbol::Item(at)) = semantics.callee(nodes, call) else { return };
         let Some(callee) = node(db, at) else { return };
         let place = range(call.child(0).unwrap_or(call));
         match calls.iter_mut().find(|(known, _)| *known == callee) {

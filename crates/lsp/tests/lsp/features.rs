@@ -120,6 +120,50 @@ async fn hovers_document_the_language() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hovers_tell_where_modules_come_from() {
+    let hover = ask("textDocument/hover", "tl.load", "t$0l.load").await;
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.starts_with("```python\nmodule triton.language\n```"), "{text}");
+    assert!(text.contains(" members are known, as Triton "), "{text}");
+    assert!(text.contains("Triton is not installed in this environment."), "{text}");
+    assert!(text.contains("(https://triton-lang.org/"), "{text}");
+    assert_eq!(
+        hover["range"],
+        json!({
+            "start": { "line": 9, "character": 8 }, "end": { "line": 9, "character": 10 },
+        })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hovers_say_what_is_left_out() {
+    let excluded = "if BLOCK > 128:\n        y = y$0 + x\n    tl.store(";
+    let hover = ask("textDocument/hover", "tl.store(", excluded).await;
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("y: tile<BLOCK x ?>"), "what holds for every specialization: {text}");
+    assert!(
+        text.ends_with("Not compiled: `copy_kernel` leaves this out with BLOCK=128."),
+        "{text}"
+    );
+    let kept = "if BLOCK > 127:\n        y = y$0 + x\n    tl.store(";
+    let hover = ask("textDocument/hover", "tl.store(", kept).await;
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("y: tile<128 x fp32>") && !text.contains("Not compiled"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn modules_of_the_language_keep_their_names() {
+    let (mut client, mut params) = at("tl.load", "t$0l.load").await;
+    params["newName"] = json!("other");
+    let error = client.request("textDocument/rename", params.clone()).await.unwrap_err();
+    assert_eq!(error["message"], "this name belongs to the language");
+    params["context"] = json!({ "includeDeclaration": true });
+    let found = client.request("textDocument/references", params).await.unwrap();
+    assert_eq!(found.as_array().unwrap().len(), 6, "{found}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn definitions_and_references_follow_meaning() {
     let found = ask("textDocument/definition", "double(x)", "dou$0ble(x)").await;
     assert_eq!(range_text(&found["range"]), "3:4-3:10");
@@ -192,6 +236,24 @@ async fn completions_know_members_keywords_and_locals() {
     let found = labels(&names);
     assert!(["mask=", "other=", "offsets", "double"].iter().all(|n| found.contains(&(*n).into())));
     assert!(!found.contains(&"pointer=".to_owned()), "it is given already");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_offer_words_of_python() {
+    let words = async |plain: &str, marked: &str| {
+        let answer = ask("textDocument/completion", plain, marked).await;
+        let items = answer.as_array().expect("a list").iter();
+        let words = items.filter(|item| item["kind"] == 14);
+        words.map(|item| item["label"].as_str().unwrap_or_default()).collect::<Vec<_>>().join(" ")
+    };
+    let value = words("y = double(x)", "y = $0").await;
+    assert_eq!(value, "None True False and or not if else for in is");
+    let argument = words("mask=offsets < n)\n    y", "other=$0)\n    y").await;
+    assert_eq!(argument, value);
+    let statement = words("y = double(x)", "$0").await;
+    assert_eq!(statement, "if elif else for while return assert pass");
+    let scenario = words("assert allclose(out, 2 * x)", "$0").await;
+    assert!(scenario.ends_with(" assert lambda"), "{scenario}");
 }
 
 /// Labels of completions in order, and what the first of them writes where.

@@ -1,4 +1,4 @@
-//! Code with places to fill in, and what scenarios can call.
+//! Code with places to fill in, words of Python, and what scenarios can call.
 
 use tile_compiler::builtins::SCENARIO_FUNCTIONS;
 
@@ -47,13 +47,44 @@ const SNIPPETS: [Snippet; 3] = [
     },
 ];
 
+/// Words of Python that can stand inside of expressions of kernels.
+const VALUE_WORDS: &[&str] =
+    &["None", "True", "False", "and", "or", "not", "if", "else", "for", "in", "is"];
+
+/// Words of Python that scenarios can use besides.
+const SCENARIO_WORDS: &[&str] = &["assert", "lambda"];
+
+/// Words of Python that statements of kernels begin with. Triton takes neither `break` and
+/// `continue` nor what handles exceptions or defines something inside of functions.
+const STATEMENT_WORDS: &[&str] =
+    &["if", "elif", "else", "for", "while", "return", "assert", "pass"];
+
+/// Words of Python that can stand at `offset`, inside of a kernel or of a scenario.
+pub(super) fn words(text: &str, offset: usize, in_scenario: bool) -> impl Iterator<Item = Item> {
+    let (words, more): (&[&str], &[&str]) = match (in_scenario, statement_begins(text, offset)) {
+        (true, _) => (VALUE_WORDS, SCENARIO_WORDS),
+        (false, true) => (STATEMENT_WORDS, &[]),
+        (false, false) => (VALUE_WORDS, &[]),
+    };
+    words.iter().chain(more).map(|word| item(*word, ItemKindHint::Word))
+}
+
+/// Whether the word at `offset` is the first of its line.
+fn statement_begins(text: &str, offset: usize) -> bool {
+    indentation(text, offset).chars().all(|c| c == ' ' || c == '\t')
+}
+
+/// What stands before the word at `offset` on its line.
+fn indentation(text: &str, offset: usize) -> &str {
+    let line = text[..offset].rsplit(['\n', '\r']).next().unwrap_or_default();
+    line.trim_end_matches(is_word)
+}
+
 /// The snippets that fit where a statement begins.
 pub(super) fn at(text: &str, offset: usize, inside: bool) -> impl Iterator<Item = Item> {
-    let line = text[..offset].rsplit(['\n', '\r']).next().unwrap_or_default();
-    let indent = line.trim_end_matches(is_word);
-    let begins = indent.chars().all(|c| c == ' ' || c == '\t');
+    let begins = statement_begins(text, offset);
     // A function that is left again begins at the margin.
-    let inside = inside && !indent.is_empty();
+    let inside = inside && !indentation(text, offset).is_empty();
     let fits = move |snippet: &&Snippet| begins && snippet.inside == inside;
     SNIPPETS.iter().filter(fits).map(|snippet| Item {
         insert: Some(snippet.body.to_owned()),

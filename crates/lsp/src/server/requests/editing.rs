@@ -99,6 +99,7 @@ fn completion_kind(kind: ItemKindHint) -> CompletionItemKind {
         ItemKindHint::Module => CompletionItemKind::MODULE,
         ItemKindHint::Snippet => CompletionItemKind::SNIPPET,
         ItemKindHint::Choice => CompletionItemKind::ENUM_MEMBER,
+        ItemKindHint::Word => CompletionItemKind::KEYWORD,
     }
 }
 
