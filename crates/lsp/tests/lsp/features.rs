@@ -288,9 +288,10 @@ async fn completions_offer_what_options_may_say() {
     .assert_eq(&first_completions("mask=offsets < n)\n    y", unquoted, 6).await);
     let quoted = "mask=offsets < n, eviction_policy='ev$0')\n    y";
     expect![[r#"
+        evict_normal - As other data.
         evict_first - Leaves the cache before other data.
         evict_last - Leaves the cache after other data.
-        9:68-9:70 "evict_first"
+        9:68-9:70 "evict_normal"
     "#]]
     .assert_eq(&first_completions("mask=offsets < n)\n    y", quoted, 9).await);
     let after_dot = "mask=offsets < n, cache_modifier=\".c$0\")\n    y";
