@@ -76,16 +76,14 @@ impl Encoding {
     pub fn position(self, text: &Rope, offset: usize) -> Position {
         let offset = offset.min(text.len_bytes());
         let line = text.byte_to_line(offset);
-        let mut at = text.line_to_byte(line);
-        let mut character = 0;
-        for c in text.line(line).chars() {
-            at += c.len_utf8();
-            if at > offset {
-                break;
-            }
-            character += self.width(c);
-        }
-        Position { line: line as u32, character }
+        let (start, at) = (text.line_to_char(line), text.byte_to_char(offset));
+        // The rope counts each of them for whole pieces of the text.
+        let character = match self {
+            Encoding::Utf8 => text.char_to_byte(at) - text.char_to_byte(start),
+            Encoding::Utf16 => text.char_to_utf16_cu(at) - text.char_to_utf16_cu(start),
+            Encoding::Utf32 => at - start,
+        };
+        Position { line: line as u32, character: character as u32 }
     }
 
     /// The bytes of a range; an inverted one is empty.

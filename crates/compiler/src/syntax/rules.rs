@@ -35,6 +35,16 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagn
     }
 }
 
+/// Whether a call in `text` may have an argument after a keyword or after `**values`: the rules of
+/// arguments are about those. True for other things that look like it, too.
+fn may_have_argument_after_keyword(text: &[u8]) -> bool {
+    let after = |byte: u8, text: &[u8]| memchr::memchr(byte, text).map(|at| at + 1);
+    let Some(open) = after(b'(', text) else { return false };
+    let inside = &text[open..];
+    let keyword = after(b'=', inside).into_iter().chain(memchr::memmem::find(inside, b"**")).min();
+    keyword.is_some_and(|keyword| memchr::memchr(b',', &inside[keyword..]).is_some())
+}
+
 struct Rules<'a> {
     text: &'a str,
     file: FileId,
@@ -43,7 +53,7 @@ struct Rules<'a> {
 
 impl<'a> Rules<'a> {
     /// Whether a rule can be broken inside of a node. Most nodes are those of simple statements,
-    /// where only calls and lambdas have rules: text is searched before nodes are visited.
+    /// where only calls with keywords and lambdas have rules: text is searched before nodes are visited.
     fn may_break(&self, node: Node<'_>, kind: Kind) -> bool {
         let holds_statements = kind.is_compound()
             || matches!(kind, Kind::Module | Kind::ScenarioLine | Kind::ScenarioFor | Kind::Other);
@@ -51,7 +61,7 @@ impl<'a> Rules<'a> {
             return true;
         }
         let text = self.text[node.byte_range()].as_bytes();
-        memchr::memchr(b'(', text).is_some() || memchr::memmem::find(text, b"lambda").is_some()
+        may_have_argument_after_keyword(text) || memchr::memmem::find(text, b"lambda").is_some()
     }
 
     fn check(&mut self, node: Node<'_>, kind: Kind, around: &[Kind]) {

@@ -122,19 +122,21 @@ pub(crate) fn folds(db: &dyn Db, file: SourceFile) -> Vec<Fold> {
 
 /// Calls `visit` with every named node.
 pub(crate) fn walk<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>)) {
-    walk_below(root, &mut |_, node| visit(node));
+    walk_below(root, &mut |_, node| {
+        visit(node);
+        true
+    });
 }
 
-/// Calls `visit` with every named node and all nodes around it, outermost first.
-pub(crate) fn walk_below<'t>(root: Node<'t>, visit: &mut dyn FnMut(&[Node<'t>], Node<'t>)) {
+/// Calls `visit` with every named node and all nodes around it, outermost first; where it answers
+/// false, what is inside of the node is passed over.
+pub(crate) fn walk_below<'t>(root: Node<'t>, visit: &mut dyn FnMut(&[Node<'t>], Node<'t>) -> bool) {
     let mut cursor = root.walk();
     let mut around = Vec::new();
     loop {
         let node = cursor.node();
-        if node.is_named() {
-            visit(&around, node);
-        }
-        if cursor.goto_first_child() {
+        let is_wanted = !node.is_named() || visit(&around, node);
+        if is_wanted && cursor.goto_first_child() {
             around.push(node);
             continue;
         }

@@ -56,11 +56,11 @@ pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<To
     let mut kinds = Kinds { db, constexprs: FxHashMap::default() };
     walk_below(semantics.root(), &mut |around, node| {
         let at = range(node);
-        let wanted = node.kind() == "identifier"
-            && within.contains_range(at)
-            && parts.iter().any(|part| part.contains_range(at));
-        if !wanted {
-            return;
+        if node.kind() != "identifier" {
+            return parts.iter().any(|part| part.start < at.end && at.start < part.end);
+        }
+        if !within.contains_range(at) || !parts.iter().any(|part| part.contains_range(at)) {
+            return false;
         }
         let symbol = semantics.symbol_below(around, node);
         if let Some((kind, readonly)) = symbol.and_then(|symbol| kinds.of(&symbol)) {
@@ -69,6 +69,7 @@ pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<To
             let has_value = matches!(kind, TokenKind::Parameter | TokenKind::Variable);
             tokens.push(Token { range: at, kind, readonly, value: value.filter(|_| has_value) });
         }
+        false
     });
     tokens.sort();
     tokens

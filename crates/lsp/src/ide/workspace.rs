@@ -214,17 +214,19 @@ pub(crate) fn outgoing(db: &dyn Db, name_at: FileRange) -> Calls {
     let Some(around) = around else { return Vec::new() };
     let mut calls: Calls = Vec::new();
     walk_below(semantics.root(), &mut |nodes, call| {
-        let inside = around.contains_range(range(call));
-        if !inside || call.kind() != "call" {
-            return;
+        let at = range(call);
+        if around.contains_range(at)
+            && call.kind() == "call"
+            && let Some(Symbol::Item(item)) = semantics.callee(nodes, call)
+            && let Some(callee) = node(db, item)
+        {
+            let place = range(call.child(0).unwrap_or(call));
+            match calls.iter_mut().find(|(known, _)| *known == callee) {
+                Some((_, places)) => places.push(place),
+                None => calls.push((callee, vec![place])),
+            }
         }
-        let Some(Symbol::Item(at)) = semantics.callee(nodes, call) else { return };
-        let Some(callee) = node(db, at) else { return };
-        let place = range(call.child(0).unwrap_or(call));
-        match calls.iter_mut().find(|(known, _)| *known == callee) {
-            Some((_, places)) => places.push(place),
-            None => calls.push((callee, vec![place])),
-        }
+        around.start < at.end && at.start < around.end
     });
     calls
 }
