@@ -426,7 +426,7 @@ impl Expr {
                 [*on_true, *condition, *on_false].into_iter().for_each(visit);
             }
             Expr::FString(parts) => parts.iter().for_each(|part| {
-                if let FStringPart::Hole(hole) = part {
+                if let FStringPart::Hole(hole) | FStringPart::Formatted(hole) = part {
                     visit(*hole);
                 }
             }),
@@ -445,6 +445,8 @@ pub enum FStringPart {
     Text(Arc<str>),
     /// `{value}`.
     Hole(ExprId),
+    /// `{value:width}`, `{value!r}` or `{value=}`.
+    Formatted(ExprId),
 }
 
 /// A literal.

@@ -498,7 +498,10 @@ impl Evaluator<'_> {
         for part in parts {
             match part {
                 FStringPart::Text(part) => text.push_str(part),
-                FStringPart::Hole(id) => match self.kept_expr(source, *id) {
+                // Triton, too, looks at no width.
+                FStringPart::Hole(id) | FStringPart::Formatted(id) => match self
+                    .kept_expr(source, *id)
+                {
                     Value::Const(Const::Symbol(_)) | Value::Unknown => known = false,
                     // A type is no constexpr unless it is bound as one.
                     Value::Const(Const::DType(_))

@@ -220,6 +220,7 @@ impl Printer<'_> {
                 let parts = parts.iter().map(|part| match part {
                     FStringPart::Text(text) => text.escape_debug().to_string(),
                     FStringPart::Hole(value) => format!("{{{}}}", self.expr(*value)),
+                    FStringPart::Formatted(value) => format!("{{{}:?}}", self.expr(*value)),
                 });
                 format!("f\"{}\"", parts.collect::<String>())
             }

@@ -22,6 +22,7 @@ use crate::project::{
 use crate::source::{FileId, FileRange, TextRange};
 
 mod calls;
+mod changes;
 mod collections;
 mod dtype;
 mod enumeration;
@@ -36,6 +37,7 @@ mod tensor;
 pub(super) mod value;
 mod views;
 
+use changes::Names;
 pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};
 use flow::Exits;
@@ -68,6 +70,8 @@ pub(super) struct Host<'a> {
     written: FxHashSet<u32>,
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Rc<Rebound>>,
+    /// Collections among its arguments that the last function called changed.
+    changed: Vec<Value>,
 }
 
 /// How what the text leaves open is taken.
@@ -138,12 +142,14 @@ pub(super) struct Frame {
     pub(super) scenario: bool,
     /// The ways out that may have been taken.
     exits: Exits,
+    /// Which variables change together.
+    names: Names,
 }
 
 impl Frame {
     fn new(file: FileId, scope: &[Name], code: Code, variables: Variables) -> Frame {
-        let (scope, exits) = (Rc::from(scope), Exits::default());
-        Frame { file, scope, code, variables, scenario: false, exits }
+        let (scope, exits, names) = (Rc::from(scope), Exits::default(), Names::default());
+        Frame { file, scope, code, variables, scenario: false, exits, names }
     }
 
     /// From the callee to the last argument.
@@ -178,6 +184,7 @@ impl<'a> Host<'a> {
             objects: FxHashMap::default(),
             written: FxHashSet::default(),
             rebound: FxHashMap::default(),
+            changed: Vec::new(),
         }
     }
 
@@ -320,14 +327,19 @@ impl<'a> Host<'a> {
         file: FileId,
         mains: impl IntoIterator<Item = &'m MainBlock>,
     ) -> Variables {
-        let mut variables = Variables::default();
+        let mut running: Option<Frame> = None;
         for main in mains {
             let code = Code::Body(main.body.clone(), Some(main.map.clone()));
-            let mut frame = Frame::new(file, &[], code, variables);
-            self.block(&mut frame, &main.body.root);
-            variables = frame.variables;
+            let frame = match &mut running {
+                Some(frame) => {
+                    frame.code = code;
+                    frame
+                }
+                none => none.insert(Frame::new(file, &[], code, Variables::default())),
+            };
+            self.block(frame, &main.body.root);
         }
-        variables
+        running.map(|frame| frame.variables).unwrap_or_default()
     }
 
     /// Runs a function's body; its value.
@@ -345,18 +357,23 @@ impl<'a> Host<'a> {
         let mut inner: Vec<Name> = scope.to_vec();
         inner.push(function.name.clone());
         let code = Code::Function(function.clone());
+        let collections = variables.iter().filter(|(_, value)| changes::is_collection(value));
+        let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mut frame = Frame::new(file, &inner, code, variables);
         let flow = self.block(&mut frame, &function.body.root);
         self.depth -= 1;
-        self.result(&mut frame, flow)
+        self.changed = frame.changed_of(collections).collect();
+        match function.body.exprs.values().any(|expr| matches!(expr, Expr::Unsupported("Yield"))) {
+            // A generator, or what a context manager makes of one.
+            true => Value::Unknown,
+            false => self.result(&mut frame, flow),
+        }
     }
 
     fn assign(&mut self, frame: &mut Frame, target: ExprId, value: &Value) {
         let code = frame.code.clone();
         match &code.body().exprs[target] {
-            Expr::Name(name) => {
-                frame.variables.insert(name.clone(), value.clone());
-            }
+            Expr::Name(name) => frame.bind(name, value.clone()),
             Expr::Tuple(targets) | Expr::List(targets) => {
                 let items = value.elements().filter(|items| items.len() == targets.len());
                 for (at, target) in targets.iter().enumerate() {
@@ -390,18 +407,24 @@ impl<'a> Host<'a> {
         self.assign(frame, object, &Value::Descriptor(Descriptor { block, ..descriptor }));
     }
 
-    /// `dict[key] = value` of a variable.
+    /// `object[index] = value`.
     fn assign_item(&mut self, frame: &mut Frame, object: ExprId, index: ExprId, value: &Value) {
         let key = self.expr(frame, index);
-        let Expr::Name(name) = &frame.code.body().exprs[object] else { return };
-        let name = name.clone();
-        match frame.variables.get_mut(&name) {
-            Some(Value::Dict(entries)) => {
+        match self.expr(frame, object) {
+            Value::Dict(mut entries) => {
                 entries.retain(|(known, _)| *known != key);
                 entries.push((key, value.clone()));
+                frame.change(object, Value::Dict(entries));
             }
-            Some(list @ Value::List(_)) => *list = Value::Unknown,
-            Some(Value::Tensor(_)) => self.note_write(frame, object),
+            Value::List(mut items) => {
+                let at = match key {
+                    Value::Int(Some(at)) => operators::position(items.len(), at),
+                    _ => None,
+                };
+                let changed = at.map(|at| items[at] = value.clone());
+                frame.change(object, changed.map_or(Value::Unknown, |()| Value::List(items)));
+            }
+            Value::Tensor(_) => self.note_write(frame, object),
             _ => {}
         }
     }
@@ -491,6 +514,16 @@ impl<'a> Host<'a> {
         else {
             return Value::Unknown;
         };
+        let handed_on: Vec<(Option<Name>, Value)>;
+        let args = match self.is_wrapped(at, &item.scope, &function) {
+            false => args,
+            true => {
+                let entry =
+                    |(name, value): &(Option<Name>, Value)| (name.clone(), other_tensor(value));
+                handed_on = args.iter().map(entry).collect();
+                &handed_on
+            }
+        };
         let mut variables = Variables::default();
         let positional: Vec<&Value> =
             args.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect();
@@ -526,6 +559,20 @@ impl<'a> Host<'a> {
             variables.insert(param.name.clone(), value);
         }
         self.body_of(at.file, &item.scope, &function, variables)
+    }
+
+    /// Whether a decorator of the project's own stands before a function: what it hands on to it may
+    /// be something else.
+    fn is_wrapped(&self, at: ItemRef, scope: &[Name], function: &Function) -> bool {
+        let scope = Scope { file: at.file, path: scope };
+        function.decorators.iter().any(|decorator| {
+            let callee = match function.body.exprs[*decorator] {
+                Expr::Call { callee, .. } => callee,
+                _ => *decorator,
+            };
+            let found = resolve_expr(self.sources, scope, &function.body, callee);
+            matches!(found, Resolution::Function(_) | Resolution::Class(_) | Resolution::Unknown)
+        })
     }
 
     /// Arguments in order; `**` of a known dict is spread. The flag is false when something was
@@ -601,6 +648,14 @@ impl<'a> Host<'a> {
             found @ Resolution::Jit(_) => Value::Named(found),
             _ => self.expr(frame, kernel),
         }
+    }
+}
+
+/// What is known of an argument that may be replaced on the way: of a tensor, its dtype.
+fn other_tensor(value: &Value) -> Value {
+    match value {
+        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+        value => value.clone(),
     }
 }
 

@@ -41,7 +41,12 @@ impl Lowering<'_> {
                 Kind::StringContent => push_text(parts, &unescape(self.text(child), prefix)),
                 Kind::Interpolation | Kind::FormatExpression => {
                     let value = self.field_expr(child, Field::Expression);
-                    parts.push(FStringPart::Hole(value));
+                    // Within the braces stands the value alone.
+                    let plain = child.child_count() == 3;
+                    parts.push(match plain {
+                        true => FStringPart::Hole(value),
+                        false => FStringPart::Formatted(value),
+                    });
                 }
                 _ => {}
             }

@@ -135,7 +135,10 @@ impl Collector<'_> {
         );
         let first = node.named_child(0).map(Kind::of);
         let binds = matches!(first, Some(Kind::Assignment | Kind::AugmentedAssignment));
-        let calls = first != Some(Kind::String) && self.text(node).contains('(');
+        // A compound statement binds by what stands in it.
+        let marks: &[char] =
+            if Kind::of(node) == Kind::ExpressionStatement { &['('] } else { &['(', '='] };
+        let calls = first != Some(Kind::String) && self.text(node).contains(marks);
         if !runs || !(binds || calls) {
             return;
         }

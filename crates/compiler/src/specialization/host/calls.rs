@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::number::as_number;
 use super::tensor::{self, Args};
 use super::value::{Callable, Storage, Tensor, Value};
 use super::{Frame, Host, collections, launch, operators, rebound, views};
@@ -57,7 +58,11 @@ impl Host<'_> {
         };
         let given_values = self.arguments(frame, args);
         let place = frame.call_place(called, given);
-        self.call_with(frame, (callee, receiver, method), given_values, place)
+        self.changed.clear();
+        let result = self.call_with(frame, (callee, receiver, method), given_values, place);
+        let given: Vec<ExprId> = given.iter().map(|arg| arg.value).collect();
+        self.change_arguments(frame, &given);
+        result
     }
 
     /// Calls what a callee is, or the method of a receiver, with evaluated arguments.
@@ -225,7 +230,10 @@ impl Host<'_> {
     fn filter(&mut self, function: &Value, items: &Value) -> Value {
         let Some(mut items) = items.elements() else { return Value::Unknown };
         items.retain(|item| {
-            let kept = self.call_value(function, &[(None, item.clone())]);
+            let kept = match function {
+                Value::None => item.clone(),
+                function => self.call_value(function, &[(None, item.clone())]),
+            };
             operators::truth(&kept) != Some(false)
         });
         Value::List(items)
@@ -240,10 +248,7 @@ impl Host<'_> {
         args: &Args<'_>,
     ) -> Value {
         if let Some((changed, result)) = collections::changed(receiver, name, args) {
-            if let Expr::Name(variable) = &frame.code.body().exprs[object] {
-                let variable = variable.clone();
-                frame.variables.insert(variable, changed);
-            }
+            frame.change(object, changed);
             return result;
         }
         match (receiver, name) {
@@ -451,7 +456,14 @@ fn math_call(name: &str, args: &Args<'_>) -> Value {
         "ceil" => integer(number.map(f64::ceil)),
         "floor" => integer(number.map(f64::floor)),
         "log2" => Value::Float(number.map(f64::log2)),
-        "log" => Value::Float(number.map(f64::ln)),
+        "log" => match (args.get(1, "base"), number) {
+            (None, number) => Value::Float(number.map(f64::ln)),
+            // Python divides the natural logarithms.
+            (Some(base), number) => {
+                let base = as_number(base).and_then(|base| base.float());
+                Value::Float(number.zip(base).map(|(number, base)| number.ln() / base.ln()))
+            }
+        },
         "sqrt" => Value::Float(number.map(f64::sqrt)),
         "exp" => Value::Float(number.map(f64::exp)),
         _ => Value::Unknown,
@@ -495,7 +507,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("bool", [value]) => Value::Bool(operators::truth(value)),
         ("abs", [Value::Int(value)]) => Value::Int(value.and_then(i128::checked_abs)),
         ("abs", [Value::Float(value)]) => Value::Float(value.map(f64::abs)),
-        ("min" | "max", _) => extremum(name, &positional),
+        ("min" | "max", _) if args.keywords().is_empty() => extremum(name, &positional),
         ("list", [value]) => value.elements().map_or(Value::Unknown, Value::List),
         ("tuple", [value]) => value.elements().map_or(Value::Unknown, Value::Tuple),
         ("dict", []) => {

@@ -1,7 +1,5 @@
 //! Expressions of host code.
 
-use std::rc::Rc;
-
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Value};
 use super::{Frame, Host, MAX_DEPTH, literal_value};
@@ -94,13 +92,13 @@ impl Host<'_> {
             }
             Expr::FString(parts) => self.fstring(frame, parts),
             Expr::Lambda { params, body } => Value::Callable(Callable::Lambda {
-                frame: Rc::new(frame.clone()),
+                frame: frame.kept(),
                 params: params.clone(),
                 body: *body,
             }),
             Expr::Walrus { target, value } => {
                 let value = self.expr(frame, *value);
-                frame.variables.insert(target.clone(), value.clone());
+                frame.bind(target, value.clone());
                 value
             }
             Expr::Dict(entries) => self.dict(frame, entries),
@@ -193,6 +191,10 @@ impl Host<'_> {
         for part in parts {
             match part {
                 FStringPart::Text(piece) => text.push_str(piece),
+                FStringPart::Formatted(value) => {
+                    self.expr(frame, *value);
+                    return Value::Unknown;
+                }
                 FStringPart::Hole(hole) => match self.expr(frame, *hole) {
                     Value::Str(piece) => text.push_str(&piece),
                     Value::Int(Some(value)) => text.push_str(&value.to_string()),

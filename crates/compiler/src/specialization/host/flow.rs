@@ -1,10 +1,22 @@
 //! Statements of host code, and what is known where several of them may have run.
 
+use super::changes::is_collection;
 use super::operators::{self, join, truth};
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{ExprId, Handler, Stmt, StmtId};
-use crate::project::takes_exceptions;
+use crate::hir::{Expr, ExprId, Handler, Stmt, StmtId};
+use crate::project::{Resolution, Scope, resolve_expr, takes_exceptions};
+
+/// Functions outside of the project that do not return.
+const NEVER_RETURN: &[&[&str]] = &[
+    &["os", "_exit"],
+    &["os", "abort"],
+    &["pytest", "exit"],
+    &["pytest", "fail"],
+    &["pytest", "skip"],
+    &["pytest", "xfail"],
+    &["sys", "exit"],
+];
 
 /// How a block ends.
 pub(super) enum Flow {
@@ -65,11 +77,22 @@ impl Host<'_> {
         match &code.body().stmts[id] {
             Stmt::Expr(value) => {
                 self.expr(frame, *value);
+                if self.never_returns(frame, *value) {
+                    return Flow::Return(None);
+                }
             }
-            Stmt::Assign { targets, value } => {
-                let value = self.expr(frame, *value);
+            Stmt::Assign { targets, value: source } => {
+                let value = self.expr(frame, *source);
                 for target in targets {
                     self.assign(frame, *target, &value);
+                }
+                if is_collection(&value) {
+                    // Two targets have one value.
+                    let others = targets.iter().skip(1).map(|_| targets[0]);
+                    for (target, source) in targets.iter().zip([*source].into_iter().chain(others))
+                    {
+                        frame.share(*target, source);
+                    }
                 }
             }
             Stmt::AnnAssign { target, value: Some(value), .. } => {
@@ -79,7 +102,11 @@ impl Host<'_> {
             Stmt::AugAssign { target, op, value } => {
                 let old = self.expr(frame, *target);
                 let value = self.expr(frame, *value);
-                self.assign(frame, *target, &operators::binary(*op, &old, &value));
+                let result = operators::binary(*op, &old, &value);
+                match is_collection(&old) {
+                    true => frame.change(*target, result),
+                    false => self.assign(frame, *target, &result),
+                }
             }
             Stmt::If { test, body, orelse } => {
                 let test = self.expr(frame, *test);
@@ -91,6 +118,9 @@ impl Host<'_> {
             }
             Stmt::For { target, iter, body, orelse } => {
                 let items = self.expr(frame, *iter);
+                if items.elements().is_some_and(|items| items.iter().any(is_collection)) {
+                    frame.share(*target, *iter);
+                }
                 return self.in_loop(frame, orelse, |host, frame| {
                     host.iterations(frame, *target, &items, body)
                 });
@@ -129,9 +159,36 @@ impl Host<'_> {
             Stmt::Unsupported("Break") => return Flow::Break,
             Stmt::Unsupported("Continue") => return Flow::Continue,
             Stmt::Unsupported("Raise") => return Flow::Return(None),
+            Stmt::Unsupported("Delete") => frame.change_all(),
+            // Which case it is, and what that binds, is not followed.
+            Stmt::Unsupported("Match") => {
+                frame.variables.values_mut().for_each(|value| *value = value.degraded());
+            }
             _ => {}
         }
         Flow::Next
+    }
+
+    /// Whether an expression calls what ends the program or the test.
+    fn never_returns(&self, frame: &Frame, expr: ExprId) -> bool {
+        let body = frame.code.body();
+        let Expr::Call { callee, .. } = body.exprs[expr] else { return false };
+        if let Expr::Attribute { value, attr } = &body.exprs[callee]
+            && matches!(&body.exprs[*value], Expr::Name(name) if &**name == "self")
+        {
+            return matches!(&**attr, "fail" | "skipTest");
+        }
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        match resolve_expr(self.sources, scope, body, callee) {
+            Resolution::External(path) => {
+                let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+                NEVER_RETURN.contains(&path.as_slice())
+            }
+            Resolution::Undefined => {
+                matches!(&body.exprs[callee], Expr::Name(name) if matches!(&**name, "exit" | "quit"))
+            }
+            _ => false,
+        }
     }
 
     /// What a value is that is one of two.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::value::{Callable, Tensor, Value};
-use super::{Frame, Host};
+use super::{Frame, Host, changes, collections};
 use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
 use crate::project::Sources;
 use crate::source::FileId;
@@ -86,6 +86,13 @@ fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
         for scope in scopes_bound(item, function) {
             found.extend(assigned(function).map(|name| (scope.clone(), name)));
         }
+        let own: FxHashSet<Name> = assigned(function)
+            .chain(function.params.iter().map(|param| param.name.clone()))
+            .collect();
+        for name in changed_in_place(function).filter(|name| !own.contains(name)) {
+            let around = (0..=item.scope.len()).map(|depth| item.scope[..depth].to_vec());
+            found.extend(around.map(|scope| (scope, name.clone())));
+        }
     }
     found
 }
@@ -116,6 +123,23 @@ fn assigned(function: &Function) -> impl Iterator<Item = Name> + '_ {
         _ => Vec::new(),
     });
     targets.flat_map(|target| names_in(function, target))
+}
+
+/// The names of lists and dicts that a function changes.
+fn changed_in_place(function: &Function) -> impl Iterator<Item = Name> + '_ {
+    let body = &function.body;
+    let by_methods = body.exprs.keys().filter(|call| collections::changes(body, *call));
+    let by_methods = by_methods.filter_map(|call| match body.exprs[call] {
+        Expr::Call { callee, .. } => Some(callee),
+        _ => None,
+    });
+    let items = body.stmts.values().flat_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => targets.clone(),
+        Stmt::AugAssign { target, .. } => vec![*target],
+        _ => Vec::new(),
+    });
+    let items = items.filter(|target| matches!(body.exprs[*target], Expr::Subscript { .. }));
+    by_methods.chain(items).filter_map(|place| changes::root(body, place))
 }
 
 fn names_in(function: &Function, target: ExprId) -> Vec<Name> {

@@ -1,0 +1,167 @@
+//! What changes under several names: lists and dicts that are changed in place, and variables that
+//! lambdas look up when they are called.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
+
+use super::value::{Callable, Value};
+use super::{Frame, Host};
+use crate::hir::{Body, Expr, ExprId, Name};
+
+/// Which variables are changed in place, and which may name one collection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    /// Variables whose collections were changed.
+    changed: FxHashSet<Name>,
+    /// Sets of variables that may name one collection or parts of it; no two have a name in common.
+    shared: Vec<FxHashSet<Name>>,
+    /// Whether lambdas were made that see later values of variables.
+    lambdas: bool,
+}
+
+impl Names {
+    /// The names of what `name` may name.
+    fn of(&self, name: &Name) -> Vec<Name> {
+        let set = self.shared.iter().find(|set| set.contains(name));
+        set.map_or_else(|| vec![name.clone()], |set| set.iter().cloned().collect())
+    }
+
+    fn share(&mut self, names: impl IntoIterator<Item = Name>) {
+        let mut all: FxHashSet<Name> = names.into_iter().collect();
+        let (touched, apart) = std::mem::take(&mut self.shared)
+            .into_iter()
+            .partition::<Vec<_>, _>(|set| !set.is_disjoint(&all));
+        all.extend(touched.into_iter().flatten());
+        self.shared = apart;
+        self.shared.push(all);
+    }
+}
+
+impl Frame {
+    /// Binds a variable. Lambdas made in this function see it as well: they look it up when they
+    /// are called.
+    pub(super) fn bind(&mut self, name: &Name, value: Value) {
+        if self.names.lambdas {
+            for known in self.variables.values_mut() {
+                if let Value::Callable(Callable::Lambda { frame, .. }) = known
+                    && (frame.file, &frame.scope) == (self.file, &self.scope)
+                {
+                    Rc::make_mut(frame).variables.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        self.variables.insert(name.clone(), value);
+    }
+
+    /// The frame as a lambda that is made in it keeps it.
+    pub(super) fn kept(&mut self) -> Rc<Frame> {
+        self.names.lambdas = true;
+        Rc::new(self.clone())
+    }
+
+    /// Notes that the variable that `target` belongs to may name what names in `value` do.
+    pub(super) fn share(&mut self, target: ExprId, value: ExprId) {
+        let code = self.code.clone();
+        let mut names = Vec::new();
+        sources(code.body(), value, &mut names);
+        names.retain(|name| self.variables.get(name).is_some_and(is_collection));
+        let target = root(code.body(), target).filter(|target| !names.contains(target));
+        if let (Some(target), false) = (target, names.is_empty()) {
+            self.names.share(names.into_iter().chain([target]));
+        }
+    }
+
+    /// Notes that the collection `object` is `changed` now. Under other names, and within a larger
+    /// one, it is not known any more.
+    pub(super) fn change(&mut self, object: ExprId, changed: Value) {
+        let code = self.code.clone();
+        let Some(root) = root(code.body(), object) else { return };
+        self.forget(&root);
+        if matches!(code.body().exprs[object], Expr::Name(_)) && self.variables.contains_key(&root)
+        {
+            self.bind(&root, changed);
+        }
+    }
+
+    /// Notes that no collection need be what it was.
+    pub(super) fn change_all(&mut self) {
+        let names: Vec<Name> = self.variables.keys().cloned().collect();
+        names.iter().for_each(|name| self.forget(name));
+    }
+
+    /// Notes that the collection called `name` changed, under each of its names.
+    fn forget(&mut self, name: &Name) {
+        for name in self.names.of(name) {
+            self.names.changed.insert(name.clone());
+            if self.variables.get(&name).is_some_and(is_collection) {
+                self.bind(&name, Value::Unknown);
+            }
+        }
+    }
+
+    /// Of the arguments that a function was called with, the collections that it changed.
+    pub(super) fn changed_of(&self, arguments: Vec<(Name, Value)>) -> impl Iterator<Item = Value> {
+        let changed = arguments.into_iter().filter(|(name, _)| self.names.changed.contains(name));
+        changed.map(|(_, value)| value)
+    }
+}
+
+impl Host<'_> {
+    /// Notes that the function that was just called changed collections which `args` name.
+    pub(super) fn change_arguments(&mut self, frame: &mut Frame, args: &[ExprId]) {
+        let changed = std::mem::take(&mut self.changed);
+        if changed.is_empty() {
+            return;
+        }
+        let code = frame.code.clone();
+        for arg in args {
+            let mut names = Vec::new();
+            sources(code.body(), *arg, &mut names);
+            for name in names {
+                if frame.variables.get(&name).is_some_and(|value| changed.contains(value)) {
+                    frame.forget(&name);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a value may change in place, or hold what does.
+pub(super) fn is_collection(value: &Value) -> bool {
+    match value {
+        Value::List(_) | Value::Dict(_) => true,
+        Value::Tuple(items) | Value::Record { items, .. } => items.iter().any(is_collection),
+        _ => false,
+    }
+}
+
+/// The variable that a place belongs to: `d` of `d["a"].items[0]`.
+pub(super) fn root(body: &Body, place: ExprId) -> Option<Name> {
+    match &body.exprs[place] {
+        Expr::Name(name) => Some(name.clone()),
+        Expr::Subscript { value, .. } | Expr::Attribute { value, .. } => root(body, *value),
+        Expr::Call { callee, .. } => root(body, *callee),
+        Expr::Starred(value) => root(body, *value),
+        _ => None,
+    }
+}
+
+/// The variables of which a value may be, or may hold, a part. What calls and operators give is
+/// taken for new.
+fn sources(body: &Body, value: ExprId, names: &mut Vec<Name>) {
+    match &body.exprs[value] {
+        Expr::Name(_) | Expr::Subscript { .. } | Expr::Attribute { .. } => {
+            names.extend(root(body, value));
+        }
+        Expr::Tuple(items) | Expr::List(items) | Expr::Bool { values: items, .. } => {
+            items.iter().for_each(|item| sources(body, *item, names));
+        }
+        Expr::Dict(entries) => entries.iter().for_each(|(_, value)| sources(body, *value, names)),
+        Expr::IfElse { on_true, on_false, .. } => {
+            [on_true, on_false].into_iter().for_each(|value| sources(body, *value, names));
+        }
+        Expr::Starred(value) => sources(body, *value, names),
+        _ => {}
+    }
+}
