@@ -245,6 +245,9 @@ impl<'a> Host<'a> {
 
     /// Runs a host function with nothing known of its arguments but annotations and defaults.
     pub(super) fn run_function(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) {
+        if self.is_skipped(file, scope, function) {
+            return;
+        }
         let mut variables = Variables::default();
         let known = self.backward_arguments(file, scope, function).unwrap_or_default();
         for (index, param) in function.params.iter().enumerate() {
@@ -515,7 +518,7 @@ impl<'a> Host<'a> {
             return Value::Unknown;
         };
         let handed_on: Vec<(Option<Name>, Value)>;
-        let args = match self.is_wrapped(at, &item.scope, &function) {
+        let args = match self.is_wrapped(at.file, &item.scope, &function) {
             false => args,
             true => {
                 let entry =
@@ -561,17 +564,39 @@ impl<'a> Host<'a> {
         self.body_of(at.file, &item.scope, &function, variables)
     }
 
-    /// Whether a decorator of the project's own stands before a function: what it hands on to it may
-    /// be something else.
-    fn is_wrapped(&self, at: ItemRef, scope: &[Name], function: &Function) -> bool {
-        let scope = Scope { file: at.file, path: scope };
-        function.decorators.iter().any(|decorator| {
+    /// What the decorators of a function are, or what they are made by.
+    fn decorators(&self, file: FileId, scope: &[Name], function: &Function) -> Vec<Resolution> {
+        let scope = Scope { file, path: scope };
+        let decorators = function.decorators.iter().map(|decorator| {
             let callee = match function.body.exprs[*decorator] {
                 Expr::Call { callee, .. } => callee,
                 _ => *decorator,
             };
-            let found = resolve_expr(self.sources, scope, &function.body, callee);
+            resolve_expr(self.sources, scope, &function.body, callee)
+        });
+        decorators.collect()
+    }
+
+    /// Whether a decorator of the project's own stands before a function: what it hands on to it may
+    /// be something else.
+    fn is_wrapped(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        self.decorators(file, scope, function).iter().any(|found| {
             matches!(found, Resolution::Function(_) | Resolution::Class(_) | Resolution::Unknown)
+        })
+    }
+
+    /// Whether a function is a test that may not run.
+    fn is_skipped(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        self.decorators(file, scope, function).iter().any(|found| {
+            let Resolution::External(path) = found else { return false };
+            let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+            let (["pytest", "mark", mark] | ["unittest", mark]) = path.as_slice() else {
+                return false;
+            };
+            matches!(
+                *mark,
+                "skip" | "skipif" | "skipIf" | "skipUnless" | "xfail" | "expectedFailure"
+            )
         })
     }
 

@@ -132,6 +132,7 @@ impl Collector<'_> {
                 | Kind::TryStatement
                 | Kind::WhileStatement
                 | Kind::WithStatement
+                | Kind::MatchStatement
         );
         let first = node.named_child(0).map(Kind::of);
         let binds = matches!(first, Some(Kind::Assignment | Kind::AugmentedAssignment));
