@@ -170,7 +170,7 @@ fn check(
 
 fn print(
     format: CheckFormat,
-    files: &FileTable,
+    files: &FileTable<'_>,
     diagnostics: &[Diagnostic],
     unreadable: &[ReadError],
     summary: &Summary,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ignore::WalkBuilder;
 use memchr::memmem;
@@ -64,7 +64,8 @@ impl File {
 /// Files by number and by path.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
-    files: RwLock<Vec<Arc<File>>>,
+    /// By number. Nothing waits for it: threads ask for modules all the time.
+    files: boxcar::Vec<File>,
     by_path: Mutex<HashMap<PathBuf, Option<FileId>>>,
     imports: Mutex<HashMap<(PathBuf, String), Option<FileId>>>,
     roots: Mutex<HashMap<PathBuf, Arc<Vec<String>>>>,
@@ -118,22 +119,19 @@ impl Workspace {
         if let Some(Some(id)) = by_path.get(&path) {
             return *id;
         }
-        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
-        let id = FileId(files.len() as u32);
-        files.push(Arc::new(File::new(name, path.clone(), text.into())));
+        let id = FileId(self.files.push(File::new(name, path.clone(), text.into())) as u32);
         by_path.insert(path, Some(id));
         id
     }
 
     /// A file by number.
-    pub(crate) fn file(&self, id: FileId) -> Option<Arc<File>> {
-        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-        files.get(id.0 as usize).cloned()
+    pub(crate) fn file(&self, id: FileId) -> Option<&File> {
+        self.files.get(id.0 as usize)
     }
 
-    /// Every file that was read so far.
-    pub(crate) fn table(&self) -> FileTable {
-        FileTable(self.files.read().unwrap_or_else(PoisonError::into_inner).clone())
+    /// Every file.
+    pub(crate) fn table(&self) -> FileTable<'_> {
+        FileTable(&self.files)
     }
 
     /// Looks, once, which of `files` launch kernels of others.
@@ -207,7 +205,7 @@ impl Sources for Workspace {
         let key = (from.path.parent()?.to_owned(), format!("{level}{}", path.join(".")));
         let cached = lock(&self.imports).get(&key).copied();
         cached.unwrap_or_else(|| {
-            let found = self.find_import(&from, level, path);
+            let found = self.find_import(from, level, path);
             let found = found.and_then(|path| self.open(from_here(&path)).ok());
             lock(&self.imports).insert(key, found);
             found
@@ -227,11 +225,11 @@ impl Sources for Workspace {
     }
 }
 
-/// The files of a workspace at one moment.
+/// The files of a workspace.
 #[derive(Debug)]
-pub(crate) struct FileTable(Vec<Arc<File>>);
+pub(crate) struct FileTable<'w>(&'w boxcar::Vec<File>);
 
-impl Files for FileTable {
+impl Files for FileTable<'_> {
     fn name(&self, file: FileId) -> &str {
         &self.0[file.0 as usize].name
     }
