@@ -112,7 +112,7 @@ impl SourceText {
 pub(super) struct Trees(Mutex<VecDeque<Weak<Forms>>>);
 
 /// Syntax trees that are kept.
-const KEPT_TREES: usize = 5;
+const KEPT_TREES: usize = 8;
 
 impl Trees {
     /// Keeps the tree of `text`, and forgets the one that was not asked for the longest.
