@@ -15,6 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::{LineIndex, TextRange};
 
 pub mod apart;
+pub(crate) mod collections;
 mod lower;
 pub mod pretty;
 #[cfg(test)]
@@ -188,6 +189,8 @@ pub struct Function {
     pub body: Arc<Body>,
     /// Where the parts of the body stand.
     pub map: SourceMap,
+    /// Lists and dicts that it changes in place and does not bind itself.
+    pub changes: Vec<Name>,
 }
 
 /// A parameter of a function.

@@ -12,8 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::value::{Callable, Descriptor, Value};
 use crate::hir::{
-    Arg, ArgKind, Body, Expr, ExprId, Function, Launch, Literal, MainBlock, Name, Param, ParamKind,
-    Scenario, SourceMap, Stmt,
+    self, Arg, ArgKind, Body, Expr, ExprId, Function, Launch, Literal, MainBlock, Name, Param,
+    ParamKind, Scenario, SourceMap, Stmt,
 };
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
@@ -230,7 +230,7 @@ impl<'a> Host<'a> {
         let binds = |main: &&MainBlock| {
             let first = main.body.root.first().map(|first| &main.body.stmts[*first]);
             let changes = match first {
-                Some(Stmt::Expr(value)) => collections::changes(&main.body, *value),
+                Some(Stmt::Expr(value)) => hir::collections::changes(&main.body, *value),
                 _ => true,
             };
             main.range.end <= before && changes

@@ -103,7 +103,10 @@ impl Evaluator<'_> {
                 let message = format!("`{name}` holds scalars, but this is a list");
                 Err(this.error(Code::Descriptor, at, message))
             }
-            other => Ok(this.scalar_list(other, dtype, "extents and strides", at)?.swap_remove(0)),
+            other => {
+                let one = Value::tuple(vec![other.clone()]);
+                Ok(this.scalar_list(&one, dtype, "extents and strides", at)?.swap_remove(0))
+            }
         };
         list.items.iter().map(|item| scalar(self, item)).collect()
     }

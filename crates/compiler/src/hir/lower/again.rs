@@ -130,6 +130,7 @@ impl Shift {
             doc: function.doc.clone(),
             body: function.body.clone(),
             map: self.map(&function.map),
+            changes: function.changes.clone(),
         })
     }
 

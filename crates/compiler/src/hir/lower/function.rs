@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tree_sitter::Node;
 
 use super::{Lowering, parts};
+use crate::hir::collections;
 use crate::hir::{Class, Expr, Function, Literal, Name, Param, ParamKind, Stmt};
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::range;
@@ -20,7 +21,9 @@ pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]
     lowering.body.root = root;
     let name = Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n));
     let (body, map) = lowering.finish();
-    Function { name, decorators, params: params.unwrap_or_default(), returns, doc, body, map }
+    let params = params.unwrap_or_default();
+    let changes = collections::changed_by(&body, &params);
+    Function { name, decorators, params, returns, doc, body, map, changes }
 }
 
 /// Lowers a `class` with its decorators; `methods` were lowered by the caller.

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::value::{Callable, Value};
 use super::{Frame, Host};
+use crate::hir::collections::root;
 use crate::hir::{Body, Expr, ExprId, Name};
 
 /// Which variables are changed in place, and which may name one collection.
@@ -66,7 +67,7 @@ impl Frame {
         let mut names = Vec::new();
         sources(code.body(), value, &mut names);
         names.retain(|name| self.variables.get(name).is_some_and(is_collection));
-        let target = root(code.body(), target).filter(|target| !names.contains(target));
+        let target = root(code.body(), target).filter(|target| !names.contains(target)).cloned();
         if let (Some(target), false) = (target, names.is_empty()) {
             self.names.share(names.into_iter().chain([target]));
         }
@@ -76,7 +77,7 @@ impl Frame {
     /// one, it is not known any more.
     pub(super) fn change(&mut self, object: ExprId, changed: Value) {
         let code = self.code.clone();
-        let Some(root) = root(code.body(), object) else { return };
+        let Some(root) = root(code.body(), object).cloned() else { return };
         self.forget(&root);
         if matches!(code.body().exprs[object], Expr::Name(_)) && self.variables.contains_key(&root)
         {
@@ -136,23 +137,12 @@ pub(super) fn is_collection(value: &Value) -> bool {
     }
 }
 
-/// The variable that a place belongs to: `d` of `d["a"].items[0]`.
-pub(super) fn root(body: &Body, place: ExprId) -> Option<Name> {
-    match &body.exprs[place] {
-        Expr::Name(name) => Some(name.clone()),
-        Expr::Subscript { value, .. } | Expr::Attribute { value, .. } => root(body, *value),
-        Expr::Call { callee, .. } => root(body, *callee),
-        Expr::Starred(value) => root(body, *value),
-        _ => None,
-    }
-}
-
 /// The variables of which a value may be, or may hold, a part. What calls and operators give is
 /// taken for new.
 fn sources(body: &Body, value: ExprId, names: &mut Vec<Name>) {
     match &body.exprs[value] {
         Expr::Name(_) | Expr::Subscript { .. } | Expr::Attribute { .. } => {
-            names.extend(root(body, value));
+            names.extend(root(body, value).cloned());
         }
         Expr::Tuple(items) | Expr::List(items) | Expr::Bool { values: items, .. } => {
             items.iter().for_each(|item| sources(body, *item, names));

@@ -3,22 +3,6 @@
 use super::operators::{self, position};
 use super::tensor::Args;
 use super::value::Value;
-use crate::hir::{Body, Expr, ExprId};
-
-/// Methods that change the collection they are called on.
-const CHANGING: &[&str] =
-    &["append", "clear", "extend", "insert", "pop", "remove", "setdefault", "sort", "update"];
-
-/// Whether an expression calls a method of a variable that changes a collection.
-pub(super) fn changes(body: &Body, id: ExprId) -> bool {
-    let Expr::Call { callee, .. } = &body.exprs[id] else { return false };
-    match &body.exprs[*callee] {
-        Expr::Attribute { value, attr } => {
-            CHANGING.contains(&&**attr) && matches!(body.exprs[*value], Expr::Name(_))
-        }
-        _ => false,
-    }
-}
 
 /// What a method makes of the collection it is called on, and what it returns; `None` for methods
 /// that change nothing. What cannot be followed makes the collection unknown.

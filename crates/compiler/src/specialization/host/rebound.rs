@@ -6,8 +6,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::value::{Callable, Tensor, Value};
-use super::{Frame, Host, changes, collections};
-use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
+use super::{Frame, Host};
+use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt, collections};
 use crate::project::Sources;
 use crate::source::FileId;
 
@@ -84,12 +84,11 @@ fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
     for item in &module.items {
         let ItemKind::Function(function) = &item.kind else { continue };
         for scope in scopes_bound(item, function) {
-            found.extend(assigned(function).map(|name| (scope.clone(), name)));
+            found.extend(
+                collections::bound(&function.body).map(|name| (scope.clone(), name.clone())),
+            );
         }
-        let own: FxHashSet<Name> = assigned(function)
-            .chain(function.params.iter().map(|param| param.name.clone()))
-            .collect();
-        for name in changed_in_place(function).filter(|name| !own.contains(name)) {
+        for name in &function.changes {
             let around = (0..=item.scope.len()).map(|depth| item.scope[..depth].to_vec());
             found.extend(around.map(|scope| (scope, name.clone())));
         }
@@ -109,48 +108,6 @@ fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
     let module = says("Global").then(Vec::new);
     let around = (1..=item.scope.len()).filter(|_| says("Nonlocal"));
     module.into_iter().chain(around.map(|depth| item.scope[..depth].to_vec())).collect()
-}
-
-/// The names that a function's statements assign to.
-fn assigned(function: &Function) -> impl Iterator<Item = Name> + '_ {
-    let body = &function.body;
-    let targets = body.stmts.values().flat_map(|stmt| match stmt {
-        Stmt::Assign { targets, .. } => targets.clone(),
-        Stmt::AugAssign { target, .. }
-        | Stmt::AnnAssign { target, .. }
-        | Stmt::For { target, .. } => vec![*target],
-        Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).collect(),
-        _ => Vec::new(),
-    });
-    targets.flat_map(|target| names_in(function, target))
-}
-
-/// The names of lists and dicts that a function changes.
-fn changed_in_place(function: &Function) -> impl Iterator<Item = Name> + '_ {
-    let body = &function.body;
-    let by_methods = body.exprs.keys().filter(|call| collections::changes(body, *call));
-    let by_methods = by_methods.filter_map(|call| match body.exprs[call] {
-        Expr::Call { callee, .. } => Some(callee),
-        _ => None,
-    });
-    let items = body.stmts.values().flat_map(|stmt| match stmt {
-        Stmt::Assign { targets, .. } => targets.clone(),
-        Stmt::AugAssign { target, .. } => vec![*target],
-        _ => Vec::new(),
-    });
-    let items = items.filter(|target| matches!(body.exprs[*target], Expr::Subscript { .. }));
-    by_methods.chain(items).filter_map(|place| changes::root(body, place))
-}
-
-fn names_in(function: &Function, target: ExprId) -> Vec<Name> {
-    match &function.body.exprs[target] {
-        Expr::Name(name) => vec![name.clone()],
-        Expr::Tuple(targets) | Expr::List(targets) => {
-            targets.iter().flat_map(|target| names_in(function, *target)).collect()
-        }
-        Expr::Starred(target) => names_in(function, *target),
-        _ => Vec::new(),
-    }
 }
 
 impl Host<'_> {

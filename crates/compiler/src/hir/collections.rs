@@ -1,0 +1,79 @@
+//! Which lists and dicts code changes in place, by its text alone.
+
+use super::{Body, Expr, ExprId, Name, Param, Stmt};
+
+/// Methods that change the collection they are called on.
+const CHANGING: &[&str] = &[
+    "append",
+    "clear",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "reverse",
+    "setdefault",
+    "sort",
+    "update",
+];
+
+/// Whether an expression calls a method that changes a collection.
+pub fn changes(body: &Body, id: ExprId) -> bool {
+    let Expr::Call { callee, .. } = &body.exprs[id] else { return false };
+    matches!(&body.exprs[*callee], Expr::Attribute { attr, .. } if CHANGING.contains(&&**attr))
+}
+
+/// The variable that a place belongs to: `d` of `d["a"].items[0]`.
+pub fn root(body: &Body, place: ExprId) -> Option<&Name> {
+    match &body.exprs[place] {
+        Expr::Name(name) => Some(name),
+        Expr::Subscript { value, .. } | Expr::Attribute { value, .. } => root(body, *value),
+        Expr::Call { callee, .. } => root(body, *callee),
+        Expr::Starred(value) => root(body, *value),
+        _ => None,
+    }
+}
+
+/// The names that the targets of statements bind.
+pub fn bound(body: &Body) -> impl Iterator<Item = &Name> {
+    let targets = body.stmts.values().flat_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => targets.clone(),
+        Stmt::AugAssign { target, .. }
+        | Stmt::AnnAssign { target, .. }
+        | Stmt::For { target, .. } => vec![*target],
+        Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).collect(),
+        _ => Vec::new(),
+    });
+    targets.flat_map(|target| names_in(body, target))
+}
+
+fn names_in(body: &Body, target: ExprId) -> Vec<&Name> {
+    match &body.exprs[target] {
+        Expr::Name(name) => vec![name],
+        Expr::Tuple(targets) | Expr::List(targets) => {
+            targets.iter().flat_map(|target| names_in(body, *target)).collect()
+        }
+        Expr::Starred(target) => names_in(body, *target),
+        _ => Vec::new(),
+    }
+}
+
+/// Names of lists and dicts that a function changes and that are not its own, sorted.
+pub(super) fn changed_by(body: &Body, params: &[Param]) -> Vec<Name> {
+    let calls = body.exprs.keys().filter(|call| changes(body, *call));
+    let items = body.stmts.values().flat_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => targets.as_slice(),
+        Stmt::AugAssign { target, .. } => std::slice::from_ref(target),
+        _ => &[],
+    });
+    let items = items.filter(|target| matches!(body.exprs[**target], Expr::Subscript { .. }));
+    let places = calls.chain(items.copied());
+    let mut names: Vec<&Name> = places.filter_map(|place| root(body, place)).collect();
+    names.sort();
+    names.dedup();
+    if !names.is_empty() {
+        let own: Vec<&Name> = bound(body).chain(params.iter().map(|param| &param.name)).collect();
+        names.retain(|name| !own.contains(name));
+    }
+    names.into_iter().cloned().collect()
+}
