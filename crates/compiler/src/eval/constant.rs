@@ -6,13 +6,19 @@ use super::symbolic::{Sym, floor_div};
 use super::value::{Const, Value};
 use crate::hir::{BinaryOp, CompareOp, Literal, UnaryOp};
 
+/// What stands for a literal of bytes.
+const BYTES: &str = "bytes";
+
+/// What stands for an imaginary literal.
+const IMAGINARY: &str = "a complex number";
+
 /// The value of a literal.
 pub(super) fn literal(literal: &Literal) -> Value {
     match literal {
         Literal::Int(value) => Value::int(*value),
         Literal::BigInt(_) => Value::Unknown,
-        Literal::Bytes => Value::Const(Const::Opaque("bytes".into())),
-        Literal::Imaginary => Value::Const(Const::Opaque("a complex number".into())),
+        Literal::Bytes => Value::Const(Const::Opaque(BYTES.into())),
+        Literal::Imaginary => Value::Const(Const::Opaque(IMAGINARY.into())),
         Literal::Float(bits) => Value::Const(Const::Float(f64::from_bits(*bits))),
         Literal::Bool(value) => Value::bool(*value),
         Literal::None => Value::NONE,
@@ -208,6 +214,11 @@ pub(super) fn compare_consts(op: CompareOp, a: &Const, b: &Const) -> Option<bool
         (Const::Enum(x), Const::Enum(y)) => equality(x == y),
         (Const::Member(x), Const::Member(y)) => equality(x.is_same(y)),
         (Const::None, Const::None) => equality(true),
+        // Literals of Python's other types are not told apart.
+        (Const::Opaque(x), Const::Opaque(y)) if [BYTES, IMAGINARY].contains(&&**x) && x == y => {
+            None
+        }
+        (Const::Opaque(x), Const::Opaque(y)) => equality(x == y),
         _ => equality(false),
     }
 }
