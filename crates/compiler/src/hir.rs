@@ -260,6 +260,41 @@ pub struct Body {
     pub root: Vec<StmtId>,
 }
 
+impl Body {
+    /// The names that code binds, those of comprehensions and lambdas included; repeated ones more
+    /// than once.
+    pub fn bound_names(&self) -> impl Iterator<Item = &Name> {
+        let targets = self.stmts.values().flat_map(|stmt| match stmt {
+            Stmt::Assign { targets, .. } => targets.clone(),
+            Stmt::AugAssign { target, .. }
+            | Stmt::AnnAssign { target, .. }
+            | Stmt::For { target, .. } => vec![*target],
+            Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).collect(),
+            Stmt::Try { handlers, .. } => handlers.iter().filter_map(|it| it.target).collect(),
+            _ => Vec::new(),
+        });
+        let within = self.exprs.values().flat_map(|expr| match expr {
+            Expr::Walrus { target, .. } => vec![target],
+            Expr::ListComp { target, .. } => self.names_in(*target),
+            Expr::Lambda { params, .. } => params.iter().collect(),
+            _ => Vec::new(),
+        });
+        targets.flat_map(|target| self.names_in(target)).chain(within)
+    }
+
+    /// The names in the target of an assignment.
+    fn names_in(&self, target: ExprId) -> Vec<&Name> {
+        match &self.exprs[target] {
+            Expr::Name(name) => vec![name],
+            Expr::Tuple(targets) | Expr::List(targets) => {
+                targets.iter().flat_map(|target| self.names_in(*target)).collect()
+            }
+            Expr::Starred(target) => self.names_in(*target),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Where the parts of a body stand. Kept apart so that bodies compare equal across moves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceMap {

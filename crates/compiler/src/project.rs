@@ -26,7 +26,7 @@ mod tests;
 pub mod triton;
 
 pub use annotations::{constexpr_params, is_constexpr};
-pub use decorators::{Decorator, decorators, is_jit};
+pub use decorators::{Decorator, callee, decorators, is_jit};
 pub use enumeration::{Also, Enumeration, enumeration, is_member_name};
 pub use failing::{is_expected_to_fail, takes_exceptions};
 pub use kernels::{

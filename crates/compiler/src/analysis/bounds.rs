@@ -279,6 +279,8 @@ fn uncovered(
     pause: Pause<'_>,
 ) -> Option<Diagnostic> {
     let grid = launch.grid?;
+    let extents = grid[..launch.grid_rank.clamp(1, 3)].iter().map(|extent| i128::from(*extent));
+    let extents: Vec<i128> = extents.collect();
     let written = |inst: &Inst| func.insts[*inst].opcode != Opcode::Load;
     let writes = func.walk().into_iter().filter(|inst| {
         let opcode = func.insts[*inst].opcode;
@@ -298,27 +300,27 @@ fn uncovered(
             let known = (&mut *elements, accesses);
             let missed = missed(func, launch, known, access, (variable, extent), pause);
             let Some((position, element)) = missed else { continue };
-            let name = elements.param_name(access.param);
-            let count = report::count(buffer.elements, "element");
+            let what = format!(
+                "writes element {element} of `{}`, which has {}",
+                elements.param_name(access.param),
+                report::count(buffer.elements, "element")
+            );
             let (message, note) = match variable {
-                Variable::Program(axis) => {
-                    let rank = launch.grid_rank.clamp(1, 3);
-                    let extents: Vec<i128> = grid[..rank].iter().map(|e| i128::from(*e)).collect();
-                    let grid = report::tuple(&extents);
-                    let program =
-                        report::program(position, launch.grid_rank.max(axis as usize + 1));
-                    let what = format!("no program of the grid {grid} writes element {element}");
-                    let message =
-                        format!("{what} of `{name}`, which has {count}; program {program} would");
-                    (message, why_uncovered(launch, buffer))
-                }
-                _ => {
-                    let message = format!(
-                        "no program writes element {element} of `{name}`, which has {count}: the \
-                         mask lets more lanes store than the {extent} of this block"
-                    );
-                    (message, "make the block as long as what the mask allows, or loop over blocks")
-                }
+                Variable::Program(axis) => (
+                    format!(
+                        "no program of the grid {} {what}; program {} would",
+                        report::tuple(&extents),
+                        report::program(position, launch.grid_rank.max(axis as usize + 1))
+                    ),
+                    why_uncovered(launch, buffer),
+                ),
+                _ => (
+                    format!(
+                        "no program {what}: the mask lets more lanes store than the {extent} of this \
+                         block"
+                    ),
+                    "make the block as long as what the mask allows, or loop over blocks",
+                ),
             };
             let loc = func.insts[access.inst].loc;
             return Some(report::finding(func, loc, Code::Uncovered, message).with_note(note));
@@ -364,7 +366,8 @@ fn missed(
     let size = buffer(func, launch, access.param)?.elements;
     let mut wide = Elements::of_launch(func, launch, pause);
     let most = i128::from(extent).saturating_mul(16).saturating_add(4096);
-    let further = wide.widen(variable, Interval::new(0, most.min(i128::from(i32::MAX) - 1)));
+    let further =
+        wide.variable_term(variable, Interval::new(0, most.min(i128::from(i32::MAX) - 1)));
     let same = wide.accesses().into_iter().find(|wide| wide.inst == access.inst)?;
     if let Variable::Lane(..) = variable
         && !depends(&wide, same.mask, variable)

@@ -237,7 +237,8 @@ impl<'f> Elements<'f> {
         self.wraps.get(&(bits, term.clone())).map_or(&[], Vec::as_slice)
     }
 
-    fn variable_term(&mut self, of: Variable, range: Interval) -> Linear {
+    /// The term of a variable. The first time says in which `range` it is, whatever it stands for.
+    pub(super) fn variable_term(&mut self, of: Variable, range: Interval) -> Linear {
         let var = match self.variables.get(&of) {
             Some(var) => *var,
             None => {
@@ -247,12 +248,6 @@ impl<'f> Elements<'f> {
             }
         };
         self.terms.var_term(var)
-    }
-
-    /// The term of a variable, which may be any in `range` from now on. Before all else: what was
-    /// computed of it keeps what was known then.
-    pub(super) fn widen(&mut self, variable: Variable, range: Interval) -> Linear {
-        self.variable_term(variable, range)
     }
 
     /// The position in the grid along `axis`.

@@ -34,30 +34,6 @@ pub fn root(body: &Body, place: ExprId) -> Option<&Name> {
     }
 }
 
-/// The names that the targets of statements bind.
-pub fn bound(body: &Body) -> impl Iterator<Item = &Name> {
-    let targets = body.stmts.values().flat_map(|stmt| match stmt {
-        Stmt::Assign { targets, .. } => targets.clone(),
-        Stmt::AugAssign { target, .. }
-        | Stmt::AnnAssign { target, .. }
-        | Stmt::For { target, .. } => vec![*target],
-        Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).collect(),
-        _ => Vec::new(),
-    });
-    targets.flat_map(|target| names_in(body, target))
-}
-
-fn names_in(body: &Body, target: ExprId) -> Vec<&Name> {
-    match &body.exprs[target] {
-        Expr::Name(name) => vec![name],
-        Expr::Tuple(targets) | Expr::List(targets) => {
-            targets.iter().flat_map(|target| names_in(body, *target)).collect()
-        }
-        Expr::Starred(target) => names_in(body, *target),
-        _ => Vec::new(),
-    }
-}
-
 /// Names of lists and dicts that a function changes and that are not its own, sorted.
 pub(super) fn changed_by(body: &Body, params: &[Param]) -> Vec<Name> {
     let calls = body.exprs.keys().filter(|call| changes(body, *call));
@@ -72,7 +48,8 @@ pub(super) fn changed_by(body: &Body, params: &[Param]) -> Vec<Name> {
     names.sort();
     names.dedup();
     if !names.is_empty() {
-        let own: Vec<&Name> = bound(body).chain(params.iter().map(|param| &param.name)).collect();
+        let params = params.iter().map(|param| &param.name);
+        let own: Vec<&Name> = body.bound_names().chain(params).collect();
         names.retain(|name| !own.contains(name));
     }
     names.into_iter().cloned().collect()

@@ -158,9 +158,14 @@ impl LaunchOptions {
     /// Why no kernel is compiled for them, a sentence; `None` when kernels are.
     pub fn fault(&self) -> Option<String> {
         let counts = [("num_warps", self.num_warps), ("num_ctas", self.num_ctas)];
-        let (name, count) = counts.into_iter().find(|(_, count)| !count.is_power_of_two())?;
-        Some(format!("`{name}` is a power of two, not {count}"))
+        counts.into_iter().find_map(|(name, count)| no_power_of_two(name, count.into()))
     }
+}
+
+/// What is wrong with the number `count` of the option `name` if it is no power of two, a sentence.
+pub(crate) fn no_power_of_two(name: &str, count: i128) -> Option<String> {
+    let is_power = count > 0 && count & (count - 1) == 0;
+    (!is_power).then(|| format!("`{name}` is a power of two, not {count}"))
 }
 
 impl Default for LaunchOptions {

@@ -72,7 +72,7 @@ fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) ->
 }
 
 /// What a decorator expression calls: itself when it is not a call.
-pub(super) fn callee(body: &Body, id: ExprId) -> ExprId {
+pub fn callee(body: &Body, id: ExprId) -> ExprId {
     match body.exprs[id] {
         Expr::Call { callee, .. } => callee,
         _ => id,

@@ -16,8 +16,8 @@ use crate::hir::{
     ParamKind, Scenario, SourceMap, Stmt,
 };
 use crate::project::{
-    ItemRef, Kernel, Resolution, Scope, Sources, constant, function, item, item_scope, resolve,
-    resolve_expr, resolve_member,
+    ItemRef, Kernel, Resolution, Scope, Sources, callee, constant, function, item, item_scope,
+    resolve, resolve_expr, resolve_member,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -34,6 +34,8 @@ mod objects;
 mod operators;
 mod rebound;
 mod tensor;
+#[cfg(test)]
+mod tests;
 pub(super) mod value;
 mod views;
 
@@ -567,14 +569,9 @@ impl<'a> Host<'a> {
     /// What the decorators of a function are, or what they are made by.
     fn decorators(&self, file: FileId, scope: &[Name], function: &Function) -> Vec<Resolution> {
         let scope = Scope { file, path: scope };
-        let decorators = function.decorators.iter().map(|decorator| {
-            let callee = match function.body.exprs[*decorator] {
-                Expr::Call { callee, .. } => callee,
-                _ => *decorator,
-            };
-            resolve_expr(self.sources, scope, &function.body, callee)
-        });
-        decorators.collect()
+        let body = &function.body;
+        let called = function.decorators.iter().map(|decorator| callee(body, *decorator));
+        called.map(|callee| resolve_expr(self.sources, scope, body, callee)).collect()
     }
 
     /// Whether a decorator of the project's own stands before a function: what it hands on to it may

@@ -61,7 +61,7 @@ pub(super) fn spelled(
     let (seen, names, unbound) = Default::default();
     let mut reader = Reader { sources, seen, names, unbound, open: false };
     reader.expr(scope, body, id);
-    reader.close(&bound(body));
+    reader.close(&body.bound_names().collect());
     (!reader.open).then_some(reader.names)
 }
 
@@ -86,9 +86,8 @@ impl Reader<'_> {
     fn all(&mut self, scope: Scope<'_>, body: &Body, params: &[Param]) {
         let around = std::mem::take(&mut self.unbound);
         body.exprs.iter().for_each(|(id, _)| self.one(scope, body, id));
-        let mut known = bound(body);
-        known.extend(params.iter().map(|param| param.name.clone()));
-        self.close(&known);
+        let params = params.iter().map(|param| &param.name);
+        self.close(&body.bound_names().chain(params).collect());
         self.unbound = around;
         self.open |= body.stmts.values().any(|stmt| match stmt {
             Stmt::Unsupported(node) => {
@@ -141,7 +140,7 @@ impl Reader<'_> {
     }
 
     /// Ends a body that binds `known`: other names are those of Python, or may mean anything.
-    fn close(&mut self, known: &FxHashSet<Name>) {
+    fn close(&mut self, known: &FxHashSet<&Name>) {
         let names = std::mem::take(&mut self.unbound);
         self.open |= names.iter().any(|name| !known.contains(name) && !BUILTINS.contains(&&**name));
     }
@@ -172,7 +171,7 @@ impl Reader<'_> {
             ItemKind::Assign { body, value, .. } => {
                 let around = std::mem::take(&mut self.unbound);
                 self.expr(Scope { file, path: &item.scope }, body, *value);
-                self.close(&bound(body));
+                self.close(&body.bound_names().collect());
                 self.unbound = around;
                 // What it holds may be added to.
                 let adds = |main: &&MainBlock| {
@@ -195,41 +194,4 @@ impl Reader<'_> {
         let path = item.body_scope();
         self.all(Scope { file: at.file, path: &path }, &function.body, &function.params);
     }
-}
-
-/// The names that statements and expressions of a body bind.
-fn bound(body: &Body) -> FxHashSet<Name> {
-    let mut targets: Vec<ExprId> = Vec::new();
-    let mut names = FxHashSet::default();
-    for stmt in body.stmts.values() {
-        match stmt {
-            Stmt::Assign { targets: all, .. } => targets.extend(all),
-            Stmt::AugAssign { target, .. }
-            | Stmt::AnnAssign { target, .. }
-            | Stmt::For { target, .. } => targets.push(*target),
-            Stmt::With { items, .. } => targets.extend(items.iter().filter_map(|item| item.1)),
-            _ => {}
-        }
-    }
-    for expr in body.exprs.values() {
-        match expr {
-            Expr::ListComp { target, .. } => targets.push(*target),
-            Expr::Lambda { params, .. } => names.extend(params.iter().cloned()),
-            Expr::Walrus { target, .. } => {
-                names.insert(target.clone());
-            }
-            _ => {}
-        }
-    }
-    while let Some(target) = targets.pop() {
-        match &body.exprs[target] {
-            Expr::Name(name) => {
-                names.insert(name.clone());
-            }
-            Expr::Tuple(parts) | Expr::List(parts) => targets.extend(parts),
-            Expr::Starred(part) => targets.push(*part),
-            _ => {}
-        }
-    }
-    names
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::builtins::{self, Builtin};
-use tile_compiler::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
+use tile_compiler::hir::{Function, Item, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::{FileId, TextRange};
 use tile_compiler::syntax::Parse;
@@ -346,44 +346,6 @@ pub(crate) fn is_field(parent: Node<'_>, field: &str, child: Node<'_>) -> bool {
 
 /// Names that a function binds: its parameters, and targets in its body.
 pub(crate) fn locals(function: &Function) -> Vec<&str> {
-    let body = &function.body;
-    let mut names: Vec<&str> = function.params.iter().map(|param| &*param.name).collect();
-    for stmt in body.stmts.values() {
-        match stmt {
-            Stmt::Assign { targets, .. } => {
-                targets.iter().for_each(|target| bound(body, *target, &mut names));
-            }
-            Stmt::AugAssign { target, .. }
-            | Stmt::AnnAssign { target, .. }
-            | Stmt::For { target, .. } => bound(body, *target, &mut names),
-            Stmt::With { items, .. } => {
-                items.iter().filter_map(|item| item.1).for_each(|t| bound(body, t, &mut names));
-            }
-            Stmt::Try { handlers, .. } => {
-                let targets = handlers.iter().filter_map(|handler| handler.target);
-                targets.for_each(|target| bound(body, target, &mut names));
-            }
-            _ => {}
-        }
-    }
-    for expr in body.exprs.values() {
-        match expr {
-            Expr::Walrus { target, .. } => names.push(target),
-            Expr::ListComp { target, .. } => bound(body, *target, &mut names),
-            Expr::Lambda { params, .. } => names.extend(params.iter().map(|name| &**name)),
-            _ => {}
-        }
-    }
-    names
-}
-
-fn bound<'f>(body: &'f Body, target: ExprId, names: &mut Vec<&'f str>) {
-    match &body.exprs[target] {
-        Expr::Name(name) => names.push(name),
-        Expr::Tuple(parts) | Expr::List(parts) => {
-            parts.iter().for_each(|part| bound(body, *part, names));
-        }
-        Expr::Starred(inner) => bound(body, *inner, names),
-        _ => {}
-    }
+    let params = function.params.iter().map(|param| &param.name);
+    params.chain(function.body.bound_names()).map(|name| &**name).collect()
 }

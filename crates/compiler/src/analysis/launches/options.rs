@@ -3,6 +3,7 @@
 use super::Site;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, ExprId, Literal, Name};
+use crate::ir::no_power_of_two;
 
 /// Keywords of a launch that are no parameters: Triton's own options, and those of the back ends
 /// that share its launches.
@@ -132,9 +133,7 @@ impl Site<'_> {
 /// ptxas refuse.
 fn count_fault(name: &str, number: i128) -> Option<String> {
     match name {
-        "num_ctas" if number <= 0 || number & (number - 1) != 0 => {
-            Some(format!("`num_ctas` is a power of two, not {number}"))
-        }
+        "num_ctas" => no_power_of_two(name, number),
         "maxnreg" if number == 0 => {
             Some("`maxnreg` is positive: no thread runs without registers".to_owned())
         }
@@ -151,8 +150,8 @@ pub(super) const WARP_SIZE: i128 = 32;
 /// What is wrong with a number of warps of `size` threads; nothing is said of how many there may be
 /// where the size is not known.
 pub(super) fn warp_count_fault(warps: i128, size: Option<i128>) -> Option<String> {
-    if warps <= 0 || warps & (warps - 1) != 0 {
-        return Some(format!("`num_warps` is a power of two, not {warps}"));
+    if let Some(fault) = no_power_of_two("num_warps", warps) {
+        return Some(fault);
     }
     let most = MAX_THREADS / size.filter(|size| *size > 0)?;
     (warps > most).then(|| {

@@ -60,8 +60,7 @@ impl Host<'_> {
         let place = frame.call_place(called, given);
         self.changed.clear();
         let result = self.call_with(frame, (callee, receiver, method), given_values, place);
-        let given: Vec<ExprId> = given.iter().map(|arg| arg.value).collect();
-        self.change_arguments(frame, &given);
+        self.change_arguments(frame, given);
         result
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::hir::collections::root;
-use crate::hir::{Body, Expr, ExprId, Name};
+use crate::hir::{Arg, Body, Expr, ExprId, Name};
 
 /// Which variables are changed in place, and which may name one collection.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +110,7 @@ impl Frame {
 
 impl Host<'_> {
     /// Notes that the function that was just called changed collections which `args` name.
-    pub(super) fn change_arguments(&mut self, frame: &mut Frame, args: &[ExprId]) {
+    pub(super) fn change_arguments(&mut self, frame: &mut Frame, args: &[Arg]) {
         let changed = std::mem::take(&mut self.changed);
         if changed.is_empty() {
             return;
@@ -118,7 +118,7 @@ impl Host<'_> {
         let code = frame.code.clone();
         for arg in args {
             let mut names = Vec::new();
-            sources(code.body(), *arg, &mut names);
+            sources(code.body(), arg.value, &mut names);
             for name in names {
                 if frame.variables.get(&name).is_some_and(|value| changed.contains(value)) {
                     frame.forget(&name);

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::value::{Callable, Tensor, Value};
 use super::{Frame, Host};
-use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt, collections};
+use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
 use crate::project::Sources;
 use crate::source::FileId;
 
@@ -84,9 +84,7 @@ fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
     for item in &module.items {
         let ItemKind::Function(function) = &item.kind else { continue };
         for scope in scopes_bound(item, function) {
-            found.extend(
-                collections::bound(&function.body).map(|name| (scope.clone(), name.clone())),
-            );
+            found.extend(function.body.bound_names().map(|name| (scope.clone(), name.clone())));
         }
         for name in &function.changes {
             let around = (0..=item.scope.len()).map(|depth| item.scope[..depth].to_vec());

@@ -427,10 +427,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             Some(Some(dtype)) => cast(&dtype),
             _ => Value::Tensor(Tensor { dtype: None, ..tensor.copied() }),
         },
-        "contiguous" if args.has_memory_format() => Value::Tensor(Tensor {
-            strides: unknown_strides(tensor.shape.as_deref()),
-            ..tensor.copied()
-        }),
+        "contiguous" if args.has_memory_format() => Value::Tensor(reordered(tensor)),
         "contiguous" if tensor.strides.is_none() => value.clone(),
         "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied()),
         "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
@@ -488,6 +485,11 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
     })
 }
 
+/// A copy whose elements are in another order, which is not followed.
+fn reordered(tensor: &Tensor) -> Tensor {
+    Tensor { strides: unknown_strides(tensor.shape.as_deref()), ..tensor.copied() }
+}
+
 /// `tensor.to(...)` with a dtype, a device, both, or another tensor whose dtype it takes.
 fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
     let changed = |dtype: Option<Arc<str>>| match dtype.is_some() && dtype == tensor.dtype {
@@ -495,10 +497,7 @@ fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
         false => Value::Tensor(Tensor { dtype, ..tensor.copied() }),
     };
     let laid_out = |value: Value| match value {
-        Value::Tensor(tensor) if args.has_memory_format() => Value::Tensor(Tensor {
-            strides: unknown_strides(tensor.shape.as_deref()),
-            ..tensor.copied()
-        }),
+        Value::Tensor(tensor) if args.has_memory_format() => Value::Tensor(reordered(&tensor)),
         value => value,
     };
     let given = args.positional().into_iter().chain(args.keyword("dtype"));
