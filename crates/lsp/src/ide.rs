@@ -13,6 +13,7 @@ pub(crate) mod layouts;
 pub(crate) mod lenses;
 pub(crate) mod moves;
 pub(crate) mod navigation;
+pub(crate) mod rename;
 pub(crate) mod resources;
 pub(crate) mod signature;
 pub(crate) mod structure;

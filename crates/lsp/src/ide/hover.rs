@@ -115,6 +115,7 @@ fn about(
             Some(format!("module `{path}`"))
         }
         Symbol::Module(path) => Some(about_module(db, file, path)),
+        Symbol::Variable(..) => None,
     }
 }
 

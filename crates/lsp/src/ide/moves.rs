@@ -10,7 +10,7 @@ use tile_compiler::source::{FileId, FileRange};
 use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
-use crate::ide::navigation;
+use crate::ide::rename;
 use crate::ide::structure::walk;
 use crate::ide::symbol::{Semantics, ancestors, is_field, range};
 use crate::ide::workspace::{self, MAX_FILES};
@@ -92,7 +92,7 @@ impl Moves {
         let old = db.file_of(file)?.path(db).to_string_lossy().into_owned();
         let (_, name) = module_path(&old)?.rsplit_once('/')?;
         let (_, new_name) = module_path(&moved.to)?.rsplit_once('/')?;
-        (name != new_name && navigation::is_name(new_name)).then(|| new_name.to_owned())
+        (name != new_name && rename::is_name(new_name)).then(|| new_name.to_owned())
     }
 
     /// Where a folder will lie.
@@ -300,7 +300,7 @@ fn module_path(file: &str) -> Option<&str> {
 fn named_below(path: &str, base: &str) -> Option<String> {
     let name = path.strip_prefix(base)?;
     let parts: Vec<&str> = name.split('/').collect();
-    parts.iter().all(|part| navigation::is_name(part)).then(|| parts.join("."))
+    parts.iter().all(|part| rename::is_name(part)).then(|| parts.join("."))
 }
 
 /// The files that may import what `moves`, among `paths` those that name it, and the files that

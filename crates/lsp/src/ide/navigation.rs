@@ -3,13 +3,12 @@
 use rustc_hash::FxHashSet;
 use tile_compiler::builtins::Builtin;
 use tile_compiler::eval::value::Value;
-use tile_compiler::hir::{Expr, Stmt};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
-use tile_compiler::source::{FileRange, TextRange};
+use tile_compiler::source::{FileId, FileRange, TextRange};
 
 use crate::db::{Analysis, Db, SourceFile};
 use crate::ide::installed;
-use crate::ide::symbol::{Semantics, Symbol, range};
+use crate::ide::symbol::{Semantics, Symbol, is_word, range};
 
 /// Where what stands at `offset` is defined.
 pub(crate) fn definition(db: &dyn Db, file: SourceFile, offset: usize) -> Option<FileRange> {
@@ -64,7 +63,9 @@ pub(crate) fn type_definition(db: &dyn Db, file: SourceFile, offset: usize) -> O
 
 fn definition_of(db: &dyn Db, symbol: &Symbol) -> Option<FileRange> {
     match symbol {
-        Symbol::Local(at, name) => binding(db, *at, name),
+        Symbol::Local(ItemRef { file, .. }, name) | Symbol::Variable(file, _, name) => {
+            binding(db, *file, symbol, name)
+        }
         Symbol::Item(at) => {
             let item = project::item(&Analysis(db), *at)?;
             Some(FileRange { file: at.file, range: item.name_range })
@@ -74,28 +75,16 @@ fn definition_of(db: &dyn Db, symbol: &Symbol) -> Option<FileRange> {
     }
 }
 
-/// Where a function first binds a name: its parameter, or the first target.
-fn binding(db: &dyn Db, at: ItemRef, name: &str) -> Option<FileRange> {
-    let function = project::function(&Analysis(db), at)?;
-    let param = function.params.iter().find(|param| &*param.name == name);
-    let targets = function.body.stmts.values().flat_map(|stmt| match stmt {
-        Stmt::Assign { targets, .. } => targets.clone(),
-        Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => vec![*target],
-        _ => Vec::new(),
-    });
-    let named = |range: &TextRange| {
-        let names = function
-            .body
-            .exprs
-            .iter()
-            .filter(|(_, expr)| matches!(expr, Expr::Name(found) if &**found == name));
-        let inside =
-            names.map(|(id, _)| function.map.exprs[id]).filter(|at| range.contains_range(*at));
-        inside.min()
+/// Where a function or scenario first binds a name: its parameter, or the first target.
+fn binding(db: &dyn Db, file: FileId, symbol: &Symbol, name: &str) -> Option<FileRange> {
+    let file = db.file_of(file)?;
+    let semantics = Semantics::new(db, file)?;
+    let binds = |at: &FileRange| {
+        let around = (at.range.start as usize, at.range.end as usize);
+        let node = semantics.root().descendant_for_byte_range(around.0, around.1);
+        node.is_some_and(is_binding)
     };
-    let target = || targets.filter_map(|target| named(&function.map.exprs[target])).min();
-    let range = param.map(|param| param.range).or_else(target)?;
-    Some(FileRange { file: at.file, range })
+    uses(db, file, symbol, name).into_iter().find(binds)
 }
 
 /// The word at `offset`, if it is one.
@@ -120,7 +109,9 @@ pub(crate) fn references(
     let Some((symbol, word)) = found else { return Vec::new() };
     let mut files: Vec<SourceFile> = vec![file];
     let home = match &symbol {
-        Symbol::Local(at, _) | Symbol::Item(at) => db.file_of(at.file),
+        Symbol::Local(ItemRef { file, .. }, _)
+        | Symbol::Item(ItemRef { file, .. })
+        | Symbol::Variable(file, ..) => db.file_of(*file),
         _ => None,
     };
     files.extend(home);
@@ -133,13 +124,34 @@ pub(crate) fn references(
 /// Whether files other than the one that binds it can mean what stands at `offset`: of what functions
 /// bind they can mean parameters alone, as keywords of calls.
 pub(crate) fn is_seen_elsewhere(db: &dyn Db, file: SourceFile, offset: usize) -> bool {
-    let symbol = Semantics::new(db, file).and_then(|semantics| semantics.symbol_at(offset));
-    match symbol {
-        Some((Symbol::Local(at, name), _)) => project::function(&Analysis(db), at)
-            .is_some_and(|function| function.params.iter().any(|param| param.name == name)),
+    let Some(semantics) = Semantics::new(db, file) else { return false };
+    let Some((symbol, at)) = semantics.symbol_at(offset) else { return false };
+    match &symbol {
+        Symbol::Local(at, name) => project::function(&Analysis(db), *at)
+            .is_some_and(|function| function.params.iter().any(|param| param.name == *name)),
+        Symbol::Variable(..) => false,
         // Every file has its own name for a module of the language.
-        Some((Symbol::Module(_), _)) => false,
-        other => other.is_some(),
+        Symbol::Module(_) => false,
+        symbol => !is_alias(db, symbol, semantics.text.get(at.as_usize()).unwrap_or_default()),
+    }
+}
+
+/// Whether a file calls something `word` that is called otherwise where it is defined.
+pub(crate) fn is_alias(db: &dyn Db, symbol: &Symbol, word: &str) -> bool {
+    match symbol {
+        Symbol::Item(at) => {
+            project::item(&Analysis(db), *at).is_some_and(|item| &*item.name != word)
+        }
+        Symbol::File(file) => {
+            let path = db.file_of(*file).map(|file| file.path(db));
+            let own = |path: &std::path::Path| {
+                path.iter().rev().take(2).any(|part| {
+                    std::path::Path::new(part).file_stem().is_some_and(|stem| stem == word)
+                })
+            };
+            path.is_some_and(|path| !own(path))
+        }
+        _ => false,
     }
 }
 
@@ -156,14 +168,22 @@ pub(crate) fn uses(db: &dyn Db, file: SourceFile, symbol: &Symbol, word: &str) -
     let mut found = Vec::new();
     for (start, _) in semantics.text.match_indices(word) {
         let node = root.descendant_for_byte_range(start, start + word.len());
-        let Some(node) = node.filter(|node| node.kind() == "identifier") else { continue };
+        let Some(node) = node.filter(|node| is_word(*node)) else { continue };
         if range(node) == TextRange::new(start, start + word.len())
-            && semantics.symbol(node).as_ref() == Some(symbol)
+            && means(&semantics, node, symbol)
         {
             found.push(FileRange { file: id, range: range(node) });
         }
     }
     found
+}
+
+fn means(semantics: &Semantics<'_>, node: tree_sitter::Node<'_>, symbol: &Symbol) -> bool {
+    if semantics.symbol(node).as_ref() == Some(symbol) {
+        return true;
+    }
+    // A string can name parameters of several kernels.
+    matches!(symbol, Symbol::Local(at, _) if semantics.owners(node).contains(at))
 }
 
 /// The places of one file that mean what stands at `offset`; true where it is bound.
@@ -187,65 +207,12 @@ fn is_binding(node: tree_sitter::Node<'_>) -> bool {
         "assignment" | "augmented_assignment" | "for_statement" => is("left"),
         "named_expression" | "function_definition" | "default_parameter" => is("name"),
         "typed_default_parameter" => is("name"),
-        "parameters" | "typed_parameter" => true,
-        "pattern_list" | "tuple_pattern" => true,
+        "parameters" | "lambda_parameters" | "typed_parameter" => true,
+        "pattern_list" | "tuple_pattern" | "list_splat_pattern" | "dictionary_splat_pattern" => {
+            true
+        }
+        "for_in_clause" => is("left"),
+        "as_pattern_target" => true,
         _ => false,
     }
 }
-
-/// What stands at `offset` if it can get another name.
-///
-/// # Errors
-/// A sentence for the user.
-pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<TextRange, String> {
-    let found = Semantics::new(db, file).and_then(|semantics| semantics.symbol_at(offset));
-    match found {
-        Some((Symbol::Local(..) | Symbol::Item(_), at)) => Ok(at),
-        Some((Symbol::Module(_) | Symbol::Builtin(_) | Symbol::BuiltinParameter(..), _)) => {
-            Err("this name belongs to the language".to_owned())
-        }
-        Some((Symbol::File(_), _)) => Err("rename the file to rename a module".to_owned()),
-        None => Err("there is nothing here that can be renamed".to_owned()),
-    }
-}
-
-/// Why what stands at `offset` cannot be called `name`: something around it is.
-pub(crate) fn taken(db: &dyn Db, file: SourceFile, offset: usize, name: &str) -> Option<String> {
-    let (symbol, at) = Semantics::new(db, file)?.symbol_at(offset)?;
-    let text = file.text(db).as_ref()?.text();
-    if text.get(at.as_usize()) == Some(name) {
-        return None;
-    }
-    let sources = Analysis(db);
-    match symbol {
-        Symbol::Local(at, _) => {
-            let function = project::function(&sources, at)?;
-            let is_taken = crate::ide::symbol::locals(&function).contains(&name);
-            is_taken.then(|| format!("`{}` has a `{name}` already", function.name))
-        }
-        Symbol::Item(at) => {
-            let home = db.file_of(at.file)?;
-            let scope = &project::item(&sources, at)?.scope;
-            let mut items = crate::db::module(db, home).items.iter();
-            let is_taken = items.any(|item| &*item.name == name && item.scope == *scope);
-            let file = home.path(db).file_name()?.to_string_lossy();
-            is_taken.then(|| format!("`{file}` defines a `{name}` already"))
-        }
-        _ => None,
-    }
-}
-
-/// True for a word that Python takes as a name.
-pub(crate) fn is_name(text: &str) -> bool {
-    let mut chars = text.chars();
-    let starts = chars.next().is_some_and(|c| c == '_' || c.is_alphabetic());
-    starts && chars.all(|c| c == '_' || c.is_alphanumeric()) && !KEYWORDS.contains(&text)
-}
-
-/// Words that Python keeps for itself.
-const KEYWORDS: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield",
-];

@@ -1,5 +1,7 @@
 //! What a word in the source means.
 
+mod quoted;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,6 +22,8 @@ use crate::ide::completion::ANY_TENSOR;
 pub(crate) enum Symbol {
     /// A parameter or variable of the function that is this item.
     Local(ItemRef, Name),
+    /// A variable of the scenario with this index in its file.
+    Variable(FileId, usize, Name),
     /// What an item of a file binds.
     Item(ItemRef),
     /// A file, as a module.
@@ -36,6 +40,7 @@ impl PartialEq for Symbol {
     fn eq(&self, other: &Symbol) -> bool {
         match (self, other) {
             (Symbol::Local(a, b), Symbol::Local(c, d)) => a == c && b == d,
+            (Symbol::Variable(a, b, c), Symbol::Variable(d, e, f)) => a == d && b == e && c == f,
             (Symbol::Item(a), Symbol::Item(b)) => a == b,
             (Symbol::File(a), Symbol::File(b)) => a == b,
             (Symbol::Module(a), Symbol::Module(b)) => a == b,
@@ -48,15 +53,20 @@ impl PartialEq for Symbol {
     }
 }
 
-/// The identifier at `offset`, or just before it.
+/// The identifier at `offset`, or just before it, or what is between the quotes of a string there.
 pub(crate) fn identifier_at(root: Node<'_>, offset: usize) -> Option<Node<'_>> {
-    let is_word = |node: &Node<'_>| node.kind() == "identifier";
+    let is_word = |node: &Node<'_>| is_word(*node);
     let at = root.descendant_for_byte_range(offset, offset).filter(is_word);
     let before = || {
         let start = offset.checked_sub(1)?;
         root.descendant_for_byte_range(start, start).filter(is_word)
     };
     at.or_else(before)
+}
+
+/// True for nodes that can be the name of something.
+pub(crate) fn is_word(node: Node<'_>) -> bool {
+    matches!(node.kind(), "identifier" | "string_content")
 }
 
 /// The nodes around `node`, outermost first. A node does not know its parent, so each step up from it
@@ -122,7 +132,11 @@ impl<'db> Semantics<'db> {
     pub(crate) fn symbol_below(&self, around: &[Node<'_>], node: Node<'_>) -> Option<Symbol> {
         let (parent, outer) = around.split_last()?;
         match parent.kind() {
+            "string" => self.quoted(around, node),
             "keyword_argument" if is_field(*parent, "name", node) => {
+                if let Some(parameter) = self.quoted(around, node) {
+                    return Some(parameter);
+                }
                 // The argument stands in a list of them, which stands in a call.
                 let (call, outer) = outer.split_last()?.1.split_last()?;
                 self.keyword(outer, *call, node)
@@ -133,11 +147,22 @@ impl<'db> Semantics<'db> {
         }
     }
 
-    /// The item whose name stands at this node.
+    /// The parameter that a string, or a keyword of `dict`, names.
+    fn quoted(&self, around: &[Node<'_>], node: Node<'_>) -> Option<Symbol> {
+        let owner = self.owners_below(around, node).into_iter().next()?;
+        Some(Symbol::Local(owner, Name::from(self.text_of(node))))
+    }
+
+    /// The item whose name stands at this node. What functions bind is theirs.
     fn item_named_at(&self, node: Node<'_>) -> Option<Symbol> {
         let module = db::module(self.db, self.file);
         let at = range(node);
         let index = module.items.iter().position(|item| item.name_range == at)?;
+        let is_variable =
+            matches!(module.items[index].kind, ItemKind::Assign { .. } | ItemKind::Unknown);
+        if is_variable && self.binder(node, self.text_of(node)).is_some() {
+            return None;
+        }
         let at = ItemRef { file: self.file.id(self.db), index: index as u32 };
         Some(match project::resolve_item(&Analysis(self.db), at) {
             Resolution::Undefined | Resolution::Unknown | Resolution::External(_) => {
@@ -153,8 +178,19 @@ impl<'db> Semantics<'db> {
         if let Some(at) = self.binder(node, name) {
             return Some(Symbol::Local(at, Name::from(name)));
         }
+        if let Some(variable) = self.variable(node, name) {
+            return Some(variable);
+        }
         self.of_resolution(self.free_name(around, node))
             .or_else(|| builtins::member(builtins::PYTHON, name).map(Symbol::Builtin))
+    }
+
+    /// A variable of the scenario around a node.
+    fn variable(&self, node: Node<'_>, name: &str) -> Option<Symbol> {
+        let scenarios = &db::module(self.db, self.file).scenarios;
+        let at = scenarios.iter().position(|it| it.range.contains_range(range(node)))?;
+        let found = scenarios[at].body.bound_names().find(|bound| &***bound == name)?;
+        Some(Symbol::Variable(self.file.id(self.db), at, found.clone()))
     }
 
     /// What a name means that no function around it binds.

@@ -128,6 +128,7 @@ impl Kinds<'_> {
                 Resolution::Constexpr(_) | Resolution::Constant(_) => (TokenKind::Variable, true),
                 _ => (TokenKind::Function, false),
             },
+            Symbol::Variable(..) => (TokenKind::Variable, false),
             Symbol::File(_) | Symbol::Module(_) => (TokenKind::Namespace, false),
             Symbol::Builtin(_) => (TokenKind::Builtin, false),
             Symbol::BuiltinParameter(..) => (TokenKind::Parameter, false),

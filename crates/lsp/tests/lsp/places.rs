@@ -218,7 +218,7 @@ async fn places_are_the_same_in_every_encoding() {
         textDocument/inlayHint: def k(x_ptr, 長さ, BLOCK: tl.constexpr | 	at | 	at = tl.arange( | 	at = tl.arange(0, BLOCK) ; "😀 "; y
         textDocument/codeAction: größ
         textDocument/completion: sto
-        textDocument/semanticTokens/full: triton | jit | größe | v | triton | jit | k | x_ptr | 長さ | BLOCK | tl | constexpr | at | tl | arange | BLOCK | y | at | BLOCK | tl | store | x_ptr | at | größe | at | mask | at | 長さ | k | BLOCK
+        textDocument/semanticTokens/full: triton | jit | größe | v | triton | jit | k | x_ptr | 長さ | BLOCK | tl | constexpr | at | tl | arange | BLOCK | y | at | BLOCK | tl | store | x_ptr | at | größe | at | mask | at | 長さ | x | k | x | BLOCK
         tile/kernels: @triton.jit⏎def k(x_ptr, 長さ, BLOCK: tl.constexpr):  # 日本⏎	at = tl.arange(0, BLOCK) ; "😀 "; y = at + BLOCK⏎	"日本😀" ; tl.store(x_ptr + at, größe(at) + größ(at), mask=at < 長さ) | k
     "#]].assert_eq(&bytes);
 }

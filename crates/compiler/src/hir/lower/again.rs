@@ -10,37 +10,60 @@ use crate::syntax::{Kept, Parse, range};
 /// Collects the items and the launches in host code; see [`super::module::lower`].
 pub(super) fn lower(parse: &Parse, old: &Module, kept: &Kept) -> Module {
     let mut collector = Collector::new(parse.text());
+    let older = Older::new(old);
     let root = parse.root();
     let mut cursor = root.walk();
     for statement in root.named_children(&mut cursor) {
         let now = range(statement);
         match kept.place_before(now) {
-            Some(then) => take_over(&mut collector.module, old, then, Shift::between(then, now)),
+            Some(then) => older.hand_over(&mut collector.module, then, Shift::between(then, now)),
             None => collector.outermost(statement),
         }
     }
     collector.module
 }
 
-/// Adds what `old` has of the outermost statement that stood at `then`.
-fn take_over(module: &mut Module, old: &Module, then: TextRange, shift: Shift) {
-    // What belongs to one statement lies together.
-    let starts_before = |at: u32| move |item: &Item| item.range.start < at;
-    let first = old.items.partition_point(starts_before(then.start));
-    let end = old.items.partition_point(starts_before(then.end));
-    let mut items: Vec<Item> = old.items[first..end].iter().map(|item| shift.item(item)).collect();
-    share_methods(&mut items);
-    module.items.extend(items);
-    let inside = |range: TextRange| then.contains_range(range);
-    // Launches of scenarios are found with the scenarios, which may stand inside of functions.
-    let of_scenario = |launch: &Launch| {
-        old.scenarios.iter().any(|scenario| scenario.range.contains_range(launch.range))
-    };
-    let launches = old.launches.iter();
-    let launches = launches.filter(|launch| inside(launch.range) && !of_scenario(launch));
-    module.launches.extend(launches.map(|launch| shift.launch(launch)));
-    let mains = old.mains.iter().filter(|main| inside(main.range));
-    module.mains.extend(mains.map(|main| shift.main(main)));
+/// What a module has, in the order of its outermost statements.
+struct Older<'a> {
+    items: &'a [Item],
+    /// Those of host code. The launches of scenarios are found with the scenarios, which may stand
+    /// inside of functions.
+    launches: Vec<&'a Launch>,
+    mains: &'a [MainBlock],
+}
+
+impl<'a> Older<'a> {
+    fn new(module: &'a Module) -> Older<'a> {
+        let of_host = |launch: &&Launch| {
+            let mut scenarios = module.scenarios.iter();
+            !scenarios.any(|scenario| scenario.range.contains_range(launch.range))
+        };
+        Older {
+            items: &module.items,
+            launches: module.launches.iter().filter(of_host).collect(),
+            mains: &module.mains,
+        }
+    }
+
+    /// Adds what there is of the outermost statement that stood at `then`.
+    fn hand_over(&self, module: &mut Module, then: TextRange, shift: Shift) {
+        let items = of_statement(self.items, then, |item| item.range);
+        let mut items: Vec<Item> = items.iter().map(|item| shift.item(item)).collect();
+        share_methods(&mut items);
+        module.items.extend(items);
+        let launches = of_statement(&self.launches, then, |launch| launch.range);
+        module.launches.extend(launches.iter().map(|launch| shift.launch(launch)));
+        let mains = of_statement(self.mains, then, |main| main.range);
+        module.mains.extend(mains.iter().map(|main| shift.main(main)));
+    }
+}
+
+/// The parts that belong to the outermost statement at `statement`. What belongs to one lies together,
+/// in the order of statements.
+fn of_statement<T>(parts: &[T], statement: TextRange, range: impl Fn(&T) -> TextRange) -> &[T] {
+    let first = parts.partition_point(|part| range(part).start < statement.start);
+    let end = parts.partition_point(|part| range(part).start < statement.end);
+    &parts[first..end]
 }
 
 /// Lets classes hold the very methods that are items, as a fresh module has them.

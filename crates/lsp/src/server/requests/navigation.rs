@@ -14,7 +14,7 @@ use tower_lsp::ls_types::{
 use crate::db::{SourceFile, version};
 use crate::ide::structure::{self, EntryKind};
 use crate::ide::workspace;
-use crate::ide::{hover, installed, navigation};
+use crate::ide::{hover, installed, navigation, rename};
 use crate::server::requests::failed;
 use crate::server::state::{Snapshot, State};
 
@@ -113,7 +113,7 @@ pub(crate) fn prepare_rename(
     at: &TextDocumentPositionParams,
 ) -> Result<Option<Range>> {
     let Some((file, offset)) = place(snapshot, at) else { return Ok(None) };
-    match navigation::renamable(&snapshot.db, file, offset) {
+    match rename::renamable(&snapshot.db, file, offset) {
         Ok(range) => Ok(Some(snapshot.range(file, range))),
         Err(message) => Err(failed(message)),
     }
@@ -127,16 +127,17 @@ pub(crate) fn rename(
     at: &TextDocumentPositionParams,
     new_name: &str,
 ) -> Result<Option<WorkspaceEdit>> {
-    if !navigation::is_name(new_name) {
+    if !rename::is_name(new_name) {
         return Err(failed(format!("`{new_name}` is not a name")));
     }
     let Some((file, offset)) = place(snapshot, at) else { return Ok(None) };
-    navigation::renamable(&snapshot.db, file, offset).map_err(failed)?;
-    if let Some(message) = navigation::taken(&snapshot.db, file, offset, new_name) {
+    rename::renamable(&snapshot.db, file, offset).map_err(failed)?;
+    let places = places(state, snapshot, file, offset);
+    if let Some(message) = rename::taken(&snapshot.db, file, offset, new_name, &places) {
         return Err(failed(message));
     }
     let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
-    for place in places(state, snapshot, file, offset) {
+    for place in places {
         if let Some(Location { uri, range }) = snapshot.location(place) {
             let edit = TextEdit { range, new_text: new_name.to_owned() };
             changes.entry(uri).or_default().push(edit);
