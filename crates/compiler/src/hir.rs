@@ -208,6 +208,17 @@ pub struct Param {
     pub kind: ParamKind,
 }
 
+/// A parameter of a lambda.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LambdaParam {
+    /// Its name.
+    pub name: Name,
+    /// Default value.
+    pub default: Option<ExprId>,
+    /// How arguments reach it.
+    pub kind: ParamKind,
+}
+
 /// How arguments reach a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamKind {
@@ -264,26 +275,31 @@ impl Body {
     /// The names that code binds, those of comprehensions and lambdas included; repeated ones more
     /// than once.
     pub fn bound_names(&self) -> impl Iterator<Item = &Name> {
-        let targets = self.stmts.values().flat_map(|stmt| match stmt {
-            Stmt::Assign { targets, .. } => targets.clone(),
-            Stmt::AugAssign { target, .. }
-            | Stmt::AnnAssign { target, .. }
-            | Stmt::For { target, .. } => vec![*target],
-            Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).collect(),
-            Stmt::Try { handlers, .. } => handlers.iter().filter_map(|it| it.target).collect(),
-            _ => Vec::new(),
-        });
+        let targets = self.stmts.values().flat_map(Stmt::targets);
         let within = self.exprs.values().flat_map(|expr| match expr {
             Expr::Walrus { target, .. } => vec![target],
             Expr::ListComp { target, .. } => self.names_in(*target),
-            Expr::Lambda { params, .. } => params.iter().collect(),
+            Expr::Lambda { params, .. } => params.iter().map(|param| &param.name).collect(),
             _ => Vec::new(),
         });
         targets.flat_map(|target| self.names_in(target)).chain(within)
     }
 
+    /// The names that some of the statements bind, with those within them; repeated ones more than
+    /// once.
+    pub fn bound_in(&self, stmts: &[StmtId]) -> Vec<&Name> {
+        let mut names = Vec::new();
+        let mut open = stmts.to_vec();
+        while let Some(id) = open.pop() {
+            let stmt = &self.stmts[id];
+            names.extend(stmt.targets().into_iter().flat_map(|target| self.names_in(target)));
+            open.extend(stmt.blocks().into_iter().flatten());
+        }
+        names
+    }
+
     /// The names in the target of an assignment.
-    fn names_in(&self, target: ExprId) -> Vec<&Name> {
+    pub fn names_in(&self, target: ExprId) -> Vec<&Name> {
         match &self.exprs[target] {
             Expr::Name(name) => vec![name],
             Expr::Tuple(targets) | Expr::List(targets) => {
@@ -405,8 +421,8 @@ pub enum Expr {
     FString(Vec<FStringPart>),
     /// `lambda params: body`.
     Lambda {
-        /// Parameter names.
-        params: Vec<Name>,
+        /// Parameters.
+        params: Vec<LambdaParam>,
         /// The body.
         body: ExprId,
     },
@@ -443,10 +459,13 @@ impl Expr {
             Expr::Binary { lhs, rhs, .. } => [*lhs, *rhs].into_iter().for_each(visit),
             Expr::Unary { operand: inner, .. }
             | Expr::Attribute { value: inner, .. }
-            | Expr::Lambda { body: inner, .. }
             | Expr::Walrus { value: inner, .. }
             | Expr::Generator(inner)
             | Expr::Starred(inner) => visit(*inner),
+            Expr::Lambda { params, body } => {
+                params.iter().filter_map(|param| param.default).for_each(&mut visit);
+                visit(*body);
+            }
             Expr::Bool { values, .. } => values.iter().copied().for_each(visit),
             Expr::Compare { first, rest } => {
                 visit(*first);
@@ -654,6 +673,13 @@ pub enum Stmt {
         /// `finally`.
         finally: Vec<StmtId>,
     },
+    /// `match`. No kernel may use it.
+    Match {
+        /// What is looked at.
+        subject: ExprId,
+        /// The cases in order.
+        cases: Vec<Case>,
+    },
     /// `return`.
     Return(Option<ExprId>),
     /// `assert`.
@@ -672,6 +698,40 @@ pub enum Stmt {
     Error,
 }
 
+impl Stmt {
+    /// What the statement itself binds.
+    fn targets(&self) -> Vec<ExprId> {
+        match self {
+            Stmt::Assign { targets, .. } => targets.clone(),
+            Stmt::AugAssign { target, .. }
+            | Stmt::AnnAssign { target, .. }
+            | Stmt::For { target, .. } => vec![*target],
+            Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).collect(),
+            Stmt::Try { handlers, .. } => handlers.iter().filter_map(|it| it.target).collect(),
+            Stmt::Match { cases, .. } => {
+                cases.iter().flat_map(|case| case.pattern.targets()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The blocks directly inside the statement.
+    fn blocks(&self) -> Vec<&[StmtId]> {
+        match self {
+            Stmt::If { body, orelse, .. }
+            | Stmt::For { body, orelse, .. }
+            | Stmt::While { body, orelse, .. } => vec![body, orelse],
+            Stmt::With { body, .. } => vec![body],
+            Stmt::Try { body, handlers, orelse, finally } => {
+                let handlers = handlers.iter().map(|handler| &*handler.body);
+                [body.as_slice(), orelse, finally].into_iter().chain(handlers).collect()
+            }
+            Stmt::Match { cases, .. } => cases.iter().map(|case| &*case.body).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// An `except` clause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handler {
@@ -681,6 +741,51 @@ pub struct Handler {
     pub target: Option<ExprId>,
     /// What runs.
     pub body: Vec<StmtId>,
+}
+
+/// A `case` clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// What the subject must look like.
+    pub pattern: Pattern,
+    /// The condition behind `if`.
+    pub guard: Option<ExprId>,
+    /// What runs.
+    pub body: Vec<StmtId>,
+}
+
+/// What a `case` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pattern {
+    /// What equals a literal or a dotted name.
+    Value(ExprId),
+    /// Anything, which a name is bound to unless the pattern is `_`.
+    Capture(Option<ExprId>),
+    /// What one of several patterns takes.
+    Or(Vec<Pattern>),
+    /// A sequence of as many elements, without a starred one.
+    Sequence(Vec<Pattern>),
+    /// What a pattern takes, under a name.
+    As(Box<Pattern>, ExprId),
+    /// A class, a mapping or a sequence of any length; of it only the names that it binds are known.
+    Other(Vec<ExprId>),
+}
+
+impl Pattern {
+    /// The names that it binds, as expressions.
+    pub fn targets(&self) -> Vec<ExprId> {
+        match self {
+            Pattern::Value(_) => Vec::new(),
+            Pattern::Capture(target) => target.iter().copied().collect(),
+            Pattern::Or(patterns) | Pattern::Sequence(patterns) => {
+                patterns.iter().flat_map(Pattern::targets).collect()
+            }
+            Pattern::As(pattern, target) => {
+                pattern.targets().into_iter().chain([*target]).collect()
+            }
+            Pattern::Other(targets) => targets.clone(),
+        }
+    }
 }
 
 /// A launch `kernel[grid](args)`.

@@ -173,6 +173,11 @@ impl Specialization {
         self.assumed.is_empty() && self.origin != Origin::Guess
     }
 
+    /// True when none of the launches need ever happen.
+    fn is_doubtful(&self) -> bool {
+        !self.launches.is_empty() && self.launches.iter().all(|launch| launch.doubtful)
+    }
+
     /// True when an argument is a tensor descriptor whose block a tuning hook may replace: what
     /// the host passes is then often a placeholder.
     fn has_tuned_descriptor(&self) -> bool {
@@ -208,7 +213,10 @@ impl Specialization {
             Some(ArgSpec::Tuple(_)) => true,
             _ => false,
         });
-        self.origin == Origin::Guess || guessed_value || self.has_tuned_descriptor()
+        self.origin == Origin::Guess
+            || guessed_value
+            || self.has_tuned_descriptor()
+            || self.is_doubtful()
     }
 }
 

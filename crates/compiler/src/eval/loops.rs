@@ -626,7 +626,7 @@ impl Evaluator<'_> {
 fn jumps(source: Source<'_>, stmts: &[StmtId]) -> bool {
     stmts.iter().any(|&id| match &source.body.stmts[id] {
         Stmt::Unsupported(node) => *node != "Raise",
-        Stmt::Try { .. } => true,
+        Stmt::Try { .. } | Stmt::Match { .. } => true,
         Stmt::If { body, orelse, .. }
         | Stmt::For { body, orelse, .. }
         | Stmt::While { body, orelse, .. } => jumps(source, body) || jumps(source, orelse),

@@ -165,6 +165,10 @@ impl Evaluator<'_> {
                 self.unsupported("Try", super::expr::alternative("Try"), at);
                 Outcome::Next
             }
+            Stmt::Match { .. } => {
+                self.unsupported("Match", super::expr::alternative("Match"), at);
+                Outcome::Next
+            }
         }
     }
 

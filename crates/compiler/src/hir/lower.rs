@@ -16,6 +16,7 @@ mod expr;
 mod function;
 mod literal;
 mod module;
+mod pattern;
 mod scenario;
 mod stmt;
 

@@ -68,6 +68,12 @@ fn block_lines(body: &Body, stmts: &[StmtId], line: &mut u32, found: &mut Vec<(u
                     block_lines(body, block, line, found);
                 }
             }
+            Stmt::Match { cases, .. } => {
+                for case in cases {
+                    *line += 1;
+                    block_lines(body, &case.body, line, found);
+                }
+            }
             _ => {}
         }
     }
@@ -225,6 +231,15 @@ impl Printer<'_> {
                 format!("f\"{}\"", parts.collect::<String>())
             }
             Expr::Lambda { params, body } => {
+                let params = params.iter().map(|param| {
+                    let star = match param.kind {
+                        ParamKind::VarArgs => "*",
+                        ParamKind::KwArgs => "**",
+                        _ => "",
+                    };
+                    format!("{star}{}{}", param.name, self.optional("=", param.default))
+                });
+                let params: Vec<_> = params.collect();
                 format!("(lambda {}: {})", params.join(", "), self.expr(*body))
             }
             Expr::Walrus { target, value } => format!("({target} := {})", self.expr(*value)),
@@ -237,6 +252,24 @@ impl Printer<'_> {
             }
             Expr::Starred(value) => format!("*{}", self.expr(*value)),
             Expr::Unsupported(name) => format!("<{name}>"),
+        }
+    }
+
+    fn pattern(&self, pattern: &Pattern) -> String {
+        let list = |patterns: &[Pattern], between: &str| {
+            let patterns: Vec<_> = patterns.iter().map(|pattern| self.pattern(pattern)).collect();
+            patterns.join(between)
+        };
+        match pattern {
+            Pattern::Value(value) => self.expr(*value),
+            Pattern::Capture(None) => "_".to_owned(),
+            Pattern::Capture(Some(target)) => self.expr(*target),
+            Pattern::Or(patterns) => list(patterns, " | "),
+            Pattern::Sequence(patterns) => format!("[{}]", list(patterns, ", ")),
+            Pattern::As(pattern, target) => {
+                format!("{} as {}", self.pattern(pattern), self.expr(*target))
+            }
+            Pattern::Other(targets) => format!("<{}>", self.list(targets)),
         }
     }
 
@@ -294,6 +327,14 @@ impl Printer<'_> {
                     + &handlers.collect::<String>()
                     + &orelse(other)
                     + &finally
+            }
+            Stmt::Match { subject, cases } => {
+                let cases = cases.iter().map(|case| {
+                    let guard = self.optional(" if ", case.guard);
+                    let pattern = self.pattern(&case.pattern);
+                    head(format!("case {pattern}{guard}:")) + &block(&case.body)
+                });
+                head(format!("match {}:", self.expr(*subject))) + &cases.collect::<String>()
             }
             Stmt::Return(value) => head(format!("return{}", self.optional(" ", *value))),
             Stmt::Assert { test, message } => {

@@ -114,6 +114,15 @@ pub fn member(module: &str, name: &str) -> Resolution {
     Resolution::Triton(Arc::from(same.map_or(path.as_str(), |(_, canonical)| canonical)))
 }
 
+/// Whether the member at a canonical path can be imported in every version, as far as is known.
+pub(crate) fn can_import(path: &str) -> bool {
+    let (module, _) = path.rsplit_once('.').unwrap_or(("", path));
+    let in_all = [TritonVersion::V3_6, TritonVersion::V3_9]
+        .iter()
+        .all(|version| has(path, Some(*version)) != Some(false));
+    in_all && (module.is_empty() || MODULES.iter().any(|(_, canonical)| *canonical == module))
+}
+
 /// Whether the member at a canonical path exists, in `version` where one is settled. `None` when
 /// the table of builtins does not tell.
 pub(super) fn has(path: &str, version: Option<TritonVersion>) -> Option<bool> {

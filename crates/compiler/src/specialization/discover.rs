@@ -52,7 +52,7 @@ pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specia
     if !flags.is_empty() {
         found.iter_mut().for_each(|spec| overlay(spec, flags));
     }
-    found.sort_by_key(|spec| (spec.origin, spec.assumed.len()));
+    found.sort_by_key(|spec| (spec.origin, spec.assumed.len(), spec.is_doubtful()));
     let mut found = merge_equal(found);
     found.truncate(MAX_SPECIALIZATIONS);
     found

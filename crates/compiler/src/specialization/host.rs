@@ -17,17 +17,19 @@ use crate::hir::{
 };
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, callee, constant, function, item, item_scope,
-    resolve, resolve_expr, resolve_member,
+    resolve, resolve_expr, resolve_item, resolve_member,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
 mod calls;
 mod changes;
 mod collections;
+mod doubt;
 mod dtype;
 mod enumeration;
 mod expr;
 mod flow;
+mod installed;
 mod launch;
 mod number;
 mod objects;
@@ -40,9 +42,10 @@ pub(super) mod value;
 mod views;
 
 use changes::Names;
+use doubt::Doubt;
 pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};
-use flow::Exits;
+use flow::{Exits, Flow};
 use rebound::Rebound;
 pub(super) use views::strides;
 
@@ -74,6 +77,8 @@ pub(super) struct Host<'a> {
     rebound: FxHashMap<FileId, Rc<Rebound>>,
     /// Collections among its arguments that the last function called changed.
     changed: Vec<Value>,
+    /// What may keep the running code from running.
+    doubt: Doubt,
 }
 
 /// How what the text leaves open is taken.
@@ -102,6 +107,9 @@ pub(super) struct ObservedLaunch {
     pub(super) at: Option<FileRange>,
     /// False when a starred argument was left out, so that positions are not known.
     pub(super) complete: bool,
+    /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
+    /// known.
+    pub(super) doubtful: bool,
 }
 
 /// The code that a frame runs.
@@ -146,12 +154,15 @@ pub(super) struct Frame {
     exits: Exits,
     /// Which variables change together.
     names: Names,
+    /// Variables that hold what callers choose.
+    open: FxHashSet<Name>,
 }
 
 impl Frame {
     fn new(file: FileId, scope: &[Name], code: Code, variables: Variables) -> Frame {
         let (scope, exits, names) = (Rc::from(scope), Exits::default(), Names::default());
-        Frame { file, scope, code, variables, scenario: false, exits, names }
+        let open = FxHashSet::default();
+        Frame { file, scope, code, variables, scenario: false, exits, names, open }
     }
 
     /// From the callee to the last argument.
@@ -187,6 +198,7 @@ impl<'a> Host<'a> {
             written: FxHashSet::default(),
             rebound: FxHashMap::default(),
             changed: Vec::new(),
+            doubt: Doubt::default(),
         }
     }
 
@@ -259,7 +271,9 @@ impl<'a> Host<'a> {
             };
             variables.insert(param.name.clone(), value);
         }
+        self.doubt = Doubt::of_entry();
         self.body_of(file, scope, function, variables);
+        self.doubt = Doubt::default();
     }
 
     /// Runs the statements of a scenario.
@@ -287,7 +301,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Evaluates a launch at module level.
+    /// Evaluates a launch at module level that was not met when the module ran in order.
     pub(super) fn observe(&mut self, file: FileId, launch: &Launch) {
         let code = Code::Body(launch.body.clone(), Some(launch.map.clone()));
         let mut frame = Frame::new(file, &[], code, Variables::default());
@@ -295,8 +309,8 @@ impl<'a> Host<'a> {
         let grid = self.expr(&mut frame, launch.grid);
         let (args, complete) = self.arguments(&mut frame, &launch.args);
         let at = frame.place(launch.kernel);
-        let example = Vec::new();
-        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
+        let (example, doubtful) = (Vec::new(), true);
+        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete, doubtful });
     }
 
     /// What a function shows of an argument that it is called with. Defaults count: calling
@@ -342,8 +356,11 @@ impl<'a> Host<'a> {
                 }
                 none => none.insert(Frame::new(file, &[], code, Variables::default())),
             };
-            self.block(frame, &main.body.root);
+            if !matches!(self.block(frame, &main.body.root), Flow::Next) {
+                break;
+            }
         }
+        self.doubt = Doubt::default();
         running.map(|frame| frame.variables).unwrap_or_default()
     }
 
@@ -355,7 +372,7 @@ impl<'a> Host<'a> {
         function: &Arc<Function>,
         variables: Variables,
     ) -> Value {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || self.doubt.raised {
             return Value::Unknown;
         }
         self.depth += 1;
@@ -365,12 +382,20 @@ impl<'a> Host<'a> {
         let collections = variables.iter().filter(|(_, value)| changes::is_collection(value));
         let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mut frame = Frame::new(file, &inner, code, variables);
+        if self.doubt.chosen {
+            frame.open_undetermined();
+        }
+        let around = self.doubt.enter();
         let flow = self.block(&mut frame, &function.body.root);
+        self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
         self.changed = frame.changed_of(collections).collect();
         match function.body.exprs.values().any(|expr| matches!(expr, Expr::Unsupported("Yield"))) {
             // A generator, or what a context manager makes of one.
-            true => Value::Unknown,
+            true => {
+                self.doubt.raised = false;
+                Value::Unknown
+            }
             false => self.result(&mut frame, flow),
         }
     }
@@ -417,9 +442,8 @@ impl<'a> Host<'a> {
         let key = self.expr(frame, index);
         match self.expr(frame, object) {
             Value::Dict(mut entries) => {
-                entries.retain(|(known, _)| *known != key);
-                entries.push((key, value.clone()));
-                frame.change(object, Value::Dict(entries));
+                let changed = collections::set(&mut entries, key, value.clone());
+                frame.change(object, changed.map_or(Value::Unknown, |()| Value::Dict(entries)));
             }
             Value::List(mut items) => {
                 let at = match key {
@@ -459,24 +483,17 @@ impl<'a> Host<'a> {
     fn resolved(&mut self, found: Resolution) -> Value {
         match found {
             Resolution::Constant(at) | Resolution::Constexpr(at) => {
-                let Some(constant) = constant(self.sources, at) else { return Value::Unknown };
-                if self.depth >= MAX_DEPTH {
-                    return Value::Unknown;
+                let mut value = self.constant_at(at);
+                for other in self.other_outcomes(at) {
+                    let other = match resolve_item(self.sources, other) {
+                        Resolution::Constant(_) | Resolution::Constexpr(_) => {
+                            self.constant_at(other)
+                        }
+                        _ => Value::Unknown,
+                    };
+                    value = self.one_of(value, &other);
                 }
-                self.depth += 1;
-                let scope = item_scope(self.sources, at);
-                let value = self.module_expr(
-                    at.file,
-                    &scope,
-                    (&constant.body, &constant.map),
-                    constant.value,
-                );
-                self.depth -= 1;
-                let name = item(self.sources, at).map(|item| item.name);
-                match name.is_some_and(|name| self.is_rebound(at.file, &scope, &name)) {
-                    true => value.degraded(),
-                    false => value,
-                }
+                value
             }
             Resolution::Triton(path) => match language_dtype(&path) {
                 Some(dtype) => Value::DType(dtype.into()),
@@ -485,6 +502,24 @@ impl<'a> Host<'a> {
             Resolution::External(path) => external_value(path),
             Resolution::Unknown | Resolution::Undefined => Value::Unknown,
             found => Value::Named(found),
+        }
+    }
+
+    /// The value that a binding of a module gives.
+    fn constant_at(&mut self, at: ItemRef) -> Value {
+        let Some(constant) = constant(self.sources, at) else { return Value::Unknown };
+        if self.depth >= MAX_DEPTH {
+            return Value::Unknown;
+        }
+        self.depth += 1;
+        let scope = item_scope(self.sources, at);
+        let value =
+            self.module_expr(at.file, &scope, (&constant.body, &constant.map), constant.value);
+        self.depth -= 1;
+        let name = item(self.sources, at).map(|item| item.name);
+        match name.is_some_and(|name| self.is_rebound(at.file, &scope, &name)) {
+            true => value.degraded(),
+            false => value,
         }
     }
 
@@ -530,37 +565,10 @@ impl<'a> Host<'a> {
             }
         };
         let mut variables = Variables::default();
-        let positional: Vec<&Value> =
-            args.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect();
-        let named =
-            |param: &Param| args.iter().find(|(name, _)| name.as_ref() == Some(&param.name));
-        let mut index = 0;
-        for param in &function.params {
-            let value = match param.kind {
-                ParamKind::VarArgs => {
-                    let rest = positional.get(index..).unwrap_or_default();
-                    index = positional.len();
-                    Value::Tuple(rest.iter().copied().cloned().collect())
-                }
-                ParamKind::KwArgs => {
-                    let taken =
-                        |name: &Name| function.params.iter().any(|param| param.name == *name);
-                    let entry = |(name, value): &(Option<Name>, Value)| {
-                        let name = name.clone().filter(|name| !taken(name))?;
-                        Some((Value::Str(name), value.clone()))
-                    };
-                    Value::Dict(args.iter().filter_map(entry).collect())
-                }
-                _ => {
-                    let given = named(param).map(|(_, value)| value);
-                    let next = positional.get(index).filter(|_| param.kind.is_positional());
-                    index += usize::from(param.kind.is_positional());
-                    let given = given.or(next.copied()).cloned();
-                    given.unwrap_or_else(|| {
-                        self.unknown_argument(at.file, &item.scope, &function, param)
-                    })
-                }
-            };
+        let heads: Vec<_> = function.params.iter().map(|param| (&param.name, param.kind)).collect();
+        for (param, given) in function.params.iter().zip(calls::bound(&heads, args)) {
+            let value = given
+                .unwrap_or_else(|| self.unknown_argument(at.file, &item.scope, &function, param));
             variables.insert(param.name.clone(), value);
         }
         self.body_of(at.file, &item.scope, &function, variables)
@@ -633,12 +641,11 @@ impl<'a> Host<'a> {
                     return Value::Unknown;
                 }
                 let mut frame = Frame::clone(frame);
-                let mut positional = args.iter().filter(|(name, _)| name.is_none());
-                for param in params {
-                    let named = args.iter().find(|(name, _)| name.as_ref() == Some(param));
-                    let given = named.or_else(|| positional.next());
-                    let value = given.map_or(Value::Unknown, |(_, value)| value.clone());
-                    frame.variables.insert(param.clone(), value);
+                let heads: Vec<_> = params.iter().map(|param| (&param.name, param.kind)).collect();
+                let given = calls::bound(&heads, args).into_iter();
+                for (param, given) in params.iter().zip(given) {
+                    let value = given.unwrap_or_else(|| param.default.clone());
+                    frame.variables.insert(param.name.clone(), value);
                 }
                 self.expr(&mut frame, *body)
             }

@@ -20,6 +20,9 @@ pub struct KnownLaunch {
     pub site: Option<LaunchSite>,
     /// Whether a scenario, a launch site or flags show it.
     pub origin: Origin,
+    /// Whether it may never happen, so that nothing under it need be a mistake: it stands under a
+    /// condition that has one outcome, which is not known. Of its arguments nothing is told.
+    pub doubtful: bool,
     /// Extents of the grid, where all of them are known.
     pub grid: Option<[u32; 3]>,
     /// What is wrong with the grid.
@@ -130,6 +133,18 @@ impl LaunchSite {
 }
 
 impl KnownLaunch {
+    fn doubtful(site: Option<LaunchSite>, origin: Origin) -> KnownLaunch {
+        KnownLaunch {
+            site,
+            origin,
+            doubtful: true,
+            grid: None,
+            grid_fault: None,
+            grid_rank: 0,
+            args: Vec::new(),
+        }
+    }
+
     /// What is known of the argument called `name`.
     pub fn arg(&self, name: &str) -> Option<&KnownArg> {
         self.args.iter().find(|(known, _)| **known == *name).map(|(_, arg)| arg)
@@ -145,6 +160,10 @@ pub(super) fn known_launch<'a>(
     args: impl Iterator<Item = (&'a Name, &'a ArgSpec, Value)>,
     meta: Value,
 ) -> KnownLaunch {
+    let site = launch.at.and_then(|at| LaunchSite::at(sources, at));
+    if launch.doubtful {
+        return KnownLaunch::doubtful(site, origin);
+    }
     let grid = match &launch.grid {
         function @ (Value::Callable(_) | Value::Named(_)) => {
             Host::new(sources).call_value(function, &[(None, meta)])
@@ -156,8 +175,9 @@ pub(super) fn known_launch<'a>(
         note_arg(name, spec, &value, &mut known);
     }
     KnownLaunch {
-        site: launch.at.and_then(|at| LaunchSite::at(sources, at)),
+        site,
         origin,
+        doubtful: false,
         grid: extents(&grid),
         grid_fault: grid_fault(&grid),
         grid_rank: grid

@@ -110,7 +110,8 @@ fn expressions(body: &Body, stmt: StmtId, out: &mut Vec<ExprId>) {
         Stmt::With { items, .. } => next.extend(items.iter().map(|(manager, _)| manager)),
         Stmt::Return(value) => next.extend(value),
         Stmt::Assert { test, message } => next.extend([*test].iter().chain(message)),
-        Stmt::Try { .. } | Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {}
+        Stmt::Try { .. } | Stmt::Match { .. } | Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {
+        }
     }
     while let Some(expr) = next.pop() {
         body.exprs[expr].for_each_child(|child| next.push(child));
@@ -184,7 +185,9 @@ fn unused(function: &Function) -> Vec<(&str, TextRange)> {
                 targets.insert(*target);
             }
             // What does not parse may read anything.
-            Stmt::Try { .. } | Stmt::Error | Stmt::Unsupported(_) => return Vec::new(),
+            Stmt::Try { .. } | Stmt::Match { .. } | Stmt::Error | Stmt::Unsupported(_) => {
+                return Vec::new();
+            }
             _ => {}
         }
     }

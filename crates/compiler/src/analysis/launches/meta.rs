@@ -3,7 +3,7 @@
 use super::Site;
 use super::options::OPTIONS;
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Body, Expr, ExprId, ItemKind, Literal, Name, ParamKind, Stmt};
+use crate::hir::{Body, Expr, ExprId, ItemKind, LambdaParam, Literal, Name, ParamKind, Stmt};
 use crate::source::{FileRange, TextRange};
 use crate::specialization::Tuning;
 
@@ -82,7 +82,7 @@ impl Site<'_> {
 /// The strings by which the only parameter of a lambda is indexed.
 fn keys(
     body: &Body,
-    params: &[Name],
+    params: &[LambdaParam],
     result: ExprId,
     range: impl Fn(ExprId) -> TextRange,
 ) -> Vec<(Name, TextRange)> {
@@ -92,7 +92,7 @@ fn keys(
         let Expr::Subscript { value, index } = expr else { return None };
         let Expr::Literal(Literal::Str(key)) = &body.exprs[*index] else { return None };
         let at = range(*index);
-        let is_meta = body.exprs[*value] == Expr::Name(meta.clone());
+        let is_meta = body.exprs[*value] == Expr::Name(meta.name.clone());
         (is_meta && inside.contains_range(at)).then(|| (key.clone(), at))
     });
     asked.collect()

@@ -3,7 +3,9 @@
 use tree_sitter::Node;
 
 use super::{Lowering, MAX_DEPTH, field_parts, parts};
-use crate::hir::{Arg, ArgKind, BinaryOp, CompareOp, Expr, ExprId, Literal, Name, UnaryOp};
+use crate::hir::{
+    Arg, ArgKind, BinaryOp, CompareOp, Expr, ExprId, LambdaParam, Literal, Name, Param, UnaryOp,
+};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::range;
@@ -349,16 +351,9 @@ impl Lowering<'_> {
     }
 
     fn lambda(&mut self, node: Node<'_>) -> Expr {
-        let mut params = Vec::new();
-        for param in Field::Parameters.of(node).map(parts).unwrap_or_default() {
-            let name = match Kind::of(param) {
-                Kind::Identifier => Some(param),
-                Kind::DefaultParameter => Field::Name.of(param),
-                Kind::ListSplatPattern | Kind::DictionarySplatPattern => param.named_child(0),
-                _ => None,
-            };
-            params.extend(name.map(|name| self.name(name)));
-        }
+        let params = Field::Parameters.of(node).map(|list| self.params(list)).unwrap_or_default();
+        let param = |Param { name, default, kind, .. }| LambdaParam { name, default, kind };
+        let params = params.into_iter().map(param).collect();
         Expr::Lambda { params, body: self.field_expr(node, Field::Body) }
     }
 

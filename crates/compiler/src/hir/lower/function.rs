@@ -58,7 +58,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    fn params(&mut self, list: Node<'_>) -> Vec<Param> {
+    pub(super) fn params(&mut self, list: Node<'_>) -> Vec<Param> {
         let mut params = Vec::new();
         let mut kind = ParamKind::Normal;
         for node in parts(list) {

@@ -137,9 +137,12 @@ impl Collector<'_> {
         let first = node.named_child(0).map(Kind::of);
         let binds = matches!(first, Some(Kind::Assignment | Kind::AugmentedAssignment));
         // A compound statement binds by what stands in it.
-        let marks: &[char] =
-            if Kind::of(node) == Kind::ExpressionStatement { &['('] } else { &['(', '='] };
-        let calls = first != Some(Kind::String) && self.text(node).contains(marks);
+        let calls = match Kind::of(node) {
+            Kind::ExpressionStatement => {
+                first != Some(Kind::String) && self.text(node).contains('(')
+            }
+            _ => self.text(node).contains(['(', '=']),
+        };
         if !runs || !(binds || calls) {
             return;
         }

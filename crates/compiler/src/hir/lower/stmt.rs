@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::expr::binary_op;
 use super::{Lowering, MAX_DEPTH, field_parts, parts};
-use crate::hir::{Expr, ExprId, Handler, Stmt, StmtId};
+use crate::hir::{Case, Expr, ExprId, Handler, Stmt, StmtId};
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::range;
 
@@ -61,6 +61,7 @@ impl Lowering<'_> {
             Kind::WithStatement if is_async(node) => Stmt::Unsupported("AsyncWith"),
             Kind::WithStatement => self.with_statement(node),
             Kind::TryStatement => self.try_statement(node),
+            Kind::MatchStatement => self.match_statement(node),
             Kind::ReturnStatement => {
                 Stmt::Return(parts(node).first().map(|value| self.expr(*value)))
             }
@@ -209,6 +210,28 @@ impl Lowering<'_> {
         Handler { kinds, target, body: self.clause_block(clause) }
     }
 
+    fn match_statement(&mut self, node: Node<'_>) -> Stmt {
+        let subjects = field_parts(node, Field::Subject);
+        let subject = match subjects.as_slice() {
+            [only] => self.expr(*only),
+            several => {
+                let items = self.exprs(several);
+                self.add_expr(range(node), Expr::Tuple(items))
+            }
+        };
+        let clauses = Field::Body.of(node).map(parts).unwrap_or_default();
+        let clauses = clauses.into_iter().filter(|clause| Kind::of(*clause) == Kind::CaseClause);
+        let cases = clauses.map(|clause| {
+            let guard = Field::Guard.of(clause).and_then(|guard| parts(guard).first().copied());
+            Case {
+                pattern: self.patterns_of(clause),
+                guard: guard.map(|guard| self.expr(guard)),
+                body: self.field_block(clause, Field::Consequence),
+            }
+        });
+        Stmt::Match { subject, cases: cases.collect() }
+    }
+
     /// The block of a clause that has no name for it.
     fn clause_block(&mut self, clause: Node<'_>) -> Vec<StmtId> {
         let block = parts(clause).into_iter().find(|part| Kind::of(*part) == Kind::Block);
@@ -273,7 +296,6 @@ fn unsupported(kind: Kind, node: Node<'_>) -> Option<&'static str> {
             let definition = Field::Definition.of(node);
             return definition.and_then(|inner| unsupported(Kind::of(inner), inner));
         }
-        Kind::MatchStatement => "Match",
         Kind::TypeAliasStatement => "TypeAlias",
         Kind::ExecStatement => "Exec",
         Kind::PrintStatement => "Print",

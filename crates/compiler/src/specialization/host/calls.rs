@@ -7,7 +7,7 @@ use super::tensor::{self, Args};
 use super::value::{Callable, Storage, Tensor, Value};
 use super::{Frame, Host, collections, launch, operators, rebound, views};
 use crate::builtins::TORCH;
-use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name};
+use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name, ParamKind};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::FileRange;
 use crate::specialization::TupleNames;
@@ -59,7 +59,10 @@ impl Host<'_> {
         let given_values = self.arguments(frame, args);
         let place = frame.call_place(called, given);
         self.changed.clear();
+        let chosen = frame.is_open(called) || given.iter().any(|arg| frame.is_open(arg.value));
+        let around = std::mem::replace(&mut self.doubt.chosen, chosen);
         let result = self.call_with(frame, (callee, receiver, method), given_values, place);
+        self.doubt.chosen = around;
         self.change_arguments(frame, given);
         result
     }
@@ -122,11 +125,15 @@ impl Host<'_> {
                 self.call_value(&callee, &values)
             }
             (Value::OneOf(callees), ..) => {
+                let mut raised = true;
                 let call = |callee| {
                     let given = (values.clone(), complete);
-                    self.call_with(frame, (callee, None, None), given, place)
+                    let result = self.call_with(frame, (callee, None, None), given, place);
+                    raised &= std::mem::take(&mut self.doubt.raised);
+                    result
                 };
                 let results: Vec<Value> = callees.into_iter().map(call).collect();
+                self.doubt.raised = raised;
                 self.any_of(results)
             }
             (_, Some(Value::Object(object)), Some((_, attr))) => {
@@ -299,6 +306,39 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// What the parameters of a function, each with the way in which arguments reach it, get of `args`;
+/// `None` for those left out.
+pub(super) fn bound(
+    params: &[(&Name, ParamKind)],
+    args: &[(Option<Name>, Value)],
+) -> Vec<Option<Value>> {
+    let positional: Vec<&Value> =
+        args.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect();
+    let mut index = 0;
+    let of_param = |(param, kind): &(&Name, ParamKind)| match kind {
+        ParamKind::VarArgs => {
+            let rest = positional.get(index..).unwrap_or_default();
+            index = positional.len();
+            Some(Value::Tuple(rest.iter().copied().cloned().collect()))
+        }
+        ParamKind::KwArgs => {
+            let taken = |name: &Name| params.iter().any(|(param, _)| *param == name);
+            let entry = |(name, value): &(Option<Name>, Value)| {
+                let name = name.clone().filter(|name| !taken(name))?;
+                Some((Value::Str(name), value.clone()))
+            };
+            Some(Value::Dict(args.iter().filter_map(entry).collect()))
+        }
+        _ => {
+            let named = args.iter().find(|(name, _)| name.as_ref() == Some(*param));
+            let next = positional.get(index).filter(|_| kind.is_positional());
+            index += usize::from(kind.is_positional());
+            named.map(|(_, value)| value).or(next.copied()).cloned()
+        }
+    };
+    params.iter().map(of_param).collect()
 }
 
 /// The allocations that a call may write of which nothing more is known: those given to PyTorch to

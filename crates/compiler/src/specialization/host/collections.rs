@@ -71,25 +71,25 @@ fn changed_dict(entries: &Entries, name: &str, args: &Args<'_>) -> Option<(Value
                 Some(Value::Dict(added)) => Some(added.clone()),
                 Some(_) => None,
             };
-            let followed = known.is_some();
+            let mut followed = known.is_some();
             let named = args
                 .keywords()
                 .into_iter()
                 .filter_map(|(name, value)| Some((Value::Str(name?), value)));
             for (key, value) in known.unwrap_or_default().into_iter().chain(named) {
-                set(&mut entries, key, value);
+                followed &= set(&mut entries, key, value).is_some();
             }
             followed
         }
-        ("setdefault", Some(key)) => {
+        ("setdefault", Some(key)) if is_key(key) => {
             result = operators::subscript(&Value::Dict(entries.clone()), key);
             if !entries.iter().any(|(known, _)| known == key) {
                 result = args.get(1, "").cloned().unwrap_or(Value::None);
-                set(&mut entries, key.clone(), result.clone());
+                entries.push((key.clone(), result.clone()));
             }
             true
         }
-        ("pop", Some(key)) => {
+        ("pop", Some(key)) if is_key(key) => {
             let known = entries.iter().position(|(known, _)| known == key);
             result = match known {
                 Some(at) => entries.remove(at).1,
@@ -101,13 +101,32 @@ fn changed_dict(entries: &Entries, name: &str, args: &Args<'_>) -> Option<(Value
             entries.clear();
             true
         }
-        ("setdefault" | "pop" | "popitem" | "clear", _) => false,
+        ("setdefault" | "pop" | "popitem" | "clear", _) => {
+            result = Value::Unknown;
+            false
+        }
         _ => return None,
     };
     Some((if followed { Value::Dict(entries) } else { Value::Unknown }, result))
 }
 
-fn set(entries: &mut Entries, key: Value, value: Value) {
-    entries.retain(|(known, _)| *known != key);
-    entries.push((key, value));
+/// Binds a key in a dict; `None` where the key is not known, so that it may be any.
+pub(super) fn set(entries: &mut Entries, key: Value, value: Value) -> Option<()> {
+    if !is_key(&key) {
+        return None;
+    }
+    match entries.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, known)) => *known = value,
+        None => entries.push((key, value)),
+    }
+    Some(())
+}
+
+/// Whether a value is known well enough to tell which entry of a dict it belongs to.
+pub(super) fn is_key(value: &Value) -> bool {
+    match value {
+        Value::Named(_) | Value::Global(_) | Value::Object(_) => true,
+        Value::Tuple(items) => items.iter().all(is_key),
+        value => value.to_const().is_some(),
+    }
 }

@@ -1,9 +1,10 @@
 //! Expressions of host code.
 
+use super::collections;
 use super::operators::{self, compare, truth};
-use super::value::{Callable, Value};
+use super::value::{Callable, Parameter, Value};
 use super::{Frame, Host, MAX_DEPTH, literal_value};
-use crate::hir::{Expr, ExprId, FStringPart, UnaryOp};
+use crate::hir::{Expr, ExprId, FStringPart, LambdaParam, UnaryOp};
 
 impl Host<'_> {
     /// The value of an expression.
@@ -85,17 +86,23 @@ impl Host<'_> {
                     Some(false) => self.expr(frame, *on_false),
                     None => {
                         let on_true = self.expr(frame, *on_true);
+                        let raised = std::mem::take(&mut self.doubt.raised);
                         let on_false = self.expr(frame, *on_false);
+                        self.doubt.raised &= raised;
                         self.one_of(on_true, &on_false)
                     }
                 }
             }
             Expr::FString(parts) => self.fstring(frame, parts),
-            Expr::Lambda { params, body } => Value::Callable(Callable::Lambda {
-                frame: frame.kept(),
-                params: params.clone(),
-                body: *body,
-            }),
+            Expr::Lambda { params, body } => {
+                let param = |param: &LambdaParam| Parameter {
+                    name: param.name.clone(),
+                    kind: param.kind,
+                    default: param.default.map_or(Value::Unknown, |id| self.expr(frame, id)),
+                };
+                let params = params.iter().map(param).collect();
+                Value::Callable(Callable::Lambda { frame: frame.kept(), params, body: *body })
+            }
             Expr::Walrus { target, value } => {
                 let value = self.expr(frame, *value);
                 frame.bind(target, value.clone());
@@ -150,6 +157,7 @@ impl Host<'_> {
             if keep == Some(false) {
                 continue;
             }
+            let raised = self.doubt.raised;
             match flatten {
                 None => results.push(self.expr(&mut inner, element)),
                 Some(nested) => match self.expr(&mut inner, nested).elements() {
@@ -157,6 +165,7 @@ impl Host<'_> {
                     None => return Value::Unknown,
                 },
             }
+            self.doubt.raised &= raised || keep.is_some();
         }
         Value::List(results)
     }
@@ -169,8 +178,10 @@ impl Host<'_> {
                 Some(truth) if truth != and => return value,
                 Some(_) => result = value,
                 None => {
+                    let raised = self.doubt.raised;
                     for rest in &values[at + 1..] {
                         let rest = self.expr(frame, *rest);
+                        self.doubt.raised = raised;
                         if truth(&rest) == Some(!and) {
                             return if and {
                                 Value::Bool(Some(false))
@@ -212,10 +223,16 @@ impl Host<'_> {
             match key {
                 Some(key) => {
                     let key = self.expr(frame, *key);
-                    dict.push((key, value));
+                    if collections::set(&mut dict, key, value).is_none() {
+                        return Value::Unknown;
+                    }
                 }
                 None => match value {
-                    Value::Dict(inner) => dict.extend(inner),
+                    Value::Dict(inner) => {
+                        for (key, value) in inner {
+                            collections::set(&mut dict, key, value);
+                        }
+                    }
                     _ => return Value::Unknown,
                 },
             }

@@ -1,10 +1,12 @@
 //! Statements of host code, and what is known where several of them may have run.
 
 use super::changes::is_collection;
+use super::installed::is_installed;
+use super::number::as_number;
 use super::operators::{self, join, truth};
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{Expr, ExprId, Handler, Stmt, StmtId};
+use crate::hir::{Case, CompareOp, Expr, ExprId, Handler, Literal, Name, Pattern, Stmt, StmtId};
 use crate::project::{Resolution, Scope, resolve_expr, takes_exceptions};
 
 /// Functions outside of the project that do not return.
@@ -17,6 +19,9 @@ const NEVER_RETURN: &[&[&str]] = &[
     &["pytest", "xfail"],
     &["sys", "exit"],
 ];
+
+/// Iterations of a `while` that are followed one by one.
+const MAX_TRIPS: u32 = 4096;
 
 /// How a block ends.
 pub(super) enum Flow {
@@ -41,6 +46,13 @@ pub(super) struct Exits {
     continued: Option<Variables>,
     /// The variables where the innermost `try` may have been left by an exception, inside of one.
     raised: Option<Variables>,
+}
+
+impl Exits {
+    /// Whether the function may have returned already.
+    pub(super) fn may_return(&self) -> bool {
+        self.returned.is_some()
+    }
 }
 
 impl Host<'_> {
@@ -72,19 +84,36 @@ impl Host<'_> {
         Flow::Next
     }
 
+    /// Runs a statement; an exception in it ends the code around it.
     fn stmt(&mut self, frame: &mut Frame, id: StmtId) -> Flow {
+        let flow = self.unless_raised(frame, id);
+        match std::mem::take(&mut self.doubt.raised) {
+            true => Flow::Return(None),
+            false => flow,
+        }
+    }
+
+    fn unless_raised(&mut self, frame: &mut Frame, id: StmtId) -> Flow {
         let code = frame.code.clone();
         match &code.body().stmts[id] {
             Stmt::Expr(value) => {
                 self.expr(frame, *value);
-                if self.never_returns(frame, *value) {
-                    return Flow::Return(None);
+                match self.returns(frame, *value) {
+                    Some(true) => {}
+                    Some(false) => return Flow::Return(None),
+                    None => self.doubt.begin(true),
                 }
             }
             Stmt::Assign { targets, value: source } => {
                 let value = self.expr(frame, *source);
+                if self.doubt.raised {
+                    return Flow::Next;
+                }
+                if self.returns(frame, *source).is_none() {
+                    self.doubt.begin(true);
+                }
                 for target in targets {
-                    self.assign(frame, *target, &value);
+                    self.assign_from(frame, *target, &value, *source);
                 }
                 if is_collection(&value) {
                     // Two targets have one value.
@@ -96,8 +125,11 @@ impl Host<'_> {
                 }
             }
             Stmt::AnnAssign { target, value: Some(value), .. } => {
-                let value = self.expr(frame, *value);
-                self.assign(frame, *target, &value);
+                let source = *value;
+                let value = self.expr(frame, source);
+                if !self.doubt.raised {
+                    self.assign_from(frame, *target, &value, source);
+                }
             }
             Stmt::AugAssign { target, op, value } => {
                 let old = self.expr(frame, *target);
@@ -109,15 +141,38 @@ impl Host<'_> {
                 }
             }
             Stmt::If { test, body, orelse } => {
-                let test = self.expr(frame, *test);
-                return match truth(&test) {
+                let value = self.expr(frame, *test);
+                return match truth(&value) {
+                    _ if self.doubt.raised => Flow::Next,
                     Some(true) => self.block(frame, body),
                     Some(false) => self.block(frame, orelse),
-                    None => self.either(frame, body, orelse),
+                    None => {
+                        let doubtful = !frame.is_open(*test);
+                        self.either(
+                            frame,
+                            doubtful,
+                            |host, frame| host.block(frame, body),
+                            |host, frame| host.block(frame, orelse),
+                        )
+                    }
                 };
+            }
+            Stmt::Match { subject, cases } => {
+                let value = self.expr(frame, *subject);
+                if !self.doubt.raised {
+                    let doubtful = !frame.is_open(*subject);
+                    return self.cases(frame, (&value, doubtful), cases);
+                }
             }
             Stmt::For { target, iter, body, orelse } => {
                 let items = self.expr(frame, *iter);
+                if self.doubt.raised {
+                    return Flow::Next;
+                }
+                if !frame.open.is_empty() {
+                    let open = frame.is_open(*iter);
+                    self.note_open_targets(frame, *target, open);
+                }
                 if items.elements().is_some_and(|items| items.iter().any(is_collection)) {
                     frame.share(*target, *iter);
                 }
@@ -126,20 +181,21 @@ impl Host<'_> {
                 });
             }
             Stmt::While { test, body, orelse } => {
-                self.expr(frame, *test);
-                return self.in_loop(frame, orelse, |host, frame| host.perhaps(frame, body));
+                return self.in_loop(frame, orelse, |host, frame| host.trips(frame, *test, body));
             }
             // What is under it is meant to fail.
             Stmt::With { items, .. }
                 if items.iter().any(|(manager, _)| takes_exceptions(code.body(), *manager)) => {}
             Stmt::With { items, body } => {
                 for (manager, target) in items {
-                    let manager = self.expr(frame, *manager);
+                    let value = self.expr(frame, *manager);
                     if let Some(target) = target {
-                        self.assign(frame, *target, &manager);
+                        self.assign_from(frame, *target, &value, *manager);
                     }
                 }
-                return self.block(frame, body);
+                if !self.doubt.raised {
+                    return self.block(frame, body);
+                }
             }
             Stmt::Try { body, handlers, orelse, finally } => {
                 return self.protected(frame, finally, |host, frame| {
@@ -147,8 +203,9 @@ impl Host<'_> {
                 });
             }
             Stmt::Assert { test, .. } => {
-                let test = self.expr(frame, *test);
-                if truth(&test) == Some(false) {
+                // Where it is not known, the author says that it holds.
+                let value = self.expr(frame, *test);
+                if truth(&value) == Some(false) {
                     return Flow::Return(None);
                 }
             }
@@ -160,34 +217,54 @@ impl Host<'_> {
             Stmt::Unsupported("Continue") => return Flow::Continue,
             Stmt::Unsupported("Raise") => return Flow::Return(None),
             Stmt::Unsupported("Delete") => frame.change_all(),
-            // Which case it is, and what that binds, is not followed.
-            Stmt::Unsupported("Match") => {
-                frame.variables.values_mut().for_each(|value| *value = value.degraded());
-            }
             _ => {}
         }
         Flow::Next
     }
 
-    /// Whether an expression calls what ends the program or the test.
-    fn never_returns(&self, frame: &Frame, expr: ExprId) -> bool {
+    /// Binds what `source` has given.
+    fn assign_from(&mut self, frame: &mut Frame, target: ExprId, value: &Value, source: ExprId) {
+        if !frame.open.is_empty() {
+            let open = frame.is_open(source);
+            self.note_open_targets(frame, target, open);
+        }
+        self.assign(frame, target, value);
+    }
+
+    fn note_open_targets(&mut self, frame: &mut Frame, target: ExprId, open: bool) {
+        let code = frame.code.clone();
+        for name in code.body().names_in(target) {
+            frame.note_open(name, open);
+        }
+    }
+
+    /// Whether what an expression calls returns, where that depends on what is called alone: what
+    /// ends the program or the test does not, and what asks for a package may not.
+    fn returns(&self, frame: &Frame, expr: ExprId) -> Option<bool> {
         let body = frame.code.body();
-        let Expr::Call { callee, .. } = body.exprs[expr] else { return false };
-        if let Expr::Attribute { value, attr } = &body.exprs[callee]
+        let Expr::Call { callee, args } = &body.exprs[expr] else { return Some(true) };
+        if let Expr::Attribute { value, attr } = &body.exprs[*callee]
             && matches!(&body.exprs[*value], Expr::Name(name) if &**name == "self")
         {
-            return matches!(&**attr, "fail" | "skipTest");
+            return Some(!matches!(&**attr, "fail" | "skipTest"));
         }
         let scope = Scope { file: frame.file, path: &frame.scope };
-        match resolve_expr(self.sources, scope, body, callee) {
+        match resolve_expr(self.sources, scope, body, *callee) {
             Resolution::External(path) => {
                 let path: Vec<&str> = path.iter().map(|part| &**part).collect();
-                NEVER_RETURN.contains(&path.as_slice())
+                if path == ["pytest", "importorskip"] {
+                    let package = args.first().map(|arg| &body.exprs[arg.value]);
+                    let installed = matches!(package, Some(Expr::Literal(Literal::Str(name)))
+                        if is_installed(name));
+                    return installed.then_some(true);
+                }
+                Some(!NEVER_RETURN.contains(&path.as_slice()))
             }
-            Resolution::Undefined => {
-                matches!(&body.exprs[callee], Expr::Name(name) if matches!(&**name, "exit" | "quit"))
-            }
-            _ => false,
+            Resolution::Undefined => Some(!matches!(
+                &body.exprs[*callee],
+                Expr::Name(name) if matches!(&**name, "exit" | "quit")
+            )),
+            _ => Some(true),
         }
     }
 
@@ -201,13 +278,109 @@ impl Host<'_> {
         }
     }
 
-    /// Runs both branches of a condition that is not known and joins what they leave.
-    fn either(&mut self, frame: &mut Frame, body: &[StmtId], orelse: &[StmtId]) -> Flow {
+    /// Runs both branches of a condition that is not known and joins what they leave; `doubtful`
+    /// says whether one of them may never run.
+    fn either(
+        &mut self,
+        frame: &mut Frame,
+        doubtful: bool,
+        body: impl FnOnce(&mut Self, &mut Frame) -> Flow,
+        orelse: impl FnOnce(&mut Self, &mut Frame) -> Flow,
+    ) -> Flow {
         let before = frame.variables.clone();
-        let first = self.block(frame, body);
+        let first = self.doubting(doubtful, |host| body(host, frame));
         let after_first = std::mem::replace(&mut frame.variables, before);
-        let second = self.block(frame, orelse);
+        let second = self.doubting(doubtful, |host| orelse(host, frame));
+        if doubtful {
+            match (&first, &second) {
+                (Flow::Next, Flow::Next) => {}
+                (Flow::Next, left) | (left, Flow::Next) => {
+                    self.doubt.begin(matches!(left, Flow::Return(None)));
+                }
+                _ => {}
+            }
+        }
         self.meet(frame, (first, after_first), second)
+    }
+
+    /// Runs the first of the cases whose pattern takes the subject.
+    fn cases(&mut self, frame: &mut Frame, subject: (&Value, bool), cases: &[Case]) -> Flow {
+        let (value, doubtful) = subject;
+        let Some((case, rest)) = cases.split_first() else { return Flow::Next };
+        let mut taken = self.takes(frame, &case.pattern, value);
+        if let (Some(guard), Some(true) | None) = (case.guard, taken) {
+            let guard = truth(&self.expr(frame, guard));
+            taken = taken.and(guard).filter(|_| guard.is_some());
+            taken = if guard == Some(false) { Some(false) } else { taken };
+        }
+        match taken {
+            Some(true) => self.block(frame, &case.body),
+            Some(false) => self.cases(frame, subject, rest),
+            None => self.either(
+                frame,
+                doubtful,
+                |host, frame| host.block(frame, &case.body),
+                |host, frame| host.cases(frame, subject, rest),
+            ),
+        }
+    }
+
+    /// Whether a pattern takes a value, if that is known; binds its names.
+    fn takes(&mut self, frame: &mut Frame, pattern: &Pattern, value: &Value) -> Option<bool> {
+        match pattern {
+            Pattern::Value(known) => {
+                let known = self.expr(frame, *known);
+                operators::compare(CompareOp::Eq, value, &known)
+            }
+            Pattern::Capture(target) => {
+                target.iter().for_each(|target| self.assign(frame, *target, value));
+                Some(true)
+            }
+            Pattern::Or(patterns) => {
+                let mut taken = Some(false);
+                for pattern in patterns {
+                    match self.takes(frame, pattern, value) {
+                        Some(true) if taken == Some(false) => return Some(true),
+                        Some(false) => {}
+                        _ => taken = None,
+                    }
+                }
+                taken
+            }
+            Pattern::Sequence(patterns) => {
+                let items = match value {
+                    Value::Tuple(items) | Value::List(items) => items.clone(),
+                    value => {
+                        let other = matches!(value, Value::Str(_)) || as_number(value).is_some();
+                        for target in pattern.targets() {
+                            self.assign(frame, target, &Value::Unknown);
+                        }
+                        return other.then_some(false);
+                    }
+                };
+                if items.len() != patterns.len() {
+                    return Some(false);
+                }
+                let mut taken = Some(true);
+                for (pattern, item) in patterns.iter().zip(&items) {
+                    match self.takes(frame, pattern, item) {
+                        Some(true) => {}
+                        Some(false) => return Some(false),
+                        None => taken = None,
+                    }
+                }
+                taken
+            }
+            Pattern::As(pattern, target) => {
+                let taken = self.takes(frame, pattern, value);
+                self.assign(frame, *target, value);
+                taken
+            }
+            Pattern::Other(targets) => {
+                targets.iter().for_each(|target| self.assign(frame, *target, &Value::Unknown));
+                None
+            }
+        }
     }
 
     /// What follows where the code has ended in `first` with these variables, or in `second` with
@@ -269,6 +442,7 @@ impl Host<'_> {
         iterations: impl FnOnce(&mut Self, &mut Frame) -> Flow,
     ) -> Flow {
         let around = (frame.exits.broken.take(), frame.exits.continued.take());
+        let conditions = self.doubt.conditions;
         let flow = match iterations(self, frame) {
             Flow::Next | Flow::Continue => self.block(frame, orelse),
             Flow::Break => Flow::Next,
@@ -276,6 +450,9 @@ impl Host<'_> {
         };
         let broken = std::mem::replace(&mut frame.exits.broken, around.0);
         frame.exits.continued = around.1;
+        if broken.is_some() {
+            self.doubt.rejoin(conditions);
+        }
         match broken {
             Some(broken) => self.meet(frame, (Flow::Next, broken), flow),
             None => flow,
@@ -291,6 +468,7 @@ impl Host<'_> {
         handlers: &[Handler],
     ) -> Flow {
         let around = frame.exits.raised.replace(frame.variables.clone());
+        let around_doubt = self.doubt;
         let mut flow = self.block(frame, body);
         let raised = std::mem::replace(&mut frame.exits.raised, around).unwrap_or_default();
         if frame.exits.raised.is_some() {
@@ -299,12 +477,17 @@ impl Host<'_> {
         if let Flow::Next = flow {
             flow = self.block(frame, orelse);
         }
+        // What is handled does not go on; whether there is anything to handle is not known.
+        let doubtful = !matches!(flow, Flow::Return(None));
+        if !handlers.is_empty() {
+            self.doubt.handled(around_doubt);
+        }
         for handler in handlers {
             let after = std::mem::replace(&mut frame.variables, raised.clone());
             if let Some(target) = handler.target {
                 self.assign(frame, target, &Value::Unknown);
             }
-            let handled = self.block(frame, &handler.body);
+            let handled = self.doubting(doubtful, |host| host.block(frame, &handler.body));
             flow = self.meet(frame, (flow, after), handled);
         }
         flow
@@ -342,8 +525,32 @@ impl Host<'_> {
         }
     }
 
-    /// Runs what runs once, or not, or several times.
+    /// Runs the body of a `while` as long as its condition is known to hold, and then perhaps.
+    fn trips(&mut self, frame: &mut Frame, test: ExprId, body: &[StmtId]) -> Flow {
+        for _ in 0..MAX_TRIPS {
+            let value = self.expr(frame, test);
+            match truth(&value) {
+                _ if self.doubt.raised => return Flow::Return(None),
+                Some(false) => return Flow::Next,
+                // A loop that never ends by itself is one of unknown length.
+                Some(true) if !matches!(frame.code.body().exprs[test], Expr::Literal(_)) => {
+                    match self.iteration(frame, body) {
+                        Flow::Next => {}
+                        flow => return flow,
+                    }
+                }
+                _ => break,
+            }
+        }
+        let doubtful =
+            !frame.is_open(test) && !matches!(frame.code.body().exprs[test], Expr::Literal(_));
+        self.doubting(doubtful, |host| host.perhaps(frame, body))
+    }
+
+    /// Runs what runs once, or not, or several times. What holds in each iteration alone is known
+    /// in it.
     fn perhaps(&mut self, frame: &mut Frame, body: &[StmtId]) -> Flow {
+        self.widen(frame, body);
         let before = frame.variables.clone();
         let flow = self.iteration(frame, body);
         let after = std::mem::replace(&mut frame.variables, before);
@@ -357,12 +564,44 @@ impl Host<'_> {
         }
     }
 
+    /// Forgets what iterations of a loop of unknown length change: a first one is run to see, and
+    /// what it launches does not count.
+    fn widen(&mut self, frame: &mut Frame, body: &[StmtId]) {
+        let code = frame.code.clone();
+        let bound = code.body().bound_in(body);
+        let carried = |name: &&Name| {
+            let known = frame.variables.get(*name);
+            known.is_some_and(|value| !matches!(value, Value::Unknown))
+        };
+        let carried: Vec<&Name> = bound.into_iter().filter(carried).collect();
+        if self.options.one_run || carried.is_empty() {
+            return;
+        }
+        let mut trial = frame.clone();
+        let (launches, doubt) = (self.launches.clone(), self.doubt);
+        self.iteration(&mut trial, body);
+        (self.launches, self.doubt) = (launches, doubt);
+        for name in carried {
+            let Some(before) = frame.variables.get_mut(name) else { continue };
+            let after = trial.variables.get(name).unwrap_or(&Value::Unknown);
+            if before != after {
+                *before = widened(before, after);
+                self.joined = true;
+            }
+        }
+    }
+
     /// Runs a loop's body once; it goes on where an iteration may have ended early.
     fn iteration(&mut self, frame: &mut Frame, body: &[StmtId]) -> Flow {
+        let conditions = self.doubt.conditions;
         let flow = match self.block(frame, body) {
             Flow::Continue => Flow::Next,
             flow => flow,
         };
+        // Where an iteration ended early, the next one begins anew.
+        if frame.exits.continued.is_some() && frame.exits.broken.is_none() {
+            self.doubt.rejoin(conditions);
+        }
         match frame.exits.continued.take() {
             Some(continued) => self.meet(frame, (Flow::Next, continued), flow),
             None => flow,
@@ -399,6 +638,17 @@ impl Host<'_> {
             true => variables.extend(first),
             false => self.joined |= join_variables(variables, first),
         }
+    }
+}
+
+/// What is known in each iteration of a variable that the first one changes from `before` to `after`.
+fn widened(before: &Value, after: &Value) -> Value {
+    match (before, after) {
+        (Value::Int(_), Value::Int(_))
+        | (Value::Float(_), Value::Float(_))
+        | (Value::Bool(_), Value::Bool(_)) => before.degraded(),
+        (Value::Tensor(a), Value::Tensor(b)) if a.dtype == b.dtype => before.degraded(),
+        _ => Value::Unknown,
     }
 }
 

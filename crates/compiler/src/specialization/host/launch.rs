@@ -36,12 +36,16 @@ impl Host<'_> {
         (args, complete): Given,
         at: Option<FileRange>,
     ) -> Value {
+        if self.doubt.raised {
+            return Value::Unknown;
+        }
         // What the kernel gets may be written by it.
         let allocations: Vec<u32> =
             args.iter().flat_map(|(_, value)| value.allocations()).collect();
         for kernel in kernel.alternatives() {
             let (grid, args, example) = (grid.clone(), args.clone(), Vec::new());
-            let launch = ObservedLaunch { kernel, grid, args, example, at, complete };
+            let doubtful = self.doubt.conditions > 0;
+            let launch = ObservedLaunch { kernel, grid, args, example, at, complete, doubtful };
             if !self.note_later_launch(&launch, &allocations) {
                 self.launches.push(launch);
             }
@@ -82,7 +86,16 @@ impl Host<'_> {
             let args = self.typed(*item, args.clone());
             // No program runs, so the grid tells nothing.
             let (grid, example) = (Value::Unknown, Vec::new());
-            self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete });
+            let doubtful = self.doubt.conditions > 0;
+            self.launches.push(ObservedLaunch {
+                kernel,
+                grid,
+                args,
+                example,
+                at,
+                complete,
+                doubtful,
+            });
         }
         Value::Unknown
     }
@@ -122,7 +135,10 @@ impl Host<'_> {
         for launch in &mut self.launches {
             let same = launch.kernel == later.kernel && launch.grid == later.grid;
             if same && written(&launch.args) == again {
-                met |= launch.at == later.at && launch.complete == later.complete;
+                let same_place = launch.at == later.at && launch.complete == later.complete;
+                met |= same_place;
+                // It happens if one of the two does.
+                launch.doubtful &= !same_place || later.doubtful;
             } else if !allocations.is_empty() {
                 launch.args.iter_mut().for_each(|(_, value)| value.note_writes(&is_written));
             }

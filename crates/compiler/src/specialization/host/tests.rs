@@ -2,6 +2,8 @@
 
 use expect_test::expect;
 
+mod control;
+
 use crate::project::{MemorySources, kernels};
 use crate::specialization::tests::{ADD, check};
 use crate::specialization::*;
@@ -104,9 +106,9 @@ for n in [100, 1]:
         ),
         expect![[r#"
             add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3
-            add (launch): x_ptr=*bf16:16 y_ptr=*bf16:16 out_ptr=*bf16:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=1 BLOCK=64 num_warps=4 num_stages=3
+            add (launch): x_ptr=*bf16:16 y_ptr=*bf16:16 out_ptr=*bf16:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
         "#]],
     );
 }
@@ -419,8 +421,8 @@ finally:
         expect![[r#"
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=256 num_warps=4 num_stages=3
             add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=512 num_warps=4 num_stages=3
-            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1024 num_warps=4 num_stages=3
             add (launch): x_ptr=*bf16:16 y_ptr=*bf16:16 out_ptr=*bf16:16 n=i32:16 BLOCK=8 num_warps=4 num_stages=3
+            add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=1024 num_warps=4 num_stages=3
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=128 num_warps=4 num_stages=3 assumed BLOCK
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=32 num_warps=4 num_stages=3 assumed BLOCK
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3 assumed BLOCK

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Frame;
-use crate::hir::{ExprId, Name};
+use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::{ItemRef, Resolution};
 use crate::specialization::config::Config;
 use crate::specialization::{ConstArg, MemberArg, TupleNames};
@@ -126,7 +126,7 @@ pub(in crate::specialization) enum Callable {
         /// Variables and code around it.
         frame: Rc<Frame>,
         /// Parameters.
-        params: Vec<Name>,
+        params: Vec<Parameter>,
         /// The value.
         body: ExprId,
     },
@@ -146,6 +146,17 @@ pub(in crate::specialization) enum Callable {
         /// The arguments that it holds.
         args: Vec<(Option<Name>, Value)>,
     },
+}
+
+/// A parameter of a lambda.
+#[derive(Debug, Clone)]
+pub(in crate::specialization) struct Parameter {
+    /// Its name.
+    pub(in crate::specialization) name: Name,
+    /// How arguments reach it.
+    pub(in crate::specialization) kind: ParamKind,
+    /// What it is without an argument.
+    pub(in crate::specialization) default: Value,
 }
 
 impl PartialEq for Callable {

@@ -43,7 +43,11 @@ impl<'a> Paths<'a> {
             }
             Stmt::With { body, .. } => names.extend(self.names(body)),
             Stmt::Assert { test, .. } => self.expression(*test, names),
-            Stmt::Try { .. } | Stmt::Pass | Stmt::Unsupported(_) | Stmt::Error => {}
+            Stmt::Try { .. }
+            | Stmt::Match { .. }
+            | Stmt::Pass
+            | Stmt::Unsupported(_)
+            | Stmt::Error => {}
         }
     }
 

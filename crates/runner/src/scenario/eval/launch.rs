@@ -139,9 +139,10 @@ impl Evaluator<'_> {
             Expr::Lambda { params, body } => {
                 let meta = args.iter().map(|arg| (arg.param.name.to_string(), arg.value.clone()));
                 let meta = Value::Meta(Arc::new(meta.collect()));
-                let outer = params
-                    .first()
-                    .map(|name| (name.to_string(), self.variables.insert(name.to_string(), meta)));
+                let outer = params.first().map(|param| {
+                    let name = param.name.to_string();
+                    (name.clone(), self.variables.insert(name, meta))
+                });
                 let value = self.expr(code, *body);
                 match outer {
                     Some((name, Some(value))) => self.variables.insert(name, value),

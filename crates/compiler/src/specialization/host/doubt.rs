@@ -1,0 +1,126 @@
+//! Whether code runs at all: conditions that have one outcome which is not known, and exceptions.
+//!
+//! A condition on what callers choose, as on an argument of which nothing is known, may turn out
+//! either way, and what stands under it is meant to run. One on anything else, as on the platform
+//! or on what a library says of a size, has one outcome: what stands under it may be code that
+//! never runs, and then nothing about it is a mistake.
+
+use super::value::Value;
+use super::{Frame, Host};
+use crate::hir::{Expr, ExprId, Name};
+
+/// What is known of whether the running code runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Doubt {
+    /// Conditions with a settled outcome that is not known, under which the code stands.
+    pub(super) conditions: u32,
+    /// Whether the arguments of the function that is called are what callers choose, where they are
+    /// not known.
+    pub(super) chosen: bool,
+    /// Whether an exception is on its way.
+    pub(super) raised: bool,
+    /// Whether the running function may have raised one under such a condition.
+    may_raise: bool,
+}
+
+impl Doubt {
+    /// That of a function which is called with what callers choose.
+    pub(super) fn of_entry() -> Doubt {
+        Doubt { chosen: true, ..Doubt::default() }
+    }
+
+    /// Begins a function; what it was around it.
+    pub(super) fn enter(&mut self) -> Doubt {
+        let around = *self;
+        self.may_raise = false;
+        self.chosen = false;
+        around
+    }
+
+    /// Ends a function whose last statement `raises`, and which may have ended before it by a
+    /// `return`. Exceptions go on in what called it.
+    pub(super) fn leave(&mut self, around: Doubt, raises: bool, may_return: bool) {
+        let raised = raises && !may_return;
+        let doubtful = self.conditions > around.conditions;
+        let may_raise = self.may_raise || (raises && may_return && doubtful);
+        *self = Doubt {
+            conditions: around.conditions + u32::from(may_raise),
+            may_raise: around.may_raise || may_raise,
+            raised,
+            ..around
+        };
+    }
+
+    /// Ends what `break` and `continue` leave: other ways lead here as well. There were `before`
+    /// conditions where it began.
+    pub(super) fn rejoin(&mut self, before: u32) {
+        if !self.may_raise {
+            self.conditions = before;
+        }
+    }
+
+    /// Exceptions go no further: a handler takes them. It was this before the code that may raise.
+    pub(super) fn handled(&mut self, before: Doubt) {
+        self.may_raise = before.may_raise;
+    }
+
+    /// What follows runs if a condition with a settled outcome was met; else there was an exception
+    /// or another way out.
+    pub(super) fn begin(&mut self, by_exception: bool) {
+        self.conditions += 1;
+        self.may_raise |= by_exception;
+    }
+}
+
+impl Frame {
+    /// Takes arguments that are not known for what callers choose.
+    pub(super) fn open_undetermined(&mut self) {
+        let undetermined = self.variables.iter().filter(|(_, value)| !is_determined(value));
+        self.open = undetermined.map(|(name, _)| name.clone()).collect();
+    }
+
+    /// Whether an expression depends on what callers choose.
+    pub(super) fn is_open(&self, id: ExprId) -> bool {
+        if self.open.is_empty() {
+            return false;
+        }
+        match &self.code.body().exprs[id] {
+            Expr::Name(name) => self.open.contains(name),
+            expr => {
+                let mut open = false;
+                expr.for_each_child(|child| open |= self.is_open(child));
+                open
+            }
+        }
+    }
+
+    /// Notes whether a variable holds what callers choose now.
+    pub(super) fn note_open(&mut self, name: &Name, open: bool) {
+        match open {
+            true => self.open.insert(name.clone()),
+            false => self.open.remove(name),
+        };
+    }
+}
+
+impl Host<'_> {
+    /// Runs what stands under a condition that is not known.
+    pub(super) fn doubting<T>(&mut self, doubtful: bool, code: impl FnOnce(&mut Self) -> T) -> T {
+        self.doubt.conditions += u32::from(doubtful);
+        let result = code(self);
+        self.doubt.conditions = self.doubt.conditions.saturating_sub(u32::from(doubtful));
+        result
+    }
+}
+
+/// Whether a value leaves nothing to choose.
+fn is_determined(value: &Value) -> bool {
+    match value {
+        Value::Tensor(tensor) => tensor.shape.is_some(),
+        Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
+            items.iter().all(is_determined)
+        }
+        Value::Callable(_) | Value::Named(_) | Value::Config(_) => true,
+        value => value.to_const().is_some(),
+    }
+}
