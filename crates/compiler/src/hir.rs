@@ -71,7 +71,8 @@ impl Module {
         let code = diagnostic.code.name();
         let family = code.split('/').next().unwrap_or(code);
         self.allows.iter().any(|allow| {
-            (*allow.code == *code || *allow.code == *family) && allow.line(lines, text) == line
+            (*allow.code == *code || *allow.code == *family)
+                && allow.line(lines, text, &self.scenarios) == line
         })
     }
 
@@ -830,6 +831,16 @@ pub struct Scenario {
     pub map: Arc<SourceMap>,
 }
 
+impl Scenario {
+    /// True when one of its statements begins inside of `at`.
+    fn states_something(&self, at: TextRange) -> bool {
+        let begins = |stmt: &TextRange| at.start <= stmt.start && stmt.start < at.end;
+        self.range.start < at.end
+            && at.start < self.range.end
+            && self.map.stmts.values().any(begins)
+    }
+}
+
 /// `# tile: allow CODE`: switches a diagnostic off for the line it ends, or the next line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allow {
@@ -843,16 +854,18 @@ pub struct Allow {
 
 impl Allow {
     /// The line (from zero) on which the code is switched off: its own when it ends a line of
-    /// code, else the next line that is neither blank nor a comment.
-    pub fn line(&self, lines: &LineIndex, text: &str) -> u32 {
+    /// code, else the next line that is neither blank nor a comment, of which the statements of
+    /// scenarios are none.
+    pub fn line(&self, lines: &LineIndex, text: &str, scenarios: &[Scenario]) -> u32 {
         let own = lines.line(self.range.start);
         if self.trailing {
             return own;
         }
         let is_code = |line: &u32| {
-            let (start, end) = (lines.line_start(*line), lines.line_start(line + 1));
-            let line = text.get(start as usize..end as usize).unwrap_or_default().trim();
-            !line.is_empty() && !line.starts_with('#')
+            let at = TextRange { start: lines.line_start(*line), end: lines.line_start(line + 1) };
+            let line = text.get(at.as_usize()).unwrap_or_default().trim();
+            let is_stated = || scenarios.iter().any(|scenario| scenario.states_something(at));
+            !line.is_empty() && (!line.starts_with('#') || is_stated())
         };
         (own + 1..lines.line_count()).find(is_code).unwrap_or(own)
     }

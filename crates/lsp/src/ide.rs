@@ -19,4 +19,5 @@ pub(crate) mod signature;
 pub(crate) mod structure;
 pub(crate) mod symbol;
 pub(crate) mod tokens;
+pub(crate) mod trial;
 pub(crate) mod workspace;

@@ -154,6 +154,14 @@ impl Site<'_> {
         self.kernel.function.params.iter().any(|param| &*param.name == name)
     }
 
+    /// True when the launch gives the parameter or option of this name a value.
+    fn is_given(&self, name: &str) -> bool {
+        let params = self.kernel.function.params.iter();
+        let mut by_position = params.take(self.positional().count());
+        by_position.any(|param| &*param.name == name)
+            || self.keyword_args().any(|(given, _)| &**given == name)
+    }
+
     /// Keywords that are neither parameters nor options.
     fn keywords(&self) -> Vec<Diagnostic> {
         let unknown = self
@@ -172,6 +180,8 @@ impl Site<'_> {
                 .filter(|(score, _)| *score > 0.85)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
             match best {
+                // What is given already cannot be meant.
+                Some((_, known)) if self.is_given(known) => found,
                 Some((_, known)) if self.keyword_range(name, value).is_some() => {
                     let at = FileRange { file: self.file, range };
                     let edit = TextEdit { at, text: known.to_owned() };

@@ -109,6 +109,10 @@ mod tests {
         assert_eq!(settled("x = y # tile: allow name/undefined\n", "y", &none), []);
         assert_eq!(settled("# tile: allow name\nx = y\n", "y", &none), []);
         assert_eq!(settled("# tile: allow perf\nx = y\n", "y", &none).len(), 1);
+        let scenario = "# tile: x = 1\n# tile: allow name\n# tile: k[y](x)\nz = 1\n";
+        assert_eq!(settled(scenario, "y", &none), [], "the next line is one of a scenario");
+        assert_eq!(settled(scenario, "z", &none).len(), 1);
+        assert_eq!(lower(&Parse::new(scenario)).scenarios.len(), 1, "it is not torn");
     }
 
     #[test]

@@ -526,11 +526,12 @@ fn path_at_end(text: &str) -> Vec<String> {
 
 /// The innermost call whose parentheses are open at `offset`.
 pub(crate) fn open_call(text: &str, offset: usize) -> Option<OpenCall> {
+    let code = code_alone(&text[..offset]);
     let mut from = offset.saturating_sub(MAX_LOOK_BACK);
-    while !text.is_char_boundary(from) {
+    while !code.is_char_boundary(from) {
         from += 1;
     }
-    let window = &text[from..offset];
+    let window = &code[from..];
     let mut depth = 0usize;
     let mut open = None;
     for (at, c) in window.char_indices().rev() {
@@ -570,6 +571,56 @@ pub(crate) fn open_call(text: &str, offset: usize) -> Option<OpenCall> {
     let given = arguments.iter().filter_map(|argument| keyword_of(argument)).collect();
     let position = arguments.iter().filter(|argument| keyword_of(argument).is_none()).count();
     Some(OpenCall { callee, position, keyword: keyword_of(&current), given, launch })
+}
+
+/// The text with blanks in place of comments and of what stands in strings, byte for byte: brackets,
+/// commas and equal signs there mean nothing.
+fn code_alone(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['#', '"', '\'']) {
+        let (before, from) = rest.split_at(at);
+        let (opening, inside) = match () {
+            () if is_scenario_line(from) => (0, 1),
+            () if from.starts_with('#') => (0, from.find('\n').unwrap_or(from.len())),
+            () => string_at(from),
+        };
+        code.push_str(before);
+        code.push_str(&from[..opening]);
+        code.extend(std::iter::repeat_n(' ', inside));
+        // What closes a string is read again as if nothing was open, so it is passed over here.
+        let end = (opening + inside).min(from.len());
+        let closing = if from[end..].starts_with(&from[..opening]) { opening } else { 0 };
+        code.push_str(&from[end..end + closing]);
+        rest = &from[end + closing..];
+    }
+    code.push_str(rest);
+    code
+}
+
+/// Whether the comment at the start of `text` is a statement of a scenario, and so code.
+fn is_scenario_line(text: &str) -> bool {
+    let comment = text.strip_prefix('#').map(str::trim_start);
+    let statement = comment.and_then(|comment| comment.strip_prefix("tile:"));
+    statement.is_some_and(|statement| !statement.trim_start().starts_with("allow "))
+}
+
+/// The lengths of the quotes that open the string at the start of `text`, and of what stands in it. A
+/// string with single quotes ends with its line.
+fn string_at(text: &str) -> (usize, usize) {
+    let quote = &text[..1];
+    let triple = quote.repeat(3);
+    let closing = if text.starts_with(&triple) { &triple } else { quote };
+    let inside = &text[closing.len()..];
+    let mut escaped = false;
+    for (at, c) in inside.char_indices() {
+        let ends = inside[at..].starts_with(closing) || closing == quote && c == '\n';
+        if ends && !escaped {
+            return (closing.len(), at);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    (closing.len(), inside.len())
 }
 
 /// The path before `[grid]`, or of a method of any value as `["", name]`.
@@ -638,6 +689,18 @@ mod tests {
         assert_eq!(call("def f(x=g(").unwrap().callee, ["g"]);
         assert!(call("x[f(").is_some());
         assert!(call("f(x[").is_none());
+    }
+
+    #[test]
+    fn comments_and_strings_are_no_arguments() {
+        let commented = call("f(a,  # one, (two\n  b='(,', # k=1\n  c=").unwrap();
+        assert_eq!((commented.position, commented.given), (1, vec!["b".into()]));
+        assert_eq!(commented.keyword.as_deref(), Some("c"));
+        assert_eq!(call("'''don't (\n'''\ng(x, 'it\\'s (', ").unwrap().position, 2);
+        assert_eq!(call("x = 'open\nh(\"\", é=1, # ö,\n").unwrap().callee, ["h"]);
+        assert_eq!(call("# tile: k[(1,)](x, # y, z\n# tile: f(1, ").unwrap().position, 1);
+        let text = "a = 'é' # ü\nb";
+        assert_eq!(code_alone(text), "a = '  '     \nb");
     }
 
     #[test]

@@ -44,22 +44,28 @@ pub(crate) fn fixes(
     fixes
 }
 
-/// Puts `# tile: allow CODE` above the line. Scenarios stay whole: there it does not help.
+/// Puts `# tile: allow CODE` above the line.
 fn allow(db: &dyn Db, file: SourceFile, diagnostic: &Diagnostic) -> Option<Fix> {
     let at = diagnostic.primary.range;
-    let module = db::module(db, file);
-    if module.scenarios.iter().any(|scenario| scenario.range.touches(at.start as usize)) {
-        return None;
-    }
     let text = file.text(db).as_ref()?.text();
     let lines = db::line_index(db, file);
     let start = lines.line_start(lines.line(at.start)) as usize;
     let line = text.get(start..)?;
     let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
-    let comment = format!("{indent}# tile: allow {}\n", diagnostic.code.name());
+    let comment = format!("{indent}# tile: allow {}{}", diagnostic.code.name(), line_end(text));
     let place = FileRange { file: file.id(db), range: TextRange::empty(start) };
     Some(Fix {
         title: format!("Allow {} here", diagnostic.code.name()),
         edits: vec![TextEdit { at: place, text: comment }],
     })
+}
+
+/// What ends the lines of a text, as far as its first line tells.
+pub(crate) fn line_end(text: &str) -> &'static str {
+    let end = text.find(['\r', '\n']).map_or("", |at| &text[at..]);
+    match end {
+        end if end.starts_with("\r\n") => "\r\n",
+        end if end.starts_with('\r') => "\r",
+        _ => "\n",
+    }
 }

@@ -13,17 +13,22 @@ use crate::syntax::kind::{Field, Kind};
 /// Adds the scenarios, their launches, and the `allow` comments to `module`.
 pub(super) fn lower(parse: &Parse, module: &mut Module) {
     let mut run: Vec<Node<'_>> = Vec::new();
+    let mut next_row = 0;
     for line in parse.scenario_lines() {
+        let row = line.start_position().row;
         let statement = Field::Statement.of(line);
-        if let Some(allow) = statement.filter(|node| Kind::of(*node) == Kind::Allow) {
-            add_allow(parse, line, allow, module);
-            continue;
-        }
-        let next_row = run.last().map(|last| last.start_position().row + 1);
-        if next_row.is_some_and(|row| row != line.start_position().row) {
+        let allow = statement.filter(|node| Kind::of(*node) == Kind::Allow);
+        if allow.is_none() && row != next_row {
             finish(parse, &mut run, module);
         }
-        run.push(line);
+        match allow {
+            Some(allow) => add_allow(parse, line, allow, module),
+            None => run.push(line),
+        }
+        // A comment between the lines of a scenario that says what is allowed does not end it.
+        if allow.is_none() || row == next_row {
+            next_row = row + 1;
+        }
     }
     finish(parse, &mut run, module);
     module.launches.sort_by_key(|launch| launch.range);

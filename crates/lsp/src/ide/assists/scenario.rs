@@ -1,0 +1,127 @@
+//! A scenario for a kernel that has none.
+
+use std::fmt::Write;
+
+use tile_compiler::diagnostic::Fix;
+use tile_compiler::eval::dtype::DType;
+use tile_compiler::ir::LaunchOptions;
+use tile_compiler::project::{self, ItemRef};
+use tile_compiler::source::TextRange;
+use tile_compiler::specialization::{ArgSpec, Specialization, Tuning, tuning};
+
+use super::insert;
+use crate::db::{Analysis, Db, Kernel, SourceFile};
+use crate::ide::fixes::line_end;
+use crate::ide::trial::adds_no_error;
+
+/// Elements of the tensors of a scenario that is made up: enough for any small grid.
+const ELEMENTS: u32 = 1 << 20;
+
+/// What a scenario that is made up passes for integers.
+const NUMBER: u32 = 1024;
+
+/// A scenario after a kernel that has none: its active specialization with made-up tensors.
+pub(super) fn scenario(db: &dyn Db, file: SourceFile, kernel: &Kernel) -> Option<Fix> {
+    let spec = kernel.specialization(db, kernel.active(db))?.spec;
+    let launch = MadeUp::launch(db, kernel.at, &spec)?;
+    let text = file.text(db).as_ref()?.text();
+    let newline = line_end(text);
+    let mut scenario = format!("{newline}{newline}");
+    for (name, value) in launch.variables {
+        let _ = write!(scenario, "# tile: {name} = {value}{newline}");
+    }
+    let _ = write!(scenario, "# tile: {}[(1,)]({})", kernel.name, launch.args.join(", "));
+    // A comment may follow the kernel on its last line.
+    let rest = text.get(kernel.range.end as usize..)?;
+    let end = kernel.range.end as usize + rest.find(['\r', '\n']).unwrap_or(rest.len());
+    let fix = Fix {
+        title: format!("Add a scenario that launches `{}`", kernel.name),
+        edits: vec![insert(db, file, TextRange::empty(end).start, scenario)],
+    };
+    adds_no_error(db, file, &fix).then_some(fix)
+}
+
+/// A launch with values that are made up.
+#[derive(Default)]
+struct MadeUp {
+    /// Variables of the scenario with their values.
+    variables: Vec<(String, String)>,
+    /// The arguments as they are written.
+    args: Vec<String>,
+}
+
+impl MadeUp {
+    /// A launch that `spec` is for. `None` where an argument cannot be made up, or where it is not
+    /// known what the decorators set.
+    fn launch(db: &dyn Db, at: ItemRef, spec: &Specialization) -> Option<MadeUp> {
+        let sources = Analysis(db);
+        let tuning = tuning(&sources, &project::kernel(&sources, at)?);
+        if !tuning.complete && tuning.spelled.is_none() {
+            return None;
+        }
+        let mut launch = MadeUp::default();
+        // What follows an argument by name, or one that the decorators set, is given by name.
+        let mut by_position = true;
+        for (name, arg) in &spec.args {
+            let value = match arg {
+                _ if is_set(&tuning, name) => {
+                    by_position = false;
+                    continue;
+                }
+                ArgSpec::Constexpr(value) => {
+                    by_position = false;
+                    value.to_string()
+                }
+                ArgSpec::Runtime { signature, .. } => {
+                    launch.variables.push((name.to_string(), made_up(name, signature)?));
+                    name.to_string()
+                }
+                ArgSpec::Tuple(_) => return None,
+            };
+            launch.args.push(if by_position { value } else { format!("{name}={value}") });
+        }
+        if tuning.configs.is_empty() {
+            launch.args.extend(options(&spec.options));
+        }
+        Some(launch)
+    }
+}
+
+/// Whether the decorators of the kernel give this parameter its value.
+fn is_set(tuning: &Tuning, name: &str) -> bool {
+    let mut configured = tuning.configs.iter().flat_map(|config| &config.kwargs);
+    configured.any(|(known, _)| &**known == name)
+        || tuning.heuristics.iter().any(|known| &**known == name)
+        || tuning.spelled.as_ref().is_some_and(|names| names.contains(name))
+}
+
+/// Launch options other than the usual ones, as arguments.
+fn options(options: &LaunchOptions) -> impl Iterator<Item = String> + use<> {
+    let usual = LaunchOptions::default();
+    let all = [
+        ("num_warps", Some(options.num_warps), Some(usual.num_warps)),
+        ("num_stages", Some(options.num_stages), Some(usual.num_stages)),
+        ("num_ctas", Some(options.num_ctas), Some(usual.num_ctas)),
+        ("maxnreg", options.max_registers, usual.max_registers),
+    ];
+    let other = all.into_iter().filter(|(_, value, usual)| value != usual);
+    other.filter_map(|(name, value, _)| Some(format!("{name}={}", value?)))
+}
+
+/// A value for a parameter of this type.
+fn made_up(name: &str, signature: &str) -> Option<String> {
+    let Some(element) = signature.strip_prefix('*') else {
+        let is_float = signature.starts_with("fp") || signature.starts_with("bf");
+        return (!signature.starts_with("tensordesc"))
+            .then(|| if is_float { "1.0".to_owned() } else { NUMBER.to_string() });
+    };
+    let dtype = DType::from_signature(element.trim_start_matches('k'))?;
+    let member = dtype.member();
+    let suffix = if member == "float32" { String::new() } else { format!(", dtype={member}") };
+    let is_output = name.starts_with("out") || name.contains("_out") || name.starts_with("o_");
+    Some(match () {
+        () if is_output => format!("empty({ELEMENTS}{suffix})"),
+        () if member.contains("int") => format!("randint(0, 8, {ELEMENTS}{suffix})"),
+        () => format!("randn({ELEMENTS}{suffix})"),
+    })
+}

@@ -1,0 +1,171 @@
+//! What an edit would bring about, found before it is offered.
+//!
+//! Types tell whether an edit is worth a try; whether its outcome is right depends on more: where
+//! names are bound, what decorators say, what callers pass. So the file is analyzed as the edit
+//! would leave it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tile_compiler::analysis;
+use tile_compiler::diagnostic::{Fix, Severity};
+use tile_compiler::hir::{self, Module, Name};
+use tile_compiler::project::{self, ItemRef, Sources};
+use tile_compiler::source::{FileId, TextRange};
+use tile_compiler::specialization::Specialization;
+use tile_compiler::syntax::Parse;
+
+use crate::db::{self, Analysis, Db, FolderRules, SourceFile};
+
+/// A file as it is or as an edit would leave it, among the others as they are.
+struct Version<'db> {
+    db: &'db dyn Db,
+    rules: &'db FolderRules,
+    file: FileId,
+    module: Arc<Module>,
+    text: Arc<str>,
+}
+
+impl Sources for Version<'_> {
+    fn module(&self, file: FileId) -> Option<Arc<Module>> {
+        match file == self.file {
+            true => Some(self.module.clone()),
+            false => Analysis(self.db).module(file),
+        }
+    }
+
+    fn text(&self, file: FileId) -> Option<Arc<str>> {
+        match file == self.file {
+            true => Some(self.text.clone()),
+            false => Analysis(self.db).text(file),
+        }
+    }
+
+    fn path(&self, file: FileId) -> String {
+        Analysis(self.db).path(file)
+    }
+
+    fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
+        Analysis(self.db).import(from, level, path)
+    }
+
+    fn checkpoint(&self) {
+        Analysis(self.db).checkpoint();
+    }
+
+    fn capability(&self) -> u32 {
+        self.rules.capability
+    }
+
+    fn importers(&self, file: FileId) -> Vec<FileId> {
+        Analysis(self.db).importers(file)
+    }
+}
+
+/// Errors by their code: messages speak of specializations, which an edit may change.
+type Errors = BTreeMap<&'static str, usize>;
+
+/// True when `fix`, which edits `file` alone and neither adds nor takes away items, leaves it with
+/// no error that it does not have already: of syntax, in the functions that it edits and those that
+/// call them, and in launches.
+pub(crate) fn adds_no_error(db: &dyn Db, file: SourceFile, fix: &Fix) -> bool {
+    let Some(text) = file.text(db).as_ref().map(|text| text.text()) else { return false };
+    let Some((parse, places)) = applied(text, file.id(db), fix) else { return false };
+    if parse.diagnostics(file.id(db)).len() > db::syntax_diagnostics(db, file).len() {
+        return false;
+    }
+    let version = |module, text: &Arc<str>| Version {
+        db,
+        rules: db::folder_rules(db, file),
+        file: file.id(db),
+        module,
+        text: text.clone(),
+    };
+    let before = version(db::module(db, file).clone(), text);
+    let after = version(Arc::new(hir::lower(&parse)), parse.text());
+    let concerned = concerned(&after, &places);
+    // Whether the kernel takes the same is asked first: a specialization is for what it takes.
+    let lowered = |at: &ItemRef| {
+        project::constexpr_params(&before, *at) == project::constexpr_params(&after, *at)
+    };
+    let lowered: Vec<ItemRef> = concerned.iter().copied().filter(lowered).collect();
+    let new = errors(&after, &concerned, &lowered);
+    // What is wrong already need not be asked for where nothing is.
+    new.is_empty() || {
+        let known = errors(&before, &concerned, &lowered);
+        new.iter().all(|(code, count)| known.get(code).is_some_and(|known| known >= count))
+    }
+}
+
+/// The text after `fix`, and where the new pieces stand in it; `None` when it edits other files.
+fn applied(text: &str, file: FileId, fix: &Fix) -> Option<(Parse, Vec<TextRange>)> {
+    let mut edits: Vec<_> = fix.edits.iter().collect();
+    edits.sort_by_key(|edit| edit.at.range);
+    let (mut after, mut places, mut from) = (String::with_capacity(text.len()), Vec::new(), 0);
+    for edit in edits {
+        let at = edit.at.range.as_usize();
+        if edit.at.file != file {
+            return None;
+        }
+        after.push_str(text.get(from..at.start)?);
+        places.push(TextRange::new(after.len(), after.len() + edit.text.len()));
+        after.push_str(&edit.text);
+        from = at.end;
+    }
+    after.push_str(text.get(from..)?);
+    Some((Parse::new(after), places))
+}
+
+/// What is wrong with `functions`, in general and, as far as they are kernels of `lowered`, for the
+/// specialization that they are looked at under; and with launches.
+fn errors(version: &Version<'_>, functions: &[ItemRef], lowered: &[ItemRef]) -> Errors {
+    let rules = version.rules.triton;
+    let kernels = project::kernels(version, version.file);
+    let mut found = analysis::check_launches(version, version.file);
+    for at in functions {
+        let is_kernel = kernels.contains(at);
+        let inferred = rules.infer_function(version, *at, is_kernel);
+        found.extend(inferred.into_iter().flat_map(|inferred| inferred.diagnostics));
+        if let Some(spec) = active(version.db, *at).filter(|_| is_kernel && lowered.contains(at)) {
+            let (_, result) = rules.lowering(version, *at).check(&spec);
+            let proved = result.diagnostics.into_iter().filter(|found| spec.proves(found.code));
+            found.extend(proved);
+        }
+    }
+    let mut errors = Errors::new();
+    for error in found.iter().filter(|found| found.severity == Severity::Error) {
+        *errors.entry(error.code.name()).or_default() += 1;
+    }
+    errors
+}
+
+/// The jit functions that hold one of `places`, and those of the file that call them.
+fn concerned(edited: &Version<'_>, places: &[TextRange]) -> Vec<ItemRef> {
+    let all = project::jit_functions(edited, edited.file);
+    let holds = |at: &ItemRef| {
+        let range = edited.module.items[at.index as usize].range;
+        places.iter().any(|place| range.contains_range(*place))
+    };
+    let mut found: Vec<ItemRef> = all.iter().copied().filter(holds).collect();
+    if found.is_empty() {
+        return found;
+    }
+    let calls: Vec<_> =
+        all.iter().map(|at| (*at, project::called_from_jit(edited, &[*at]))).collect();
+    let mut next = 0;
+    while let Some(callee) = found.get(next).copied() {
+        let callers = calls.iter().filter(|(_, called)| called.contains(&callee));
+        let new: Vec<ItemRef> =
+            callers.map(|(at, _)| *at).filter(|at| !found.contains(at)).collect();
+        found.extend(new);
+        next += 1;
+    }
+    found
+}
+
+/// What the kernel that is this item is looked at as compiled for.
+fn active(db: &dyn Db, at: ItemRef) -> Option<Specialization> {
+    let file = db.file_of(at.file)?;
+    let kernel = db::kernels(db, file).iter().find(|kernel| kernel.at == at)?;
+    Some(kernel.specialization(db, kernel.active(db))?.spec)
+}
