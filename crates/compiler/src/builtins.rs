@@ -68,6 +68,8 @@ pub const IMPORTLIB: &str = "importlib";
 pub const IMPORTLIB_UTIL: &str = "importlib.util";
 /// PyTorch, of which constants of modules are made: types and their limits.
 pub const TORCH: &str = "torch";
+/// PyTorch's module of networks.
+pub const TORCH_NN: &str = "torch.nn";
 /// PyTorch's module of functions of networks.
 pub const TORCH_FUNCTIONAL: &str = "torch.nn.functional";
 /// NumPy.

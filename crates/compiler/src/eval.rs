@@ -49,6 +49,7 @@ mod rules;
 mod shape;
 mod stmt;
 pub mod symbolic;
+mod type_attribute;
 mod types;
 pub mod value;
 

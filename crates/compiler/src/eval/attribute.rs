@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::call::Argument;
 use super::display::{const_text, descriptor_type_text};
-use super::dtype::{DType, Elem, Kind};
+use super::dtype::{DType, Elem};
 use super::names::{known_member, suggest};
 use super::symbolic::Sym;
 use super::value::{
@@ -18,7 +18,7 @@ use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{Class, Expr, ExprId, Function, Name};
 use crate::project::{self, Resolution, Scope};
-use crate::source::{FileRange, TextRange};
+use crate::source::{FileId, FileRange, TextRange};
 
 impl Evaluator<'_> {
     /// `object.attr`.
@@ -138,11 +138,7 @@ impl Evaluator<'_> {
     }
 
     /// What the decorators of a method make of it: methods of aggregates are jit functions.
-    pub(super) fn method_kind(
-        &self,
-        file: crate::source::FileId,
-        method: &Function,
-    ) -> FunctionKind {
+    pub(super) fn method_kind(&self, file: FileId, method: &Function) -> FunctionKind {
         let scope = Scope { file, path: &[] };
         let jit = method.decorators.iter().any(|&decorator| {
             let callee = match &method.body.exprs[decorator] {
@@ -194,9 +190,43 @@ impl Evaluator<'_> {
                 let resolution = Resolution::File(*file);
                 let member =
                     project::resolve_member_under(self.project, self.version, &resolution, attr);
+                if member == Resolution::Undefined {
+                    return self.missing_member(*file, attr, at);
+                }
                 self.resolved(&member).map_or(Value::Unknown, |global| global.value)
             }
         }
+    }
+
+    /// Reports a name that nothing in the module `file` binds.
+    fn missing_member(&mut self, file: FileId, attr: &Name, at: FileRange) -> Value {
+        let binds_by_text = |text: Arc<str>| MAKES_NAMES.iter().any(|way| text.contains(way));
+        let frame = self.frame();
+        if frame.mode != Mode::Jit
+            || attr.starts_with('_')
+            || self.project.text(file).is_none_or(binds_by_text)
+        {
+            return Value::Unknown;
+        }
+        let start = at.range.end.saturating_sub(attr.len() as u32);
+        let name_at = FileRange { file: at.file, range: TextRange { start, end: at.range.end } };
+        if self.is_reported(Code::NoAttribute, name_at) {
+            return Value::Unknown;
+        }
+        let path = self.project.path(file);
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        let message = format!("nothing in `{name}` is called `{attr}`");
+        let mut diagnostic = Diagnostic::new(Code::NoAttribute, name_at, message);
+        let module = self.project.module(file);
+        let items = module.iter().flat_map(|module| &module.items);
+        let outer = items.filter(|item| item.scope.is_empty()).map(|item| &*item.name);
+        if let Some(best) = suggest(attr, outer) {
+            diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
+            let edit = TextEdit { at: name_at, text: best.to_owned() };
+            diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
+        }
+        self.emit_diagnostic(diagnostic);
+        Value::Unknown
     }
 
     /// A member of the language that another module of the package has too, under the same name.
@@ -353,6 +383,7 @@ impl Evaluator<'_> {
     fn const_attribute(&mut self, constant: &Const, attr: &Name, at: FileRange) -> Value {
         match (constant, &**attr) {
             (Const::Member(member), _) => self.member_attribute(member, attr, at),
+            (Const::Opaque(_), "value") => Value::Unknown,
             (_, "value") => Value::Const(constant.clone()),
             (Const::Symbol(_), _) => Value::Unknown,
             (Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::Str(_), "type")
@@ -371,24 +402,9 @@ impl Evaluator<'_> {
             {
                 bound(&Value::Const(constant.clone()), method)
             }
-            (Const::DType(elem), name) => self.dtype_attribute(*elem, name),
-            (Const::BlockPtrType(elem, shape), name) => match name {
-                "element_ty" => Value::Const(Const::BlockType(*elem, shape.clone())),
-                "is_ptr" => self.predicate(Some(true)),
-                _ => Value::Unknown,
-            },
-            (Const::BlockType(elem, shape), name) => match name {
-                "element_ty" | "scalar" => Value::Const(Const::DType(*elem)),
-                "shape" => shape_tuple(shape),
-                "get_block_shapes" => answering(shape_tuple(shape)),
-                "numel" => match shape.numel() {
-                    Some(numel) => Value::Const(Const::from_sym(numel)),
-                    None => self.fresh_const(),
-                },
-                "is_block" => self.predicate(Some(true)),
-                "is_ptr" => self.predicate(Some(false)),
-                name => self.dtype_attribute(*elem, name),
-            },
+            (Const::DType(_) | Const::BlockType(..) | Const::BlockPtrType(..), _) => {
+                self.type_attribute(constant, attr, at)
+            }
             (Const::Str(_), _) if self.frame().mode == Mode::Jit => Value::Unknown,
             (Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::None, name)
                 if self.frame().mode == Mode::Jit =>
@@ -420,74 +436,6 @@ impl Evaluator<'_> {
         ));
         self.emit_diagnostic(diagnostic);
         Value::Unknown
-    }
-
-    /// An attribute of an element type. Predicates such as `is_int()` are methods.
-    fn dtype_attribute(&mut self, elem: Elem, name: &str) -> Value {
-        let num = elem.num();
-        let known = !elem.is_unknown();
-        let class = |test: fn(DType) -> bool| known.then(|| num.is_some_and(test));
-        match name {
-            "element_ty" if elem.is_ptr() => Value::Const(Const::DType(elem.pointee())),
-            "element_ty" | "scalar" => Value::Const(Const::DType(elem)),
-            "primitive_bitwidth" | "int_bitwidth" => match elem.bits() {
-                Some(bits) => Value::int(i128::from(bits)),
-                None => self.fresh_const(),
-            },
-            "itemsize" => match elem.bits() {
-                Some(bits) => Value::int(i128::from(bits / 8)),
-                None => self.fresh_const(),
-            },
-            "fp_mantissa_width" => match num {
-                Some(dtype) => Value::int(i128::from(dtype.mantissa_width())),
-                None => self.fresh_const(),
-            },
-            "name" => match num {
-                Some(dtype) => Value::str(dtype.name()),
-                None => self.fresh_const(),
-            },
-            "int_signedness" => match num {
-                Some(dtype) if dtype.is_signed() => Value::Const(Const::Enum("SIGNEDNESS.SIGNED")),
-                Some(dtype) if dtype.is_int() => Value::Const(Const::Enum("SIGNEDNESS.UNSIGNED")),
-                Some(_) => Value::Unknown,
-                None => self.fresh_const(),
-            },
-            "is_floating" => self.predicate(class(DType::is_float)),
-            "is_standard_floating" => self.predicate(class(DType::is_standard_float)),
-            "is_int" => self.predicate(class(DType::is_int)),
-            "is_int_signed" => self.predicate(class(DType::is_signed)),
-            "is_int_unsigned" => self.predicate(class(DType::is_unsigned)),
-            "is_bool" | "is_int1" => self.predicate(class(|d| d.kind() == Kind::Bool)),
-            "is_fp8" => self.predicate(class(DType::is_fp8)),
-            "is_fp16" => self.predicate(class(|d| d == DType::Float16)),
-            "is_bf16" => self.predicate(class(|d| d == DType::BFloat16)),
-            "is_fp32" => self.predicate(class(|d| d == DType::Float32)),
-            "is_fp64" => self.predicate(class(|d| d == DType::Float64)),
-            "is_int8" => self.predicate(class(|d| d == DType::Int8)),
-            "is_int16" => self.predicate(class(|d| d == DType::Int16)),
-            "is_int32" => self.predicate(class(|d| d == DType::Int32)),
-            "is_int64" => self.predicate(class(|d| d == DType::Int64)),
-            "is_uint8" => self.predicate(class(|d| d == DType::UInt8)),
-            "is_uint16" => self.predicate(class(|d| d == DType::UInt16)),
-            "is_uint32" => self.predicate(class(|d| d == DType::UInt32)),
-            "is_uint64" => self.predicate(class(|d| d == DType::UInt64)),
-            "is_fp8e4nv" => self.predicate(class(|d| d == DType::Float8E4NV)),
-            "is_fp8e5" => self.predicate(class(|d| d == DType::Float8E5)),
-            "is_fp8e4b15" => self.predicate(class(|d| d == DType::Float8E4B15)),
-            "is_ptr" => self.predicate(known.then(|| elem.is_ptr())),
-            "is_block" => self.predicate(known.then_some(false)),
-            "is_const" => self.predicate(known.then(|| elem.ptr().is_some_and(|p| p.constant))),
-            _ => Value::Unknown,
-        }
-    }
-
-    /// A method without parameters whose result is decided at compile time.
-    fn predicate(&mut self, result: Option<bool>) -> Value {
-        let result = match result {
-            Some(result) => Value::bool(result),
-            None => self.fresh_const(),
-        };
-        answering(result)
     }
 
     fn object_attribute(
@@ -731,6 +679,9 @@ impl Evaluator<'_> {
     }
 }
 
+/// How the text of a module shows that it may have names that no statement binds.
+const MAKES_NAMES: &[&str] = &["__getattr__", "exec(", "globals()", "setattr(", "sys.modules"];
+
 /// Whether the table of builtins says everything of a name in the module at `path`: private and
 /// experimental members come and go, and some modules are not listed completely.
 pub(super) fn is_listed(path: &str, name: &str) -> bool {
@@ -841,6 +792,49 @@ fn is_decorated(method: &Function, by: &str) -> bool {
 }
 
 /// A method without arguments that returns `result`.
-fn answering(result: Value) -> Value {
+pub(super) fn answering(result: Value) -> Value {
     Value::Bound(Arc::new((result, Value::Builtin(builtins::answer()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::infer_file;
+    use crate::diagnostic::{Code, Diagnostic};
+    use crate::project::MemorySources;
+    use crate::specialization::TritonVersion;
+
+    /// What inference finds where a kernel calls `member` of a module with the text `helpers`.
+    fn of_member(helpers: &str, member: &str) -> Vec<Diagnostic> {
+        let mut sources = MemorySources::default();
+        sources
+            .add("helpers.py", &format!("import triton\nimport triton.language as tl\n{helpers}"));
+        let text = format!(
+            "import triton\nimport triton.language as tl\nimport helpers\n\n\n@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, helpers.{member}(tl.load(x_ptr)))\n"
+        );
+        let file = sources.add("kernel.py", &text);
+        let kernels = infer_file(&sources, file, TritonVersion::V3_6).kernels;
+        kernels.into_iter().flat_map(|kernel| kernel.diagnostics).collect()
+    }
+
+    const SILU: &str = "@triton.jit\ndef silu(x):\n    return x * tl.sigmoid(x)\n";
+
+    #[test]
+    fn a_module_has_the_names_that_it_binds() {
+        assert!(of_member(SILU, "silu").is_empty());
+        let found = of_member(SILU, "sillu");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].code, Code::NoAttribute);
+        assert_eq!(
+            found[0].message,
+            "nothing in `helpers.py` is called `sillu`; did you mean `silu`?"
+        );
+    }
+
+    #[test]
+    fn a_module_that_makes_names_may_have_any() {
+        let dynamic = format!("{SILU}\nglobals()[\"sillu\"] = silu\n");
+        assert!(of_member(&dynamic, "sillu").is_empty());
+        let starred = format!("from elsewhere import *\n{SILU}");
+        assert!(of_member(&starred, "sillu").is_empty());
+    }
 }

@@ -7,7 +7,7 @@ use super::value::{ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, 
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
 use crate::builtins::{
     self, FORBIDDEN_PYTHON, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH,
-    TORCH_FUNCTIONAL, TORCH_VERSION, TRITON,
+    TORCH_FUNCTIONAL, TORCH_NN, TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Expr, ExprId, ItemKind, Name};
@@ -454,6 +454,10 @@ pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
 fn torch_member(module: &str, name: &str) -> Option<Value> {
     match (module, name) {
         (TORCH, "version") => Some(Value::Module(ModuleRef::Known(Arc::from(TORCH_VERSION)))),
+        (TORCH, "nn") => Some(Value::Module(ModuleRef::Known(Arc::from(TORCH_NN)))),
+        (TORCH_NN, "functional") => {
+            Some(Value::Module(ModuleRef::Known(Arc::from(TORCH_FUNCTIONAL))))
+        }
         // Kernels are compiled for CUDA.
         (TORCH_VERSION, "hip") => Some(Value::NONE),
         (TORCH, name) => {
