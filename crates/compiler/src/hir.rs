@@ -839,6 +839,28 @@ impl Scenario {
             && at.start < self.range.end
             && self.map.stmts.values().any(begins)
     }
+
+    /// What the scenario assigns to `name` first, by itself or as a part of a tuple.
+    pub fn assigned(&self, name: &str) -> Option<ExprId> {
+        self.body.root.iter().find_map(|statement| {
+            let Stmt::Assign { targets, value } = &self.body.stmts[*statement] else {
+                return None;
+            };
+            targets.iter().find_map(|target| self.part(*target, *value, name))
+        })
+    }
+
+    /// The part of `value` that assigning it to `target` gives to `name`.
+    fn part(&self, target: ExprId, value: ExprId, name: &str) -> Option<ExprId> {
+        match (&self.body.exprs[target], &self.body.exprs[value]) {
+            (Expr::Name(found), _) => (**found == *name).then_some(value),
+            (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+                let mut pairs = targets.iter().zip(values);
+                pairs.find_map(|(target, value)| self.part(*target, *value, name))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// `# tile: allow CODE`: switches a diagnostic off for the line it ends, or the next line.

@@ -69,11 +69,26 @@ pub trait Sources {
         90
     }
 
+    /// What the header of the array at `path`, which counts from the folder of `from`, says; `None`
+    /// when that is not known.
+    fn array(&self, _from: FileId, _path: &str) -> Option<ArrayHead> {
+        None
+    }
+
     /// Other files whose host code launches kernels of `file`: those with `file` among their
     /// [`used_files`], as far as the owner of the files knows them.
     fn importers(&self, _file: FileId) -> Vec<FileId> {
         Vec::new()
     }
+}
+
+/// Type and shape of an array in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrayHead {
+    /// The element type by signature spelling.
+    pub dtype: Arc<str>,
+    /// Sizes, outermost first.
+    pub shape: Vec<u64>,
 }
 
 /// An item of a file: the file and the index into [`Module::items`].

@@ -290,7 +290,10 @@ fn arithmetic_types_follow_pytorch() {
          g = zeros(2, dtype=fp16) + zeros(2, dtype=bf16)
          h = arange(3, dtype=i8) + 127
          i = -7 // 2
-         j = 2 ** 10 % 7",
+         j = 2 ** 10 % 7
+         k = ones(2, dtype=int8) + ones(2, dtype=uint8)
+         l = a.dtype.itemsize + f.dtype.itemsize
+         m = float(\"-inf\") < float(\"1e3\")",
         expect![[r#"
             a = i32 [3] [0.0, 1.0, 2.0]
             b = i32 [3] [1.0, 2.0, 3.0]
@@ -302,6 +305,9 @@ fn arithmetic_types_follow_pytorch() {
             h = i8 [3] [127.0, -128.0, -127.0]
             i = Int(-4)
             j = Int(2)
+            k = i16 [2] [2.0, 2.0]
+            l = Int(5)
+            m = Bool(true)
         "#]],
     );
 }
@@ -351,13 +357,15 @@ fn tensors_are_made_of_lists() {
          b = tensor([1, 2.5])
          c = tensor([1, 2], dtype=i8)
          d = tensor([True, False])
-         e = tensor(3)",
+         e = tensor(3)
+         f = tensor([True, 2])",
         expect![[r#"
             a = i64 [2, 3] [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
             b = fp32 [2] [1.0, 2.5]
             c = i8 [2] [1.0, 2.0]
             d = i1 [2] [1.0, 0.0]
             e = i64 [] [3.0]
+            f = i64 [2] [1.0, 2.0]
         "#]],
     );
 }
@@ -469,7 +477,7 @@ fn mistakes_are_explained_where_they_are() {
 
 #[test]
 fn files_keep_types_and_orders() {
-    use tile_runner::scenario::{Array, DType, load_npy, save_npy};
+    use tile_runner::scenario::{Array, DType, load_npy, npy_head, save_npy};
     let folder = std::env::temp_dir().join(format!("tile-npy-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for dtype in
@@ -480,7 +488,12 @@ fn files_keep_types_and_orders() {
         let path = folder.join(dtype.name());
         save_npy(&path, &array).unwrap();
         assert_eq!(load_npy(&path).unwrap(), array, "{dtype}");
+        assert_eq!(npy_head(&path).unwrap(), (dtype, vec![2, 3]));
     }
+    let path = folder.join("text");
+    std::fs::write(&path, "1, 2, 3").unwrap();
+    assert!(npy_head(&path).unwrap_err().contains("is not an .npy file"));
+    assert!(npy_head(&folder.join("none")).unwrap_err().contains("cannot open"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

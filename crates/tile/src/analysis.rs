@@ -107,6 +107,16 @@ fn check_compiled(
     found
 }
 
+/// Checks that one of the kernels has each parameter that flags name.
+pub(crate) fn check_flags(
+    workspace: &Workspace,
+    kernels: impl IntoIterator<Item = ItemRef>,
+    options: &Options,
+) -> Result<(), CommandError> {
+    let functions = kernels.into_iter().filter_map(|at| project::function(workspace, at));
+    options.flags.check(&functions.collect::<Vec<_>>()).map_err(CommandError::usage)
+}
+
 /// What to say when a file has no kernel of this name.
 pub(crate) fn no_such_kernel(wanted: &str, kernels: &[String]) -> String {
     if kernels.is_empty() {
@@ -239,10 +249,10 @@ impl Opened {
                 }
             }));
         }
+        check_flags(&self.workspace, wanted.iter().map(|(_, at)| *at), &self.options)?;
         let mut selected = Vec::new();
         for (name, at) in wanted {
             let Some(function) = project::function(&self.workspace, at) else { continue };
-            self.options.flags.check(&function).map_err(CommandError::usage)?;
             let mut lowering = self.options.rules.lowering(&self.workspace, at);
             let specs = discover(&self.workspace, at, &self.options.flags).into_iter();
             selected.extend(specs.map(|spec| Selected {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
+use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::FileId;
 use tile_worker::ptxas;
 
@@ -62,6 +63,9 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let mut unreadable = Vec::new();
     let mut jobs = jobs(arguments, &workspace, &mut unreadable);
     jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));
+    if !options.flags.args.is_empty() {
+        analysis::check_flags(&workspace, kernels(&workspace, &jobs), &options)?;
+    }
     index_launches(&workspace, &jobs);
     let results: Vec<_> =
         jobs.par_iter().map(|job| check(&workspace, job, &options, compiler.as_ref())).collect();
@@ -136,6 +140,21 @@ fn index_launches(workspace: &Workspace, jobs: &[Job]) {
         [file] => workspace.index_launches_of(file),
         _ => workspace.index_launches(&files),
     }
+}
+
+/// The kernels that are asked for.
+fn kernels(workspace: &Workspace, jobs: &[Job]) -> Vec<ItemRef> {
+    let of_job = |job: &Job| {
+        let file = workspace.open(&job.path).ok()?;
+        let named = |at: &ItemRef| match &job.kernel {
+            Some(wanted) => {
+                project::item(workspace, *at).is_some_and(|item| *item.name == **wanted)
+            }
+            None => true,
+        };
+        Some(project::kernels(workspace, file).into_iter().filter(named).collect::<Vec<_>>())
+    };
+    jobs.iter().filter_map(of_job).flatten().collect()
 }
 
 /// Checks one file; `None` when it was found on a walk and holds no kernels.

@@ -18,7 +18,7 @@ use tile_runner::scenario::{
 };
 use tile_worker::protocol::{Body, Failure, FailureKind, RunRequest};
 
-use crate::analysis::{Opened, no_such_kernel};
+use crate::analysis::{Opened, check_flags, no_such_kernel};
 use crate::failure::{codegen_failure, command_failure, launch_failure, usage};
 use crate::{render, workspace};
 
@@ -37,6 +37,8 @@ pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<
     };
     let written = open(request, text)?;
     let request = &completed(request, &written, report)?;
+    check_flags(&written.workspace, kernels(request, &written), &written.options)
+        .map_err(command_failure)?;
     let edited = text::with_arguments(request, &written)?;
     let opened = open(request, edited.text.clone())?;
     let module = opened.module();
@@ -48,6 +50,14 @@ pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<
         report(Body::Result(run_scenario(request, (&opened, &edited), &module, scenario)?));
     }
     Ok(())
+}
+
+/// The kernels that may be run.
+fn kernels(request: &RunRequest, opened: &Opened) -> Vec<ItemRef> {
+    match &request.kernel {
+        Some(name) => opened.jit_function(name).map(|(_, at)| at).into_iter().collect(),
+        None => project::jit_functions(&opened.workspace, opened.file),
+    }
 }
 
 /// The request with its only possible kernel named, and with `--arg auto` spelled out.

@@ -13,10 +13,12 @@ use ignore::WalkBuilder;
 use memchr::memmem;
 use rayon::prelude::*;
 use tile_compiler::hir::{self, Module, Name};
-use tile_compiler::project::{Sources, jit_functions, paths, used_files};
+use tile_compiler::project::{ArrayHead, Sources, jit_functions, paths, used_files};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::syntax::Parse;
+use tile_runner::scenario::npy_head;
 
+use crate::output;
 use crate::render::Files;
 
 /// Compute capability that kernels are lowered for where nothing says otherwise.
@@ -69,6 +71,8 @@ pub(crate) struct Workspace {
     by_path: Mutex<HashMap<PathBuf, Option<FileId>>>,
     imports: Mutex<HashMap<(PathBuf, String), Option<FileId>>>,
     roots: Mutex<HashMap<PathBuf, Arc<Vec<String>>>>,
+    /// What the headers of arrays say, by path.
+    arrays: Mutex<HashMap<PathBuf, Option<ArrayHead>>>,
     site_packages: Option<PathBuf>,
     /// Compute capability that kernels are lowered for; 0 for the default.
     capability: AtomicU32,
@@ -217,6 +221,22 @@ impl Sources for Workspace {
             0 => DEFAULT_CAPABILITY,
             capability => capability,
         }
+    }
+
+    fn array(&self, from: FileId, path: &str) -> Option<ArrayHead> {
+        let path = self.file(from)?.path.parent()?.join(path);
+        let mut arrays = lock(&self.arrays);
+        let head = arrays.entry(path).or_insert_with_key(|path| match npy_head(path) {
+            Ok((dtype, shape)) => Some(ArrayHead {
+                dtype: dtype.name().into(),
+                shape: shape.into_iter().map(|extent| extent as u64).collect(),
+            }),
+            Err(error) => {
+                output::note(&format!("nothing is known of what a scenario loads: {error}"));
+                None
+            }
+        });
+        head.clone()
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

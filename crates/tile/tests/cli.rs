@@ -264,6 +264,11 @@ fn stages_before_machine_code_need_no_assembler() {
     let flag = folder.run("emit add.py --stage ptx --set WIDTH=4");
     assert_eq!(flag.code, Some(2));
     assert!(flag.stderr.contains("no parameter WIDTH"), "{}", flag.stderr);
+    for command in ["check", "run"] {
+        let flag = folder.run(&format!("{command} add.py --set BLOK=4"));
+        assert_eq!(flag.code, Some(2), "{command}");
+        assert!(flag.stderr.contains("did you mean BLOCK?"), "{command}: {}", flag.stderr);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::{Sources, paths, used_files};
+use super::{ArrayHead, Sources, paths, used_files};
 use crate::hir::{self, Module, Name};
 use crate::source::FileId;
 use crate::syntax::Parse;
@@ -15,6 +15,7 @@ pub struct MemorySources {
     files: Vec<File>,
     by_path: FxHashMap<String, FileId>,
     roots: Vec<String>,
+    arrays: FxHashMap<String, ArrayHead>,
     /// Which files launch a file's kernels; computed when it is first asked for.
     importers: OnceLock<FxHashMap<FileId, Vec<FileId>>>,
 }
@@ -46,6 +47,11 @@ impl MemorySources {
         self.files.push(file);
         self.by_path.insert(path.to_owned(), id);
         id
+    }
+
+    /// Adds what scenarios load from `path`.
+    pub fn add_array(&mut self, path: &str, head: ArrayHead) {
+        self.arrays.insert(path.to_owned(), head);
     }
 
     /// The syntax tree of `file`.
@@ -92,6 +98,10 @@ impl Sources for MemorySources {
         roots.extend(self.roots.iter().cloned());
         let candidates = paths::candidates(from, &roots, level, path);
         candidates.iter().find_map(|candidate| self.by_path.get(candidate).copied())
+    }
+
+    fn array(&self, _from: FileId, path: &str) -> Option<ArrayHead> {
+        self.arrays.get(path).cloned()
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

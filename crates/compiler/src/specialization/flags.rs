@@ -45,23 +45,34 @@ impl Flags {
         Ok(())
     }
 
-    /// Checks that the kernel has every parameter that is named.
+    /// Checks that of the kernels asked for, one has each parameter that is named. Where there is no
+    /// kernel, nothing is said.
     ///
     /// # Errors
     ///
     /// A sentence that names the parameters there are.
-    pub fn check(&self, kernel: &Function) -> Result<(), String> {
-        let known: Vec<&str> = kernel.params.iter().map(|param| &*param.name).collect();
-        for (name, _) in &self.args {
-            if !known.contains(&&**name) {
-                return Err(format!(
-                    "kernel {} has no parameter {name}; it has {}",
-                    kernel.name,
-                    known.join(", ")
-                ));
+    pub fn check(&self, kernels: &[Arc<Function>]) -> Result<(), String> {
+        let mut known: Vec<&str> = Vec::new();
+        for param in kernels.iter().flat_map(|kernel| &kernel.params) {
+            if !known.contains(&&*param.name) {
+                known.push(&param.name);
             }
         }
-        Ok(())
+        let unknown = self.args.iter().find(|(name, _)| !known.contains(&&**name));
+        let (Some((name, _)), [first, rest @ ..]) = (unknown, kernels) else { return Ok(()) };
+        let closest = known
+            .iter()
+            .map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), known))
+            .filter(|(score, _)| *score > 0.85)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        let hint = closest.map(|(_, known)| format!("; did you mean {known}?")).unwrap_or_default();
+        let parameters = known.join(", ");
+        Err(match rest {
+            [] => {
+                format!("kernel {} has no parameter {name}; it has {parameters}{hint}", first.name)
+            }
+            _ => format!("no kernel has a parameter {name}; there are {parameters}{hint}"),
+        })
     }
 
     /// What is given for the parameter `name`; the last one counts.

@@ -206,7 +206,21 @@ fn flags_replace_what_was_found() {
     let kernel = crate::hir::lower(&crate::syntax::Parse::new("def k(a, b): pass"));
     let crate::hir::ItemKind::Function(function) = &kernel.items[0].kind else { panic!() };
     expect!["kernel k has no parameter BLOCK; it has a, b"]
-        .assert_eq(&flags.check(function).expect_err("no such parameter"));
+        .assert_eq(&flags.check(std::slice::from_ref(function)).expect_err("no such parameter"));
+    let mut flags = Flags::default();
+    flags.add_value("BLOKC=32").expect("a value");
+    let kernels =
+        crate::hir::lower(&crate::syntax::Parse::new("def k(a, BLOCK): pass\ndef l(a, b): pass"));
+    let functions = kernels.items.iter().map(|item| match &item.kind {
+        crate::hir::ItemKind::Function(function) => function.clone(),
+        other => panic!("{other:?}"),
+    });
+    let functions: Vec<_> = functions.collect();
+    expect!["no kernel has a parameter BLOKC; there are a, BLOCK, b; did you mean BLOCK?"]
+        .assert_eq(&flags.check(&functions).expect_err("no such parameter"));
+    flags.args[0].0 = "b".into();
+    assert_eq!(flags.check(&functions), Ok(()));
+    assert_eq!(flags.check(&[]), Ok(()));
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub fn scenario_edits(
     values: &[(String, String)],
 ) -> Option<Vec<(TextRange, String)>> {
     let (scenario, launch) = scenario(module, kernel, number)?;
-    let edit = |(name, value): &(String, String)| match assigned(scenario, name)
+    let edit = |(name, value): &(String, String)| match assigned_literal(scenario, name)
         .or_else(|| passed(launch, name))
     {
         Some(range) => (range, value.clone()),
@@ -60,14 +60,10 @@ pub fn scenario_edits(
 }
 
 /// Where the scenario assigns a literal to `name`.
-fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
-    scenario.body.stmts.values().find_map(|stmt| {
-        let Stmt::Assign { targets, value } = stmt else { return None };
-        let [target] = targets[..] else { return None };
-        let is_name = matches!(&scenario.body.exprs[target], Expr::Name(n) if &**n == name);
-        let is_literal = matches!(scenario.body.exprs[*value], Expr::Literal(_));
-        (is_name && is_literal).then(|| scenario.map.exprs[*value])
-    })
+fn assigned_literal(scenario: &Scenario, name: &str) -> Option<TextRange> {
+    let value = scenario.assigned(name)?;
+    let is_literal = matches!(scenario.body.exprs[value], Expr::Literal(_));
+    is_literal.then(|| scenario.map.exprs[value])
 }
 
 /// Where the launch passes a literal for `name`.

@@ -156,10 +156,10 @@ pub(super) fn tensor(host: &mut Host, mut args: Args) -> Eval<Value> {
     args.finish("tensor")?;
     let mut numbers = Vec::new();
     let shape = flatten_list(&data, &mut numbers)?;
-    let natural = match numbers.first() {
-        Some(Value::Bool(_)) => DType::Bool,
-        Some(Value::Int(_)) => DType::I64,
-        _ => DType::F32,
+    let natural = match numbers.as_slice() {
+        [] => DType::F32,
+        some if some.iter().all(|number| matches!(number, Value::Bool(_))) => DType::Bool,
+        _ => DType::I64,
     };
     let integer = |number: &Value| match number {
         Value::Int(value) => i64::try_from(*value).ok(),

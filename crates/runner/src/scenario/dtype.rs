@@ -124,12 +124,17 @@ impl DType {
     }
 
     /// The type that arithmetic on both gives: floats before integers, then the wider, then the
-    /// unsigned; `fp32` for two floats of one width but different formats.
+    /// unsigned; `int16` for bytes with and without a sign, and `fp32` for two floats of one width
+    /// but different formats.
     pub fn promote(self, other: DType) -> DType {
         if self == other {
             return self;
         }
         let rank = |dtype: DType| (dtype.is_float(), dtype.scalar().bits(), dtype.is_unsigned());
+        // Neither holds the values of the other.
+        if let (DType::I8, DType::U8) | (DType::U8, DType::I8) = (self, other) {
+            return DType::I16;
+        }
         let formats = self.is_float() && other.is_float();
         if formats && self.scalar().bits() == other.scalar().bits() {
             return if self.scalar().bits() == 8 { DType::F16 } else { DType::F32 };

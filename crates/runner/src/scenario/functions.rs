@@ -216,6 +216,10 @@ fn number_function(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
             }
             Operand::Array(_) => Err(fault!("int takes one number")),
         },
+        ("float", [Value::Str(text)]) => match text.trim().parse() {
+            Ok(value) => Ok(Value::Float(value)),
+            Err(_) => Err(fault!("float takes a number, not {text:?}")),
+        },
         ("float", [value]) => match host.operand(value.clone())? {
             Operand::Int(value) => Ok(Value::Float(value as f64)),
             Operand::Float(value) => Ok(Value::Float(value)),

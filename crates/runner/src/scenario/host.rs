@@ -43,6 +43,9 @@ impl Host<'_> {
             (Value::Array(array), "shape") => Some(tuple(&array.shape)),
             (Value::Tensor(tensor), "dtype") => Some(Value::DType(tensor.dtype)),
             (Value::Array(array), "dtype") => Some(Value::DType(array.dtype)),
+            (Value::DType(dtype), "itemsize") => {
+                Some(Value::Int(i128::from(dtype.scalar().bits().div_ceil(8))))
+            }
             (Value::Tensor(tensor), "ndim") => Some(Value::Int(tensor.layout.shape.len() as i128)),
             (Value::Array(array), "ndim") => Some(Value::Int(array.shape.len() as i128)),
             (Value::Tensor(_) | Value::Array(_), "T") => {

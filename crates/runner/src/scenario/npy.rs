@@ -1,61 +1,101 @@
 //! Tensors in NumPy's file format.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Read};
 use std::path::Path;
 
-use npyz::{DType as NpyType, NpyFile, Order, TypeChar, WriterBuilder};
+use npyz::{DType as NpyType, NpyFile, Order, TypeChar, TypeStr, WriterBuilder};
 
 use super::dtype::DType;
 use super::tensor::Array;
+
+/// The largest header that is read, in bytes.
+const MAX_HEADER: u64 = 64 << 10;
+
+/// The element type and shape of the array in a file, of which the header alone is read.
+///
+/// # Errors
+/// When the file cannot be read, is not in the format, or holds no numbers.
+pub fn npy_head(path: &Path) -> Result<(DType, Vec<usize>), String> {
+    let (npy, dtype) = open(path, |file| file.take(MAX_HEADER))?;
+    Ok((dtype, shape(&npy)))
+}
+
+fn shape<R: Read>(npy: &NpyFile<R>) -> Vec<usize> {
+    npy.shape().iter().map(|&extent| extent as usize).collect()
+}
+
+/// The file after its header, with the type of its elements.
+fn open<R: Read>(
+    path: &Path,
+    limited: impl FnOnce(File) -> R,
+) -> Result<(NpyFile<BufReader<R>>, DType), String> {
+    let shown = path.display();
+    let file = File::open(path).map_err(|error| format!("cannot open {shown}: {error}"))?;
+    let npy = NpyFile::new(BufReader::new(limited(file)))
+        .map_err(|error| format!("{shown} is not an .npy file: {error}"))?;
+    let NpyType::Plain(ty) = npy.dtype() else {
+        return Err(format!("{shown} holds records, not numbers"));
+    };
+    match element(&ty) {
+        Some(dtype) => Ok((npy, dtype)),
+        None => Err(format!("{shown} holds elements of type {ty}, which no tensor has")),
+    }
+}
+
+fn element(ty: &TypeStr) -> Option<DType> {
+    Some(match (ty.type_char(), ty.size_field()) {
+        (TypeChar::Float, 2) => DType::F16,
+        (TypeChar::Float, 4) => DType::F32,
+        (TypeChar::Float, 8) => DType::F64,
+        (TypeChar::Bool, _) => DType::Bool,
+        (TypeChar::Int, 1) => DType::I8,
+        (TypeChar::Int, 2) => DType::I16,
+        (TypeChar::Int, 4) => DType::I32,
+        (TypeChar::Int, 8) => DType::I64,
+        (TypeChar::Uint, 1) => DType::U8,
+        (TypeChar::Uint, 2) => DType::U16,
+        (TypeChar::Uint, 4) => DType::U32,
+        (TypeChar::Uint, 8) => DType::U64,
+        _ => return None,
+    })
+}
 
 /// Reads an array. Types that NumPy does not have cannot stand in a file; convert after loading.
 ///
 /// # Errors
 /// When the file cannot be read, is not in the format, or holds no numbers.
 pub fn load_npy(path: &Path) -> Result<Array, String> {
-    let shown = path.display();
-    let file = File::open(path).map_err(|error| format!("cannot open {shown}: {error}"))?;
-    let npy = NpyFile::new(BufReader::new(file))
-        .map_err(|error| format!("{shown} is not an .npy file: {error}"))?;
-    let shape: Vec<usize> = npy.shape().iter().map(|&extent| extent as usize).collect();
-    let order = npy.order();
-    let NpyType::Plain(ty) = npy.dtype() else {
-        return Err(format!("{shown} holds records, not numbers"));
-    };
+    let (npy, dtype) = open(path, |file| file)?;
+    let (shown, order, shape) = (path.display(), npy.order(), shape(&npy));
     let failed = |error: std::io::Error| format!("cannot read {shown}: {error}");
-    let bytes = ty.size_field();
     macro_rules! floats {
-        ($dtype:ident, $ty:ty) => {{
+        ($ty:ty) => {{
             let values: Vec<$ty> = npy.into_vec().map_err(failed)?;
             let values = values.into_iter().map(|value| f64::from(value)).collect();
-            Array::floats(DType::$dtype, shape, values)
+            Array::floats(dtype, shape, values)
         }};
     }
     macro_rules! ints {
-        ($dtype:ident, $ty:ty) => {{
+        ($ty:ty) => {{
             let values: Vec<$ty> = npy.into_vec().map_err(failed)?;
-            Array::ints(
-                DType::$dtype,
-                shape,
-                values.into_iter().map(|value| value as i64).collect(),
-            )
+            Array::ints(dtype, shape, values.into_iter().map(|value| value as i64).collect())
         }};
     }
-    let array = match (ty.type_char(), bytes) {
-        (TypeChar::Float, 2) => floats!(F16, half::f16),
-        (TypeChar::Float, 4) => floats!(F32, f32),
-        (TypeChar::Float, 8) => floats!(F64, f64),
-        (TypeChar::Bool, _) => ints!(Bool, bool),
-        (TypeChar::Int, 1) => ints!(I8, i8),
-        (TypeChar::Int, 2) => ints!(I16, i16),
-        (TypeChar::Int, 4) => ints!(I32, i32),
-        (TypeChar::Int, 8) => ints!(I64, i64),
-        (TypeChar::Uint, 1) => ints!(U8, u8),
-        (TypeChar::Uint, 2) => ints!(U16, u16),
-        (TypeChar::Uint, 4) => ints!(U32, u32),
-        (TypeChar::Uint, 8) => ints!(U64, u64),
-        _ => return Err(format!("{shown} holds elements of type {ty}, which no tensor has")),
+    let array = match dtype {
+        DType::F16 => floats!(half::f16),
+        DType::F32 => floats!(f32),
+        DType::F64 => floats!(f64),
+        DType::Bool => ints!(bool),
+        DType::I8 => ints!(i8),
+        DType::I16 => ints!(i16),
+        DType::I32 => ints!(i32),
+        DType::I64 => ints!(i64),
+        DType::U8 => ints!(u8),
+        DType::U16 => ints!(u16),
+        DType::U32 => ints!(u32),
+        DType::U64 => ints!(u64),
+        other => return Err(format!("{shown} holds elements of type {other}")),
     };
     Ok(match order {
         Order::C => array,

@@ -4,7 +4,7 @@
 //! Everything downstream (what is specialized, what is launched, where an error points) then
 //! follows without knowing of flags. Edits keep the lines of the text.
 
-use tile_compiler::hir::{ArgKind, Body, Expr, ExprId, Module, Scenario, Stmt};
+use tile_compiler::hir::{ArgKind, Expr, Module, Scenario};
 use tile_compiler::source::TextRange;
 use tile_worker::protocol::{Failure, RunRequest};
 
@@ -83,7 +83,7 @@ fn describes_launch(request: &RunRequest, opened: &Opened, module: &Module, kern
     };
     let given = |name: &str| request.args.iter().any(|(known, _)| known == name);
     let set = |name: &str| request.spec.values.iter().any(|(known, _)| known == name);
-    let variable = |name: &str| module.scenarios.iter().any(|s| assigned(s, name).is_some());
+    let variable = |name: &str| module.scenarios.iter().any(|s| s.assigned(name).is_some());
     let mut required = function.params.iter().filter(|param| param.default.is_none());
     required.all(|param| given(&param.name) || set(&param.name))
         && request.args.iter().all(|(name, _)| function.params.iter().any(|p| *p.name == **name))
@@ -129,7 +129,8 @@ fn with_variables(
         let places: Vec<TextRange> = scenarios
             .iter()
             .filter_map(|scenario| {
-                assigned(scenario, name).or_else(|| passed(opened, module, scenario, name))
+                let assigned = scenario.assigned(name).map(|value| scenario.map.exprs[value]);
+                assigned.or_else(|| passed(opened, module, scenario, name))
             })
             .collect();
         if places.is_empty() {
@@ -166,20 +167,6 @@ fn with_variables(
     Ok(edited)
 }
 
-/// Where a scenario gives `name` its first value.
-pub(crate) fn assigned(scenario: &Scenario, name: &str) -> Option<TextRange> {
-    let body = &scenario.body;
-    scenario
-        .body
-        .root
-        .iter()
-        .find_map(|&statement| {
-            let Stmt::Assign { targets, value } = &body.stmts[statement] else { return None };
-            targets.iter().find_map(|&target| part(body, target, *value, name))
-        })
-        .map(|value| scenario.map.exprs[value])
-}
-
 /// Where a scenario's first launch passes the argument `name`.
 fn passed(opened: &Opened, module: &Module, scenario: &Scenario, name: &str) -> Option<TextRange> {
     let mut inside = module.launches.iter();
@@ -194,15 +181,4 @@ fn passed(opened: &Opened, module: &Module, scenario: &Scenario, name: &str) -> 
         ArgKind::Star | ArgKind::DoubleStar => false,
     });
     arg.map(|(_, arg)| launch.map.exprs[arg.value])
-}
-
-/// The part of `value` that assigning it to `target` gives to `name`.
-fn part(body: &Body, target: ExprId, value: ExprId, name: &str) -> Option<ExprId> {
-    match (&body.exprs[target], &body.exprs[value]) {
-        (Expr::Name(found), _) => (**found == *name).then_some(value),
-        (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
-            targets.iter().zip(values).find_map(|(&target, &value)| part(body, target, value, name))
-        }
-        _ => None,
-    }
 }

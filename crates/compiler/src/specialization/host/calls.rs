@@ -9,7 +9,7 @@ use super::{Frame, Host, collections, launch, operators, rebound, views};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name, ParamKind};
 use crate::project::{self, ItemRef, Resolution};
-use crate::source::FileRange;
+use crate::source::{FileId, FileRange};
 use crate::specialization::TupleNames;
 use crate::specialization::config::Config;
 
@@ -31,7 +31,7 @@ impl Host<'_> {
             && !frame.variables.contains_key(name)
         {
             let (values, _) = self.arguments(frame, args);
-            if let Some(value) = self.scenario_call(name, &Args(&values)) {
+            if let Some(value) = self.scenario_call(frame.file, name, &Args(&values)) {
                 return value;
             }
         }
@@ -195,7 +195,15 @@ impl Host<'_> {
     }
 
     /// A call of one of a scenario's own functions.
-    fn scenario_call(&mut self, name: &str, args: &Args<'_>) -> Option<Value> {
+    fn scenario_call(&mut self, file: FileId, name: &str, args: &Args<'_>) -> Option<Value> {
+        if name == "load" {
+            let head = match args.get(0, "file") {
+                Some(Value::Str(path)) => self.sources.array(file, path),
+                _ => None,
+            };
+            let tensor = tensor::loaded(head.as_ref(), args);
+            return Some(self.allocate(tensor, name));
+        }
         if let Some(tensor) = tensor::scenario_constructor(name, args) {
             return Some(self.allocate(tensor, name));
         }

@@ -10,7 +10,7 @@ use super::operators::{binary, position};
 use super::value::{Descriptor, Tensor, Value};
 use super::views::{broadcast, elementwise, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
-use crate::project::Resolution;
+use crate::project::{ArrayHead, Resolution};
 
 /// A function of scenarios on tensors, other than constructors; `None` for other functions.
 pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
@@ -235,12 +235,17 @@ pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value>
         "full" => sizes(positional.split_last().map_or(&[], |(_, shape)| shape)),
         "arange" => counted(&positional).map(|count| vec![count]),
         "tensor" => return torch_constructor(name, args),
-        "load" => {
-            return Some(Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }));
-        }
         _ => return None,
     };
     Some(Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, ..Tensor::default() }))
+}
+
+/// The tensor that a scenario loads from a file with this header, converted where the call says so.
+pub(super) fn loaded(head: Option<&ArrayHead>, args: &Args<'_>) -> Value {
+    let extent = |extent: &u64| Value::Int(Some(i128::from(*extent)));
+    let shape = head.map(|head| head.shape.iter().map(extent).collect());
+    let dtype = args.dtype(head.map(|head| &*head.dtype));
+    Value::Tensor(Tensor { dtype, shape, ..Tensor::default() })
 }
 
 /// How many numbers a range has: of its end, of start and end, or of start, end and step.

@@ -558,3 +558,29 @@ if __name__ == '__main__':
         "#]],
     );
 }
+
+#[test]
+fn arrays_in_files_have_what_their_headers_say() {
+    let text = format!(
+        "{ADD}\n# tile: x = load(\"x.npy\")\n# tile: y = load(\"x.npy\", dtype=fp16)\n\
+         # tile: add[(1,)](x, y, load(\"z.npy\"), x.shape[1], 64)\n"
+    );
+    let mut sources = MemorySources::new(Vec::new());
+    let head = crate::project::ArrayHead { dtype: "i16".into(), shape: vec![3, 32] };
+    sources.add_array("x.npy", head);
+    let file = sources.add("kernel.py", &text);
+    let spec = discover(&sources, kernels(&sources, file)[0], &Flags::default()).swap_remove(0);
+    expect![
+        "x_ptr=*i16:16 y_ptr=*fp16:16 out_ptr=*fp32:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3"
+    ]
+    .assert_eq(&spec.to_string());
+    assert_eq!(spec.assumed, ["out_ptr".into()]);
+    let elements = |name: &str| match spec.launches[0].arg(name) {
+        Some(KnownArg::Buffer(buffer)) => Some(buffer.elements),
+        _ => None,
+    };
+    assert_eq!(
+        [elements("x_ptr"), elements("y_ptr"), elements("out_ptr")],
+        [Some(96), Some(96), None]
+    );
+}
