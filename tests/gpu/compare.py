@@ -1,7 +1,7 @@
 """Tile beside Triton on one GPU: the kernels of examples/, the same inputs, in one process.
 
     python3 tests/gpu/compare.py PATH_TO_TILE [--json FILE] [--only TEXT]
-                                [--without TEXT]... [--skip STEP]...
+                                [--without TEXT]... [--skip STEP]... [--code FOLDER]
 
 Four steps, each of which can be skipped:
 
@@ -13,6 +13,11 @@ Four steps, each of which can be skipped:
              which share of Triton's time, and which take more registers or spill where Triton does
              not under the same configuration: the one that is fastest under Tile
 
+Times are compared in rounds. A round takes every kernel once, through the same call of the driver; the
+ratio of a case is the median of its rounds' ratios, with a 95 % interval that assumes no distribution.
+Each round also takes a second copy of Triton's own kernel. What that copy's interval is away from 1 is
+what the method cannot tell apart: ratios whose interval reaches so far count as equal.
+
 A case that fails is marked and the rest goes on; one that breaks the GPU's context costs a new
 process. All figures go into one JSON file. Exits with 1 when anything failed.
 """
@@ -21,6 +26,7 @@ import argparse
 import ctypes
 import itertools
 import json
+import math
 import os
 import queue
 import shutil
@@ -237,6 +243,27 @@ class Function:
         return launch
 
 
+# Rounds after which a case is timed no longer.
+MOST_ROUNDS = 600
+
+
+def median_ratio(ours, theirs):
+    """Median of the rounds' ratios, and its 95 % interval: the order statistics between which the
+    median of any distribution lies that often."""
+    ratios = sorted(a / b for a, b in zip(ours, theirs))
+    reach = 0.98 * math.sqrt(len(ratios))
+    low = max(0, math.floor(len(ratios) / 2 - reach))
+    high = min(len(ratios) - 1, math.ceil(len(ratios) / 2 + reach))
+    return statistics.median(ratios), (ratios[low], ratios[high])
+
+
+def verdict(row):
+    """How a case's time compares, as far as the rounds can tell."""
+    noise = max(abs(end - 1) for end in row["control_interval"])
+    low, high = row["interval"]
+    return "slower" if low > 1 + noise else "faster" if high < 1 - noise else "equal"
+
+
 CELLS = {
     "i1": ctypes.c_int8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32,
     "i64": ctypes.c_int64, "u1": ctypes.c_uint8, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16,
@@ -276,7 +303,7 @@ def spelled(value):
 class Bench:
     """Runs cases in this process."""
 
-    def __init__(self, tile):
+    def __init__(self, tile, code):
         import torch
         import triton
 
@@ -284,12 +311,14 @@ class Bench:
         import families  # noqa: F401, registers its cases
 
         self.torch, self.triton, self.cases = torch, triton, cases
-        self.tile = tile
+        self.tile, self.code = tile, code
         self.driver = Driver()
         major, minor = torch.cuda.get_device_capability()
         self.arch = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
         self.cache = torch.empty(256 * 2**20, dtype=torch.int8, device="cuda")
         self.pool = ThreadPoolExecutor(max(1, CPUS - 2))
+        # Scratch memory of the case that runs.
+        self.kept = []
         triton.set_allocator(
             lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda")
         )
@@ -301,20 +330,31 @@ class Bench:
     def grid(self, case, config):
         return case.grid(config.constexprs) if callable(case.grid) else case.grid
 
+    def scratch(self, size, grid):
+        """Memory of `size` bytes for each program, as an argument; `None` of no bytes."""
+        if not size:
+            return None
+        memory = self.torch.zeros(size * math.prod(grid), dtype=self.torch.int8, device="cuda")
+        self.kept.append(memory)
+        return pack("*i8", memory)
+
     # Tile
 
-    def emit(self, case, arguments, config):
-        """Machine code and manifest of one configuration."""
+    def emit_flags(self, case, arguments, config):
+        """The command line that compiles one configuration, but for the program and what it writes."""
         flags = ["--arch", self.arch, "--num-warps", str(config.num_warps),
                  "--num-stages", str(config.num_stages)]
         for name, value in arguments.items():
             flags += ["--type", f"{name}={signature(value)}"]
         for name, value in config.constexprs.items():
             flags += ["--set", f"{name}={spelled(value)}"]
-        source = f"{self.cases.path_of(case.file)}::{case.kernel}"
+        return ["emit", f"{self.cases.path_of(case.file)}::{case.kernel}", "--stage", "cubin", *flags]
+
+    def emit(self, case, arguments, config):
+        """Machine code and manifest of one configuration."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.cubin"
-            command = [self.tile, "emit", source, "--stage", "cubin", "-o", str(out), *flags]
+            command = [self.tile, *self.emit_flags(case, arguments, config), "-o", str(out)]
             status, output, errors = output_of(command)
             if status != 0:
                 raise RuntimeError(errors.strip() or output.strip() or f"exit status {status}")
@@ -326,13 +366,9 @@ class Bench:
         arguments = self.arguments(case)
         cells = [pack(param["type"], arguments[param["name"]]) for param in manifest["params"]]
         grid = self.grid(case, config)
-        if manifest["scratch_bytes"]:
-            programs = 1
-            for extent in grid:
-                programs *= extent
-            scratch = self.torch.zeros(manifest["scratch_bytes"] * programs, dtype=self.torch.int8,
-                                       device="cuda")
-            cells.append(pack("*i8", scratch))
+        scratch = self.scratch(manifest["scratch_bytes"], grid)
+        if scratch:
+            cells.append(scratch)
         launch = function.bind(grid, manifest["block"][0], cells)
         used = {"registers": function.registers, "local_bytes": function.local_bytes,
                 "shared_bytes": manifest["shared_bytes"]}
@@ -341,17 +377,26 @@ class Bench:
     # Triton
 
     def triton_launch(self, case, config):
-        kernel, arguments = case.function()[self.grid(case, config)], self.arguments(case)
-
-        def launch():
-            return kernel(**arguments, **config.constexprs, num_warps=config.num_warps,
-                          num_stages=config.num_stages)
-
-        compiled = launch()
+        """Triton's kernel, compiled by a launch of its own and launched like Tile's from then on."""
+        compiled = case.function()[self.grid(case, config)](
+            **self.arguments(case), **config.constexprs, num_warps=config.num_warps,
+            num_stages=config.num_stages)
         self.torch.cuda.synchronize()
         used = {"registers": compiled.n_regs, "local_bytes": 4 * compiled.n_spills,
                 "shared_bytes": compiled.metadata.shared}
-        return launch, used, compiled
+        return self.bind_triton(case, config, compiled, "cubin"), used, compiled
+
+    def bind_triton(self, case, config, compiled, stage):
+        """Launches of what Triton compiled, from its machine code or its PTX."""
+        metadata = compiled.metadata
+        function = Function(self.driver, compiled.asm[stage], metadata.name, metadata.shared)
+        kinds = [(name, kind) for name, kind in compiled.src.signature.items() if kind != "constexpr"]
+        arguments, grid = self.arguments(case), self.grid(case, config)
+        cells = [pack(kind, arguments[name]) for name, kind in kinds]
+        # Two kinds of scratch memory, of which no kernel here uses the second.
+        cells.append(self.scratch(metadata.global_scratch_size, grid) or ctypes.c_uint64(0))
+        cells.append(ctypes.c_uint64(0))
+        return function.bind(grid, 32 * metadata.num_warps, cells)
 
     def triton_sm80(self, case, config, compiled):
         """Triton's code for sm_80, which this GPU's driver assembles for itself."""
@@ -359,27 +404,22 @@ class Bench:
 
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
         old = self.triton.compile(compiled.src, target=GPUTarget("cuda", 80, 32), options=options)
-        function = Function(self.driver, old.asm["ptx"], old.metadata.name, old.metadata.shared)
-        kinds = [(name, kind) for name, kind in old.src.signature.items() if kind != "constexpr"]
-        arguments = self.arguments(case)
-        cells = [pack(kind, arguments[name]) for name, kind in kinds]
-        # Scratch memory, of which code for sm_80 uses none.
-        cells += [ctypes.c_uint64(0), ctypes.c_uint64(0)]
-        return function.bind(self.grid(case, config), 32 * config.num_warps, cells)
+        return self.bind_triton(case, config, old, "ptx")
 
     # Both
 
     def time(self, launchers, seconds):
-        """Median milliseconds of each: events around each launch, a cold L2, taken in turn."""
+        """Milliseconds by launcher and round: events around each launch, a cold L2. Every second
+        round goes through the launchers backwards."""
         for launch in launchers:
             for _ in range(3):
                 launch()
         self.torch.cuda.synchronize()
         samples = [[] for _ in launchers]
-        while sum(map(sum, samples)) < seconds * 1e3 and len(samples[0]) < 400:
+        while sum(map(sum, samples)) < seconds * 1e3 and len(samples[0]) < MOST_ROUNDS:
             events = []
-            for _ in range(20):
-                for number, launch in enumerate(launchers):
+            for turn in range(20):
+                for number, launch in list(enumerate(launchers))[::-1 if turn % 2 else 1]:
                     self.cache.zero_()
                     start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
                     start.record()
@@ -389,13 +429,14 @@ class Bench:
             self.torch.cuda.synchronize()
             for number, start, end in events:
                 samples[number].append(start.elapsed_time(end))
-        return [statistics.median(sample) for sample in samples]
+        return samples
 
     def best(self, launches):
         """The configuration of the fastest launch, by a short look at each."""
         if len(launches) == 1:
             return next(iter(launches))
-        times = {key: self.time([launch], 0.03)[0] for key, (launch, *_) in launches.items()}
+        samples = self.time([launch for launch, *_ in launches.values()], 0.03 * len(launches))
+        times = dict(zip(launches, map(statistics.median, samples)))
         return min(times, key=times.get)
 
     def results(self, case, launch):
@@ -425,8 +466,18 @@ class Bench:
                 problems.append(f"{config}: {str(problem).strip()[:500]}")
         return found, problems
 
+    def keep_code(self, case, name, image, config, compiled):
+        """Both sides' machine code of a case, Triton's PTX and IR, and how Tile's is compiled again."""
+        flags = self.emit_flags(case, self.arguments(case), config)
+        for kind, content in (("tile.cubin", image), ("triton.cubin", compiled.asm["cubin"]),
+                              ("triton.ptx", compiled.asm["ptx"]), ("triton.ttgir", compiled.asm["ttgir"]),
+                              ("tile.json", json.dumps(flags))):
+            content = content if isinstance(content, bytes) else content.encode()
+            (self.code / f"{name}.{kind}").write_bytes(content)
+
     def run(self, name):
         self.torch.manual_seed(0)
+        self.kept.clear()
         case = self.cases.CASES[name]()
         arguments = self.arguments(case)
         emitted = [self.pool.submit(self.emit, case, arguments, config) for config in case.configs]
@@ -450,7 +501,11 @@ class Bench:
             row["error"] = max(self.difference(self.results(case, launch[0]), exact)
                                for launch in ours.values())
         tile_best, triton_best = self.best(ours), self.best(theirs)
-        launchers = [ours[tile_best][0], theirs[triton_best][0]]
+        if self.code:
+            self.keep_code(case, name, emitted[tile_best].result()[0], case.configs[tile_best],
+                           theirs[triton_best][2])
+        control = self.bind_triton(case, case.configs[triton_best], theirs[triton_best][2], "cubin")
+        launchers = [ours[tile_best][0], theirs[triton_best][0], control]
         same = triton_best in ours and triton_best != tile_best
         if same:
             launchers.append(ours[triton_best][0])
@@ -462,15 +517,20 @@ class Bench:
                 launchers.append(sm80)
             except Exception as problem:
                 row["triton_sm80_problem"] = str(problem).strip()[:300]
-        times = self.time(launchers, 0.15 * len(launchers))
-        row |= {"tile_ms": times[0], "triton_ms": times[1], "ratio": times[0] / times[1],
+        samples = self.time(launchers, 0.15 * len(launchers))
+        times = list(map(statistics.median, samples))
+        ratio, interval = median_ratio(samples[0], samples[1])
+        control_ratio, control_interval = median_ratio(samples[2], samples[1])
+        row |= {"tile_ms": times[0], "triton_ms": times[1], "rounds": len(samples[0]),
+                "ratio": ratio, "interval": interval,
+                "control_ratio": control_ratio, "control_interval": control_interval,
                 "tile_config": str(case.configs[tile_best]),
                 "triton_config": str(case.configs[triton_best])}
         if same:
-            row["tile_ms_at_triton_config"] = times[2]
+            row["tile_ms_at_triton_config"] = times[3]
         if sm80:
             row["triton_sm80_ms"] = times[-1]
-            row["ratio_to_sm80"] = times[0] / times[-1]
+            row["ratio_to_sm80"] = median_ratio(samples[0], samples[-1])[0]
         for side, (_, used, *_) in (("tile", ours[tile_best]), ("triton", theirs[triton_best])):
             row |= {f"{side}_{what}": value for what, value in used.items()}
         if tile_best in theirs:
@@ -487,12 +547,12 @@ class Bench:
         return row
 
 
-def work(tile):
+def work(tile, code):
     """Runs the cases named on standard input, a line each; answers with a line of JSON each."""
     # Kernels may print; answers have standard output to themselves.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    bench = Bench(tile)
+    bench = Bench(tile, code)
     names = " ".join(bench.cases.CASES)
     print(f"{bench.torch.cuda.get_device_name()}, Triton {bench.triton.__version__},"
           f" torch {bench.torch.__version__}|{names}", file=answers)
@@ -516,8 +576,9 @@ def work(tile):
 class Worker:
     """A process with a CUDA context, which a case may break."""
 
-    def __init__(self, tile):
+    def __init__(self, tile, code):
         command = [sys.executable, str(Path(__file__).resolve()), tile, "--work"]
+        command += ["--code", str(code)] if code else []
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.lines = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
@@ -548,11 +609,11 @@ class Worker:
         self.process.wait()
 
 
-def run_cases(tile, only, without):
+def run_cases(tile, only, without, code):
     """Every case wanted, in as few processes as possible, printed as they come."""
     rows, worker, names = [], None, None
     while names is None or names:
-        worker = Worker(tile)
+        worker = Worker(tile, code)
         greeting = worker.line(300)
         if greeting is None:
             worker.end()
@@ -573,8 +634,9 @@ def run_cases(tile, only, without):
     return rows
 
 
-HEADER = (f"{'case':34} {'ok':4} {'error':>8} {'tile':>9} {'triton':>9} {'ratio':>6} {'sm_80':>6}"
-          f" {'registers':>9} {'local':>9} {'shared':>13}   (GB/s, or TFLOP/s with T; tile/triton)")
+HEADER = (f"{'case':34} {'ok':4} {'error':>8} {'tile':>9} {'triton':>9} {'ratio':>6} {'interval':>13} {'':6}"
+          f" {'sm_80':>6} {'registers':>9} {'local':>9} {'shared':>13}"
+          f"   (GB/s, or TFLOP/s with T; tile/triton)")
 
 
 def case_line(row):
@@ -585,10 +647,11 @@ def case_line(row):
     else:
         rates = f"{row['tile_gbps']:9.1f} {row['triton_gbps']:9.1f}"
     pair = lambda what: f"{row['tile_' + what]}/{row['triton_' + what]}"
+    low, high = row["interval"]
     sm80 = f"{row['ratio_to_sm80']:6.3f}" if "ratio_to_sm80" in row else f"{'':6}"
     line = (f"{row['case']:34} {'ok' if row['ok'] else 'FAIL':4} {row['error']:8.1e} {rates}"
-            f" {row['ratio']:6.3f} {sm80} {pair('registers'):>9} {pair('local_bytes'):>9}"
-            f" {pair('shared_bytes'):>13}")
+            f" {row['ratio']:6.3f} {low:6.3f}-{high:.3f} {verdict(row):6} {sm80}"
+            f" {pair('registers'):>9} {pair('local_bytes'):>9} {pair('shared_bytes'):>13}")
     if row["tile_config"] != row["triton_config"]:
         line += f"   {row['tile_config']} / {row['triton_config']}"
     return line if row["ok"] else f"{line}   {row['problem']}"
@@ -606,13 +669,18 @@ def summary(rows):
                            for limit in (0.95, 1.00, 1.02, 1.05))
         print(f"{kind}: {len(chosen)} cases, {within} of Triton's time,"
               f" geometric mean {statistics.geometric_mean(ratios):.3f}, worst {max(ratios):.3f}")
+        found = [verdict(row) for row in chosen]
+        print("  as far as the rounds can tell: "
+              + ", ".join(f"{found.count(word)} {word}" for word in ("faster", "equal", "slower")))
         alike = [row for row in chosen if "triton_registers_at_tile_config" in row]
         more = [row["case"] for row in alike
                 if row["tile_registers"] > 1.15 * row["triton_registers_at_tile_config"]]
         spills = [row["case"] for row in alike
                   if row["tile_local_bytes"] and not row["triton_local_bytes_at_tile_config"]]
-        slower = [row["case"] for row in chosen if row["ratio"] >= 1.0205]
-        for what, names in (("more than 1.02 times the time", slower),
+        beyond = [row["case"] for row in chosen if row["ratio"] >= 1.0205]
+        slower = [f"{row['case']} ({row['ratio']:.3f})"
+                  for row in sorted(chosen, key=lambda row: -row["ratio"]) if verdict(row) == "slower"]
+        for what, names in (("more than 1.02 times the time", beyond), ("slower", slower),
                             ("more than 1.15 times the registers", more),
                             ("spills where Triton has none", spills)):
             print(f"  {what}: {len(names)}{': ' if names else ''}{' '.join(names)}")
@@ -635,18 +703,23 @@ def main():
                         help="no cases with this in their name")
     steps = ("python", "scenarios", "sanitizer", "triton")
     parser.add_argument("--skip", action="append", default=[], choices=steps)
+    parser.add_argument("--code", type=Path, metavar="FOLDER",
+                        help="where machine code goes, of both sides at their fastest configurations")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     tile = str(Path(options.tile).resolve())
+    if options.code:
+        options.code.mkdir(parents=True, exist_ok=True)
     if options.work:
-        return work(tile)
+        return work(tile, options.code)
     figures, failed = {}, 0
     for step, run, label in (
         ("python", lambda: run_python(options.only), lambda row: row["file"]),
         ("scenarios", lambda: run_scenarios(tile, options.only), lambda row: row["scenario"]),
         ("sanitizer", lambda: run_sanitizer(tile, options.only),
          lambda row: f"{row['file']} {row.get('tool', '')}"),
-        ("triton", lambda: run_cases(tile, options.only, options.without), lambda row: row["case"]),
+        ("triton", lambda: run_cases(tile, options.only, options.without, options.code),
+         lambda row: row["case"]),
     ):
         if step in options.skip:
             continue
