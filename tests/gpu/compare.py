@@ -1,6 +1,6 @@
 """Tile beside Triton on one GPU: the kernels of examples/, the same inputs, in one process.
 
-    python3 tests/gpu/compare.py PATH_TO_TILE [--json FILE] [--only TEXT]
+    python3 tests/gpu/compare.py PATH_TO_TILE [--json FILE] [--only TEXT]...
                                 [--without TEXT]... [--skip STEP]... [--code FOLDER]
 
 Four steps, each of which can be skipped:
@@ -53,6 +53,11 @@ def example_files(*folders):
     return [path for path in found if path.suffix in (".py", ".tile")]
 
 
+def is_wanted(name, only):
+    """Whether a file or a case has one of the texts in its name; with no texts all are wanted."""
+    return not only or any(text in name for text in only)
+
+
 def in_parallel(function, items, threads):
     """Results of `function` over `items`, in order; each is shown as soon as its turn comes."""
     with ThreadPoolExecutor(threads) as pool:
@@ -80,7 +85,7 @@ def run_python(only):
         return {"file": path.name, "ok": status == 0, "problem": last_line(errors) if status else None}
 
     wanted = [path for path in example_files()
-              if path.suffix == ".py" and "__main__" in path.read_text() and only in path.name]
+              if path.suffix == ".py" and "__main__" in path.read_text() and is_wanted(path.name, only)]
     return list(in_parallel(run, wanted, min(8, CPUS)))
 
 
@@ -159,7 +164,7 @@ def run_scenarios(tile, only):
         return rows
 
     wanted = [path for path in example_files(ROOT / "tests/gpu/kernels")
-              if "# tile:" in path.read_text() and only in path.name]
+              if "# tile:" in path.read_text() and is_wanted(path.name, only)]
     return list(itertools.chain.from_iterable(in_parallel(run, wanted, min(6, CPUS))))
 
 
@@ -181,7 +186,7 @@ def run_sanitizer(tile, only):
         return {"file": path.name, "tool": tool, "ok": clean, "problem": None if clean else problem}
 
     wanted = [path for path in example_files(ROOT / "tests/gpu/kernels")
-              if "# tile:" in path.read_text() and only in path.name]
+              if "# tile:" in path.read_text() and is_wanted(path.name, only)]
     jobs = [(path, tool) for path in wanted for tool in ("memcheck", "racecheck")]
     return list(in_parallel(run, jobs, min(4, CPUS)))
 
@@ -623,7 +628,7 @@ def run_cases(tile, only, without, code):
             print(device)
             print(HEADER)
             names = [name for name in known.split()
-                     if only in name and not any(text in name for text in without)]
+                     if is_wanted(name, only) and not any(text in name for text in without)]
         while names:
             row = worker.ask(names.pop(0))
             rows.append(row)
@@ -698,7 +703,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("tile", help="the program to compare")
     parser.add_argument("--json", help="where the figures go")
-    parser.add_argument("--only", default="", help="only files and cases with this in their name")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT",
+                        help="only files and cases with this, or another such text, in their name")
     parser.add_argument("--without", action="append", default=[], metavar="TEXT",
                         help="no cases with this in their name")
     steps = ("python", "scenarios", "sanitizer", "triton")

@@ -83,6 +83,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         elementary: BTreeSet::new(),
         clustered: FxHashSet::default(),
         unfenced: false,
+        byte_pairs: FxHashMap::default(),
         strings: Vec::new(),
     };
     for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
@@ -117,6 +118,8 @@ struct Emitter<'f> {
     /// Whether threads may have written buffers since the last fence that shows it to the matrix
     /// units.
     unfenced: bool,
+    /// 16-bit values by the low and the high byte, where one instruction made both.
+    byte_pairs: FxHashMap<[Val; 2], Val>,
     /// Definitions of string constants.
     strings: Vec<String>,
 }

@@ -46,6 +46,18 @@ pub(crate) fn has_map(func: &Function) -> bool {
     streams(func).iter().any(|stream| stream.carried == 0)
 }
 
+/// Whether tiles are read into as many registers as are computed with: elements that are narrower
+/// take fewer while they are on their way, so that there is room for them anyhow.
+pub(crate) fn loads_fill_registers(func: &Function) -> bool {
+    let loads = func.walk().into_iter().map(|inst| &func.insts[inst]);
+    let mut loads = loads.filter(|data| data.opcode == Opcode::Load);
+    loads.all(|load| {
+        let ty = func.ty(load.result());
+        let fills = |bits: u32| bits as usize >= 8 * REGISTER_BYTES;
+        !ty.is_tile() || ty.elem().is_none_or(|elem| fills(elem.bits()))
+    })
+}
+
 fn streams(func: &Function) -> Vec<Stream> {
     let infos = AxisInfos::of(func);
     let own = of_own_program(func);

@@ -15,6 +15,12 @@ impl Emitter<'_> {
             return Err(self.unsupported(data));
         };
         let operands: Vec<Vec<Val>> = data.uses().map(|operand| self.registers(operand)).collect();
+        if let [values] = operands.as_slice()
+            && let Some(registers) = self.convert_in_pairs(data, values)?
+        {
+            self.set(*result, registers);
+            return Ok(());
+        }
         let same_as = self.first_of_alike(*result);
         let mut registers: Vec<Val> = Vec::with_capacity(self.register_count(*result));
         for at in 0..self.register_count(*result) {

@@ -42,6 +42,52 @@ impl Emitter<'_> {
         }
     }
 
+    /// Converts floats to 8 bits two at a time, as hardware does; `None` where it does not, or what is
+    /// converted is something else.
+    pub(super) fn convert_in_pairs(
+        &mut self,
+        data: &InstData,
+        values: &[Val],
+    ) -> Result<Option<Vec<Val>>, CodegenError> {
+        if data.opcode != Opcode::FTrunc || !values.len().is_multiple_of(2) {
+            return Ok(None);
+        }
+        let numbers = (self.ty(data.operand(0)).number(), self.ty(data.result()).number());
+        let (Some(from @ (Scalar::F32 | Scalar::F16 | Scalar::BF16)), Some(to)) = numbers else {
+            return Ok(None);
+        };
+        let Some(name) = self.fp8_instruction(to) else { return Ok(None) };
+        let word = Ty::Int(16);
+        let mut bytes = Vec::with_capacity(values.len());
+        for pair in values.chunks(2) {
+            let (low, _) = self.plain_float(from, pair[0])?;
+            let (high, _) = self.plain_float(from, pair[1])?;
+            let both = self.fp8_of_pair(name, low, high);
+            let upper = self.text.binary("lshr", word, both, Val::Int(8));
+            let pair = [both, upper].map(|half| self.text.cast("trunc", word, half, Ty::Int(8)));
+            self.byte_pairs.insert(pair, both);
+            bytes.extend(pair);
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The name of the format, if hardware converts to it.
+    fn fp8_instruction(&self, to: Scalar) -> Option<&'static str> {
+        let hardware = self.target.arch.capability >= FP8_CONVERSIONS;
+        match to {
+            Scalar::F8E5 if hardware => Some("e5m2x2"),
+            Scalar::F8E4NV if hardware => Some("e4m3x2"),
+            _ => None,
+        }
+    }
+
+    fn fp8_of_pair(&mut self, name: &str, low: Val, high: Val) -> Val {
+        self.text.op(format_args!(
+            "call i16 asm \"cvt.rn.satfinite.{name}.f32 $0, $1, $2;\", \"=h,f,f\"(\
+             float {high}, float {low})"
+        ))
+    }
+
     fn int_to_float(&mut self, op: &str, from: Ty, value: Val, to: Scalar) -> Element {
         match to {
             Scalar::F32 | Scalar::F64 | Scalar::F16 => {
@@ -149,17 +195,11 @@ impl Emitter<'_> {
     }
 
     fn fp8_of_float(&mut self, value: Val, to: Scalar) -> Element {
-        let hardware = self.target.arch.capability >= FP8_CONVERSIONS;
+        if let Some(name) = self.fp8_instruction(to) {
+            let pair = self.fp8_of_pair(name, value, Val::float(0.0));
+            return Ok(self.text.cast("trunc", Ty::Int(16), pair, Ty::Int(8)));
+        }
         match to {
-            Scalar::F8E5 | Scalar::F8E4NV if hardware => {
-                let name = if to == Scalar::F8E5 { "e5m2x2" } else { "e4m3x2" };
-                let zero = Val::float(0.0);
-                let pair = self.text.op(format_args!(
-                    "call i16 asm \"cvt.rn.satfinite.{name}.f32 $0, $1, $2;\", \"=h,f,f\"(\
-                     float {zero}, float {value})"
-                ));
-                Ok(self.text.cast("trunc", Ty::Int(16), pair, Ty::Int(8)))
-            }
             Scalar::F8E5 => self.round_to_e5(value),
             Scalar::F8E4B15 => self.round_to_e4b15(value),
             _ => {

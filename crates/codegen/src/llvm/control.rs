@@ -1,6 +1,6 @@
 //! Structured control flow to basic blocks.
 
-use tile_compiler::ir::{InstData, Opcode, Region, Value};
+use tile_compiler::ir::{Inst, InstData, Opcode, Region, Value};
 
 use super::text::{Block, Ty, Val};
 use super::{Emitted, Emitter};
@@ -49,24 +49,36 @@ impl Emitter<'_> {
         }
     }
 
-    /// A loop, with fences where it needs them: what was written before is shown before, and a loop
-    /// that writes buffers may have done so in the iteration before.
+    /// A loop, with fences where it needs them: what was written before is shown before, and an
+    /// iteration that ends before it has shown all that it wrote leaves that to the next one.
     pub(super) fn fenced_loop(
         &mut self,
         data: &InstData,
         emit: fn(&mut Self, &InstData) -> Emitted,
     ) -> Emitted {
-        let stores = data.regions.iter().any(|&region| {
-            let inner = self.func.walk_from(region);
-            inner.into_iter().any(|inst| self.func.insts[inst].opcode == Opcode::LocalStore)
-        });
-        match stores {
+        let leaves = data.regions.iter().any(|&region| self.leaves_unfenced(region));
+        match leaves {
             true => self.unfenced = true,
             false => self.fence(),
         }
         emit(self, data)?;
-        self.unfenced = stores;
+        self.unfenced = leaves;
         Ok(())
+    }
+
+    /// Whether something in `region` writes buffers and no barrier follows for certain, at which
+    /// fences are.
+    fn leaves_unfenced(&self, region: Region) -> bool {
+        let mut leaves = false;
+        for &inst in &self.func.regions[region].insts {
+            let is = |inst: Inst, opcode: Opcode| self.func.insts[inst].opcode == opcode;
+            let inner = self.func.insts[inst].regions.iter();
+            let mut inner = inner.flat_map(|&region| self.func.walk_from(region));
+            leaves |= is(inst, Opcode::LocalStore);
+            leaves |= inner.any(|inst| is(inst, Opcode::LocalStore));
+            leaves &= !is(inst, Opcode::Barrier);
+        }
+        leaves
     }
 
     pub(super) fn counted_loop(&mut self, data: &InstData) -> Emitted {

@@ -198,7 +198,9 @@ impl Emitter<'_> {
             let parts: Vec<Val> = group.iter().map(|&at| values[at]).collect();
             let packed = self.pack(Ty::of(elem), words, &parts);
             let plain = hints.cache == CacheModifier::Default && hints.evict == Eviction::Normal;
-            if predicate.is_none() && plain {
+            // LLVM would take vectors of bytes apart again.
+            let is_whole = words.count == 1 || words.elements <= 2;
+            if predicate.is_none() && plain && is_whole {
                 self.plain_store(words, ptrs[group[0]], &packed);
                 continue;
             }
@@ -456,13 +458,23 @@ impl Emitter<'_> {
             .map(|chunk| match chunk {
                 [one] => *one,
                 several => {
-                    let vector = self.vector_of(memory, several);
-                    let count = several.len();
+                    let (part, parts) = self.in_pairs(memory, several);
+                    let vector = self.vector_of(part, &parts);
+                    let count = parts.len();
                     let word = words.ty();
-                    self.text.op(format_args!("bitcast <{count} x {memory}> {vector} to {word}"))
+                    self.text.op(format_args!("bitcast <{count} x {part}> {vector} to {word}"))
                 }
             })
             .collect()
+    }
+
+    /// Bytes of which each two were made together, two at a time; others as they are.
+    fn in_pairs(&self, ty: Ty, elements: &[Val]) -> (Ty, Vec<Val>) {
+        let pair = |pair: &[Val]| self.byte_pairs.get(pair).copied();
+        match elements.chunks(2).map(pair).collect() {
+            Some(pairs) => (Ty::Int(16), pairs),
+            None => (ty, elements.to_vec()),
+        }
     }
 
     /// The elements in machine words; a bool is true when its byte is not 0.

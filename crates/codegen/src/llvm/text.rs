@@ -81,7 +81,7 @@ impl fmt::Display for Ty {
 }
 
 /// A value: a temporary, a parameter, or a constant of the type of its context.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Val {
     /// The result of an instruction.
     Temp(u32),

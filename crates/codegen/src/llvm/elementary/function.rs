@@ -7,8 +7,10 @@
 //! - trigonometric arguments are reduced by multiples of π/2 in three parts (Cody and Waite,
 //!   "Software Manual for the Elementary Functions", 1980), large ones by as many bits of 2/π as
 //!   matter (Payne and Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM 1983);
-//! - logarithms take the fraction of the argument to `[√½, √2)`; powers need the logarithm to more
-//!   than single precision, so that it is a sum of two numbers, the products of which are exact
+//! - natural logarithms take the fraction of the argument to `[⅔, 4/3)`, where a polynomial in what it
+//!   exceeds 1 by needs the fewest terms; others to `[√½, √2)`, so that nothing of a logarithm is lost
+//!   when the exponent is added; powers need it to more than single precision, so that it is a sum of
+//!   two numbers, the products of which are exact
 //!   (Dekker, "A Floating-Point Technique for Extending the Available Precision", 1971).
 
 use std::f32::consts;
@@ -184,6 +186,8 @@ const TWO_OVER_PI_BITS: [u32; 8] =
     [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
 /// Below this the reduction in three parts is exact enough.
 const LARGE_ANGLE: f32 = 65_536.0;
+/// The bits of ⅔.
+const TWO_THIRDS_BITS: i32 = 0x3f2a_aaab;
 /// The bits of √½.
 const SQRT_HALF_BITS: i32 = 0x3f35_04f3;
 const EXPONENT_MASK: i32 = 0x7f80_0000;
@@ -193,8 +197,19 @@ const SMALLEST_NORMAL: f32 = f32::MIN_POSITIVE;
 /// `2^23` takes any number below the normal ones to a normal one.
 const TO_NORMAL: f32 = 8_388_608.0;
 
-/// `(log(1 + f) - f + f²/2) / f³` on `[√½ - 1, √2 - 1]`.
+/// `(log(1 + f) - f + f²/2) / f³` for `|f| <= 1/3`.
 const LOG: &[f32] = &[
+    -0.128_858_33,
+    0.139_867_07,
+    -0.121_856_81,
+    0.140_053_4,
+    -0.166_803_78,
+    0.200_104_45,
+    -0.249_998,
+    0.333_332_15,
+];
+/// The same on `[√½ - 1, √2 - 1]`.
+const LOG_FROM_SQRT_HALF: &[f32] = &[
     0.069_716_12,
     -0.114_797_34,
     0.116_854_2,
@@ -253,8 +268,9 @@ fn polynomial<M: Machine>(m: &mut M, x: M::F, coefficients: &[f32]) -> M::F {
     sum
 }
 
-/// `x = 2^exponent * (1 + fraction)` with the fraction in `[√½ - 1, √2 - 1)`, for `x > 0`.
-fn split<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::F) {
+/// `x = 2^exponent * (1 + fraction)`, for `x > 0`: `1 + fraction` is between the number whose bits are
+/// `least` and twice that.
+fn split<M: Machine>(m: &mut M, x: M::F, least: i32) -> (M::F, M::F) {
     let [limit, up, zero] = [SMALLEST_NORMAL, TO_NORMAL, 0.0].map(|value| m.f(value));
     let small = m.less(x, limit);
     let raised = m.mul(x, up);
@@ -262,8 +278,8 @@ fn split<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::F) {
     let below = m.f(-(FRACTION_BITS as f32));
     let bias = m.pick(small, below, zero);
     let bits = m.bits(x);
-    let [center, mask] = [SQRT_HALF_BITS, EXPONENT_MASK | i32::MIN].map(|value| m.i(value));
-    let distance = m.isub(bits, center);
+    let [least, mask] = [least, EXPONENT_MASK | i32::MIN].map(|value| m.i(value));
+    let distance = m.isub(bits, least);
     let power = m.and(distance, mask);
     let fraction = m.isub(bits, power);
     let fraction = m.float_of_bits(fraction);
@@ -273,10 +289,10 @@ fn split<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::F) {
     (m.fma(exponent, unit, bias), m.sub(fraction, one))
 }
 
-/// `log(1 + f) - f`.
-fn log_tail<M: Machine>(m: &mut M, f: M::F) -> M::F {
+/// `log(1 + f) - f`, with the coefficients for the range of `f`.
+fn log_tail<M: Machine>(m: &mut M, f: M::F, coefficients: &[f32]) -> M::F {
     let square = m.mul(f, f);
-    let high = polynomial(m, f, LOG);
+    let high = polynomial(m, f, coefficients);
     let cube = m.mul(square, f);
     let half = m.f(-0.5);
     let low = m.mul(square, half);
@@ -297,7 +313,7 @@ fn log_domain<M: Machine>(m: &mut M, x: M::F, value: M::F) -> M::F {
 }
 
 fn log<M: Machine>(m: &mut M, x: M::F) -> M::F {
-    let (exponent, f) = split(m, x);
+    let (exponent, f) = split(m, x, TWO_THIRDS_BITS);
     let high = polynomial(m, f, LOG);
     let half = m.f(-0.5);
     let factor = m.fma(high, f, half);
@@ -308,8 +324,9 @@ fn log<M: Machine>(m: &mut M, x: M::F) -> M::F {
     log_domain(m, x, value)
 }
 
+/// `log(2^exponent * (1 + f))` for `|f| <= 1/3`.
 fn log_of_parts<M: Machine>(m: &mut M, exponent: M::F, f: M::F) -> M::F {
-    let tail = log_tail(m, f);
+    let tail = log_tail(m, f, LOG);
     let [high, low] = LN2.map(|part| m.f(part));
     let tail = m.fma(exponent, low, tail);
     let fraction = m.add(f, tail);
@@ -318,8 +335,8 @@ fn log_of_parts<M: Machine>(m: &mut M, exponent: M::F, f: M::F) -> M::F {
 
 /// The logarithm of which that of e is `scale` and that of 2 is `two`, each in two parts.
 fn log_to_base<M: Machine>(m: &mut M, x: M::F, scale: [f32; 2], two: [f32; 2]) -> M::F {
-    let (exponent, f) = split(m, x);
-    let tail = log_tail(m, f);
+    let (exponent, f) = split(m, x, SQRT_HALF_BITS);
+    let tail = log_tail(m, f, LOG_FROM_SQRT_HALF);
     let [scale_high, scale_low] = scale.map(|part| m.f(part));
     let [two_high, two_low] = two.map(|part| m.f(part));
     let product = m.mul(f, scale_high);
@@ -344,7 +361,7 @@ fn log1p<M: Machine>(m: &mut M, x: M::F) -> M::F {
     let is_large = m.less(one, x);
     let lost = m.pick(is_large, large, small);
     let correction = m.div(lost, sum);
-    let (exponent, f) = split(m, sum);
+    let (exponent, f) = split(m, sum, TWO_THIRDS_BITS);
     let value = log_of_parts(m, exponent, f);
     let value = m.add(value, correction);
     let value = log_domain(m, sum, value);
@@ -640,7 +657,7 @@ fn tan<M: Machine>(m: &mut M, x: M::F) -> M::F {
 
 /// `log2 x` as a sum of two numbers, for `x > 0`.
 fn log2_in_two<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::F) {
-    let (exponent, f) = split(m, x);
+    let (exponent, f) = split(m, x, SQRT_HALF_BITS);
     // s = f / (2 + f), so that log(1 + f) = 2 atanh(s).
     let [one, two] = [1.0, 2.0].map(|value| m.f(value));
     let divisor = m.add(f, two);
