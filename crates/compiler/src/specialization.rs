@@ -190,7 +190,8 @@ impl Specialization {
 
     /// True when a finding of `code` under this specialization is the author's mistake, whatever
     /// the assumed arguments turn out to be. Shapes and compile-time values do not depend on the
-    /// types of arguments; assertions may test those, and a guessed value proves nothing.
+    /// types of arguments; assertions may test those. Under a guessed compile-time value it is one of
+    /// inference for all values.
     pub fn proves(&self, code: Code) -> bool {
         // Launches and configurations are told of their options where they stand.
         if self.proves_nothing() || code == Code::WarpCount {
@@ -198,6 +199,19 @@ impl Specialization {
         }
         if self.is_certain() {
             return true;
+        }
+        if self.guesses_a_value() {
+            // Extents that host code chooses by the device are for a device that is not known.
+            return matches!(
+                code,
+                Code::DotShape
+                    | Code::DotType
+                    | Code::BroadcastMismatch
+                    | Code::ReshapeCount
+                    | Code::StoreShape
+                    | Code::MaskShape
+                    | Code::Descriptor
+            );
         }
         let family = code.name().split('/').next().unwrap_or_default();
         let by_shape = matches!(family, "shape" | "constexpr") && code != Code::StaticAssert;
@@ -207,16 +221,24 @@ impl Specialization {
 
     /// True when no finding under this specialization need be the author's mistake.
     fn proves_nothing(&self) -> bool {
-        let guessed_value = self.assumed.iter().any(|name| match self.args.get(name) {
-            Some(ArgSpec::Constexpr(value)) => *value != ConstArg::None,
-            // Its elements may be compile-time values.
-            Some(ArgSpec::Tuple(_)) => true,
-            _ => false,
-        });
+        // Its elements may be compile-time values.
+        let guesses_a_tuple =
+            self.assumed.iter().any(|name| matches!(self.args.get(name), Some(ArgSpec::Tuple(_))));
+        let launched = matches!(self.origin, Origin::Launch | Origin::Scenario);
         self.origin == Origin::Guess
-            || guessed_value
+            || guesses_a_tuple
+            || (self.guesses_a_value() && !launched)
             || self.has_tuned_descriptor()
             || self.is_doubtful()
+    }
+
+    /// True when a guess stands in for a compile-time value. What such a kernel computes depends on
+    /// the guess, so only what is wrong for all values of it is the author's mistake; see
+    /// [`Lowering::check`](crate::eval::Lowering::check).
+    pub(crate) fn guesses_a_value(&self) -> bool {
+        self.assumed.iter().any(|name| {
+            matches!(self.args.get(name), Some(ArgSpec::Constexpr(value)) if *value != ConstArg::None)
+        })
     }
 }
 

@@ -58,15 +58,16 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
         let mut specs = discover(sources, at, &Flags::default());
         specs.retain(|spec| spec.origin != Origin::Guess);
         let mut proved = Vec::new();
+        let mut lowering = rules.lowering(sources, at);
         for spec in &specs {
-            let lowered = rules.lower_kernel(sources, at, spec);
+            let (used, lowered) = lowering.check(spec);
             if let (true, Some(func)) = (compile && spec.is_certain(), &lowered.function) {
                 found.extend(compiled(sources, at, spec, func.clone()));
             }
             let blamed = analysis::blame(sources, rules, at, spec, &lowered).into_iter();
             let blamed = blamed.map(|(found, at)| at.attach(found, sources));
-            let analyzed =
-                lowered.function.map(|func| analysis::check_in(sources, &func, spec, true));
+            let function = lowered.function.filter(|_| used.args == spec.args);
+            let analyzed = function.map(|func| analysis::check_in(sources, &func, spec, true));
             let all = blamed.chain(analyzed.unwrap_or_default());
             proved.push(all.filter(|finding| spec.proves(finding.code)).collect::<Vec<_>>());
         }

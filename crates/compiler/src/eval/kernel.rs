@@ -13,8 +13,8 @@ use super::value::{
 use super::{
     Evaluator, Failing, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of,
 };
-use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{ArgKind, Expr, ExprId, Literal, Name};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::hir::{ArgKind, Expr, ExprId, Literal, Name, Param};
 use crate::ir::{self, Opcode};
 use crate::passes;
 use crate::project::{self, Decorator, ItemRef, Resolution, Sources};
@@ -185,6 +185,37 @@ pub(super) fn lower_function(
         }
     }
     evaluator.finish()
+}
+
+/// What is wrong with the kernel `at` for the arguments of `spec` that the source shows, whatever
+/// those are that a guess stands in for. Nothing is lowered.
+pub(super) fn infer_under(
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    version: TritonVersion,
+) -> LowerResult {
+    let Some(function) = function_ref(sources, at, Role::Jit) else {
+        return LowerResult::default();
+    };
+    let mut shown = spec.clone();
+    shown.args.retain(|name, _| !spec.assumed.contains(name));
+    let mut evaluator = Evaluator::new(sources, version);
+    evaluator.label = Some(shown.to_string());
+    evaluator.options = options_of(spec);
+    evaluator.kernel = function.function.name.clone();
+    let mut locals = evaluator.symbolic_arguments(at, &function, true);
+    for param in function.function.params.iter() {
+        let Some(arg) = shown.args.get(&param.name) else { continue };
+        let place = FileRange { file: function.file, range: param.range };
+        let Some(value) = evaluator.shown_argument(&function, param, arg, place) else { continue };
+        locals.insert(param.name.clone(), Local { value, at: param.range });
+    }
+    evaluator.run_kernel(&function, locals);
+    let mut result = evaluator.finish();
+    result.diagnostics.retain(|found| found.severity == Severity::Error);
+    result.function = None;
+    result
 }
 
 /// True for what holds a value of the run time.
@@ -375,9 +406,12 @@ impl Evaluator<'_> {
         for param in &function.function.params {
             let at = FileRange { file: function.file, range: param.range };
             let value = match spec.args.get(&param.name) {
-                Some(arg) => self.argument(&param.name, arg, function, at)?,
+                Some(arg) => self.shown_argument(function, param, arg, at)?,
                 None => match param.default {
-                    Some(default) => self.default_value(function, default),
+                    Some(default) => {
+                        let value = self.default_value(function, default);
+                        self.passed(function, param, value)
+                    }
                     None => {
                         let message =
                             format!("the specialization has no value for `{}`", param.name);
@@ -386,19 +420,35 @@ impl Evaluator<'_> {
                     }
                 },
             };
-            let value = self.override_by_annotation(function, param, value);
-            let constexpr = self.is_constexpr_param(function, param);
-            let value = if constexpr && !self.is_3_9() { value.held(Held::Python) } else { value };
             locals.insert(param.name.clone(), Local { value, at: param.range });
         }
         Some(locals)
+    }
+
+    /// The value of `param` where `arg` is passed.
+    fn shown_argument(
+        &mut self,
+        function: &FunctionRef,
+        param: &Param,
+        arg: &ArgSpec,
+        at: FileRange,
+    ) -> Option<Value> {
+        let value = self.argument(&param.name, arg, function, at)?;
+        Some(self.passed(function, param, value))
+    }
+
+    /// What `param` is where `value` is passed.
+    fn passed(&mut self, function: &FunctionRef, param: &Param, value: Value) -> Value {
+        let value = self.override_by_annotation(function, param, value);
+        let constexpr = self.is_constexpr_param(function, param);
+        if constexpr && !self.is_3_9() { value.held(Held::Python) } else { value }
     }
 
     /// `tl.const` makes a pointer constant.
     fn override_by_annotation(
         &mut self,
         function: &FunctionRef,
-        param: &crate::hir::Param,
+        param: &Param,
         value: Value,
     ) -> Value {
         let Some(annotation) = param.annotation else { return value };

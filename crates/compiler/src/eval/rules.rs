@@ -5,7 +5,8 @@
 
 use super::culprit::{Culprit, culprit};
 use super::kernel::{
-    FileInference, KernelInference, LowerResult, infer_all, infer_function, lower_function,
+    FileInference, KernelInference, LowerResult, infer_all, infer_function, infer_under,
+    lower_function,
 };
 use super::repair::repair;
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -118,6 +119,20 @@ impl Rules {
         LowerResult { diagnostics, ..result }
     }
 
+    /// What is wrong under `spec` for all values of what it guesses.
+    fn infer_under(self, sources: &dyn Sources, at: ItemRef, spec: &Specialization) -> LowerResult {
+        let result = infer_under(sources, at, spec, self.newest());
+        let Some(older) = self.older().filter(|_| !result.diagnostics.is_empty()) else {
+            return result;
+        };
+        let earlier = infer_under(sources, at, spec, older);
+        if earlier.diagnostics.is_empty() {
+            return earlier;
+        }
+        let diagnostics = agreed(result.diagnostics.clone(), earlier.diagnostics);
+        LowerResult { diagnostics, ..result }
+    }
+
     fn repair(
         self,
         sources: &dyn Sources,
@@ -209,8 +224,12 @@ impl Lowering<'_> {
     }
 
     /// As [`Lowering::lower`], for those who ask what is the author's mistake: other guesses are
-    /// sought only where these seem to show one.
+    /// sought only where these seem to show one. Where a compile-time value is guessed nothing is
+    /// lowered: what is found holds for all its values.
     pub fn check(&mut self, spec: &Specialization) -> (Specialization, LowerResult) {
+        if spec.guesses_a_value() {
+            return (spec.clone(), self.rules.infer_under(self.sources, self.at, spec));
+        }
         let result = self.rules.lower_as_given(self.sources, self.at, spec);
         let mistake =
             |found: &Diagnostic| found.severity == Severity::Error && spec.proves(found.code);
