@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::ir::{AtomicOp, Opcode};
 use crate::specialization::TritonVersion;
 
+pub mod attributes;
 mod debug;
 mod foreign;
 mod host;

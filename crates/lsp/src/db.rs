@@ -719,7 +719,7 @@ pub(crate) fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Kernel> {
 }
 
 /// Scenarios of a file, by index, with the kernel that each launches.
-fn scenarios(db: &dyn Db, file: SourceFile) -> Vec<(usize, ItemRef)> {
+pub(crate) fn scenarios(db: &dyn Db, file: SourceFile) -> Vec<(usize, ItemRef)> {
     let sources = Analysis(db);
     let module = module(db, file);
     let scope = Scope { file: file.id(db), path: &[] };

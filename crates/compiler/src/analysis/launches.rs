@@ -62,6 +62,12 @@ fn imports(item: &Item) -> bool {
     matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
 }
 
+/// `found` with the name that its author seems to mean, which `edit` writes.
+fn meant(mut found: Diagnostic, name: &str, edit: TextEdit) -> Diagnostic {
+    found.message.push_str(&format!("; did you mean `{name}`?"));
+    found.with_fix(format!("Change to `{name}`"), vec![edit])
+}
+
 /// One launch of one kernel.
 struct Site<'a> {
     sources: &'a dyn Sources,
@@ -185,7 +191,7 @@ impl Site<'_> {
                 Some((_, known)) if self.keyword_range(name, value).is_some() => {
                     let at = FileRange { file: self.file, range };
                     let edit = TextEdit { at, text: known.to_owned() };
-                    found.with_fix(format!("did you mean `{known}`?"), vec![edit])
+                    meant(found, known, edit)
                 }
                 Some(_) => found,
                 // It may be an option of a back end or a version that is not known here.

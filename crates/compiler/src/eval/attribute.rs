@@ -14,7 +14,7 @@ use super::value::{
     Tuple, Value,
 };
 use super::{Evaluator, Mode, Source, Stop};
-use crate::builtins;
+use crate::builtins::{self, attributes};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{Class, Expr, ExprId, Function, Name};
 use crate::project::{self, Resolution, Scope};
@@ -525,7 +525,7 @@ impl Evaluator<'_> {
             let names: Vec<&str> = builtins::methods()
                 .iter()
                 .map(|builtin| builtin.name)
-                .chain(["dtype", "shape", "T", "type", "numel"])
+                .chain(attributes::OF_TENSORS.iter().map(|attribute| attribute.name))
                 .collect();
             if let Some(instead) = builtins::instead(attr) {
                 diagnostic = diagnostic.with_note(format!("use {instead}"));

@@ -102,10 +102,14 @@ impl BodyTypes {
         self.class_of(self.value(expr)?)
     }
 
+    /// The abstract value of a parameter.
+    pub fn param(&self, name: &str) -> Option<&Value> {
+        self.params.iter().find(|(param, _)| &**param == name).map(|(_, value)| value)
+    }
+
     /// What kind of value a parameter has.
     pub fn param_class(&self, name: &str) -> Option<ValueClass> {
-        let (_, value) = self.params.iter().find(|(param, _)| &**param == name)?;
-        self.class_of(value)
+        self.class_of(self.param(name)?)
     }
 
     fn class_of(&self, value: &Value) -> Option<ValueClass> {
@@ -128,8 +132,7 @@ impl BodyTypes {
 
     /// The type of a parameter as hover shows it.
     pub fn param_text(&self, name: &str) -> Option<String> {
-        let (_, value) = self.params.iter().find(|(param, _)| &**param == name)?;
-        Some(type_text(&self.shown(value)))
+        Some(type_text(&self.shown(self.param(name)?)))
     }
 
     /// Why the value of an expression is not known at compile time, nearest reason first.

@@ -15,7 +15,9 @@ use tile_compiler::specialization::TritonVersion;
 use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::symbol::{Semantics, locals};
 
+mod members;
 mod snippets;
+mod strings;
 
 /// What stands for the receiver of a method in texts about any tensor.
 pub(crate) const ANY_TENSOR: &str = "x";
@@ -54,6 +56,8 @@ pub(crate) struct Item {
 pub(crate) enum ItemKindHint {
     /// A keyword argument of the call around the cursor.
     Keyword,
+    /// What a value has besides methods.
+    Attribute,
     /// A variable or parameter.
     Variable,
     /// A module-level value.
@@ -78,13 +82,16 @@ pub(crate) enum ItemKindHint {
 pub(crate) fn completions(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<Item> {
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let offset = offset.min(semantics.text.len());
+    if let Some(codes) = strings::codes(semantics.text, offset) {
+        return codes;
+    }
     let context = Context::new(&semantics, offset);
     match written_at(&semantics, offset) {
         Written::Code => {}
         Written::Comment => return Vec::new(),
         Written::String => {
             let choices = context.choices_in_string();
-            return if choices.is_empty() { context.meta_parameters() } else { choices };
+            return if choices.is_empty() { context.parameters_in_string() } else { choices };
         }
     }
     match dotted_before(semantics.text, offset) {
@@ -157,34 +164,6 @@ impl<'s, 'db> Context<'s, 'db> {
         found
     }
 
-    /// What can follow `path.`.
-    fn members(&self, path: &[String]) -> Vec<Item> {
-        let is_value = path.is_empty() || path.first().is_some_and(|first| self.is_local(first));
-        if is_value {
-            return self.methods(path);
-        }
-        match self.resolve(path) {
-            Resolution::TritonModule(module) => self.module_members(&module),
-            Resolution::File(file) => {
-                let db = self.semantics.db;
-                db.file_of(file).map(|file| items_of(db, file)).unwrap_or_default()
-            }
-            Resolution::Undefined | Resolution::Unknown | Resolution::External(_) => Vec::new(),
-            _ => self.methods(path),
-        }
-    }
-
-    /// Methods of the tensor at `path`, inside kernels.
-    fn methods(&self, path: &[String]) -> Vec<Item> {
-        if self.around.is_empty() {
-            return Vec::new();
-        }
-        let version = self.version();
-        let receiver = if path.is_empty() { ANY_TENSOR.to_owned() } else { path.join(".") };
-        let known = builtins::methods().into_iter().filter(|method| method.exists_in(version));
-        known.map(|method| builtin_item(method, Some(&receiver), version)).collect()
-    }
-
     /// The parameter of a member of the language that the argument at the cursor is for.
     fn parameter(&self) -> Option<(&'static Builtin, &'static Parameter)> {
         let call = open_call(self.semantics.text, self.offset)?;
@@ -234,6 +213,9 @@ impl<'s, 'db> Context<'s, 'db> {
     /// the file has for it.
     fn element_types(&self) -> Vec<Item> {
         let is_expected = self.parameter().is_some_and(|(_, parameter)| parameter.is_dtype());
+        if self.is_type_of_scenario() {
+            return types(|dtype| dtype.member().to_owned()).collect();
+        }
         let module = db::module(self.semantics.db, self.semantics.file);
         let names = module.items.iter().filter(|item| item.scope.is_empty());
         let language = names.map(|item| item.name.to_string()).find(|name| {
@@ -243,12 +225,16 @@ impl<'s, 'db> Context<'s, 'db> {
         let known = self.resolve(&["tl".to_owned()]);
         let known = matches!(known, Resolution::TritonModule(_)).then(|| "tl".to_owned());
         let Some(language) = known.or(language).filter(|_| is_expected) else { return Vec::new() };
-        let items = DType::ALL.iter().map(|dtype| Item {
-            expected: true,
-            place: place_of_type(*dtype),
-            ..item(format!("{language}.{}", dtype.member()), ItemKindHint::Type)
-        });
-        items.collect()
+        types(|dtype| format!("{language}.{}", dtype.member())).collect()
+    }
+
+    /// Whether the argument at the cursor is the element type of a function of scenarios.
+    fn is_type_of_scenario(&self) -> bool {
+        let call = open_call(self.semantics.text, self.offset);
+        call.is_some_and(|call| {
+            let is_type = call.keyword.as_deref() == Some("dtype");
+            is_type && matches!(self.callee(&call.callee), Some(Callee::Scenario(_)))
+        })
     }
 
     fn module_members(&self, module: &str) -> Vec<Item> {
@@ -276,41 +262,14 @@ impl<'s, 'db> Context<'s, 'db> {
         items
     }
 
-    /// The constexpr parameters of the kernel that is configured or launched, inside the string of
-    /// `triton.Config({"...` or `meta["...`.
-    fn meta_parameters(&self) -> Vec<Item> {
-        let before = &self.semantics.text[..self.offset];
-        let before = before.trim_end_matches(is_word);
-        let Some(before) = before.strip_suffix(['"', '\'']) else { return Vec::new() };
-        let before = before.trim_end();
-        let configured = || {
-            let (at, _) = self.around.iter().find(|(_, function)| {
-                let decorators = function.decorators.iter();
-                let mut ranges = decorators.map(|decorator| function.map.exprs[*decorator]);
-                ranges.any(|range| range.touches(self.offset))
-            })?;
-            before.ends_with(['{', ',']).then_some(*at)
-        };
-        let launched = || {
-            let variable = path_at_end(before.strip_suffix('[')?);
-            let lambda = before.rfind("lambda")?;
-            let kernel = path_at_end(before[..lambda].trim_end().strip_suffix('[')?);
-            let takes = before[lambda..].contains(&variable.join("."));
-            let Resolution::Jit(at) = self.resolve(&kernel) else { return None };
-            takes.then_some(at)
-        };
-        let Some(at) = configured().or_else(launched) else { return Vec::new() };
-        let names = project::constexpr_params(&Analysis(self.semantics.db), at);
-        names.iter().map(|name| item(&**name, ItemKindHint::Keyword)).collect()
-    }
-
     /// Names and keyword arguments. Outside of kernels and scenarios other servers know better.
     fn names(&self, offset: usize) -> Vec<Item> {
         let mut items = self.choices();
         items.extend(self.element_types());
         let call = open_call(self.semantics.text, offset);
         let callee = call.as_ref().and_then(|call| self.callee(&call.callee));
-        if let (Some(call), Some(callee)) = (&call, &callee) {
+        let unnamed = call.as_ref().filter(|call| call.keyword.is_none());
+        if let (Some(call), Some(callee)) = (unnamed, &callee) {
             items.extend(keywords(callee, call, self.version()));
             if let (Callee::Function(_), true) = (callee, call.launch) {
                 let free = |name: &&str| !call.given.iter().any(|given| given == name);
@@ -331,20 +290,43 @@ impl<'s, 'db> Context<'s, 'db> {
         if self.around.is_empty() && !in_scenario {
             return items;
         }
-        let mut seen = std::collections::BTreeSet::new();
-        for (_, function) in &self.around {
-            for name in locals(function) {
-                if seen.insert(name) {
-                    items.push(item(name, ItemKindHint::Variable));
-                }
-            }
-        }
-        items.extend(items_of(self.semantics.db, self.semantics.file));
+        let locals = self.local_names();
+        let hides = |found: &Item| locals.iter().any(|local| local.label == found.label);
+        let globals = items_of(self.semantics.db, self.semantics.file).into_iter();
+        let globals = globals.filter(|found| !hides(found) && self.is_usable(&found.label));
+        let globals: Vec<Item> = globals.collect();
+        items.extend(locals);
+        items.extend(globals);
         items.extend(snippets::words(self.semantics.text, offset, in_scenario));
         let version = self.version();
         let python = builtins::members(builtins::PYTHON).into_iter();
         items.extend(python.map(|builtin| builtin_item(builtin, None, version)));
         items
+    }
+
+    /// The names that functions around the cursor bind, with their types, innermost first.
+    fn local_names(&self) -> Vec<Item> {
+        let mut seen = std::collections::BTreeSet::new();
+        let names = self.around.iter().flat_map(|(_, function)| locals(function));
+        let names = names.filter(|name| seen.insert(*name));
+        let local = |name: &str| Item {
+            detail: self.local_type(name),
+            ..item(name, ItemKindHint::Variable)
+        };
+        names.map(local).collect()
+    }
+
+    /// Whether code at the cursor can use a name of the file: of modules, scenarios know that of the
+    /// language alone.
+    fn is_usable(&self, name: &str) -> bool {
+        if !self.in_scenario() {
+            return true;
+        }
+        match self.resolve(&[name.to_owned()]) {
+            Resolution::TritonModule(path) => &*path == "language",
+            Resolution::File(_) | Resolution::External(_) => false,
+            _ => true,
+        }
     }
 
     fn in_scenario(&self) -> bool {
@@ -393,6 +375,15 @@ fn place_of_type(dtype: DType) -> usize {
         (false, 32 | 64) => 1,
         _ => 2,
     }
+}
+
+/// The element types, as `written`, where one is expected.
+fn types(written: impl Fn(DType) -> String) -> impl Iterator<Item = Item> {
+    DType::ALL.iter().map(move |dtype| Item {
+        expected: true,
+        place: place_of_type(*dtype),
+        ..item(written(*dtype), ItemKindHint::Type)
+    })
 }
 
 /// What an option may say, with its quotes or, inside of those, without.
@@ -667,48 +658,4 @@ fn split(text: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn call(text: &str) -> Option<OpenCall> {
-        open_call(text, text.len())
-    }
-
-    #[test]
-    fn open_calls_are_found_in_text_that_does_not_parse() {
-        let load = call("x = tl.load(ptr + f(a, b), mask=m, ot").unwrap();
-        assert_eq!(load.callee, ["tl", "load"]);
-        assert_eq!((load.position, load.given, load.keyword), (1, vec!["mask".into()], None));
-        let launch = call("kernel[(cdiv(n, 4),)](x, n, BLOCK=").unwrap();
-        assert_eq!(launch.callee, ["kernel"]);
-        assert_eq!(launch.keyword.as_deref(), Some("BLOCK"));
-        assert_eq!(call("f(x).sum(").unwrap().callee, ["", "sum"]);
-        assert!(call("f(x)").is_none());
-        assert!(call("def f(x").is_none());
-        assert_eq!(call("undef(x").unwrap().callee, ["undef"]);
-        assert_eq!(call("def f(x=g(").unwrap().callee, ["g"]);
-        assert!(call("x[f(").is_some());
-        assert!(call("f(x[").is_none());
-    }
-
-    #[test]
-    fn comments_and_strings_are_no_arguments() {
-        let commented = call("f(a,  # one, (two\n  b='(,', # k=1\n  c=").unwrap();
-        assert_eq!((commented.position, commented.given), (1, vec!["b".into()]));
-        assert_eq!(commented.keyword.as_deref(), Some("c"));
-        assert_eq!(call("'''don't (\n'''\ng(x, 'it\\'s (', ").unwrap().position, 2);
-        assert_eq!(call("x = 'open\nh(\"\", é=1, # ö,\n").unwrap().callee, ["h"]);
-        assert_eq!(call("# tile: k[(1,)](x, # y, z\n# tile: f(1, ").unwrap().position, 1);
-        let text = "a = 'é' # ü\nb";
-        assert_eq!(code_alone(text), "a = '  '     \nb");
-    }
-
-    #[test]
-    fn paths_before_dots() {
-        let path = |text: &str| dotted_before(text, text.len());
-        assert_eq!(path("x = tl.ma").unwrap(), ["tl"]);
-        assert_eq!(path("x = tl.math.").unwrap(), ["tl", "math"]);
-        assert_eq!(path("f(x).s").unwrap(), Vec::<String>::new());
-        assert_eq!(path("x = lo"), None);
-    }
-}
+mod tests;

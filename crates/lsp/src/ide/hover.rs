@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use tile_compiler::artifact::{Frame, Listing};
-use tile_compiler::builtins::{self, Builtin, ParameterKind, scenario_function};
+use tile_compiler::builtins::{self, Builtin, ParameterKind, attributes, scenario_function};
 use tile_compiler::eval::BodyTypes;
+use tile_compiler::eval::dtype::DType;
 use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ArgKind, Expr, ExprId, Function, ItemKind, Name, Stmt};
-use tile_compiler::project::{self, ItemRef};
+use tile_compiler::project::{self, ItemRef, Resolution};
 use tile_compiler::source::{FileId, FileRange, TextRange};
 use tile_compiler::specialization::{Previewed, Specialization, TritonVersion, preview, shown_by};
 
 use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
 use crate::db::{self, Analysis, Db, Kernel, SourceFile, labels, version};
 use crate::ide::signature::parameter_text;
-use crate::ide::symbol::{Semantics, Symbol};
+use crate::ide::symbol::{Semantics, Symbol, ancestors, identifier_at, range};
 use crate::ide::{faded, installed, resources};
 
 /// At most this many lines of PTX are shown.
@@ -64,6 +65,12 @@ pub(crate) fn hover(
     }
     if let Some((text, at)) = expression(db, &semantics, offset)
         && parts.is_empty()
+    {
+        parts.push(text);
+        range = Some(at);
+    }
+    if parts.is_empty()
+        && let Some((text, at)) = attribute(db, &semantics, offset)
     {
         parts.push(text);
         range = Some(at);
@@ -305,6 +312,35 @@ fn expression(
     Some((text, function.map.exprs[expr]))
 }
 
+/// The attribute or element type of the language at `offset` of a kernel, where evaluation does not
+/// tell what it is: it may not get there, or not know the value before the dot.
+fn attribute(db: &dyn Db, semantics: &Semantics<'_>, offset: usize) -> Option<(String, TextRange)> {
+    let (at, _) = semantics.functions_around(offset).into_iter().next()?;
+    let jit = db::parts::jit_items(db, semantics.file);
+    let node = identifier_at(semantics.root(), offset)?;
+    let word = semantics.text_of(node);
+    jit.iter().find(|(index, _)| *index == at.index)?;
+    let text = match semantics.receiver_at(offset) {
+        Some(receiver) => {
+            let mut known = attributes::OF_TENSORS.iter().chain(attributes::OF_TYPES);
+            let found = known.find(|attribute| attribute.name == word)?;
+            format!("```python\n{receiver}.{word}\n```\n\nIt is {}.", found.doc)
+        }
+        None => {
+            let around = ancestors(semantics.root(), node);
+            let (attribute, outer) = around.split_last()?;
+            let module = attribute.child_by_field_name("object")?;
+            let found = semantics.module_of(outer, module)?;
+            let is_language =
+                matches!(found, Resolution::TritonModule(path) if &*path == "language");
+            let dtype = DType::from_member(word).filter(|_| is_language)?;
+            let written = semantics.text_of(*attribute);
+            format!("```python\n{written}: dtype\n```\n\nAn element type of {} bits.", dtype.bits())
+        }
+    };
+    Some((text, range(node)))
+}
+
 fn about_item(db: &dyn Db, at: ItemRef, mention: FileRange, known: Known<'_>) -> Option<String> {
     let item = project::item(&Analysis(db), at)?;
     let file = db.file_of(at.file)?;
@@ -514,11 +550,11 @@ fn scenario_call(
 ) -> Option<(String, TextRange)> {
     let scenarios = &db::module(db, semantics.file).scenarios;
     scenarios.iter().find(|scenario| scenario.range.touches(offset))?;
-    let node = crate::ide::symbol::identifier_at(semantics.root(), offset)?;
+    let node = identifier_at(semantics.root(), offset)?;
     let function = scenario_function(semantics.text_of(node))?;
     let text =
         format!("```python\n{}({})\n```\n\n{}", function.name, function.signature, function.doc);
-    Some((text, crate::ide::symbol::range(node)))
+    Some((text, range(node)))
 }
 
 /// How the tile at `offset` lies in registers, if its kernel is compiled as it stands.
@@ -577,7 +613,7 @@ fn last_value(
 ) -> Option<String> {
     let scenarios = &db::module(db, semantics.file).scenarios;
     let kernel = db::kernel_at(db, semantics.file, offset)?;
-    let word = semantics.text_of(crate::ide::symbol::identifier_at(semantics.root(), offset)?);
+    let word = semantics.text_of(identifier_at(semantics.root(), offset)?);
     let runs = (known.runs)(&kernel.name);
     let in_scenario = scenarios.iter().any(|scenario| scenario.range.touches(offset));
     let variable =

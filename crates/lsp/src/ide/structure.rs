@@ -1,7 +1,8 @@
 //! The shape of a file: outline, folds, selections.
 
-use tile_compiler::hir::{Arg, Expr, ItemKind, Literal};
-use tile_compiler::project::{self, paths};
+use rustc_hash::FxHashMap;
+use tile_compiler::hir::{Arg, Expr, Item, ItemKind, Literal};
+use tile_compiler::project::{self, ItemRef, paths};
 use tile_compiler::source::TextRange;
 use tree_sitter::Node;
 
@@ -40,41 +41,51 @@ pub(crate) enum EntryKind {
 pub(crate) fn outline(db: &dyn Db, file: SourceFile) -> Vec<Entry> {
     let whole = paths::is_tile(&file.path(db).to_string_lossy());
     let module = db::module(db, file);
-    let jit = project::jit_functions(&Analysis(db), file.id(db));
+    let jit = db::parts::jit_items(db, file);
     let mut entries = Vec::new();
     for (index, item) in module.items.iter().enumerate() {
-        let is_jit = jit.iter().any(|at| at.index == index as u32);
+        let is_jit = jit.iter().any(|(at, _)| *at == index as u32);
         let kind = match &item.kind {
             ItemKind::Function(_) if whole || is_jit => EntryKind::Function,
             ItemKind::Class(_) if whole => EntryKind::Class,
             ItemKind::Assign { .. } if whole && item.scope.is_empty() => EntryKind::Constant,
             _ => continue,
         };
-        let kernels = db::kernels(db, file);
-        let kernel = kernels.iter().find(|kernel| kernel.name_range == item.name_range);
         entries.push(Entry {
             name: item.name.to_string(),
-            detail: kernel
-                .and_then(|kernel| Some(kernel.specialization(db, kernel.active(db))?.label)),
+            detail: parameters(item),
             kind,
             range: item.range,
             name_range: item.name_range,
         });
     }
-    for kernel in db::kernels(db, file) {
-        for (number, index) in kernel.scenarios.iter().enumerate() {
-            let range = module.scenarios[*index].range;
-            entries.push(Entry {
-                name: format!("{}#{}", kernel.name, number + 1),
-                detail: Some("scenario".to_owned()),
-                kind: EntryKind::Scenario,
-                range,
-                name_range: range,
-            });
+    let mut numbers: FxHashMap<ItemRef, usize> = FxHashMap::default();
+    for (index, owner) in db::scenarios(db, file) {
+        if owner.file != file.id(db) {
+            continue;
         }
+        let kernel = &module.items[owner.index as usize];
+        let number = numbers.entry(owner).or_default();
+        *number += 1;
+        let range = module.scenarios[index].range;
+        entries.push(Entry {
+            name: format!("{}#{number}", kernel.name),
+            detail: Some("scenario".to_owned()),
+            kind: EntryKind::Scenario,
+            range,
+            name_range: range,
+        });
     }
     entries.sort_by_key(|entry| entry.range);
     entries
+}
+
+/// The parameters of a function: what is known without asking what it is compiled for, which takes
+/// longer than an outline may.
+fn parameters(item: &Item) -> Option<String> {
+    let ItemKind::Function(function) = &item.kind else { return None };
+    let names: Vec<&str> = function.params.iter().map(|param| &*param.name).collect();
+    Some(format!("({})", names.join(", ")))
 }
 
 /// Lines that fold.

@@ -41,7 +41,7 @@ pub(crate) enum TokenKind {
     Class,
 }
 
-/// The words in a part of a file.
+/// The words in a part of a file, those included that it cuts through.
 pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<Token> {
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let module = db::module(db, file);
@@ -59,7 +59,8 @@ pub(crate) fn tokens(db: &dyn Db, file: SourceFile, within: TextRange) -> Vec<To
         if node.kind() != "identifier" {
             return parts.iter().any(|part| part.start < at.end && at.start < part.end);
         }
-        if !within.contains_range(at) || !parts.iter().any(|part| part.contains_range(at)) {
+        let is_within = at.start < within.end && within.start < at.end;
+        if !is_within || !parts.iter().any(|part| part.contains_range(at)) {
             return false;
         }
         let symbol = semantics.symbol_below(around, node);
@@ -143,5 +144,27 @@ impl Kinds<'_> {
             let params = function.iter().flat_map(|function| &function.params);
             params.map(|param| (param.name.clone(), constant.contains(&param.name))).collect()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::db::{Database, SourceText};
+    use crate::files::Disk;
+
+    #[test]
+    fn words_that_a_range_cuts_through_belong_to_it() {
+        let text =
+            "import triton\n\n@triton.jit\ndef kernel(pointer, number):\n    return number\n";
+        let mut db = Database::new(Arc::new(Disk));
+        let file = db.set_open(Path::new("/nowhere/kernels.py"), SourceText::new(text));
+        let within = TextRange::new(text.find("inter").unwrap(), text.find("mber").unwrap());
+        let found = tokens(&db, file, within);
+        let words: Vec<&str> = found.iter().map(|token| &text[token.range.as_usize()]).collect();
+        assert_eq!(words, ["pointer", "number"]);
     }
 }

@@ -10,7 +10,7 @@ use tile_compiler::source::{FileId, FileRange, TextRange};
 use crate::db::{self, Db, SourceFile};
 use crate::ide::navigation;
 use crate::ide::structure::walk_below;
-use crate::ide::symbol::{Semantics, Symbol, range};
+use crate::ide::symbol::{Semantics, Symbol, ancestors, range};
 
 /// Files beyond this number are not looked at.
 pub(crate) const MAX_FILES: usize = 20_000;
@@ -101,6 +101,11 @@ pub(crate) struct Found {
 pub(crate) fn symbols(db: &dyn Db, files: &[SourceFile], query: &str) -> Vec<Found> {
     let mut found = Vec::new();
     for file in files {
+        db.unwind_if_revision_cancelled();
+        // Few files define what is asked for; the others need not be parsed.
+        if !file.text(db).as_ref().is_some_and(|text| defines_one(text.text(), query)) {
+            continue;
+        }
         let module = db::module(db, *file);
         let name = file.path(db).file_name().map(|name| name.to_string_lossy().into_owned());
         for (index, kernel) in db::parts::jit_items(db, *file) {
@@ -118,6 +123,14 @@ pub(crate) fn symbols(db: &dyn Db, files: &[SourceFile], query: &str) -> Vec<Fou
     found.sort_by_key(|found| (!found.kernel, found.name.len(), found.name.clone(), found.at));
     found.truncate(MAX_SYMBOLS);
     found
+}
+
+/// Whether `text` defines a function whose name holds the characters of `query`, as far as words tell.
+fn defines_one(text: &str, query: &str) -> bool {
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let names = text.split("def ").skip(1).map(str::trim_start);
+    let mut names = names.map(|rest| rest.split(|c| !is_word(c)).next().unwrap_or_default());
+    names.any(|name| matches(name, query))
 }
 
 /// True when `name` has the characters of `query` in their order, whatever their case.
@@ -176,8 +189,16 @@ pub(crate) fn incoming(db: &dyn Db, name_at: FileRange, files: &[SourceFile]) ->
     let Some(home) = db.file_of(name_at.file) else { return Vec::new() };
     let offset = name_at.range.start as usize;
     let mut calls: Calls = Vec::new();
+    let mut semantics: Option<Semantics<'_>> = None;
     for place in navigation::references(db, home, offset, files) {
         let Some(file) = db.file_of(place.file).filter(|_| place != name_at) else { continue };
+        // References come file by file.
+        let known = semantics.take().filter(|known| known.file == file);
+        semantics = known.or_else(|| Semantics::new(db, file));
+        let root = semantics.as_ref().map(Semantics::root);
+        if !root.is_some_and(|root| is_called(root, place.range)) {
+            continue;
+        }
         let Some(caller) = caller(db, file, place.range) else { continue };
         match calls.iter_mut().find(|(known, _)| *known == caller) {
             Some((_, places)) => places.push(place.range),
@@ -185,6 +206,25 @@ pub(crate) fn incoming(db: &dyn Db, name_at: FileRange, files: &[SourceFile]) ->
         }
     }
     calls
+}
+
+/// Whether the name at `at` is called or launched, and not only mentioned.
+fn is_called(root: tree_sitter::Node<'_>, at: TextRange) -> bool {
+    let at = at.as_usize();
+    let Some(name) = root.descendant_for_byte_range(at.start, at.end) else { return false };
+    let around = ancestors(root, name);
+    let mut calls = around.iter().filter(|node| node.kind() == "call");
+    calls.any(|call| call.child_by_field_name("function").is_some_and(|it| called_name(it) == name))
+}
+
+/// The name of what is called, or launched on a grid, by its module or class as well.
+fn called_name(callee: tree_sitter::Node<'_>) -> tree_sitter::Node<'_> {
+    let field = match callee.kind() {
+        "subscript" => "value",
+        "attribute" => "attribute",
+        _ => return callee,
+    };
+    callee.child_by_field_name(field).map_or(callee, called_name)
 }
 
 /// The function or scenario around a place; an import is none.
@@ -220,7 +260,7 @@ pub(crate) fn outgoing(db: &dyn Db, name_at: FileRange) -> Calls {
             && let Some(Symbol::Item(item)) = semantics.callee(nodes, call)
             && let Some(callee) = node(db, item)
         {
-            let place = range(call.child(0).unwrap_or(call));
+            let place = range(called_name(call.child(0).unwrap_or(call)));
             match calls.iter_mut().find(|(known, _)| *known == callee) {
                 Some((_, places)) => places.push(place),
                 None => calls.push((callee, vec![place])),
@@ -229,4 +269,68 @@ pub(crate) fn outgoing(db: &dyn Db, name_at: FileRange) -> Calls {
         around.start < at.end && at.start < around.end
     });
     calls
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::db::{Database, SourceText};
+    use crate::files::Disk;
+
+    const TEXT: &str = "\
+import triton
+import helpers
+
+@triton.jit
+def part(x):
+    return x
+
+@triton.jit
+def kernel(x):
+    part(part(x))
+
+def launch(x, wrap):
+    kernel[(1,)](x)
+    wrap(kernel, part)
+    run = kernel
+";
+
+    fn open(db: &mut Database) -> SourceFile {
+        db.set_open(Path::new("/nowhere/kernels.py"), SourceText::new(TEXT))
+    }
+
+    /// Who calls whom, and the texts at the places of the calls.
+    fn edges(from: &str, to: &str, places: &[TextRange]) -> String {
+        let places: Vec<&str> = places.iter().map(|at| &TEXT[at.as_usize()]).collect();
+        format!("{from} -> {to}: {}", places.join(" "))
+    }
+
+    #[test]
+    fn both_ends_tell_of_the_same_calls() {
+        let mut db = Database::new(Arc::new(Disk));
+        let file = open(&mut db);
+        let (mut coming, mut going) = (Vec::new(), Vec::new());
+        for index in 0..db::module(&db, file).items.len() as u32 {
+            let at = project::ItemRef { file: file.id(&db), index };
+            let Some(this) = node(&db, at) else { continue };
+            for (other, places) in incoming(&db, this.name_at, &[file]) {
+                coming.push(edges(&other.name, &this.name, &places));
+            }
+            for (other, places) in outgoing(&db, this.name_at) {
+                going.push(edges(&this.name, &other.name, &places));
+            }
+        }
+        coming.sort();
+        going.sort();
+        assert_eq!(coming, ["kernel -> part: part part", "launch -> kernel: kernel"]);
+        assert_eq!(coming, going);
+    }
+
+    #[test]
+    fn files_that_define_nothing_asked_for_are_told_by_their_words() {
+        assert!(defines_one(TEXT, "") && defines_one(TEXT, "KNL") && defines_one(TEXT, "pt"));
+        assert!(!defines_one(TEXT, "helpers") && !defines_one("kernel = 1", "kernel"));
+    }
 }

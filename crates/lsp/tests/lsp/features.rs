@@ -113,6 +113,34 @@ async fn hovers_of_parameters_tell_what_compiles_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hovers_tell_of_attributes_that_are_not_evaluated() {
+    check_hover(
+        "y = double(x)",
+        "y = double(x) if True or x is tl.float$064 else x",
+        expect![[r#"
+            ```python
+            tl.float64: dtype
+            ```
+
+            An element type of 64 bits.
+        "#]],
+    )
+    .await;
+    check_hover(
+        "y = double(x)",
+        "y = double(unknown(x).T$0)",
+        expect![[r#"
+            ```python
+            x.T
+            ```
+
+            It is the tile with its two axes exchanged.
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hovers_document_the_language() {
     let hover = ask("textDocument/hover", "tl.arange", "tl.ar$0ange").await;
     let text = hover["contents"]["value"].as_str().unwrap();
@@ -419,7 +447,7 @@ async fn completions_offer_what_options_may_say() {
         ".cv" - Fetched anew: not cached, since others may write it.
         ".cs" - Cached as data that is read once.
         "" - As the hardware does by itself.
-        other= - default None
+        BLOCK - constexpr
         9:66-9:66 "\".ca\""
     "#]]
     .assert_eq(&first_completions("mask=offsets < n)\n    y", unquoted, 6).await);

@@ -1,7 +1,7 @@
 //! What grids that are functions ask of the arguments that they get.
 
-use super::Site;
 use super::options::OPTIONS;
+use super::{Site, meant};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Body, Expr, ExprId, ItemKind, LambdaParam, Literal, Name, ParamKind, Stmt};
 use crate::source::{FileRange, TextRange};
@@ -44,7 +44,7 @@ impl Site<'_> {
             Some((_, name)) => {
                 let at = FileRange { file: self.file, range };
                 let edit = TextEdit { at, text: format!("\"{name}\"") };
-                found.with_fix(format!("did you mean `{name}`?"), vec![edit])
+                meant(found, name, edit)
             }
             None => found,
         }

@@ -345,7 +345,7 @@ fn names_that_are_given_are_not_given_again() {
         &launch("4, BLOK=256"),
         "BLOCK",
         expect![[r#"
-        did you mean `BLOCK`?
+        Change to `BLOCK`
               k[(1,)](x, 4, BLOCK=256)
     "#]],
     );

@@ -47,7 +47,7 @@ pub(crate) fn completion(
             let new_text = item.insert.unwrap_or_else(|| item.label.clone());
             let range = item.replaces.map_or(range, |bytes| snapshot.range(file, bytes));
             let rank = if item.expected { EXPECTED } else { 'b' };
-            let order = format!("{rank}{}{:02}{}", item.kind as u8, item.place, item.label);
+            let order = format!("{rank}{:02}{:02}{}", item.kind as u8, item.place, item.label);
             CompletionItem {
                 sort_text: Some(order),
                 kind: Some(completion_kind(item.kind)),
@@ -92,6 +92,7 @@ fn word_before(snapshot: &Snapshot, file: SourceFile, offset: usize) -> TextRang
 fn completion_kind(kind: ItemKindHint) -> CompletionItemKind {
     match kind {
         ItemKindHint::Keyword => CompletionItemKind::FIELD,
+        ItemKindHint::Attribute => CompletionItemKind::PROPERTY,
         ItemKindHint::Variable => CompletionItemKind::VARIABLE,
         ItemKindHint::Constant => CompletionItemKind::CONSTANT,
         ItemKindHint::Function | ItemKindHint::Builtin => CompletionItemKind::FUNCTION,
