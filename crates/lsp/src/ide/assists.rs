@@ -33,7 +33,7 @@ pub(crate) fn assists(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<Fix> 
     }
     if let Some(kernel) = db::kernel_at(db, file, offset).filter(|found| found.scenarios.is_empty())
     {
-        found.extend(scenario::scenario(db, file, kernel));
+        found.extend(scenario::scenario(db, file, kernel.at.index));
     }
     found
 }

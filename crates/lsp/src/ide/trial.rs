@@ -67,7 +67,7 @@ type Errors = BTreeMap<&'static str, usize>;
 
 /// True when `fix`, which edits `file` alone and neither adds nor takes away items, leaves it with
 /// no error that it does not have already: of syntax, in the functions that it edits and those that
-/// call them, and in launches.
+/// call them, or, where it edits none, in launches.
 pub(crate) fn adds_no_error(db: &dyn Db, file: SourceFile, fix: &Fix) -> bool {
     let Some(text) = file.text(db).as_ref().map(|text| text.text()) else { return false };
     let Some((parse, places)) = applied(text, file.id(db), fix) else { return false };
@@ -81,9 +81,14 @@ pub(crate) fn adds_no_error(db: &dyn Db, file: SourceFile, fix: &Fix) -> bool {
         module,
         text: text.clone(),
     };
-    let before = version(db::module(db, file).clone(), text);
-    let after = version(Arc::new(hir::lower(&parse)), parse.text());
+    let mut before = version(db::module(db, file).clone(), text);
+    let mut after = version(Arc::new(hir::lower(&parse)), parse.text());
     let concerned = concerned(&after, &places);
+    if concerned.is_empty() {
+        // Other launches are as they were.
+        let is_new = |at: TextRange| places.iter().any(|place| place.contains_range(at));
+        Arc::make_mut(&mut after.module).launches.retain(|launch| is_new(launch.range));
+    }
     // Whether the kernel takes the same is asked first: a specialization is for what it takes.
     let lowered = |at: &ItemRef| {
         project::constexpr_params(&before, *at) == project::constexpr_params(&after, *at)
@@ -92,6 +97,9 @@ pub(crate) fn adds_no_error(db: &dyn Db, file: SourceFile, fix: &Fix) -> bool {
     let new = errors(&after, &concerned, &lowered);
     // What is wrong already need not be asked for where nothing is.
     new.is_empty() || {
+        if concerned.is_empty() {
+            Arc::make_mut(&mut before.module).launches.clear();
+        }
         let known = errors(&before, &concerned, &lowered);
         new.iter().all(|(code, count)| known.get(code).is_some_and(|known| known >= count))
     }
@@ -117,11 +125,14 @@ fn applied(text: &str, file: FileId, fix: &Fix) -> Option<(Parse, Vec<TextRange>
 }
 
 /// What is wrong with `functions`, in general and, as far as they are kernels of `lowered`, for the
-/// specialization that they are looked at under; and with launches.
+/// specialization that they are looked at under; with launches where there are none.
 fn errors(version: &Version<'_>, functions: &[ItemRef], lowered: &[ItemRef]) -> Errors {
     let rules = version.rules.triton;
     let kernels = project::kernels(version, version.file);
-    let mut found = analysis::check_launches(version, version.file);
+    let mut found = match functions {
+        [] => analysis::check_launches(version, version.file),
+        _ => Vec::new(),
+    };
     for at in functions {
         let is_kernel = kernels.contains(at);
         let inferred = rules.infer_function(version, *at, is_kernel);

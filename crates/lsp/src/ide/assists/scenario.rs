@@ -10,7 +10,7 @@ use tile_compiler::source::TextRange;
 use tile_compiler::specialization::{ArgSpec, Specialization, Tuning, tuning};
 
 use super::insert;
-use crate::db::{Analysis, Db, Kernel, SourceFile};
+use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::fixes::line_end;
 use crate::ide::trial::adds_no_error;
 
@@ -20,8 +20,11 @@ const ELEMENTS: u32 = 1 << 20;
 /// What a scenario that is made up passes for integers.
 const NUMBER: u32 = 1024;
 
-/// A scenario after a kernel that has none: its active specialization with made-up tensors.
-pub(super) fn scenario(db: &dyn Db, file: SourceFile, kernel: &Kernel) -> Option<Fix> {
+/// A scenario after a kernel that has none: its active specialization with made-up tensors. It is
+/// kept, since it is offered everywhere in the kernel.
+#[salsa::tracked(returns(clone))]
+pub(super) fn scenario(db: &dyn Db, file: SourceFile, item: u32) -> Option<Fix> {
+    let kernel = db::kernels(db, file).iter().find(|kernel| kernel.at.index == item)?;
     let spec = kernel.specialization(db, kernel.active(db))?.spec;
     let launch = MadeUp::launch(db, kernel.at, &spec)?;
     let text = file.text(db).as_ref()?.text();
