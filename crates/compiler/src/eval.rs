@@ -227,6 +227,8 @@ struct Evaluator<'a> {
     nesting: u32,
     /// Diagnostics are dropped while positive.
     quiet: u32,
+    /// Above 0 while a statement with a syntax error runs, of which nothing is reported.
+    muted: u32,
     /// Inside a branch that may be dead at compile time.
     speculative: u32,
     /// A function that runs at compile time raised an exception.
@@ -288,6 +290,7 @@ impl<'a> Evaluator<'a> {
             steps: 0,
             nesting: 0,
             quiet: 0,
+            muted: 0,
             speculative: 0,
             raised: false,
             computed: false,

@@ -270,9 +270,31 @@ pub struct Body {
     pub stmts: PrimaryMap<StmtId, Stmt>,
     /// The outermost statements in order.
     pub root: Vec<StmtId>,
+    /// What syntax errors break, if there are any.
+    pub broken: Option<Box<Broken>>,
+}
+
+/// What syntax errors break in a body.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Broken {
+    /// Statements on whose lines, those of a suite not counted, there are errors.
+    pub stmts: Vec<StmtId>,
+    /// Every name on those lines, in order: it may be bound there.
+    pub names: Vec<Name>,
 }
 
 impl Body {
+    /// Whether a syntax error breaks a statement.
+    pub fn is_broken(&self, stmt: StmtId) -> bool {
+        self.broken.as_ref().is_some_and(|broken| broken.stmts.contains(&stmt))
+    }
+
+    /// Whether a name stands where a syntax error is.
+    pub fn may_bind(&self, name: &str) -> bool {
+        let names = self.broken.iter().flat_map(|broken| &broken.names);
+        names.into_iter().any(|found| &**found == name)
+    }
+
     /// The names that code binds, those of comprehensions and lambdas included; repeated ones more
     /// than once.
     pub fn bound_names(&self) -> impl Iterator<Item = &Name> {

@@ -210,7 +210,6 @@ impl Specialization {
                     | Code::ReshapeCount
                     | Code::StoreShape
                     | Code::MaskShape
-                    | Code::Descriptor
             );
         }
         let family = code.name().split('/').next().unwrap_or_default();

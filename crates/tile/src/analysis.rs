@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tile_compiler::analysis::{self, CompiledKernel};
 use tile_compiler::artifact::{Frame, Keep};
-use tile_compiler::diagnostic::{Diagnostic, settle};
+use tile_compiler::diagnostic::{Diagnostic, Severity, settle};
 use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
@@ -27,6 +27,8 @@ pub(crate) struct Found {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Names of the file's kernels, in source order.
     pub(crate) kernels: Vec<String>,
+    /// Whether the file has functions of kernels, or is broken and looks as if it had.
+    pub(crate) is_about_kernels: bool,
 }
 
 /// Checks one file: its syntax, what holds for every specialization, and each kernel under the
@@ -40,6 +42,8 @@ pub(crate) fn check(
 ) -> Found {
     let Some(source) = workspace.file(file) else { return Found::default() };
     let mut diagnostics = source.parse().diagnostics(file);
+    let is_about_kernels = !project::jit_functions(workspace, file).is_empty()
+        || (!diagnostics.is_empty() && source.text.contains("triton.jit"));
     for kernel in options.rules.infer_file(workspace, file).kernels {
         diagnostics.extend(kernel.diagnostics);
     }
@@ -74,7 +78,7 @@ pub(crate) fn check(
     }
     let text = (source.lines(), &*source.text);
     settle(&mut diagnostics, file, source.module(), text, &options.lints);
-    Found { diagnostics, kernels }
+    Found { diagnostics, kernels, is_about_kernels }
 }
 
 /// What compiling a kernel under each specialization that is known finds.
@@ -244,6 +248,7 @@ impl Opened {
             return Err(CommandError::usage(match name {
                 Some(name) => no_such_kernel(name, &self.kernel_names()),
                 None => {
+                    self.well_formed()?;
                     "the file has no kernels: functions marked @triton.jit that return no value"
                         .to_owned()
                 }
@@ -263,6 +268,21 @@ impl Opened {
             }));
         }
         Ok(selected)
+    }
+
+    /// An error that names the first syntax error of the file, if there is one.
+    pub(crate) fn well_formed(&self) -> Result<(), CommandError> {
+        let Some(source) = self.workspace.file(self.file) else { return Ok(()) };
+        let errors = source.parse().diagnostics(self.file);
+        let Some(first) = errors.iter().find(|it| it.severity == Severity::Error) else {
+            return Ok(());
+        };
+        let line = source.lines().line(first.primary.range.start) + 1;
+        Err(CommandError::compile(format!(
+            "{}:{line}: {}; `tile check` shows all errors",
+            self.name(),
+            first.message
+        )))
     }
 
     /// The file's name, as the user wrote it.

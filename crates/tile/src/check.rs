@@ -33,7 +33,7 @@ struct Summary {
 struct Job {
     path: PathBuf,
     kernel: Option<String>,
-    /// Found on a walk rather than named: a file without kernels is passed over.
+    /// Found on a walk rather than named: a file without functions of kernels is passed over.
     walked: bool,
 }
 
@@ -84,6 +84,10 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     }
     let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
     summary.errors = count(Severity::Error);
+    if !matches!(arguments.format, CheckFormat::Human) {
+        // Those that cannot be read are findings there.
+        summary.errors += unreadable.len();
+    }
     summary.warnings = count(Severity::Warning);
     summary.ms = start.elapsed().as_secs_f64() * 1e3;
     print(arguments.format, &workspace.table(), &diagnostics, &unreadable, &summary)?;
@@ -157,7 +161,7 @@ fn kernels(workspace: &Workspace, jobs: &[Job]) -> Vec<ItemRef> {
     jobs.iter().filter_map(of_job).flatten().collect()
 }
 
-/// Checks one file; `None` when it was found on a walk and holds no kernels.
+/// Checks one file; `None` when it was found on a walk and has nothing to do with kernels.
 fn check(
     workspace: &Workspace,
     job: &Job,
@@ -166,7 +170,7 @@ fn check(
 ) -> Result<Option<Checked>, ReadError> {
     let file = workspace.open(&job.path)?;
     let found = analysis::check(workspace, file, options, compiler);
-    if job.walked && found.kernels.is_empty() {
+    if job.walked && !found.is_about_kernels {
         return Ok(None);
     }
     let Some(wanted) = &job.kernel else {

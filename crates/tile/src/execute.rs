@@ -103,6 +103,7 @@ fn chosen<'m>(
 ) -> Result<Vec<&'m Scenario>, Failure> {
     let Some(kernel) = request.kernel.as_deref() else {
         let all: Vec<&Scenario> = module.scenarios.iter().collect();
+        opened.well_formed().map_err(command_failure)?;
         return if all.is_empty() {
             Err(usage(format!("{} has no scenarios; {HOW}", opened.name())))
         } else {

@@ -484,3 +484,24 @@ fn costs_are_told_and_configurations_compiled_on_request() {
     let quiet = folder.run("check deep.tile --compile --format json --arch sm_90a");
     assert_eq!(codes(&quiet), Vec::<String>::new());
 }
+
+const IMPORTS: &str = "import triton\nimport triton.language as tl\n";
+
+#[test]
+fn a_walk_looks_at_every_file_with_functions_of_kernels() {
+    let folder = Folder::new(&[
+        ("device.py", &format!("{IMPORTS}@triton.jit\ndef twice(x):\n    return tl.lod(x)\n")),
+        ("broken.py", &format!("{IMPORTS}@triton.jit\ndef k(x_ptr:\n    tl.store(x_ptr, 1)\n")),
+        ("host.py", "import triton\nprint 'python 2'\n"),
+    ]);
+    let found = folder.run("check . --format json");
+    assert_eq!(found.code, Some(1), "{}", found.stdout);
+    let lines: Vec<Value> =
+        found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let codes: Vec<&str> = lines.iter().filter_map(|line| line["code"].as_str()).collect();
+    assert_eq!(codes, ["syntax/error", "name/unknown-builtin"]);
+    assert_eq!(lines.last().unwrap()["summary"]["files"], 2);
+    let emitted = folder.run("emit broken.py --stage ptx");
+    assert_eq!(emitted.code, Some(3), "{}", emitted.stderr);
+    assert!(emitted.stderr.contains("broken.py:4: `(` is never closed"), "{}", emitted.stderr);
+}

@@ -112,6 +112,10 @@ impl Evaluator<'_> {
     }
 
     fn undefined(&mut self, name: &Name, at: FileRange) {
+        let function = self.frame().function.as_ref();
+        if function.is_some_and(|it| it.function.body.may_bind(name)) {
+            return;
+        }
         if let Some(lost) = self.frame().lost.get(name).copied() {
             let file = at.file;
             let diagnostic = Diagnostic::new(

@@ -13,7 +13,7 @@ impl Evaluator<'_> {
     /// Reports `diagnostic`, which is in terms of the text evaluated now. Inside an inlined
     /// helper the primary place becomes the outermost call.
     pub(super) fn emit_diagnostic(&mut self, mut diagnostic: Diagnostic) -> Stop {
-        if self.quiet > 0 || self.proves_nothing(diagnostic.code) {
+        if self.quiet > 0 || self.muted > 0 || self.proves_nothing(diagnostic.code) {
             return Stop::Reported;
         }
         let is_error = diagnostic.severity == Severity::Error;

@@ -57,7 +57,11 @@ impl Evaluator<'_> {
             }
             let after = Rest { work: Work::Stmts(&stmts[at + 1..]), next: rest };
             let outer = self.set_location(source.stmt_at(id));
-            let outcome = self.stmt(source, id, &after);
+            let outcome = if source.body.is_broken(id) {
+                self.broken_stmt(source, id, &after)
+            } else {
+                self.stmt(source, id, &after)
+            };
             self.restore_location(outer);
             match outcome {
                 Outcome::Next => {}
@@ -79,6 +83,25 @@ impl Evaluator<'_> {
                 self.run_unrolled(source, target, indices, body, rest.next)
             }
         }
+    }
+
+    /// Runs a statement with a syntax error: nothing is reported of it, and nothing is known of what
+    /// it binds.
+    fn broken_stmt(&mut self, source: Source<'_>, id: StmtId, rest: &Rest<'_>) -> Outcome {
+        self.muted += 1;
+        let outcome = self.stmt(source, id, rest);
+        let targets = match &source.body.stmts[id] {
+            Stmt::Assign { targets, .. } => &targets[..],
+            Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => {
+                std::slice::from_ref(target)
+            }
+            _ => &[],
+        };
+        for &target in targets {
+            self.assign(source, target, Value::Unknown);
+        }
+        self.muted -= 1;
+        outcome
     }
 
     fn stmt(&mut self, source: Source<'_>, id: StmtId, rest: &Rest<'_>) -> Outcome {

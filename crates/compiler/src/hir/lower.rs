@@ -12,6 +12,7 @@ use crate::syntax::kind::{Field, Kind};
 use crate::syntax::{Kept, Parse, range};
 
 mod again;
+mod broken;
 mod expr;
 mod function;
 mod literal;
@@ -69,12 +70,14 @@ struct Lowering<'a> {
     /// Every name so far: most come often.
     names: FxHashMap<&'a str, Name>,
     depth: u32,
+    /// Where syntax errors are.
+    broken: broken::BrokenLines,
 }
 
 impl<'a> Lowering<'a> {
     fn new(text: &'a str) -> Lowering<'a> {
-        let (body, map, names) = Default::default();
-        Lowering { text, body, map, names, depth: 0 }
+        let (body, map, names, broken) = Default::default();
+        Lowering { text, body, map, names, depth: 0, broken }
     }
 
     /// What was lowered, in as little memory as it needs: it is kept for as long as the text is.

@@ -25,7 +25,7 @@ const MAX_QUOTE: usize = 24;
 
 /// Errors of `parse`, in source order; there are none in what is `kept`.
 pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
-    let mut errors = Errors { text: parse.text(), file, found: Vec::new() };
+    let mut errors = Errors { text: parse.text(), file, found: Vec::new(), unclosed: Vec::new() };
     errors.broken(parse.root());
     errors.indentation(parse.root(), kept);
     for line in parse.scenario_lines() {
@@ -49,6 +49,9 @@ struct Errors<'a> {
     text: &'a str,
     file: FileId,
     found: Vec<Diagnostic>,
+    /// What lies between brackets that are never closed and the places where they would have to be:
+    /// what is wrong there follows from that.
+    unclosed: Vec<TextRange>,
 }
 
 impl<'a> Errors<'a> {
@@ -73,6 +76,11 @@ impl<'a> Errors<'a> {
     /// Sorts, and keeps the first error of each line.
     fn finish(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(Diagnostic::sort_key);
+        let unclosed = std::mem::take(&mut self.unclosed);
+        self.found.retain(|found| {
+            let at = found.primary.range.start;
+            !unclosed.iter().any(|inside| inside.start < at && at < inside.end)
+        });
         let mut last_line_end = None;
         let text = self.text;
         self.found.retain(|diagnostic| {
@@ -204,6 +212,7 @@ impl<'a> Errors<'a> {
         let quote = self.quote(range(opener));
         self.report(range(opener), format!("{quote} is never closed"));
         self.relate(end, "it would have to be closed here");
+        self.unclosed.push(TextRange { start: range(opener).start, end: end.end });
     }
 
     /// Says what is wrong with a token at the start of skipped text.

@@ -258,6 +258,7 @@ impl Working {
         KnownLaunch {
             site: None,
             origin: Origin::Scenario,
+            doubtful: false,
             grid: Some(launch.grid),
             grid_fault: None,
             grid_rank: 3,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tree_sitter::Node;
 
+use super::broken::BrokenLines;
 use super::{Lowering, parts};
 use crate::hir::collections;
 use crate::hir::{Class, Expr, Function, Literal, Name, Param, ParamKind, Stmt};
@@ -13,12 +14,14 @@ use crate::syntax::range;
 /// Lowers a `def` with its decorators.
 pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]) -> Function {
     let mut lowering = Lowering::new(text);
+    lowering.broken = BrokenLines::below(text, definition);
     let decorators = lowering.decorators(decorators);
     let params = Field::Parameters.of(definition).map(|list| lowering.params(list));
     let returns = Field::ReturnType.of(definition).map(|node| lowering.expr(node));
     let root = lowering.field_block(definition, Field::Body);
     let doc = lowering.take_docstring(&root);
     lowering.body.root = root;
+    lowering.note_broken_names();
     let name = Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n));
     let (body, map) = lowering.finish();
     let params = params.unwrap_or_default();

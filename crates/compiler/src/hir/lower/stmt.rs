@@ -74,7 +74,9 @@ impl Lowering<'_> {
                 None => Stmt::Expr(self.expr(node)),
             },
         };
-        self.add_stmt(range(node), stmt)
+        let id = self.add_stmt(range(node), stmt);
+        self.note_broken(node, id);
+        id
     }
 
     fn expression_statement(&mut self, node: Node<'_>) -> Stmt {
