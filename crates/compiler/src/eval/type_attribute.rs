@@ -199,3 +199,18 @@ fn predicate(name: &str) -> Option<fn(DType) -> bool> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtins::attributes::OF_TYPES;
+
+    #[test]
+    fn documented_attributes_exist() {
+        let unknown = Const::DType(Elem::Unknown);
+        for attribute in OF_TYPES {
+            assert!(has_attribute(&unknown, attribute.name), "{}", attribute.name);
+        }
+        assert!(!has_attribute(&unknown, "element_type"));
+    }
+}
