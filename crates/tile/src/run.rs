@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use comfy_table::{Table, presets};
 use serde_json::Value;
-use tile_worker::protocol::{Body, RunRequest};
+use tile_worker::protocol::{Body, RunRequest, timing};
 use tile_worker::{Cancel, ptxas};
 
 use crate::cli::{BenchArgs, Format, InputArgs, LaunchArgs, RunArgs, Target};
@@ -108,30 +108,6 @@ pub(crate) fn send(
         })
         .map_err(worker_error)?;
     failed.map_or(Ok(()), Err)
-}
-
-/// What `tile bench --format json` shows of a run's result.
-pub(crate) fn timing(result: &Value) -> Value {
-    let mut object = serde_json::Map::new();
-    for key in [
-        "kernel",
-        "specialization",
-        "device",
-        "ms",
-        "gbps",
-        "tflops",
-        "roof",
-        "registers",
-        "shared_bytes",
-    ] {
-        if let Some(value) = result.get(key) {
-            object.insert(key.to_owned(), value.clone());
-        }
-    }
-    if let Some(bench) = result.get("bench") {
-        object.insert("ms".to_owned(), bench.clone());
-    }
-    Value::Object(object)
 }
 
 /// A run's result for people.

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use tile_compiler::project::{self, Sources};
 use tile_compiler::specialization::{Config, scenario_edits, scenario_variables, tuning};
-use tile_worker::protocol::RunRequest;
+use tile_worker::protocol::{RunRequest, timing};
 
 use crate::analysis::Opened;
 use crate::cli::{Format, InputArgs, TuneArgs};
@@ -126,7 +126,7 @@ fn time(
     }
     let mut outcome = None;
     run::send(&request, &mut |result| {
-        outcome = (result["ok"] == true).then(|| run::timing(&result));
+        outcome = (result["ok"] == true).then(|| timing(&result));
         Ok(())
     })?;
     Ok(outcome)

@@ -227,6 +227,31 @@ pub enum Body {
     Failed(Failure),
 }
 
+/// What `tile bench --format json` shows of a [`Body::Result`]: times and resources alone.
+#[must_use]
+pub fn timing(result: &serde_json::Value) -> serde_json::Value {
+    let mut object = serde_json::Map::new();
+    for key in [
+        "kernel",
+        "specialization",
+        "device",
+        "ms",
+        "gbps",
+        "tflops",
+        "roof",
+        "registers",
+        "shared_bytes",
+    ] {
+        if let Some(value) = result.get(key) {
+            object.insert(key.to_owned(), value.clone());
+        }
+    }
+    if let Some(bench) = result.get("bench") {
+        object.insert("ms".to_owned(), bench.clone());
+    }
+    serde_json::Value::Object(object)
+}
+
 /// Why a task failed, in words for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]

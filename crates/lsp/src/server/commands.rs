@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tile_compiler::specialization::scenario_variables;
-use tile_worker::protocol::{Body, RunRequest, SpecFlags};
+use tile_worker::protocol::{Body, RunRequest, SpecFlags, timing};
 use tile_worker::{Cancel, WorkerError};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
@@ -80,8 +80,11 @@ async fn run(
         );
     let found = task.await.map_err(|error| failed(error.to_string()))?;
     drop(guard);
-    let found = found?;
+    let mut found = found?;
     state.keep_run(uri, kernel, &found);
+    if bench {
+        found.iter_mut().for_each(|result| *result = timing(result));
+    }
     if state.session().is_some_and(|session| !session.client.shows_results) {
         results::show(&state.client, &found, bench).await;
     }

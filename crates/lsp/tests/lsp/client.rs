@@ -184,7 +184,11 @@ impl Client {
 
     /// Opens a document.
     pub async fn open(&mut self, uri: &str, text: &str) {
-        let language = if uri.ends_with(".tile") { "tile" } else { "python" };
+        self.open_as(uri, if uri.ends_with(".tile") { "tile" } else { "python" }, text).await;
+    }
+
+    /// Opens a document of this language.
+    pub async fn open_as(&mut self, uri: &str, language: &str, text: &str) {
         let document = json!({ "uri": uri, "languageId": language, "version": 1, "text": text });
         self.notify("textDocument/didOpen", json!({ "textDocument": document })).await;
     }

@@ -223,6 +223,12 @@ async fn kernels_run_on_command() {
     assert!(markdown.contains("Last run on cpu ended well"), "{markdown}");
     assert!(markdown.contains("- `out`: fp32 ["), "{markdown}");
     let params = json!({
+        "command": "tile.benchKernel", "arguments": [{ "uri": uri, "kernel": "add_kernel" }],
+    });
+    let timed = client.request("workspace/executeCommand", params).await.unwrap();
+    assert!(timed[0]["ms"]["median"].as_f64().is_some_and(|ms| ms > 0.0), "{timed}");
+    assert!(timed[0]["outputs"].is_null(), "what `tile bench` prints: {timed}");
+    let params = json!({
         "command": "tile.runKernel", "arguments": [{ "uri": uri, "kernel": "no_kernel" }],
     });
     let error = client.request("workspace/executeCommand", params).await.unwrap_err();

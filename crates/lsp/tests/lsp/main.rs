@@ -5,6 +5,7 @@ mod client;
 mod compile;
 mod features;
 mod guesses;
+mod names;
 mod places;
 mod protocol;
 mod settings;

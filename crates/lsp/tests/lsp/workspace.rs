@@ -266,6 +266,11 @@ async fn untitled_texts_are_documents_too() {
     client.open("untitled:Untitled-1", BROKEN).await;
     let found = client.diagnostics("untitled:Untitled-1", 1).await;
     assert!(found.contains("name/undefined"), "{found}");
+    // One of the language `tile` needs no imports.
+    let text = "@triton.jit\ndef k(x_ptr):\n    tl.lod(x_ptr)\n";
+    client.open_as("untitled:Untitled-2", "tile", text).await;
+    let found = client.diagnostics("untitled:Untitled-2", 1).await;
+    assert!(found.contains("name/unknown-builtin"), "{found}");
     client.stop().await;
 }
 

@@ -104,7 +104,8 @@ fn moved(found: &Diagnostic, edit: &Edit) -> Option<Diagnostic> {
 /// The path of a document. A text that is in no file has its address as its path, with the
 /// extension of its language.
 pub(super) fn path_of(uri: &Uri, language: &str) -> PathBuf {
-    if let Some(path) = uri.to_file_path() {
+    let is_file = uri.as_str().starts_with("file:");
+    if let Some(path) = uri.to_file_path().filter(|_| is_file) {
         return path.into_owned();
     }
     let extension = if language == "tile" { ".tile" } else { "" };
