@@ -405,13 +405,20 @@ impl<'a> Host<'a> {
         match &code.body().exprs[target] {
             Expr::Name(name) => frame.bind(name, value.clone()),
             Expr::Tuple(targets) | Expr::List(targets) => {
-                let items = value.elements().filter(|items| items.len() == targets.len());
+                let starred =
+                    |target: &ExprId| matches!(code.body().exprs[*target], Expr::Starred(_));
+                let star = targets.iter().position(starred);
+                let items = value.elements().and_then(|items| dealt(items, targets.len(), star));
                 for (at, target) in targets.iter().enumerate() {
                     let item = items.as_ref().map(|items| items[at].clone());
                     self.assign(frame, *target, &item.unwrap_or_else(|| value.any_element()));
                 }
             }
-            Expr::Starred(target) => self.assign(frame, *target, &Value::Unknown),
+            // What it gets is a list where what is unpacked is known.
+            Expr::Starred(target) => match value {
+                Value::List(_) => self.assign(frame, *target, value),
+                _ => self.assign(frame, *target, &Value::Unknown),
+            },
             Expr::Subscript { value: object, index } => {
                 self.assign_item(frame, *object, *index, value);
             }
@@ -726,4 +733,15 @@ fn literal_value(literal: &Literal) -> Value {
         Literal::Str(text) => Value::Str(text.clone()),
         Literal::Bytes | Literal::Ellipsis | Literal::Imaginary => Value::Unknown,
     }
+}
+
+/// What each of `targets` targets gets of `items`; the one at `star` gets a list of what the others
+/// leave. `None` where they do not fit.
+fn dealt(mut items: Vec<Value>, targets: usize, star: Option<usize>) -> Option<Vec<Value>> {
+    if let Some(star) = star {
+        let rest = (items.len() + 1).checked_sub(targets)?;
+        let rest: Vec<Value> = items.drain(star..star + rest).collect();
+        items.insert(star, Value::List(rest));
+    }
+    (items.len() == targets).then_some(items)
 }

@@ -576,15 +576,19 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             }
             None => Value::Unknown,
         },
-        ("zip", [a, b]) => match (a.elements(), b.elements()) {
-            (Some(a), Some(b)) => {
-                Value::List(a.into_iter().zip(b).map(|(a, b)| Value::Tuple(vec![a, b])).collect())
-            }
-            _ => Value::Unknown,
-        },
+        ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => zipped(lists),
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
         _ => Value::Unknown,
     }
+}
+
+/// Tuples of the elements that stand at the same place, up to the end of the shortest.
+fn zipped(lists: &[&Value]) -> Value {
+    let lists: Option<Vec<Vec<Value>>> = lists.iter().map(|list| list.elements()).collect();
+    let Some(lists) = lists else { return Value::Unknown };
+    let length = lists.iter().map(Vec::len).min().unwrap_or_default();
+    let tuple = |at: usize| Value::Tuple(lists.iter().map(|list| list[at].clone()).collect());
+    Value::List((0..length).map(tuple).collect())
 }
 
 fn range(bounds: &[&Value]) -> Option<Vec<Value>> {

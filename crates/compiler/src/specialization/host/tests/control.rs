@@ -185,3 +185,22 @@ fn a_key_that_is_not_known_may_be_any() {
         ),
     ]);
 }
+
+#[test]
+fn starred_targets_get_what_the_others_leave() {
+    check(&[
+        ("*a, n = (4, 5, 6)\nk[(1,)](torch.empty(9), n)\n", "6"),
+        ("n, *a = (4, 5, 6)\nk[(1,)](torch.empty(9), len(a) + n)\n", "6"),
+        ("m, *a, n = (4, 6)\nk[(1,)](torch.empty(9), len(a) + n)\n", "6"),
+        ("*a, n = torch.empty(3, 7, 8).shape\nk[(1,)](torch.empty(9), a[1])\n", "7"),
+        ("def f(x):\n    *a, n = x.shape\n    k[(1,)](x, n)\n", "?"),
+    ]);
+}
+
+#[test]
+fn any_number_of_lists_is_gone_through_side_by_side() {
+    check(&[
+        ("for a, n, b in zip([1], [5], [2, 3]):\n    k[(1,)](torch.empty(9), n + b)\n", "7"),
+        ("def f(x, y):\n    for a, n, b in zip([1], [5], y):\n        k[(1,)](x, n)\n", "?"),
+    ]);
+}
