@@ -2,7 +2,7 @@
 
 use super::display::{shape_text, type_text};
 use super::value::{Origin, Shape, Value};
-use super::{Evaluator, Failing, OriginKind, Remainder, Stop};
+use super::{Evaluator, Failing, Frame, OriginKind, Remainder, Stop};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::source::{FileRange, TextRange};
 
@@ -13,7 +13,8 @@ impl Evaluator<'_> {
     /// Reports `diagnostic`, which is in terms of the text evaluated now. Inside an inlined
     /// helper the primary place becomes the outermost call.
     pub(super) fn emit_diagnostic(&mut self, mut diagnostic: Diagnostic) -> Stop {
-        if self.quiet > 0 || self.muted > 0 || self.proves_nothing(diagnostic.code) {
+        let is_silent = self.quiet > 0 || self.muted > 0;
+        if is_silent || self.proves_nothing(diagnostic.code) || self.is_left_open(diagnostic.code) {
             return Stop::Reported;
         }
         let is_error = diagnostic.severity == Severity::Error;
@@ -61,6 +62,14 @@ impl Evaluator<'_> {
     pub(super) fn is_reported(&self, code: Code, at: FileRange) -> bool {
         let primary = self.outermost_call().unwrap_or(at);
         self.reported.contains(&(code, primary, at))
+    }
+
+    /// True for what is not understood where syntax errors leave values open.
+    fn is_left_open(&self, code: Code) -> bool {
+        let is_broken = |frame: &Frame| {
+            frame.function.as_ref().is_some_and(|it| it.function.body.broken.is_some())
+        };
+        code == Code::NotUnderstood && self.frames.iter().any(is_broken)
     }
 
     /// True for a finding about types where only some types get to.
