@@ -299,13 +299,18 @@ impl Body {
     /// than once.
     pub fn bound_names(&self) -> impl Iterator<Item = &Name> {
         let targets = self.stmts.values().flat_map(Stmt::targets);
-        let within = self.exprs.values().flat_map(|expr| match expr {
+        let within = self.exprs.keys().flat_map(|expr| self.bound_by(expr));
+        targets.flat_map(|target| self.names_in(target)).chain(within)
+    }
+
+    /// The names that an expression binds: a comprehension, a lambda or `:=`.
+    pub fn bound_by(&self, expr: ExprId) -> Vec<&Name> {
+        match &self.exprs[expr] {
             Expr::Walrus { target, .. } => vec![target],
             Expr::ListComp { target, .. } => self.names_in(*target),
             Expr::Lambda { params, .. } => params.iter().map(|param| &param.name).collect(),
             _ => Vec::new(),
-        });
-        targets.flat_map(|target| self.names_in(target)).chain(within)
+        }
     }
 
     /// The names that some of the statements bind, with those within them; repeated ones more than
@@ -468,6 +473,11 @@ pub enum Expr {
 }
 
 impl Expr {
+    /// Whether it is this name.
+    pub fn is_name(&self, name: &str) -> bool {
+        matches!(self, Expr::Name(found) if &**found == name)
+    }
+
     /// Calls `visit` with the expressions directly inside this one, in source order.
     pub fn for_each_child(&self, mut visit: impl FnMut(ExprId)) {
         match self {
@@ -723,7 +733,7 @@ pub enum Stmt {
 
 impl Stmt {
     /// What the statement itself binds.
-    fn targets(&self) -> Vec<ExprId> {
+    pub fn targets(&self) -> Vec<ExprId> {
         match self {
             Stmt::Assign { targets, .. } => targets.clone(),
             Stmt::AugAssign { target, .. }

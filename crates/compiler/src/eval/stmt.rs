@@ -90,14 +90,7 @@ impl Evaluator<'_> {
     fn broken_stmt(&mut self, source: Source<'_>, id: StmtId, rest: &Rest<'_>) -> Outcome {
         self.muted += 1;
         let outcome = self.stmt(source, id, rest);
-        let targets = match &source.body.stmts[id] {
-            Stmt::Assign { targets, .. } => &targets[..],
-            Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => {
-                std::slice::from_ref(target)
-            }
-            _ => &[],
-        };
-        for &target in targets {
+        for target in source.body.stmts[id].targets() {
             self.assign(source, target, Value::Unknown);
         }
         self.muted -= 1;

@@ -1,6 +1,6 @@
 //! Giving things other names, where that leaves all else as it is.
 
-use tile_compiler::hir::{Expr, Function, ItemKind};
+use tile_compiler::hir::{Function, Item, ItemKind};
 use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::{FileRange, TextRange};
 
@@ -13,12 +13,7 @@ use crate::ide::symbol::{Semantics, Symbol, locals};
 /// # Errors
 /// A sentence for the user.
 pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<TextRange, String> {
-    let semantics = Semantics::new(db, file);
-    let found = semantics.as_ref().and_then(|semantics| semantics.symbol_at(offset));
-    let word = semantics
-        .as_ref()
-        .zip(found.as_ref())
-        .and_then(|(semantics, (_, at))| semantics.text.get(at.as_usize()));
+    let found = Semantics::new(db, file).and_then(|semantics| semantics.symbol_at(offset));
     match found {
         Some((Symbol::Item(item), _)) if is_member(db, item) => {
             Err("members of classes keep their names: not all of their uses are known".to_owned())
@@ -28,7 +23,8 @@ pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<
             Err("this name belongs to the language".to_owned())
         }
         Some((symbol @ Symbol::File(_), at))
-            if word.is_some_and(|word| navigation::is_alias(db, &symbol, word)) =>
+            if navigation::word_at(db, file, offset)
+                .is_some_and(|word| navigation::is_alias(db, &symbol, word)) =>
         {
             Ok(at)
         }
@@ -65,7 +61,7 @@ pub(crate) fn taken(
         Symbol::Item(at) => taken_in_file(db, *at, name),
         Symbol::Variable(file, index, _) => {
             let scenario = &db::module(db, db.file_of(*file)?).scenarios[*index];
-            let is_taken = scenario.body.exprs.values().any(|expr| is_named(expr, name));
+            let is_taken = scenario.body.exprs.values().any(|expr| expr.is_name(name));
             is_taken.then(|| format!("the scenario has a `{name}` already"))
         }
         _ => None,
@@ -81,11 +77,7 @@ fn taken_in_function(db: &dyn Db, at: ItemRef, name: &str) -> Option<String> {
     let around = project::item(&Analysis(db), at)?.range;
     let home = db::module(db, db.file_of(at.file)?);
     let inside = home.items.iter().filter(|item| around.contains_range(item.range));
-    let mut functions = inside.filter_map(|item| match &item.kind {
-        ItemKind::Function(function) => Some(&**function),
-        _ => None,
-    });
-    let user = functions.find(|function| uses_name(function, name))?;
+    let user = functions(inside).find(|function| uses_name(function, name))?;
     Some(format!("`{}` uses a `{name}` that it would not find any more", user.name))
 }
 
@@ -98,13 +90,9 @@ fn taken_in_file(db: &dyn Db, at: ItemRef, name: &str) -> Option<String> {
     if defines {
         return Some(format!("`{file}` defines a `{name}` already"));
     }
-    let mut functions = module.items.iter().filter_map(|item| match &item.kind {
-        ItemKind::Function(function) => Some(&**function),
-        _ => None,
-    });
     let uses =
         |function: &&Function| uses_name(function, name) && !locals(function).contains(&name);
-    let user = functions.find(uses)?;
+    let user = functions(module.items.iter()).find(uses)?;
     Some(format!("`{}` uses a `{name}` that it would not find any more", user.name))
 }
 
@@ -137,12 +125,15 @@ fn taken_around(db: &dyn Db, place: FileRange, symbol: &Symbol, name: &str) -> O
     is_taken.then(|| format!("`{path}` defines a `{name}` already"))
 }
 
-fn uses_name(function: &Function, name: &str) -> bool {
-    function.body.exprs.values().any(|expr| is_named(expr, name))
+fn functions<'m>(items: impl Iterator<Item = &'m Item>) -> impl Iterator<Item = &'m Function> {
+    items.filter_map(|item| match &item.kind {
+        ItemKind::Function(function) => Some(&**function),
+        _ => None,
+    })
 }
 
-fn is_named(expr: &Expr, name: &str) -> bool {
-    matches!(expr, Expr::Name(found) if &**found == name)
+fn uses_name(function: &Function, name: &str) -> bool {
+    function.body.exprs.values().any(|expr| expr.is_name(name))
 }
 
 /// True for a word that Python takes as a name.

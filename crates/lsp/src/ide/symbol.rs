@@ -210,6 +210,10 @@ impl<'db> Semantics<'db> {
     fn binder(&self, node: Node<'_>, name: &str) -> Option<ItemRef> {
         let around = self.functions_around(node.start_byte()).into_iter();
         let mut binders = around.filter(|(at, function)| {
+            if let Some(decorator) = decorator_around(function, range(node)) {
+                // It runs outside of the function.
+                return bound_within(function, decorator, name);
+            }
             let mut known = self.locals.borrow_mut();
             let names = known
                 .entry(at.index)
@@ -378,6 +382,20 @@ pub(crate) fn builtin(path: &str) -> Option<&'static Builtin> {
 pub(crate) fn is_field(parent: Node<'_>, field: &str, child: Node<'_>) -> bool {
     let mut cursor = parent.walk();
     parent.children_by_field_name(field, &mut cursor).any(|found| found == child)
+}
+
+/// Where the decorator of a function stands that holds `at`, if one does.
+fn decorator_around(function: &Function, at: TextRange) -> Option<TextRange> {
+    let mut ranges = function.decorators.iter().map(|decorator| function.map.exprs[*decorator]);
+    ranges.find(|range| range.contains_range(at))
+}
+
+/// Whether a comprehension or lambda at `place` binds `name`.
+fn bound_within(function: &Function, place: TextRange, name: &str) -> bool {
+    function.body.exprs.keys().any(|expr| {
+        place.contains_range(function.map.exprs[expr])
+            && function.body.bound_by(expr).iter().any(|bound| &***bound == name)
+    })
 }
 
 /// Names that a function binds: its parameters, and targets in its body.

@@ -110,6 +110,25 @@ async fn variables_of_scenarios_and_host_code_change_their_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn decorators_run_outside_of_their_functions() {
+    // `configs` of the kernel is another than the function that its decorator calls.
+    let text = TUNED.replace(
+        "    offsets = tl.program_id(0) * SIZE",
+        "    configs = 0\n    offsets = configs * SIZE",
+    );
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, &text.replace("dict(SIZE=64, KIND=\"n\")", "configs()")).await;
+    let params = json!({
+        "textDocument": { "uri": URI }, "position": { "line": 19, "character": 4 }, "newName": "zero",
+    });
+    let edit = client.request("textDocument/rename", params).await.unwrap();
+    let edits = edit["changes"][URI].as_array().expect("edits");
+    let lines: Vec<_> = edits.iter().map(|edit| &edit["range"]["start"]["line"]).collect();
+    assert_eq!(lines, [19, 20]);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_that_would_hide_others_are_refused() {
     assert_eq!(
         renamed("off$0sets = tl.program_id(0) * BLOCK", "tl").await,

@@ -3,7 +3,7 @@
 //! they get.
 
 use rustc_hash::FxHashSet;
-use tile_compiler::hir::{Expr, Function, Item, ItemKind};
+use tile_compiler::hir::{Function, Item, ItemKind};
 use tile_compiler::project::{self, ItemRef};
 use tree_sitter::Node;
 
@@ -116,10 +116,10 @@ impl Semantics<'_> {
                                 .push(ItemRef { file: self.file.id(self.db), index: index as u32 });
                             continue;
                         }
-                        function.body.exprs.values().any(|expr| is_name(expr, name))
+                        function.body.exprs.values().any(|expr| expr.is_name(name))
                     }
                     ItemKind::Assign { body, .. } => {
-                        body.exprs.values().any(|expr| is_name(expr, name))
+                        body.exprs.values().any(|expr| expr.is_name(name))
                     }
                     _ => false,
                 };
@@ -188,10 +188,6 @@ fn decorators_mention(function: &Function, name: &str) -> bool {
     let ranges: Vec<_> = function.decorators.iter().map(|it| function.map.exprs[*it]).collect();
     function.body.exprs.iter().any(|(id, expr)| {
         let at = function.map.exprs[id];
-        is_name(expr, name) && ranges.iter().any(|decorator| decorator.contains_range(at))
+        expr.is_name(name) && ranges.iter().any(|decorator| decorator.contains_range(at))
     })
-}
-
-fn is_name(expr: &Expr, name: &str) -> bool {
-    matches!(expr, Expr::Name(found) if &**found == name)
 }
