@@ -105,6 +105,9 @@ pub(crate) trait Db: salsa::Database {
     /// The file at `path`; read now if it was never asked for.
     fn file(&self, path: &Path) -> SourceFile;
 
+    /// The database as it is now, for another thread.
+    fn snapshot(&self) -> Database;
+
     /// The file of an id that a position names.
     fn file_of(&self, id: FileId) -> Option<SourceFile> {
         self.files().table().by_id.get(id.0 as usize).copied()
@@ -132,6 +135,10 @@ impl fmt::Debug for Database {
 impl Db for Database {
     fn files(&self) -> &Files {
         &self.files
+    }
+
+    fn snapshot(&self) -> Database {
+        self.clone()
     }
 
     fn file(&self, path: &Path) -> SourceFile {

@@ -13,6 +13,7 @@ mod environment;
 mod files;
 mod ide;
 mod server;
+mod threads;
 
 pub use files::{Disk, FileSystem};
 pub use server::{Options, ProjectRules, SETTINGS, Setting, project_rules, serve, serve_on};

@@ -367,7 +367,7 @@ impl LanguageServer for Server {
         params: WorkspaceSymbolParams,
     ) -> Result<Option<WorkspaceSymbolResponse>> {
         let found = blocking(&self.state, move |state| {
-            let paths = state.kernel_files()?;
+            let paths = state.kernel_files();
             Ok(state.read(|snapshot| workspace::symbols(snapshot, &paths, &params.query))?)
         });
         Ok(Some(WorkspaceSymbolResponse::Flat(found.await?)))

@@ -10,10 +10,10 @@ use tile_compiler::source::{FileId, FileRange};
 use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
-use crate::ide::rename;
 use crate::ide::structure::walk;
 use crate::ide::symbol::{Semantics, ancestors, is_field, range};
-use crate::ide::workspace::{self, MAX_FILES};
+use crate::ide::workspace::MAX_FILES;
+use crate::ide::{mentions, rename};
 
 mod departures;
 
@@ -318,7 +318,7 @@ pub(crate) fn concerned(db: &dyn Db, paths: &[PathBuf], moves: &Moves) -> Vec<So
     let names: FxHashSet<String> =
         places.filter_map(|path| Some(path.rsplit('/').next()?.to_owned())).collect();
     for name in names {
-        found.extend(workspace::mentioning(db, paths, &name));
+        found.extend(mentions::mentioning(db, paths, &name));
     }
     let mut seen = FxHashSet::default();
     found.retain(|file| seen.insert(*file));

@@ -1,14 +1,20 @@
-//! Where things are defined and used, and giving them other names.
+//! Where things are defined and used.
+
+use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 use tile_compiler::builtins::Builtin;
 use tile_compiler::eval::value::Value;
+use tile_compiler::hir::Name;
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::{FileId, FileRange, TextRange};
+use tree_sitter::Node;
 
 use crate::db::{Analysis, Db, SourceFile};
 use crate::ide::installed;
-use crate::ide::symbol::{Semantics, Symbol, is_word, range};
+use crate::ide::mentions::{self, Candidates};
+use crate::ide::symbol::{Semantics, Symbol, ancestors, is_word, range};
+use crate::threads;
 
 /// Where what stands at `offset` is defined.
 pub(crate) fn definition(db: &dyn Db, file: SourceFile, offset: usize) -> Option<FileRange> {
@@ -77,14 +83,8 @@ fn definition_of(db: &dyn Db, symbol: &Symbol) -> Option<FileRange> {
 
 /// Where a function or scenario first binds a name: its parameter, or the first target.
 fn binding(db: &dyn Db, file: FileId, symbol: &Symbol, name: &str) -> Option<FileRange> {
-    let file = db.file_of(file)?;
-    let semantics = Semantics::new(db, file)?;
-    let binds = |at: &FileRange| {
-        let around = (at.range.start as usize, at.range.end as usize);
-        let node = semantics.root().descendant_for_byte_range(around.0, around.1);
-        node.is_some_and(is_binding)
-    };
-    uses(db, file, symbol, name).into_iter().find(binds)
+    let mut uses = uses(db, db.file_of(file)?, symbol, name, &[]).into_iter();
+    uses.find(|found| found.is_binding).map(|found| FileRange { file, range: found.range })
 }
 
 /// The word at `offset`, if it is one.
@@ -94,36 +94,54 @@ pub(crate) fn word_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<&s
     Some(semantics.text_of(node))
 }
 
-/// Every place that means what stands at `offset`, in the files of `among` and in the one that
-/// defines it.
+/// Every place that means what stands at `offset`, in the files of `paths` that can, in the one around
+/// it and in the one that defines it.
 pub(crate) fn references(
     db: &dyn Db,
     file: SourceFile,
     offset: usize,
-    among: &[SourceFile],
+    paths: &[PathBuf],
 ) -> Vec<FileRange> {
+    let found = occurrences_of(db, file, offset, paths);
+    found.into_iter().map(|(file, found)| FileRange { file, range: found.range }).collect()
+}
+
+/// As [`references`], with how each word is used.
+pub(crate) fn occurrences_of(
+    db: &dyn Db,
+    file: SourceFile,
+    offset: usize,
+    paths: &[PathBuf],
+) -> Vec<(FileId, Occurrence)> {
     let found = Semantics::new(db, file).and_then(|semantics| {
         let (symbol, at) = semantics.symbol_at(offset)?;
         Some((symbol, semantics.text.get(at.as_usize())?.to_owned()))
     });
     let Some((symbol, word)) = found else { return Vec::new() };
-    let mut files: Vec<SourceFile> = vec![file];
+    let mut files: Vec<(SourceFile, Vec<String>)> = vec![(file, Vec::new())];
     let home = match &symbol {
         Symbol::Local(ItemRef { file, .. }, _)
         | Symbol::Item(ItemRef { file, .. })
         | Symbol::Variable(file, ..) => db.file_of(*file),
         _ => None,
     };
-    files.extend(home);
-    files.extend(among);
+    files.extend(home.map(|home| (home, Vec::new())));
+    if is_seen_elsewhere(db, file, offset) {
+        let Candidates { files: others, callees } = mentions::of_symbol(db, paths, &symbol, &word);
+        files.extend(others.into_iter().map(|file| (file, callees.clone())));
+    }
     let mut seen = FxHashSet::default();
-    files.retain(|file| seen.insert(*file));
-    files.into_iter().flat_map(|file| uses(db, file, &symbol, &word)).collect()
+    files.retain(|(file, _)| seen.insert(*file));
+    let uses = threads::ask_all(db, &files, |db, (file, callees)| {
+        let found = uses(db, *file, &symbol, &word, callees).into_iter();
+        found.map(|found| (file.id(db), found.clone())).collect::<Vec<_>>()
+    });
+    uses.into_iter().flatten().collect()
 }
 
 /// Whether files other than the one that binds it can mean what stands at `offset`: of what functions
 /// bind they can mean parameters alone, as keywords of calls.
-pub(crate) fn is_seen_elsewhere(db: &dyn Db, file: SourceFile, offset: usize) -> bool {
+fn is_seen_elsewhere(db: &dyn Db, file: SourceFile, offset: usize) -> bool {
     let Some(semantics) = Semantics::new(db, file) else { return false };
     let Some((symbol, at)) = semantics.symbol_at(offset) else { return false };
     match &symbol {
@@ -155,35 +173,98 @@ pub(crate) fn is_alias(db: &dyn Db, symbol: &Symbol, word: &str) -> bool {
     }
 }
 
-/// Places in one file that mean `symbol`, which is spelled `word`.
-pub(crate) fn uses(db: &dyn Db, file: SourceFile, symbol: &Symbol, word: &str) -> Vec<FileRange> {
-    let has_word = file.text(db).as_ref().is_some_and(|text| text.text().contains(word));
-    if !has_word {
+/// A word in a file and what it means there.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Occurrence {
+    /// Where it stands.
+    pub(crate) range: TextRange,
+    /// What it means: more than one thing where a string names parameters of several kernels.
+    meanings: Vec<Symbol>,
+    /// It is bound here.
+    pub(crate) is_binding: bool,
+    /// It is called or launched here, and not only mentioned.
+    pub(crate) is_called: bool,
+}
+
+/// Where `word` stands in a file as a name; as that of a parameter of a function that is called one of
+/// `callees` where there are any: what else it means may take long to find out. The tree of a file
+/// that is not open is not kept, so what was found is: the same name is often asked for again.
+#[salsa::tracked(returns(ref), lru = 512)]
+fn occurrences(
+    db: &dyn Db,
+    file: SourceFile,
+    word: String,
+    callees: Vec<String>,
+) -> Vec<Occurrence> {
+    let text = file.text(db).as_ref().map_or("", |text| text.text());
+    let mut places = mentions::places(text, &word).peekable();
+    if places.peek().is_none() {
         // It need not be parsed.
         return Vec::new();
     }
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let root = semantics.root();
-    let id = file.id(db);
-    let mut found = Vec::new();
-    for (start, _) in semantics.text.match_indices(word) {
+    let occurrence = |start: usize| {
         let node = root.descendant_for_byte_range(start, start + word.len());
-        let Some(node) = node.filter(|node| is_word(*node)) else { continue };
-        if range(node) == TextRange::new(start, start + word.len())
-            && means(&semantics, node, symbol)
-        {
-            found.push(FileRange { file: id, range: range(node) });
+        let node = node.filter(|node| is_word(*node) && node.byte_range().len() == word.len())?;
+        let around = ancestors(root, node);
+        if !callees.is_empty() && !may_be_parameter(&semantics, &around, &callees) {
+            return None;
         }
-    }
-    found
+        let mut meanings: Vec<Symbol> = semantics.symbol_below(&around, node).into_iter().collect();
+        let owners = semantics.owners(node).into_iter();
+        meanings.extend(owners.map(|at| Symbol::Local(at, Name::from(&*word))));
+        Some(Occurrence {
+            range: range(node),
+            meanings,
+            is_binding: is_binding(node),
+            is_called: is_called(&around, node),
+        })
+    };
+    places.filter_map(occurrence).filter(|found| !found.meanings.is_empty()).collect()
 }
 
-fn means(semantics: &Semantics<'_>, node: tree_sitter::Node<'_>, symbol: &Symbol) -> bool {
-    if semantics.symbol(node).as_ref() == Some(symbol) {
-        return true;
+/// Whether what lies in these nodes can name a parameter of a function that is called one of `callees`:
+/// it is a keyword of a call of it, or stands in a string.
+fn may_be_parameter(semantics: &Semantics<'_>, around: &[Node<'_>], callees: &[String]) -> bool {
+    match around.last().map(Node::kind) {
+        Some("string") => true,
+        Some("keyword_argument") => {
+            let call = around.iter().rev().find(|node| node.kind() == "call");
+            let callee = call.and_then(|call| call.child_by_field_name("function"));
+            let name = callee.map(|callee| semantics.text_of(called_name(callee)));
+            name.is_some_and(|name| callees.iter().any(|callee| *callee == name))
+        }
+        _ => false,
     }
-    // A string can name parameters of several kernels.
-    matches!(symbol, Symbol::Local(at, _) if semantics.owners(node).contains(at))
+}
+
+/// Places in one file that mean `symbol`, which is spelled `word`; see [`occurrences`].
+fn uses<'db>(
+    db: &'db dyn Db,
+    file: SourceFile,
+    symbol: &Symbol,
+    word: &str,
+    callees: &[String],
+) -> Vec<&'db Occurrence> {
+    let all = occurrences(db, file, word.to_owned(), callees.to_vec()).iter();
+    all.filter(|found| found.meanings.contains(symbol)).collect()
+}
+
+/// Whether the name `name`, which lies in these nodes, is called or launched, and not only mentioned.
+fn is_called(around: &[Node<'_>], name: Node<'_>) -> bool {
+    let mut calls = around.iter().filter(|node| node.kind() == "call");
+    calls.any(|call| call.child_by_field_name("function").is_some_and(|it| called_name(it) == name))
+}
+
+/// The name of what is called, or launched on a grid, by its module or class as well.
+pub(crate) fn called_name(callee: Node<'_>) -> Node<'_> {
+    let field = match callee.kind() {
+        "subscript" => "value",
+        "attribute" => "attribute",
+        _ => return callee,
+    };
+    callee.child_by_field_name(field).map_or(callee, called_name)
 }
 
 /// The places of one file that mean what stands at `offset`; true where it is bound.
@@ -191,16 +272,11 @@ pub(crate) fn highlights(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<(T
     let Some(semantics) = Semantics::new(db, file) else { return Vec::new() };
     let Some((symbol, at)) = semantics.symbol_at(offset) else { return Vec::new() };
     let Some(word) = semantics.text.get(at.as_usize()) else { return Vec::new() };
-    let root = semantics.root();
-    let uses = uses(db, file, &symbol, word).into_iter().map(|at| at.range);
-    uses.map(|at| {
-        let node = root.descendant_for_byte_range(at.start as usize, at.end as usize);
-        (at, node.is_some_and(is_binding))
-    })
-    .collect()
+    let uses = uses(db, file, &symbol, word, &[]).into_iter();
+    uses.map(|found| (found.range, found.is_binding)).collect()
 }
 
-fn is_binding(node: tree_sitter::Node<'_>) -> bool {
+fn is_binding(node: Node<'_>) -> bool {
     let Some(parent) = node.parent() else { return false };
     let is = |field: &str| crate::ide::symbol::is_field(parent, field, node);
     match parent.kind() {

@@ -7,6 +7,7 @@ use tile_compiler::source::{FileRange, TextRange};
 use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::navigation;
 use crate::ide::symbol::{Semantics, Symbol, locals};
+use crate::threads;
 
 /// What stands at `offset` if it can get another name.
 ///
@@ -66,7 +67,11 @@ pub(crate) fn taken(
         }
         _ => None,
     };
-    bound.or_else(|| places.iter().find_map(|place| taken_around(db, *place, &symbol, name)))
+    let around = || {
+        let taken = threads::ask_all(db, places, |db, at| taken_around(db, *at, &symbol, name));
+        taken.into_iter().flatten().next()
+    };
+    bound.or_else(around)
 }
 
 fn taken_in_function(db: &dyn Db, at: ItemRef, name: &str) -> Option<String> {

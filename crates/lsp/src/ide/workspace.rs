@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use tile_compiler::hir::{ItemKind, Name};
 use tile_compiler::project;
-use tile_compiler::source::{FileId, FileRange, TextRange};
+use tile_compiler::source::{FileRange, TextRange};
 
 use crate::db::{self, Db, SourceFile};
-use crate::ide::navigation;
 use crate::ide::structure::walk_below;
-use crate::ide::symbol::{Semantics, Symbol, ancestors, range};
+use crate::ide::symbol::{Semantics, Symbol, range};
+use crate::ide::{mentions, navigation};
+use crate::threads;
 
 /// Files beyond this number are not looked at.
 pub(crate) const MAX_FILES: usize = 20_000;
@@ -18,70 +19,11 @@ pub(crate) const MAX_FILES: usize = 20_000;
 /// Symbols beyond this number are not shown.
 const MAX_SYMBOLS: usize = 500;
 
-/// The files among `paths` whose text holds `word`.
-pub(crate) fn mentioning(db: &dyn Db, paths: &[PathBuf], word: &str) -> Vec<SourceFile> {
-    holding(db, paths, |_, text| text.contains(word))
-}
-
-/// The files among `paths` whose text is what is sought. What is not is not kept in memory.
-fn holding(
-    db: &dyn Db,
-    paths: &[PathBuf],
-    is_sought: impl Fn(&Path, &str) -> bool,
-) -> Vec<SourceFile> {
-    let holds = |path: &PathBuf| match db.files().known(path) {
-        Some(file) => file.text(db).as_ref().is_some_and(|text| is_sought(path, text.text())),
-        None => {
-            db.unwind_if_revision_cancelled();
-            db.files().system().read(path).is_some_and(|text| is_sought(path, &text))
-        }
-    };
-    paths.iter().filter(|path| holds(path)).map(|path| db.file(path)).collect()
-}
-
 /// The names of the jit functions of a file.
 pub(crate) fn jit_names(db: &dyn Db, file: SourceFile) -> FxHashSet<Name> {
     let module = db::module(db, file);
     let jit = db::parts::jit_items(db, file).iter();
     jit.map(|(index, _)| module.items[*index as usize].name.clone()).collect()
-}
-
-/// For each of the `open` files, with the names of its jit functions, the files among `paths` that
-/// may launch its kernels: those that name one of them, and whatever else is open, since that may
-/// name one any moment.
-pub(crate) fn importers(
-    db: &dyn Db,
-    paths: &[PathBuf],
-    open: &FxHashMap<SourceFile, FxHashSet<Name>>,
-) -> FxHashMap<FileId, Vec<FileId>> {
-    let mut found: FxHashMap<FileId, Vec<FileId>> = FxHashMap::default();
-    for path in paths {
-        db.unwind_if_revision_cancelled();
-        let known = db.files().known(path);
-        let is_open = known.is_some_and(|file| open.contains_key(&file));
-        let text = match known {
-            _ if is_open => None,
-            Some(file) => file.text(db).as_ref().map(|text| text.text().to_string()),
-            None => db.files().system().read(path),
-        };
-        let names_one = |names: &FxHashSet<Name>| {
-            text.as_ref().is_some_and(|text| names.iter().any(|name| text.contains(&**name)))
-        };
-        for (file, names) in open {
-            let is_other = &**file.path(db) != path.as_path();
-            if is_other && (is_open || names_one(names)) {
-                found.entry(file.id(db)).or_default().push(db.file(path).id(db));
-            }
-        }
-    }
-    found
-}
-
-/// The files among `paths` that may have to do with kernels.
-pub(crate) fn with_kernels(db: &dyn Db, paths: &[PathBuf]) -> Vec<SourceFile> {
-    holding(db, paths, |path, text| {
-        project::paths::may_concern_kernels(&path.to_string_lossy(), text)
-    })
 }
 
 /// A jit function or class of the workspace.
@@ -97,40 +39,62 @@ pub(crate) struct Found {
     pub(crate) container: String,
 }
 
-/// The jit functions whose names hold the characters of `query` in order, kernels first.
-pub(crate) fn symbols(db: &dyn Db, files: &[SourceFile], query: &str) -> Vec<Found> {
-    let mut found = Vec::new();
-    for file in files {
-        db.unwind_if_revision_cancelled();
-        // Few files define what is asked for; the others need not be parsed.
-        if !file.text(db).as_ref().is_some_and(|text| defines_one(text.text(), query)) {
-            continue;
-        }
-        let module = db::module(db, *file);
-        let name = file.path(db).file_name().map(|name| name.to_string_lossy().into_owned());
-        for (index, kernel) in db::parts::jit_items(db, *file) {
-            let item = &module.items[*index as usize];
-            if matches(&item.name, query) {
-                found.push(Found {
-                    name: item.name.to_string(),
-                    at: FileRange { file: file.id(db), range: item.name_range },
-                    kernel: *kernel,
-                    container: name.clone().unwrap_or_default(),
-                });
-            }
-        }
+/// The jit functions in the files at `paths` whose names hold the characters of `query` in order,
+/// kernels first.
+pub(crate) fn symbols(db: &dyn Db, paths: &[PathBuf], query: &str) -> Vec<Found> {
+    let mut candidates = candidates(db, paths, query);
+    let mut found: Vec<Found> = Vec::new();
+    // Files with the best names come first, and no more are parsed than are shown.
+    while !candidates.is_empty() && found.len() < MAX_SYMBOLS {
+        let later = candidates.split_off(FILES_AT_ONCE.min(candidates.len()));
+        let files = threads::ask_all(db, &candidates, |db, path| jit_functions(db, path, query));
+        found.extend(files.into_iter().flatten());
+        candidates = later;
     }
     found.sort_by_key(|found| (!found.kernel, found.name.len(), found.name.clone(), found.at));
     found.truncate(MAX_SYMBOLS);
     found
 }
 
-/// Whether `text` defines a function whose name holds the characters of `query`, as far as words tell.
-fn defines_one(text: &str, query: &str) -> bool {
+/// Files that are parsed before it is asked whether that is enough.
+const FILES_AT_ONCE: usize = 64;
+
+/// The files that define what has such a name, as far as words tell, those with the shortest first.
+fn candidates(db: &dyn Db, paths: &[PathBuf], query: &str) -> Vec<PathBuf> {
+    let best = threads::ask_all(db, paths, |db, path| {
+        mentions::with_text(db, path, |text| best_name(text, query)).flatten()
+    });
+    let mut found: Vec<_> =
+        best.into_iter().zip(paths).filter_map(|(best, path)| Some((best?, path))).collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path.clone()).collect()
+}
+
+/// The jit functions of a file whose names hold the characters of `query` in order.
+fn jit_functions(db: &dyn Db, path: &Path, query: &str) -> Vec<Found> {
+    let file = db.file(path);
+    let module = db::module(db, file);
+    let container = path.file_name().unwrap_or_default().to_string_lossy();
+    let items = db::parts::jit_items(db, file).iter();
+    let items = items.map(|(index, kernel)| (&module.items[*index as usize], *kernel));
+    items
+        .filter(|(item, _)| matches(&item.name, query))
+        .map(|(item, kernel)| Found {
+            name: item.name.to_string(),
+            at: FileRange { file: file.id(db), range: item.name_range },
+            kernel,
+            container: container.to_string(),
+        })
+        .collect()
+}
+
+/// The length of the shortest name of a function in `text` that holds the characters of `query`, as
+/// far as words tell.
+fn best_name(text: &str, query: &str) -> Option<usize> {
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     let names = text.split("def ").skip(1).map(str::trim_start);
-    let mut names = names.map(|rest| rest.split(|c| !is_word(c)).next().unwrap_or_default());
-    names.any(|name| matches(name, query))
+    let names = names.map(|rest| rest.split(|c| !is_word(c)).next().unwrap_or_default());
+    names.filter(|name| matches(name, query)).map(str::len).min()
 }
 
 /// True when `name` has the characters of `query` in their order, whatever their case.
@@ -184,47 +148,21 @@ pub(crate) fn node(db: &dyn Db, at: project::ItemRef) -> Option<Node> {
     })
 }
 
-/// Who calls or launches the function whose name stands at `name_at`, in `files`.
-pub(crate) fn incoming(db: &dyn Db, name_at: FileRange, files: &[SourceFile]) -> Calls {
+/// Who calls or launches the function whose name stands at `name_at`, in the files at `paths`.
+pub(crate) fn incoming(db: &dyn Db, name_at: FileRange, paths: &[PathBuf]) -> Calls {
     let Some(home) = db.file_of(name_at.file) else { return Vec::new() };
     let offset = name_at.range.start as usize;
     let mut calls: Calls = Vec::new();
-    let mut semantics: Option<Semantics<'_>> = None;
-    for place in navigation::references(db, home, offset, files) {
-        let Some(file) = db.file_of(place.file).filter(|_| place != name_at) else { continue };
-        // References come file by file.
-        let known = semantics.take().filter(|known| known.file == file);
-        semantics = known.or_else(|| Semantics::new(db, file));
-        let root = semantics.as_ref().map(Semantics::root);
-        if !root.is_some_and(|root| is_called(root, place.range)) {
-            continue;
-        }
-        let Some(caller) = caller(db, file, place.range) else { continue };
+    for (id, found) in navigation::occurrences_of(db, home, offset, paths) {
+        let is_own = FileRange { file: id, range: found.range } == name_at;
+        let Some(file) = db.file_of(id).filter(|_| found.is_called && !is_own) else { continue };
+        let Some(caller) = caller(db, file, found.range) else { continue };
         match calls.iter_mut().find(|(known, _)| *known == caller) {
-            Some((_, places)) => places.push(place.range),
-            None => calls.push((caller, vec![place.range])),
+            Some((_, places)) => places.push(found.range),
+            None => calls.push((caller, vec![found.range])),
         }
     }
     calls
-}
-
-/// Whether the name at `at` is called or launched, and not only mentioned.
-fn is_called(root: tree_sitter::Node<'_>, at: TextRange) -> bool {
-    let at = at.as_usize();
-    let Some(name) = root.descendant_for_byte_range(at.start, at.end) else { return false };
-    let around = ancestors(root, name);
-    let mut calls = around.iter().filter(|node| node.kind() == "call");
-    calls.any(|call| call.child_by_field_name("function").is_some_and(|it| called_name(it) == name))
-}
-
-/// The name of what is called, or launched on a grid, by its module or class as well.
-fn called_name(callee: tree_sitter::Node<'_>) -> tree_sitter::Node<'_> {
-    let field = match callee.kind() {
-        "subscript" => "value",
-        "attribute" => "attribute",
-        _ => return callee,
-    };
-    callee.child_by_field_name(field).map_or(callee, called_name)
 }
 
 /// The function or scenario around a place; an import is none.
@@ -260,7 +198,7 @@ pub(crate) fn outgoing(db: &dyn Db, name_at: FileRange) -> Calls {
             && let Some(Symbol::Item(item)) = semantics.callee(nodes, call)
             && let Some(callee) = node(db, item)
         {
-            let place = range(called_name(call.child(0).unwrap_or(call)));
+            let place = range(navigation::called_name(call.child(0).unwrap_or(call)));
             match calls.iter_mut().find(|(known, _)| *known == callee) {
                 Some((_, places)) => places.push(place),
                 None => calls.push((callee, vec![place])),
@@ -315,7 +253,7 @@ def launch(x, wrap):
         for index in 0..db::module(&db, file).items.len() as u32 {
             let at = project::ItemRef { file: file.id(&db), index };
             let Some(this) = node(&db, at) else { continue };
-            for (other, places) in incoming(&db, this.name_at, &[file]) {
+            for (other, places) in incoming(&db, this.name_at, &[]) {
                 coming.push(edges(&other.name, &this.name, &places));
             }
             for (other, places) in outgoing(&db, this.name_at) {
@@ -330,7 +268,10 @@ def launch(x, wrap):
 
     #[test]
     fn files_that_define_nothing_asked_for_are_told_by_their_words() {
-        assert!(defines_one(TEXT, "") && defines_one(TEXT, "KNL") && defines_one(TEXT, "pt"));
-        assert!(!defines_one(TEXT, "helpers") && !defines_one("kernel = 1", "kernel"));
+        let lengths = ["", "KNL", "pt"].map(|query| best_name(TEXT, query));
+        assert_eq!(lengths, [Some("part".len()), Some("kernel".len()), Some("part".len())]);
+        assert!(
+            best_name(TEXT, "helpers").is_none() && best_name("kernel = 1", "kernel").is_none()
+        );
     }
 }

@@ -25,6 +25,7 @@ use crate::document::Document;
 use crate::encoding::Encoding;
 use crate::environment;
 use crate::files::FileSystem;
+use crate::ide::mentions;
 use crate::ide::workspace::{self, MAX_FILES};
 use crate::server::configuration::{Configuration, Configurations, SettingSources};
 use crate::server::heap::Worked;
@@ -240,21 +241,15 @@ impl State {
 
     /// Files of the workspace that may have to do with kernels, and those that are open. Clients
     /// ask every few seconds, so the workspace is not read each time.
-    pub(crate) fn kernel_files(&self) -> Result<Vec<PathBuf>, ReadError> {
+    pub(crate) fn kernel_files(&self) -> Vec<PathBuf> {
         let known = lock(&self.kernel_files).clone();
         let known = known.filter(|(since, _)| since.elapsed() < WORKSPACE_IS_NEWS);
         let mut files = match known {
             Some((_, files)) => files,
             None => {
-                let mut files = Vec::new();
-                // One by one: an edit that overtakes one leaves the others alone.
-                let open = self.snapshot().open_paths();
-                for path in self.workspace_files(open) {
-                    let path = std::slice::from_ref(&path);
-                    let found = self
-                        .read(|snapshot| !workspace::with_kernels(&snapshot.db, path).is_empty())?;
-                    files.extend(path.iter().filter(|_| found).cloned());
-                }
+                // Without a snapshot: an edit would wait until all is read. What is open counts anyway.
+                let files = self.workspace_files(Vec::new());
+                let files = mentions::with_kernels(&*self.files, files);
                 *lock(&self.kernel_files) = Some((Instant::now(), files.clone()));
                 files.iter().for_each(|path| self.find_settings(path));
                 files
@@ -263,7 +258,7 @@ impl State {
         files.extend(lock(&self.host).open.values().map(|open| open.path.clone()));
         files.sort();
         files.dedup();
-        Ok(files)
+        files
     }
 
     /// The client said `shutdown`.
@@ -562,7 +557,7 @@ impl State {
         let open = self.snapshot().open_paths();
         let paths = self.workspace_files(open);
         let importers =
-            self.read_once(|snapshot| workspace::importers(&snapshot.db, &paths, &names))?;
+            self.read_once(|snapshot| mentions::importers(&snapshot.db, &paths, &names))?;
         let mut host = lock(&self.host);
         if host.search != search {
             // Files changed since: what was found is of an older workspace.

@@ -115,6 +115,73 @@ async fn symbols_are_found_in_files_that_are_not_open() {
     client.stop().await;
 }
 
+/// Calls `half` by another name, which a further file imports.
+const ALIASED: &str = "\
+import triton
+from helper import half as halved
+
+@triton.jit
+def twice(x):
+    return halved(halved(v=x))
+";
+
+const REEXPORTED: &str = "\
+import triton
+from aliased import halved
+
+@triton.jit
+def thrice(v):
+    return halved(v=halved(v=v))
+
+def half(v):
+    return dict(v=v)
+";
+
+/// Has the same words for other things.
+const UNRELATED: &str = "\
+import triton
+
+@triton.jit
+def half(v):
+    return v
+
+@triton.jit
+def other(v):
+    return half(v=v)
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_are_renamed_in_calls_by_other_names() {
+    let files = [
+        ("helper.py", HELPER),
+        ("aliased.py", ALIASED),
+        ("reexported.py", REEXPORTED),
+        ("unrelated.py", UNRELATED),
+    ];
+    let folder = Folder::new(&files);
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("helper.py");
+    client.open(&uri, HELPER).await;
+    let mut params = place(&uri, 4, 9);
+    params["newName"] = json!("value");
+    let edit = client.request("textDocument/rename", params).await.unwrap();
+    let mut lines: Vec<String> = Vec::new();
+    for (uri, edits) in edit["changes"].as_object().unwrap() {
+        let file = uri.rsplit('/').next().unwrap();
+        let edits = edits.as_array().unwrap().iter();
+        lines.extend(edits.map(|edit| format!("{file} {}", range_text(&edit["range"]))));
+    }
+    lines.sort();
+    expect![[r#"
+        aliased.py 5:25-5:26
+        helper.py 4:9-4:10
+        helper.py 5:11-5:12
+        reexported.py 5:18-5:19
+        reexported.py 5:27-5:28"#]]
+    .assert_eq(&lines.join("\n"));
+    client.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_lead_across_files_and_launches() {
     let folder = three();

@@ -4,11 +4,13 @@
 //! lsp_bench latency [--edits N] FILE... -- SERVER ARGUMENTS...
 //! lsp_bench typing  [--keys N | --minutes N] [--rate KEYS] FILE... -- SERVER ARGUMENTS...
 //! lsp_bench load    [--edits N] FOLDER FILE... -- SERVER ARGUMENTS...
+//! lsp_bench navigate [--edits N] FOLDER FILE... -- SERVER ARGUMENTS...
 //!
 //! lsp_bench latency kernels.py -- tile lsp
 //! lsp_bench latency kernels.py others/*.py -- ty server
 //! lsp_bench typing --minutes 60 --rate 5 kernels.py softmax.py -- tile lsp
 //! lsp_bench load library/ library/kernels.py -- tile lsp
+//! lsp_bench navigate library/ library/kernels.py -- tile lsp
 //! ```
 //!
 //! - `latency`: the first file is worked on; the others are open beside it. An edit puts a line
@@ -19,6 +21,9 @@
 //!   it each follows when the server has answered for the one before.
 //! - `load`: the file is typed in and hovered while the server checks every file of the folder and
 //!   its workers compile.
+//! - `navigate`: references, renames, callers and symbols of the workspace are asked for at the first
+//!   kernel of each file and at its parameters, each of a server that has just opened the file, and
+//!   again; and what can be done at lines of the file.
 //!
 //! Times are printed as median, 95th percentile and maximum. The processor time of an edit holds what
 //! the server does after it has answered as well; unlike the times it hardly depends on what else the
@@ -31,10 +36,11 @@ use std::time::Duration;
 mod client;
 mod latency;
 mod load;
+mod navigate;
 mod summary;
 mod typing;
 
-const USAGE: &str = "usage: lsp_bench latency|typing|load [--edits N] [--keys N] [--minutes N] \
+const USAGE: &str = "usage: lsp_bench latency|typing|load|navigate [--edits N] [--keys N] [--minutes N] \
                      [--rate KEYS] [FOLDER] FILE... -- SERVER ARGUMENTS...";
 
 type Failure = Box<dyn std::error::Error>;
@@ -57,6 +63,7 @@ fn run() -> Result<(), Failure> {
         "latency" => latency::run(&arguments),
         "typing" => typing::run(&arguments),
         "load" => load::run(&arguments),
+        "navigate" => navigate::run(&arguments),
         _ => Err(USAGE.into()),
     }
 }

@@ -13,7 +13,6 @@ use tower_lsp::ls_types::{
 
 use crate::db::{SourceFile, version};
 use crate::ide::structure::{self, EntryKind};
-use crate::ide::workspace;
 use crate::ide::{hover, installed, navigation, rename};
 use crate::server::requests::failed;
 use crate::server::state::{Snapshot, State};
@@ -55,14 +54,8 @@ pub(crate) fn definition(
 }
 
 fn places(state: &State, snapshot: &Snapshot, file: SourceFile, offset: usize) -> Vec<FileRange> {
-    let seen = navigation::is_seen_elsewhere(&snapshot.db, file, offset);
-    let files = match navigation::word_at(&snapshot.db, file, offset).filter(|_| seen) {
-        Some(word) => {
-            workspace::mentioning(&snapshot.db, &state.workspace_files(snapshot.open_paths()), word)
-        }
-        None => Vec::new(),
-    };
-    navigation::references(&snapshot.db, file, offset, &files)
+    let paths = state.workspace_files(snapshot.open_paths());
+    navigation::references(&snapshot.db, file, offset, &paths)
 }
 
 /// `textDocument/typeDefinition`.

@@ -32,8 +32,7 @@ pub(crate) fn symbols(
     paths: &[PathBuf],
     query: &str,
 ) -> Vec<SymbolInformation> {
-    let files: Vec<SourceFile> = paths.iter().map(|path| snapshot.db.file(path)).collect();
-    let found = workspace::symbols(&snapshot.db, &files, query).into_iter();
+    let found = workspace::symbols(&snapshot.db, paths, query).into_iter();
     found
         .filter_map(|found| {
             Some(SymbolInformation {
@@ -91,12 +90,8 @@ pub(crate) fn incoming(
     item: &CallHierarchyItem,
 ) -> Vec<CallHierarchyIncomingCall> {
     let Some(at) = name_at(snapshot, item) else { return Vec::new() };
-    let files = workspace::mentioning(
-        &snapshot.db,
-        &state.workspace_files(snapshot.open_paths()),
-        &item.name,
-    );
-    let calls = workspace::incoming(&snapshot.db, at, &files).into_iter();
+    let paths = state.workspace_files(snapshot.open_paths());
+    let calls = workspace::incoming(&snapshot.db, at, &paths).into_iter();
     calls
         .filter_map(|(node, places)| {
             let file = snapshot.db.file_of(node.at.file)?;
@@ -214,7 +209,7 @@ fn reports(
     let mut folders = state.folders();
     folders.push(PathBuf::new());
     let mut closed = match folders.iter().any(|folder| wanted(&folder.join("file"))) {
-        true => state.kernel_files()?,
+        true => state.kernel_files(),
         false => Vec::new(),
     };
     let open = state.snapshot().open_paths();

@@ -4,16 +4,15 @@
 //! of a thousand files would hardly ever end while somebody types, and typing would wait for it. So
 //! checks ask a database of their own, which is brought up to date before each of them.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustc_hash::FxHashMap;
 
 use super::{Documents, Host, OpenFile, ReadError, Request, Snapshot, State, attempt, lock};
 use crate::db::{Database, Db, SourceFile};
 use crate::files::FileSystem;
+use crate::threads;
 
 /// Files that are checked before anybody hears of it.
 const CHUNK: usize = 50;
@@ -85,13 +84,15 @@ impl State {
                 encoding: self.encoding(),
                 tags: self.session().map(|session| session.client.tags).unwrap_or_default(),
             };
-            let answer = |snapshot: &Snapshot, path: &PathBuf| match request.is_withdrawn() {
-                true => Err(ReadError::Withdrawn),
-                false => attempt(snapshot, |snapshot| ask(snapshot, snapshot.db.file(path))),
+            let answer = |snapshot: &Snapshot, path: &PathBuf| {
+                step_back();
+                match request.is_withdrawn() {
+                    true => Err(ReadError::Withdrawn),
+                    false => attempt(snapshot, |snapshot| ask(snapshot, snapshot.db.file(path))),
+                }
             };
-            let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            let snapshots = (0..threads.div_ceil(2)).map(|_| snapshot()).collect();
-            let answers = on_threads(chunk, snapshots, &answer);
+            let snapshots = (0..threads::available().div_ceil(2)).map(|_| snapshot()).collect();
+            let answers = threads::ask_with(chunk, snapshots, &answer);
             if answers.len() < chunk.len() {
                 return Err(ReadError::Panicked("a thread could not be started".to_owned()));
             }
@@ -105,33 +106,7 @@ impl State {
     }
 }
 
-/// Asks about all `items` on a thread for each of `states`; the answers in the order of the items.
-fn on_threads<I: Sync, S: Send, T: Send>(
-    items: &[I],
-    states: Vec<S>,
-    ask: &(impl Fn(&S, &I) -> T + Sync),
-) -> Vec<T> {
-    let next = &AtomicUsize::new(0);
-    let work = move |state: S| {
-        step_back();
-        let mut answers = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(index) else { return answers };
-            answers.push((index, ask(&state, item)));
-        }
-    };
-    let mut answers: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let builder = || std::thread::Builder::new().stack_size(tile_compiler::eval::STACK_BYTES);
-        let start = |state| builder().spawn_scoped(scope, move || work(state)).ok();
-        let threads: Vec<_> = states.into_iter().map_while(start).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
-    });
-    answers.sort_by_key(|(index, _)| *index);
-    answers.into_iter().map(|(_, answer)| answer).collect()
-}
-
-/// Lets other threads go before this one.
+/// Lets other threads go before this one, from now on.
 fn step_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: sets a property of this thread. It fails by changing nothing.
