@@ -374,31 +374,46 @@ fn missed(
     {
         return None;
     }
-    let mut conds = happens(&same);
     let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &further);
     let start = wide.terms.at_most(&Linear::default(), &same.offset);
     let end = wide.terms.less(&same.offset, &Linear::constant(size));
-    conds.extend([start, end, beyond]);
-    let mut fuel = ACCESS_FUEL;
-    let Outcome::Found(point) = wide.search(&conds, &mut fuel) else { return None };
-    let element = Domain::at(&wide.terms, &point).value(&same.offset)?;
-    let position = position(&wide, &point);
+    // Where programs overlap, the first element beyond them is one that the last of them writes.
+    for least in [0, size / 2, size - 1] {
+        let mut fuel = ACCESS_FUEL;
+        let mut conds = happens(&same);
+        let far = wide.terms.at_most(&Linear::constant(least), &same.offset);
+        conds.extend([start, end, beyond, far]);
+        let Outcome::Found(point) = wide.search(&conds, &mut fuel) else { continue };
+        let element = Domain::at(&wide.terms, &point).value(&same.offset)?;
+        if !may_write(func, launch, (&mut *elements, accesses), (access.param, element), &mut fuel)
+        {
+            return Some((position(&wide, &point), element));
+        }
+    }
+    None
+}
+
+/// Whether any access of the launch may write an element of a parameter's buffer.
+fn may_write(
+    func: &Function,
+    launch: &KnownLaunch,
+    (elements, accesses): (&mut Elements<'_>, &[Access]),
+    (param, element): (usize, i128),
+    fuel: &mut u32,
+) -> bool {
     let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    for other in accesses {
-        let same_memory = other.param == access.param
+    accesses.iter().any(|other| {
+        let same_memory = other.param == param
             || storage(other.param).is_none()
-            || storage(other.param) == storage(access.param);
+            || storage(other.param) == storage(param);
         if func.insts[other.inst].opcode == Opcode::Load || !same_memory {
-            continue;
+            return false;
         }
         let mut conds = happens(other);
         let writes = elements.terms.equal(&other.offset, &Linear::constant(element));
         conds.push(writes);
-        if elements.search(&conds, &mut fuel) != Outcome::Never {
-            return None;
-        }
-    }
-    Some((position, element))
+        elements.search(&conds, fuel) != Outcome::Never
+    })
 }
 
 /// True when a condition depends on a variable.

@@ -29,6 +29,8 @@ pub(super) struct Origins<'e, 'f> {
     point: FxHashMap<Var, i128>,
     memo: FxHashMap<(Value, Position), Option<u64>>,
     owner: FxHashMap<Region, Inst>,
+    /// Loops whose trips are looked at.
+    inside: Vec<Inst>,
     fuel: u32,
     depth: u32,
 }
@@ -74,6 +76,7 @@ impl<'e, 'f> Origins<'e, 'f> {
             elements,
             memo: FxHashMap::default(),
             owner,
+            inside: Vec::new(),
             fuel: FUEL,
             depth: 0,
         }
@@ -145,13 +148,14 @@ impl<'e, 'f> Origins<'e, 'f> {
             ValueDef::Argument(region, argument) => {
                 let inst = *self.owner.get(&region)?;
                 let data = &func.insts[inst];
-                let carried = (argument as usize).checked_sub(1)?;
                 if data.opcode != Opcode::For {
                     return None;
                 }
-                // What is carried is the same where it starts the same and all that is added is.
-                let start = self.print(data.operand_opt(3 + carried)?, at)?;
-                Some(hash(("carried", inst.as_u32(), carried, start)))
+                let Some(carried) = (argument as usize).checked_sub(1) else {
+                    let start = self.print(data.operand(0), &Position::new())?;
+                    return Some(hash(("index", inst.as_u32(), self.trip(inst), start)));
+                };
+                self.carried(inst, carried, at)
             }
             ValueDef::Result(inst, result) => self.result(inst, result as usize, at),
         }
@@ -285,28 +289,77 @@ impl<'e, 'f> Origins<'e, 'f> {
         Some(hash(("dot", inst.as_u32(), parts)))
     }
 
+    /// The trip of a loop that the program is in.
+    fn trip(&self, inst: Inst) -> i128 {
+        let var = self.elements.variable(Variable::Trip(inst));
+        var.and_then(|var| self.point.get(&var).copied()).unwrap_or(0)
+    }
+
+    /// A value that a loop carries, in the trip that the program is in: what it starts with, and what
+    /// it was given in the first trip and the last one before. Within these it is the same where it
+    /// starts the same.
+    fn carried(&mut self, inst: Inst, carried: usize, at: &Position) -> Option<u64> {
+        let data = &self.func.insts[inst];
+        let start = self.print(data.operand_opt(3 + carried)?, at)?;
+        let trip = self.trip(inst);
+        let mut parts = vec![start];
+        if trip > 0 && !self.inside.contains(&inst) {
+            let yielded = self.func.terminator(data.regions[0])?.operand_opt(carried)?;
+            parts.extend(self.in_trips(inst, yielded, trip, at)?);
+        }
+        Some(hash(("carried", inst.as_u32(), carried, parts)))
+    }
+
     fn looped(&mut self, inst: Inst, data: &InstData, result: usize, at: &Position) -> Option<u64> {
         let step = self.elements.step(data)?;
         let trips = self.elements.trips(inst, step);
-        let trips = self.value(&trips)?;
         let yielded = self.func.terminator(data.regions[0])?.operand_opt(result)?;
         let mut parts = vec![self.print(data.operand_opt(3 + result)?, at)?];
         // The index must have its variable before it is given values.
         self.elements.induction(inst);
+        let trips = match self.value(&trips) {
+            Some(trips) => trips,
+            // Bounds that are read from memory are told apart by where they are.
+            None => {
+                for bound in [0, 1] {
+                    parts.push(self.print(data.operand(bound), &Position::new())?);
+                }
+                1
+            }
+        };
+        parts.extend(self.in_trips(inst, yielded, trips, at)?);
+        Some(hash(("loop", inst.as_u32(), parts)))
+    }
+
+    /// What a loop yields in the first and the last of so many trips.
+    fn in_trips(
+        &mut self,
+        inst: Inst,
+        yielded: Value,
+        trips: i128,
+        at: &Position,
+    ) -> Option<Vec<u64>> {
         let var = self.elements.variable(Variable::Trip(inst));
         let around = var.and_then(|var| self.point.get(&var).copied());
+        self.inside.push(inst);
+        let mut parts = Some(Vec::new());
         for trip in ends(trips) {
             if let Some(var) = var {
                 self.point.insert(var, trip);
             }
             self.memo.clear();
-            parts.push(self.print(yielded, at)?);
+            let found = self.print(yielded, at);
+            parts = parts.and_then(|mut parts: Vec<u64>| {
+                parts.push(found?);
+                Some(parts)
+            });
         }
+        self.inside.pop();
         self.memo.clear();
         if let (Some(var), Some(around)) = (var, around) {
             self.point.insert(var, around);
         }
-        Some(hash(("loop", inst.as_u32(), parts)))
+        parts
     }
 }
 

@@ -272,7 +272,8 @@ impl<'a> Host<'a> {
             variables.insert(param.name.clone(), value);
         }
         self.doubt = Doubt::of_entry();
-        self.body_of(file, scope, function, variables);
+        let frame = self.frame_of(file, scope, function, variables);
+        self.body_of(frame, function);
         self.doubt = Doubt::default();
     }
 
@@ -364,27 +365,31 @@ impl<'a> Host<'a> {
         running.map(|frame| frame.variables).unwrap_or_default()
     }
 
-    /// Runs a function's body; its value.
-    fn body_of(
-        &mut self,
+    /// The frame of a function that starts with these variables.
+    fn frame_of(
+        &self,
         file: FileId,
         scope: &[Name],
         function: &Arc<Function>,
         variables: Variables,
-    ) -> Value {
+    ) -> Frame {
+        let mut inner: Vec<Name> = scope.to_vec();
+        inner.push(function.name.clone());
+        let mut frame = Frame::new(file, &inner, Code::Function(function.clone()), variables);
+        if self.doubt.chosen {
+            frame.open_undetermined();
+        }
+        frame
+    }
+
+    /// Runs a function's body; its value.
+    fn body_of(&mut self, mut frame: Frame, function: &Arc<Function>) -> Value {
         if self.depth >= MAX_DEPTH || self.doubt.raised {
             return Value::Unknown;
         }
         self.depth += 1;
-        let mut inner: Vec<Name> = scope.to_vec();
-        inner.push(function.name.clone());
-        let code = Code::Function(function.clone());
-        let collections = variables.iter().filter(|(_, value)| changes::is_collection(value));
+        let collections = frame.variables.iter().filter(|(_, value)| changes::is_collection(value));
         let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mut frame = Frame::new(file, &inner, code, variables);
-        if self.doubt.chosen {
-            frame.open_undetermined();
-        }
         let around = self.doubt.enter();
         let flow = self.block(&mut frame, &function.body.root);
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
@@ -465,7 +470,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    fn name(&mut self, frame: &Frame, name: &Name) -> Value {
+    fn name(&mut self, frame: &mut Frame, name: &Name) -> Value {
         if let Some(value) = frame.variables.get(name) {
             // What is long takes long to look at, as when a list grows in a loop.
             let length = match value {
@@ -482,8 +487,20 @@ impl<'a> Host<'a> {
         let scope = Scope { file: frame.file, path: &frame.scope };
         match resolve(self.sources, scope, name) {
             Resolution::Undefined => Value::Global(name.clone()),
+            Resolution::Function(at) if self.stands_in(at, frame) => {
+                Value::Callable(Callable::Closure { frame: frame.kept(), at })
+            }
             found => self.resolved(found),
         }
+    }
+
+    /// Whether a plain function stands in the function that is running.
+    fn stands_in(&self, at: ItemRef, frame: &Frame) -> bool {
+        let plain = function(self.sources, at).is_some_and(|found| found.decorators.is_empty());
+        plain
+            && at.file == frame.file
+            && !frame.scope.is_empty()
+            && item_scope(self.sources, at) == frame.scope[..]
     }
 
     /// The value of what a name or dotted path means.
@@ -571,14 +588,51 @@ impl<'a> Host<'a> {
                 &handed_on
             }
         };
-        let mut variables = Variables::default();
-        let heads: Vec<_> = function.params.iter().map(|param| (&param.name, param.kind)).collect();
-        for (param, given) in function.params.iter().zip(calls::bound(&heads, args)) {
-            let value = given
-                .unwrap_or_else(|| self.unknown_argument(at.file, &item.scope, &function, param));
-            variables.insert(param.name.clone(), value);
+        let variables = self.parameters(at.file, &item.scope, &function, args);
+        let frame = self.frame_of(at.file, &item.scope, &function, variables);
+        self.body_of(frame, &function)
+    }
+
+    /// Calls a function that stands in another one, whose variables it sees.
+    fn call_closure(
+        &mut self,
+        around: &Frame,
+        at: ItemRef,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(function) = function(self.sources, at) else { return Value::Unknown };
+        let variables = self.parameters(at.file, &around.scope, &function, args);
+        let mut frame = self.frame_of(at.file, &around.scope, &function, variables);
+        for (name, value) in &around.variables {
+            if !frame.variables.contains_key(name) {
+                let value = match self.is_rebound(around.file, &around.scope, name) {
+                    true => value.degraded(),
+                    false => value.clone(),
+                };
+                frame.variables.insert(name.clone(), value);
+                frame.note_open(name, around.open.contains(name));
+            }
         }
-        self.body_of(at.file, &item.scope, &function, variables)
+        self.body_of(frame, &function)
+    }
+
+    /// What the parameters of a function are in a call.
+    fn parameters(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        args: &[(Option<Name>, Value)],
+    ) -> Variables {
+        let heads: Vec<_> = function.params.iter().map(|param| (&param.name, param.kind)).collect();
+        let given = function.params.iter().zip(calls::bound(&heads, args));
+        given
+            .map(|(param, given)| {
+                let value =
+                    given.unwrap_or_else(|| self.unknown_argument(file, scope, function, param));
+                (param.name.clone(), value)
+            })
+            .collect()
     }
 
     /// What the decorators of a function are, or what they are made by.
@@ -655,6 +709,9 @@ impl<'a> Host<'a> {
                     frame.variables.insert(param.name.clone(), value);
                 }
                 self.expr(&mut frame, *body)
+            }
+            Value::Callable(Callable::Closure { frame, at }) => {
+                self.call_closure(&Rc::clone(frame), *at, args)
             }
             Value::Callable(Callable::Apply(class)) => self.call_forward(*class, args),
             Value::Callable(Callable::Launcher { kernel, grid }) => {

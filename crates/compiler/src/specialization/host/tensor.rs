@@ -8,7 +8,7 @@ use super::dtype::{
 use super::number::{Number, as_number};
 use super::operators::{binary, position};
 use super::value::{Descriptor, Tensor, Value};
-use super::views::{broadcast, elementwise, strides, swap_last, transpose, unknown_strides};
+use super::views::{self, broadcast, elementwise, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
 use crate::project::{ArrayHead, Resolution};
 
@@ -445,8 +445,9 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             written
         }
         "t" => Value::Tensor(transpose(tensor)),
-        "transpose" if tensor.shape.as_ref().is_some_and(|shape| shape.len() == 2) => {
-            Value::Tensor(transpose(tensor))
+        "transpose" | "swapaxes" | "permute" | "expand" | "squeeze" => {
+            let view = viewed(tensor, name, args);
+            view.map_or_else(|| Value::tensor(tensor.dtype.as_deref()), Value::Tensor)
         }
         // Memory that is looked at as another type has another number of elements.
         "view" if matches!(args.positional().as_slice(), [Value::DType(_)]) => {
@@ -484,10 +485,32 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             shape: sizes(&args.positional()),
             ..Tensor::default()
         }),
-        "transpose" | "permute" | "expand" | "squeeze" | "flatten" | "expand_as" | "narrow"
-        | "chunk" => Value::tensor(tensor.dtype.as_deref()),
+        "flatten" | "expand_as" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
         _ => return None,
     })
+}
+
+/// What a method shows of the same memory in other axes, where they are known.
+fn viewed(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
+    let positional = args.positional();
+    let number = |value: &Value| match value {
+        Value::Int(Some(number)) => Some(*number),
+        _ => None,
+    };
+    match name {
+        "transpose" | "swapaxes" => {
+            views::swapped(tensor, number(args.get(0, "dim0")?)?, number(args.get(1, "dim1")?)?)
+        }
+        "permute" => {
+            let axes = args.keyword("dims").and_then(Value::elements).or(sizes(&positional))?;
+            let rank = axes.len();
+            let axes = axes.iter().map(|axis| position(rank, number(axis)?));
+            views::permuted(tensor, &axes.collect::<Option<Vec<_>>>()?)
+        }
+        "expand" => views::expanded(tensor, &sizes(&positional)?),
+        "squeeze" => views::squeezed(tensor, number(args.get(0, "dim")?)?),
+        _ => None,
+    }
 }
 
 /// A copy whose elements are in another order, which is not followed.

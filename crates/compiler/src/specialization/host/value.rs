@@ -130,6 +130,13 @@ pub(in crate::specialization) enum Callable {
         /// The value.
         body: ExprId,
     },
+    /// A function that stands in another one.
+    Closure {
+        /// Variables of the function around it.
+        frame: Rc<Frame>,
+        /// The function.
+        at: ItemRef,
+    },
     /// `Class.apply` of a `torch.autograd.Function`.
     Apply(ItemRef),
     /// `kernel[grid]`.
@@ -167,6 +174,10 @@ impl PartialEq for Callable {
                 Callable::Lambda { frame: a, body: of_a, .. },
                 Callable::Lambda { frame: b, body: of_b, .. },
             ) => Rc::ptr_eq(a, b) && of_a == of_b,
+            (
+                Callable::Closure { frame: a, at: of_a },
+                Callable::Closure { frame: b, at: of_b },
+            ) => of_a == of_b && a.variables == b.variables,
             (Callable::Apply(a), Callable::Apply(b)) => a == b,
             (
                 Callable::Launcher { kernel: a, grid: of_a },
@@ -232,7 +243,11 @@ impl Value {
                     | Value::DType(_)
                     | Value::Member(_)
                     | Value::Named(_)
-                    | Value::Callable(Callable::Launcher { .. } | Callable::Lambda { .. })
+                    | Value::Callable(
+                        Callable::Launcher { .. }
+                            | Callable::Lambda { .. }
+                            | Callable::Closure { .. }
+                    )
             );
             if !constant {
                 return Value::Unknown;

@@ -2,6 +2,7 @@
 
 use super::dtype::{is_float, promoted};
 use super::number::arithmetic;
+use super::operators::position;
 use super::value::{Storage, Tensor, Value};
 use crate::hir::BinaryOp;
 
@@ -26,11 +27,21 @@ pub(super) fn span(tensor: &Tensor) -> Option<i128> {
 }
 
 impl Tensor {
-    /// A tensor of the same elements in memory of its own.
+    /// A tensor of the same elements in memory of its own, in the same order where they fill it.
     pub(super) fn copied(&self) -> Tensor {
-        let storage = span(self);
+        let copy = Tensor { strides: kept_strides(self), storage: None, ..self.clone() };
+        let storage = span(&copy);
         let storage = storage.map(|elements| Storage { id: None, elements, uninitialized: false });
-        Tensor { storage, ..self.clone() }
+        Tensor { storage, ..copy }
+    }
+
+    /// The same, where it may be a part of a tensor: who writes a part leaves the rest to others.
+    fn of_part(mut self) -> Tensor {
+        let span = span(&self);
+        if let Some(storage) = &mut self.storage {
+            storage.uninitialized &= span == Some(storage.elements);
+        }
+        self
     }
 }
 
@@ -80,18 +91,77 @@ pub(super) fn swap_last(tensor: &Tensor) -> Tensor {
     }
 }
 
+/// A tensor whose axes are those of another at these positions, in this order.
+pub(super) fn permuted(tensor: &Tensor, axes: &[usize]) -> Option<Tensor> {
+    let (shape, strides) = (tensor.shape.as_ref()?, strides(tensor)?);
+    let is_order = (0..shape.len()).all(|axis| axes.contains(&axis)) && axes.len() == shape.len();
+    let picked = |values: &[Value]| axes.iter().map(|axis| values[*axis].clone()).collect();
+    is_order.then(|| Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: Some(picked(shape)),
+        strides: Some(picked(&strides)),
+        storage: tensor.storage.clone(),
+    })
+}
+
+/// A tensor with these axes swapped.
+pub(super) fn swapped(tensor: &Tensor, a: i128, b: i128) -> Option<Tensor> {
+    let rank = tensor.shape.as_ref()?.len();
+    let mut axes: Vec<usize> = (0..rank).collect();
+    axes.swap(position(rank, a)?, position(rank, b)?);
+    permuted(tensor, &axes)
+}
+
+/// A tensor whose axes of one element are repeated up to these sizes; -1 leaves a size as it is, and
+/// there may be more axes in front.
+pub(super) fn expanded(tensor: &Tensor, sizes: &[Value]) -> Option<Tensor> {
+    let (known, known_strides) = (tensor.shape.as_ref()?, strides(tensor)?);
+    let more = sizes.len().checked_sub(known.len())?;
+    let (mut shape, mut strides) = (sizes.to_vec(), vec![Value::Int(Some(0)); sizes.len()]);
+    for (at, (size, stride)) in known.iter().zip(known_strides).enumerate() {
+        let wanted = &mut shape[more + at];
+        match (&*wanted, size) {
+            (Value::Int(Some(-1)), _) => *wanted = size.clone(),
+            (wanted, size) if wanted == size => {}
+            (Value::Int(Some(_)), Value::Int(Some(1))) => continue,
+            _ => return None,
+        }
+        strides[more + at] = stride;
+    }
+    let (dtype, storage) = (tensor.dtype.clone(), tensor.storage.clone());
+    Some(Tensor { dtype, shape: Some(shape), strides: Some(strides), storage })
+}
+
+/// A tensor without an axis of one element.
+pub(super) fn squeezed(tensor: &Tensor, axis: i128) -> Option<Tensor> {
+    let (mut shape, mut strides) = (tensor.shape.clone()?, strides(tensor)?);
+    let axis = position(shape.len(), axis)?;
+    match shape[axis] {
+        Value::Int(Some(1)) => {
+            shape.remove(axis);
+            strides.remove(axis);
+        }
+        Value::Int(Some(_)) => {}
+        _ => return None,
+    }
+    let (dtype, storage) = (tensor.dtype.clone(), tensor.storage.clone());
+    let strides = tensor.strides.as_ref().map(|_| strides);
+    Some(Tensor { dtype, shape: Some(shape), strides, storage })
+}
+
 /// `tensor[index]`. Memory is known from a tensor's first element on, so that it is not where
 /// another element comes first.
 pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
     let rest = |values: Option<Vec<Value>>| {
         values.and_then(|values| values.split_first().map(|(_, rest)| rest.to_vec()))
     };
-    Tensor {
+    let part = Tensor {
         dtype: tensor.dtype.clone(),
         shape: rest(tensor.shape.clone()),
         strides: rest(strides(tensor)),
         storage: tensor.storage.clone().filter(|_| index == Some(0)),
-    }
+    };
+    part.of_part()
 }
 
 /// `tensor[lower:upper]` of known bounds.
@@ -112,12 +182,13 @@ pub(super) fn slice(
     };
     let (lower, upper) = (bound(lower, 0)?, bound(upper, extent)?);
     shape[0] = Value::Int(Some((upper - lower).max(0)));
-    Some(Tensor {
+    let part = Tensor {
         dtype: tensor.dtype.clone(),
         shape: Some(shape),
         strides: strides(tensor),
         storage: tensor.storage.clone().filter(|_| lower == 0),
-    })
+    };
+    Some(part.of_part())
 }
 
 /// The product of two matrices; of other shapes nothing but the dtype is known.
@@ -134,7 +205,7 @@ pub(super) fn product(a: &Tensor, b: &Tensor) -> Tensor {
 /// are where they fill their memory in one order.
 pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
     let Some(b) = b else {
-        return Tensor { strides: kept_strides(a), ..a.clone() }.copied();
+        return a.copied();
     };
     let shape = broadcast(a.shape.as_deref(), b.shape.as_deref());
     let strides = match a.strides.is_none() && b.strides.is_none() {
