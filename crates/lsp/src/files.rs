@@ -1,13 +1,22 @@
 //! Where source text comes from when no editor has it open.
 
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use tile_compiler::project::paths;
 
 /// Reads the files around the open ones. The one seam to the file system, so that tests and other
 /// hosts can bring their own.
 pub trait FileSystem: fmt::Debug + Send + Sync {
     /// The text of a file; `None` when there is none that can be read as source.
     fn read(&self, path: &Path) -> Option<String>;
+
+    /// Why a file that may have to do with kernels cannot be read as source, in a sentence; `None`
+    /// for others, and for those that can.
+    fn problem(&self, _path: &Path) -> Option<String> {
+        None
+    }
 
     /// Python and Tile files below a folder, sorted, at most `limit`; what `.gitignore` leaves out
     /// is left out.
@@ -21,6 +30,27 @@ pub struct Disk;
 /// Source files beyond this size are not analysed.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
 
+/// What bytes say as source text.
+///
+/// # Errors
+/// Why they are none, in a sentence.
+pub fn source_text(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(too_large(bytes.len() as u64));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
+        let byte = error.as_bytes()[at];
+        format!("not UTF-8: byte 0x{byte:02x} on line {line}; save the file as UTF-8")
+    })
+}
+
+/// What is wrong with a file of this many bytes.
+pub fn too_large(bytes: u64) -> String {
+    format!("{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file")
+}
+
 impl FileSystem for Disk {
     fn read(&self, path: &Path) -> Option<String> {
         let length = std::fs::metadata(path).ok()?.len();
@@ -29,6 +59,18 @@ impl FileSystem for Disk {
             return None;
         }
         String::from_utf8(std::fs::read(path).ok()?).ok()
+    }
+
+    fn problem(&self, path: &Path) -> Option<String> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(path).ok()?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let concerns = paths::may_concern_kernels(&path.to_string_lossy(), &text);
+        let length = std::fs::metadata(path).ok()?.len();
+        if length > MAX_FILE_BYTES {
+            return concerns.then(|| too_large(length));
+        }
+        source_text(bytes).err().filter(|_| concerns)
     }
 
     fn walk(&self, folder: &Path, limit: usize) -> Vec<PathBuf> {

@@ -15,5 +15,5 @@ mod ide;
 mod server;
 mod threads;
 
-pub use files::{Disk, FileSystem};
+pub use files::{Disk, FileSystem, MAX_FILE_BYTES, source_text, too_large};
 pub use server::{Options, ProjectRules, SETTINGS, Setting, project_rules, serve, serve_on};

@@ -16,6 +16,7 @@ use tile_compiler::hir::{self, Module, Name};
 use tile_compiler::project::{ArrayHead, Sources, jit_functions, paths, used_files};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::syntax::Parse;
+use tile_lsp::{MAX_FILE_BYTES, too_large};
 use tile_runner::scenario::npy_head;
 
 use crate::output;
@@ -23,9 +24,6 @@ use crate::render::Files;
 
 /// Compute capability that kernels are lowered for where nothing says otherwise.
 const DEFAULT_CAPABILITY: u32 = 90;
-
-/// Largest file that is read, in bytes.
-pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
 /// A file that was read.
 #[derive(Debug)]
@@ -279,8 +277,8 @@ pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
         let message = "this is a folder; name a file".to_owned();
         return Err(ReadError { name, message });
     }
-    if meta.len() > MAX_BYTES {
-        return Err(too_large(name, meta.len()));
+    if meta.len() > MAX_FILE_BYTES {
+        return Err(ReadError { name, message: too_large(meta.len()) });
     }
     let file = std::fs::File::open(path).map_err(io_error)?;
     decode(read_limited(file).map_err(io_error)?, name)
@@ -289,7 +287,7 @@ pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
 /// What a file or pipe holds, or more than is allowed of it: it need not end.
 fn read_limited(from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    from.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -303,28 +301,12 @@ pub(crate) fn read_stdin(name: &Path) -> Result<String, ReadError> {
 }
 
 fn decode(bytes: Vec<u8>, name: String) -> Result<String, ReadError> {
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(too_large(name, bytes.len() as u64));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
-        let byte = error.as_bytes()[at];
-        ReadError {
-            name,
-            message: format!("not UTF-8: byte 0x{byte:02x} on line {line}; save the file as UTF-8"),
-        }
-    })?;
+    let decoded = tile_lsp::source_text(bytes);
+    let text = decoded.map_err(|message| ReadError { name, message })?;
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
     })
-}
-
-fn too_large(name: String, bytes: u64) -> ReadError {
-    let message =
-        format!("{bytes} bytes is over the limit of 4 MiB ({MAX_BYTES} bytes); split the file");
-    ReadError { name, message }
 }
 
 /// The kernel files under a folder, sorted; `.gitignore` is honored.

@@ -63,9 +63,9 @@ pub(crate) fn mentioning(db: &dyn Db, paths: &[PathBuf], word: &str) -> Vec<Sour
 
 /// The files among `paths` that may have to do with kernels by what lies on the disk.
 pub(crate) fn with_kernels(system: &dyn FileSystem, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    let concerns = |(): &(), path: &PathBuf| {
-        let text = system.read(path);
-        text.is_some_and(|text| project::paths::may_concern_kernels(&path.to_string_lossy(), &text))
+    let concerns = |(): &(), path: &PathBuf| match system.read(path) {
+        Some(text) => project::paths::may_concern_kernels(&path.to_string_lossy(), &text),
+        None => system.problem(path).is_some(),
     };
     let mut found =
         threads::ask_with(&paths, vec![(); threads::available()], &concerns).into_iter();

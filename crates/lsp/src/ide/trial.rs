@@ -13,7 +13,7 @@ use tile_compiler::hir::{self, Module, Name};
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, TextRange};
 use tile_compiler::specialization::Specialization;
-use tile_compiler::syntax::Parse;
+use tile_compiler::syntax::{Edit, Parse};
 
 use crate::db::{self, Analysis, Db, FolderRules, SourceFile};
 
@@ -67,11 +67,24 @@ type Errors = BTreeMap<&'static str, usize>;
 
 /// True when `fix`, which edits `file` alone and neither adds nor takes away items, leaves it with
 /// no error that it does not have already: of syntax, in the functions that it edits and those that
-/// call them, or, where it edits none, in launches.
+/// call them, or, where it edits none, in launches. It is kept, since editors ask at every place that
+/// the cursor gets to.
 pub(crate) fn adds_no_error(db: &dyn Db, file: SourceFile, fix: &Fix) -> bool {
-    let Some(text) = file.text(db).as_ref().map(|text| text.text()) else { return false };
-    let Some((parse, places)) = applied(text, file.id(db), fix) else { return false };
-    if parse.diagnostics(file.id(db)).len() > db::syntax_diagnostics(db, file).len() {
+    outcome(db, file, fix.clone())
+}
+
+#[salsa::tracked(returns(copy), lru = 64)]
+fn outcome(db: &dyn Db, file: SourceFile, fix: Fix) -> bool {
+    let Some(source) = file.text(db) else { return false };
+    let (text, known) = (source.text(), db.files().parse(source));
+    let Some((parse, places)) = applied(&known, file.id(db), &fix) else { return false };
+    let kept = parse.kept_since(&known);
+    let errors_before = db::syntax_diagnostics(db, file).len();
+    let errors_after = match errors_before {
+        0 => parse.diagnostics_beside(file.id(db), &kept),
+        _ => parse.diagnostics(file.id(db)),
+    };
+    if errors_after.len() > errors_before {
         return false;
     }
     let version = |module, text: &Arc<str>| Version {
@@ -82,7 +95,8 @@ pub(crate) fn adds_no_error(db: &dyn Db, file: SourceFile, fix: &Fix) -> bool {
         text: text.clone(),
     };
     let mut before = version(db::module(db, file).clone(), text);
-    let mut after = version(Arc::new(hir::lower(&parse)), parse.text());
+    let module = hir::lower_again(&parse, &before.module, &kept);
+    let mut after = version(Arc::new(module), parse.text());
     let concerned = concerned(&after, &places);
     if concerned.is_empty() {
         // Other launches are as they were.
@@ -106,22 +120,34 @@ pub(crate) fn adds_no_error(db: &dyn Db, file: SourceFile, fix: &Fix) -> bool {
 }
 
 /// The text after `fix`, and where the new pieces stand in it; `None` when it edits other files.
-fn applied(text: &str, file: FileId, fix: &Fix) -> Option<(Parse, Vec<TextRange>)> {
+fn applied(before: &Parse, file: FileId, fix: &Fix) -> Option<(Parse, Vec<TextRange>)> {
     let mut edits: Vec<_> = fix.edits.iter().collect();
     edits.sort_by_key(|edit| edit.at.range);
-    let (mut after, mut places, mut from) = (String::with_capacity(text.len()), Vec::new(), 0);
-    for edit in edits {
+    let (mut after, mut places) = (before.clone(), Vec::new());
+    // From the end, so that places before an edit are as they were.
+    for edit in edits.into_iter().rev() {
         let at = edit.at.range.as_usize();
         if edit.at.file != file {
             return None;
         }
-        after.push_str(text.get(from..at.start)?);
-        places.push(TextRange::new(after.len(), after.len() + edit.text.len()));
-        after.push_str(&edit.text);
-        from = at.end;
+        let mut text = String::with_capacity(after.text().len() + edit.text.len());
+        text.push_str(after.text().get(..at.start)?);
+        text.push_str(&edit.text);
+        text.push_str(after.text().get(at.end..)?);
+        let old = edit.at.range;
+        let moved = edit.text.len() as i64 - old.len() as i64;
+        for place in &mut places {
+            *place = moved_by(*place, moved);
+        }
+        places.push(TextRange::new(at.start, at.start + edit.text.len()));
+        after = after.edit(&Edit { old, new_len: edit.text.len() }, text);
     }
-    after.push_str(text.get(from..)?);
-    Some((Parse::new(after), places))
+    Some((after, places))
+}
+
+fn moved_by(place: TextRange, by: i64) -> TextRange {
+    let moved = |at: u32| (i64::from(at) + by) as usize;
+    TextRange::new(moved(place.start), moved(place.end))
 }
 
 /// What is wrong with `functions`, in general and, as far as they are kernels of `lowered`, for the

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tile_compiler::specialization::scenario_variables;
-use tile_worker::protocol::{Body, RunRequest, SpecFlags, timing};
+use tile_worker::protocol::{Body, Device, RunRequest, SpecFlags, timing};
 use tile_worker::{Cancel, WorkerError};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
@@ -14,7 +14,9 @@ use tower_lsp::ls_types::{
 
 use crate::compile::KernelKey;
 use crate::db;
-use crate::server::ext::{IrStage, KernelTarget, Resources, ViewIrParams, command};
+use crate::server::ext::{
+    IrStage, KernelTarget, Resources, SpecializationId, ViewIrParams, command,
+};
 use crate::server::requests::{failed, kernels, view_ir};
 use crate::server::state::State;
 use crate::server::{background, blocking, progress, results};
@@ -26,12 +28,7 @@ pub(crate) async fn execute(state: &Arc<State>, params: ExecuteCommandParams) ->
         return restart(state);
     }
     let argument = params.arguments.into_iter().next().unwrap_or(Value::Null);
-    let target = || -> Result<KernelTarget> {
-        serde_json::from_value(argument).map_err(|error| Error {
-            message: format!("the argument of `{}` is wrong: {error}", params.command).into(),
-            ..Error::new(ErrorCode::InvalidParams)
-        })
-    };
+    let target = || target(&params.command, argument);
     match params.command.as_str() {
         command::RUN => run(state, target()?, false, token).await,
         command::BENCH => run(state, target()?, true, token).await,
@@ -40,6 +37,92 @@ pub(crate) async fn execute(state: &Arc<State>, params: ExecuteCommandParams) ->
         command::MEASURE => measure(state, target()?).await,
         command::TUNE => tune(state, target()?, token).await,
         name => Err(failed(format!("there is no command `{name}`"))),
+    }
+}
+
+/// A member of the argument of commands.
+struct Member {
+    name: &'static str,
+    /// What it is, for the message about one that is something else.
+    is: &'static str,
+    fits: fn(&Value) -> bool,
+}
+
+/// The members that a command knows; the first two must be there.
+fn members(name: &str) -> impl Iterator<Item = &'static Member> {
+    const MEMBERS: &[Member] = &[
+        Member { name: "uri", is: "the address of an open document", fits: is::<Uri> },
+        Member { name: "kernel", is: "the name of a kernel", fits: Value::is_string },
+        Member {
+            name: "scenario",
+            is: "the number of a scenario, from 1",
+            fits: |value| value.as_u64().is_some_and(|number| number > 0),
+        },
+        Member {
+            name: "device",
+            is: "\"auto\", \"cpu\" or \"cuda:N\"",
+            fits: |value| value.as_str().is_some_and(|text| text.parse::<Device>().is_ok()),
+        },
+        Member {
+            name: "stage",
+            is: "\"ast\", \"tile\", \"gpu\", \"llvm\", \"ptx\" or \"sass\"",
+            fits: is::<IrStage>,
+        },
+        Member {
+            name: "specialization",
+            is: "a specialization's index or label",
+            fits: is::<SpecializationId>,
+        },
+    ];
+    let optional: &[&str] = match name {
+        command::RUN | command::BENCH => &["scenario", "device"],
+        command::TUNE => &["scenario"],
+        command::VIEW_IR => &["stage", "specialization"],
+        command::SELECT => &["specialization"],
+        _ => &[],
+    };
+    let known =
+        move |member: &&Member| REQUIRED.contains(&member.name) || optional.contains(&member.name);
+    MEMBERS.iter().filter(known)
+}
+
+/// Members that every argument has.
+const REQUIRED: [&str; 2] = ["uri", "kernel"];
+
+fn is<T: serde::de::DeserializeOwned>(value: &Value) -> bool {
+    T::deserialize(value).is_ok()
+}
+
+/// The kernel that a command is about, or a message that says what the command takes.
+fn target(name: &str, argument: Value) -> Result<KernelTarget> {
+    let wrong = members(name).find_map(|member| match argument.get(member.name) {
+        None | Some(Value::Null) => {
+            REQUIRED.contains(&member.name).then(|| format!("`{}` is missing", member.name))
+        }
+        Some(value) if !(member.fits)(value) => {
+            Some(format!("`{}` is {value}, which is not {}", member.name, member.is))
+        }
+        Some(_) => None,
+    });
+    let wrong = match &argument {
+        Value::Object(_) => wrong,
+        Value::Null => Some("there is none".to_owned()),
+        other => Some(format!("it is {other}")),
+    };
+    let refuse = |wrong: String| {
+        let all: Vec<String> = members(name)
+            .map(|member| {
+                let optional = if REQUIRED.contains(&member.name) { "" } else { ", optional" };
+                format!("`{}` ({}{optional})", member.name, member.is)
+            })
+            .collect();
+        let message =
+            format!("`{name}` takes one argument, an object with {}: {wrong}", all.join(", "));
+        Error { message: message.into(), ..Error::new(ErrorCode::InvalidParams) }
+    };
+    match wrong {
+        Some(wrong) => Err(refuse(wrong)),
+        None => serde_json::from_value(argument).map_err(|error| refuse(error.to_string())),
     }
 }
 

@@ -145,6 +145,8 @@ impl SettingSources {
         }
         let mut problems: BTreeSet<String> =
             project_files.values().filter_map(|file| file.clone().err()).collect();
+        let said = project_files.values().filter_map(|file| file.as_ref().ok());
+        problems.extend(said.flat_map(settings::unknown));
         let mut folders: BTreeSet<&Path> = workspace.iter().map(PathBuf::as_path).collect();
         folders.extend(project_files.keys().map(PathBuf::as_path));
         let everywhere = Path::new("");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tile_compiler::diagnostic::{Code, Diagnostic};
-use tile_compiler::source::{FileRange, TextRange};
+use tile_compiler::source::{FileId, FileRange, TextRange};
 use tower_lsp::ls_types::{
     self as lsp, DocumentDiagnosticParams, DocumentDiagnosticReport,
     DocumentDiagnosticReportResult, FullDocumentDiagnosticReport,
@@ -13,7 +13,7 @@ use tower_lsp::ls_types::{
     UnchangedDocumentDiagnosticReport, Uri,
 };
 
-use crate::db::{self, SourceFile};
+use crate::db::{self, Db, SourceFile};
 use crate::ide;
 use crate::server::state::{OpenFile, Snapshot, State};
 use crate::server::to_proto;
@@ -23,11 +23,14 @@ fn of_file(snapshot: &Snapshot, open: &OpenFile) -> Vec<lsp::Diagnostic> {
     let file = open.file;
     let mut found = ide::diagnostics::of_open(&snapshot.db, file, &open.exact);
     found.retain(|found| snapshot.tags.shows(found.code));
-    if let Some(problem) = &open.problem {
-        let start = FileRange { file: open.id, range: TextRange::default() };
-        found.push(Diagnostic::new(Code::Unreadable, start, &**problem));
-    }
+    found.extend(open.problem.as_ref().map(|problem| unreadable(open.id, problem)));
     found.iter().map(|diagnostic| to_proto::diagnostic(snapshot, file, diagnostic)).collect()
+}
+
+/// The finding in a file that cannot be read as source.
+fn unreadable(file: FileId, problem: &str) -> Diagnostic {
+    let start = FileRange { file, range: TextRange::default() };
+    Diagnostic::new(Code::Unreadable, start, problem)
 }
 
 /// The findings in a file, open or not, with those under its specializations, and their result
@@ -41,7 +44,11 @@ pub(crate) fn whole(
         Some(open) => of_file(snapshot, open),
         None => {
             let exact = db::exact_diagnostics(&snapshot.db, file);
-            let found = ide::diagnostics::diagnostics(&snapshot.db, file, exact);
+            let mut found = ide::diagnostics::diagnostics(&snapshot.db, file, exact);
+            if file.text(&snapshot.db).is_none() {
+                let problem = snapshot.db.files().system().problem(file.path(&snapshot.db));
+                found.extend(problem.map(|problem| unreadable(file.id(&snapshot.db), &problem)));
+            }
             found.iter().map(|found| to_proto::diagnostic(snapshot, file, found)).collect()
         }
     };

@@ -143,10 +143,10 @@ pub const SETTINGS: &[Setting] = &[
         of_machine: false,
         set: |settings, value| {
             let text = value.as_str()?;
-            let number = text.strip_prefix("sm_").unwrap_or_default();
-            let is_arch = number.starts_with(|c: char| c.is_ascii_digit());
+            let number = text.strip_prefix("sm_")?;
+            let digits = number.strip_suffix(['a', 'f']).unwrap_or(number);
             settings.arch = Some(text.to_owned());
-            is_arch.then_some(())
+            digits.parse::<u32>().is_ok().then_some(())
         },
     },
     Setting {
@@ -245,11 +245,9 @@ pub const SETTINGS: &[Setting] = &[
         of_machine: false,
         set: |settings, value| {
             for (code, level) in value.as_object()? {
-                let family = |known: &Code| known.name().split('/').next() == Some(code.as_str());
-                if Code::from_name(code).is_none() && !Code::ALL.iter().any(family) {
-                    return None;
+                if let Some(level) = wanted_level(code, level) {
+                    settings.lints.set(code.clone(), level);
                 }
-                settings.lints.set(code.clone(), self::level(level.as_str()?)?);
             }
             Some(())
         },
@@ -282,8 +280,7 @@ impl Setting {
             }
             Form::Choice(choices) => property["enum"] = json!(choices),
             Form::Levels => {
-                let levels = ["error", "warning", "info", "hint", "off"];
-                property["additionalProperties"] = json!({ "enum": levels });
+                property["additionalProperties"] = json!({ "enum": LEVELS });
             }
             _ => {}
         }
@@ -293,9 +290,87 @@ impl Setting {
         property
     }
 
+    /// What is wrong with members of a value that is right otherwise, a sentence each.
+    fn wrong_members(&self, value: &Value) -> Vec<String> {
+        let members = match self.form {
+            Form::Levels => value.as_object(),
+            _ => None,
+        };
+        let wrong = members.into_iter().flatten().filter_map(|(code, level)| {
+            let place = format!("the setting tile.{}", self.name);
+            if !is_code(code) {
+                let known = Code::ALL.iter().map(|code| code.name());
+                let hint = similar(code, known).map(|known| format!("; did you mean `{known}`?"));
+                let hint = hint.unwrap_or_default();
+                return Some(format!("{place} has `{code}`, which is no code or family{hint}"));
+            }
+            let is_wrong = wanted_level(code, level).is_none();
+            is_wrong.then(|| {
+                format!(
+                    "{place} has {level} for `{code}`, which is not one of {}",
+                    LEVELS.join(", ")
+                )
+            })
+        });
+        wrong.collect()
+    }
+
     /// Its row in the documentation: name, default, meaning.
     pub fn row(&self) -> String {
         format!("| `{}` | `{}` | {} |", self.name, self.default_value(), self.doc)
+    }
+}
+
+/// What levels of diagnostics are called.
+const LEVELS: [&str; 5] = ["error", "warning", "info", "hint", "off"];
+
+/// Whether this is a code, or a family of them.
+fn is_code(text: &str) -> bool {
+    let family = |known: &Code| known.name().split('/').next() == Some(text);
+    Code::from_name(text).is_some() || Code::ALL.iter().any(family)
+}
+
+/// The level that a code is to have, where both are right.
+fn wanted_level(code: &str, value: &Value) -> Option<Option<Severity>> {
+    level(value.as_str()?).filter(|_| is_code(code))
+}
+
+/// The name most like `name`, if one is close.
+fn similar<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let scored = known.map(|known| (strsim::jaro_winkler(name, known), known));
+    let close = scored.filter(|(score, _)| *score > 0.85);
+    close.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
+
+/// What a project file has that is no setting, a sentence each. An editor's settings may hold some
+/// of its extension's own.
+pub(crate) fn unknown(project: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    add_unknown(project, "", &mut problems);
+    problems
+}
+
+fn add_unknown(value: &Value, around: &str, problems: &mut Vec<String>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let name = if around.is_empty() { key.clone() } else { format!("{around}.{key}") };
+        let mut names = SETTINGS.iter().map(|setting| setting.name);
+        if names.clone().any(|known| known == name) {
+            continue;
+        }
+        let is_group =
+            names.any(|known| known.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.')));
+        if is_group && value.is_object() {
+            add_unknown(value, &name, problems);
+            continue;
+        }
+        let hint = match similar(&name, SETTINGS.iter().map(|setting| setting.name)) {
+            Some(known) => format!("did you mean tile.{known}?"),
+            None => {
+                let all: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
+                format!("there are {}", all.join(", "))
+            }
+        };
+        problems.push(format!("there is no setting tile.{name}; {hint}"));
     }
 }
 
@@ -324,7 +399,10 @@ impl Settings {
                 let Some(value) = member(source, setting.name) else { continue };
                 let mut changed = settings.clone();
                 match (setting.set)(&mut changed, value) {
-                    Some(()) => settings = changed,
+                    Some(()) => {
+                        settings = changed;
+                        problems.extend(setting.wrong_members(value));
+                    }
                     None => problems.push(format!(
                         "the setting tile.{} is {value}, which is not {}; the default is used",
                         setting.name, setting.takes
@@ -382,7 +460,8 @@ pub fn project_rules(folder: &Path) -> ProjectRules {
                 return ProjectRules { problems: vec![problem], ..ProjectRules::default() };
             }
             Ok(Some(value)) => {
-                let (settings, problems) = Settings::read([&value]);
+                let (settings, mut problems) = Settings::read([&value]);
+                problems.extend(unknown(&value));
                 return ProjectRules {
                     arch: settings.arch,
                     triton: settings.triton.only(),
@@ -415,5 +494,39 @@ mod tests {
         assert!(!settings.run_lenses);
         assert_eq!(problems.len(), 1);
         assert!(problems[0].contains("tile.triton is 7"), "{problems:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_right() {
+        let wrong = json!({
+            "arch": "sm_ninety",
+            "device": "gpu",
+            "codeLens": { "run": "no" },
+            "lints": { "perf/uncoalessed": "off", "mask": "loud", "race": "off" },
+        });
+        let (settings, problems) = Settings::read([&wrong]);
+        expect_test::expect![[r#"
+            the setting tile.arch is "sm_ninety", which is not an architecture such as "sm_90a", or ""; the default is used
+            the setting tile.device is "gpu", which is not "auto", "cpu" or "cuda:N"; the default is used
+            the setting tile.codeLens.run is "no", which is not true or false; the default is used
+            the setting tile.lints has `perf/uncoalessed`, which is no code or family; did you mean `perf/uncoalesced`?
+            the setting tile.lints has "loud" for `mask`, which is not one of error, warning, info, hint, off"#]]
+        .assert_eq(&problems.join("\n"));
+        let mut race = Lints::default();
+        race.set("race", None);
+        assert_eq!(settings.lints, race, "what is right holds all the same");
+    }
+
+    #[test]
+    fn what_is_no_setting_is_told_of_project_files() {
+        let known =
+            json!({ "arch": "sm_80", "inlayHints": { "types": false }, "codeLens.run": true });
+        assert!(unknown(&known).is_empty());
+        let project = json!({ "archh": "sm_80", "inlayHints": { "type": false }, "q": 1 });
+        expect_test::expect![[r#"
+            there is no setting tile.archh; did you mean tile.arch?
+            there is no setting tile.inlayHints.type; did you mean tile.inlayHints.types?
+            there is no setting tile.q; there are arch, triton, device, ptxas, python, inlayHints.types, inlayHints.constexprs, inlayHints.parameterNames, codeLens.run, codeLens.ir, codeLens.resources, codeLens.specialization, imports.onMove, diagnostics.workspace, lints"#]]
+        .assert_eq(&unknown(&project).join("\n"));
     }
 }

@@ -1,5 +1,6 @@
 //! Clients that break the rules, and ends of sessions.
 
+use expect_test::expect;
 use serde_json::{Value, json};
 use tile_lsp::Options;
 
@@ -220,5 +221,36 @@ async fn no_message_ends_the_session() {
     }
     client.open("file:///nowhere/last.tile", "x = (\n").await;
     assert!(client.diagnostics("file:///nowhere/last.tile", 1).await.contains("syntax/error"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_says_what_it_takes() {
+    let mut client = Client::start(json!({})).await;
+    let uri = "file:///nowhere/kernels.tile";
+    let mut said = String::new();
+    for (command, arguments) in [
+        ("tile.measureConfigurations", json!([])),
+        ("tile.runKernel", json!(["add"])),
+        ("tile.tuneKernel", json!([{ "uri": uri }])),
+        ("tile.runKernel", json!([{ "uri": uri, "kernel": "add", "scenario": 0 }])),
+        ("tile.viewIr", json!([{ "uri": uri, "kernel": "add", "stage": "asm" }])),
+        ("tile.selectSpecialization", json!([{ "uri": uri, "kernel": 1 }])),
+    ] {
+        let params = json!({ "command": command, "arguments": arguments });
+        let error = client.request("workspace/executeCommand", params).await.expect_err("wrong");
+        assert_eq!(error["code"], -32602, "{error}");
+        said.push_str(error["message"].as_str().expect("a message"));
+        said.push('\n');
+    }
+    expect![[r#"
+        `tile.measureConfigurations` takes one argument, an object with `uri` (the address of an open document), `kernel` (the name of a kernel): there is none
+        `tile.runKernel` takes one argument, an object with `uri` (the address of an open document), `kernel` (the name of a kernel), `scenario` (the number of a scenario, from 1, optional), `device` ("auto", "cpu" or "cuda:N", optional): it is "add"
+        `tile.tuneKernel` takes one argument, an object with `uri` (the address of an open document), `kernel` (the name of a kernel), `scenario` (the number of a scenario, from 1, optional): `kernel` is missing
+        `tile.runKernel` takes one argument, an object with `uri` (the address of an open document), `kernel` (the name of a kernel), `scenario` (the number of a scenario, from 1, optional), `device` ("auto", "cpu" or "cuda:N", optional): `scenario` is 0, which is not the number of a scenario, from 1
+        `tile.viewIr` takes one argument, an object with `uri` (the address of an open document), `kernel` (the name of a kernel), `stage` ("ast", "tile", "gpu", "llvm", "ptx" or "sass", optional), `specialization` (a specialization's index or label, optional): `stage` is "asm", which is not "ast", "tile", "gpu", "llvm", "ptx" or "sass"
+        `tile.selectSpecialization` takes one argument, an object with `uri` (the address of an open document), `kernel` (the name of a kernel), `specialization` (a specialization's index or label, optional): `kernel` is 1, which is not the name of a kernel
+    "#]]
+    .assert_eq(&said);
     client.stop().await;
 }

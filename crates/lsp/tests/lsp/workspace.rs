@@ -393,6 +393,27 @@ async fn hovers_are_answered_while_the_workspace_is_checked_and_text_is_typed() 
     client.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_not_text_are_told_of() {
+    let folder = Folder::new(&[("kernel.py", KERNEL), ("helper.py", HELPER)]);
+    let latin = |text: &str| [text.as_bytes(), b"# caf\xe9\n"].concat();
+    std::fs::write(folder.path().join("latin.py"), latin(KERNEL)).unwrap();
+    std::fs::write(folder.path().join("host.py"), latin("import os\n")).unwrap();
+    let mut client = folder.start(json!({ "textDocument": { "diagnostic": {} } })).await;
+    let (found, ids) = check(&folder, &mut client, &json!([])).await;
+    expect![[r#"
+        latin.py full
+          0:0-0:0 1 syntax/unreadable: not UTF-8: byte 0xe9 on line 15; save the file as UTF-8
+    "#]]
+    .assert_eq(&found);
+    folder.write("latin.py", KERNEL);
+    let changes = json!({ "changes": [{ "uri": folder.uri("latin.py"), "type": 2 }] });
+    client.notify("workspace/didChangeWatchedFiles", changes).await;
+    let (mended, _) = check(&folder, &mut client, &ids).await;
+    assert_eq!(mended, "latin.py full\n");
+    client.stop().await;
+}
+
 /// Files on a disk that takes its time.
 #[derive(Debug)]
 struct Slow(BTreeMap<PathBuf, String>);

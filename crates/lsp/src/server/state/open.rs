@@ -11,7 +11,7 @@ use tower_lsp::ls_types::{TextDocumentContentChangeEvent, Uri};
 use crate::db::SourceText;
 use crate::document::{Document, Edit};
 use crate::encoding::Encoding;
-use crate::files::MAX_FILE_BYTES;
+use crate::files::{self, MAX_FILE_BYTES};
 
 /// Beyond this many changes in one message, the text is parsed anew once instead of once a change.
 const MAX_INCREMENTAL_CHANGES: usize = 8;
@@ -68,10 +68,7 @@ impl Open {
     /// Parses the whole text; one that is too large counts as empty.
     pub(super) fn parse_anew(&mut self) -> Parse {
         if self.is_too_large() {
-            let bytes = self.document.text.len_bytes();
-            let problem = format!(
-                "{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file"
-            );
+            let problem = files::too_large(self.document.text.len_bytes() as u64);
             self.problem = Some(problem.into());
             Parse::new("")
         } else {
