@@ -13,7 +13,7 @@ use tree_sitter::Node;
 use crate::db::{Analysis, Db, SourceFile};
 use crate::ide::installed;
 use crate::ide::mentions::{self, Candidates};
-use crate::ide::symbol::{Semantics, Symbol, ancestors, is_word, range};
+use crate::ide::symbol::{Semantics, Symbol, ancestors, is_word, range, unified};
 use crate::threads;
 
 /// Where what stands at `offset` is defined.
@@ -115,7 +115,7 @@ pub(crate) fn occurrences_of(
 ) -> Vec<(FileId, Occurrence)> {
     let found = Semantics::new(db, file).and_then(|semantics| {
         let (symbol, at) = semantics.symbol_at(offset)?;
-        Some((symbol, semantics.text.get(at.as_usize())?.to_owned()))
+        Some((unified(db, &symbol), semantics.text.get(at.as_usize())?.to_owned()))
     });
     let Some((symbol, word)) = found else { return Vec::new() };
     let mut files: Vec<(SourceFile, Vec<String>)> = vec![(file, Vec::new())];
@@ -144,6 +144,7 @@ pub(crate) fn occurrences_of(
 fn is_seen_elsewhere(db: &dyn Db, file: SourceFile, offset: usize) -> bool {
     let Some(semantics) = Semantics::new(db, file) else { return false };
     let Some((symbol, at)) = semantics.symbol_at(offset) else { return false };
+    let symbol = unified(db, &symbol);
     match &symbol {
         Symbol::Local(at, name) => project::function(&Analysis(db), *at)
             .is_some_and(|function| function.params.iter().any(|param| param.name == *name)),
@@ -214,6 +215,7 @@ fn occurrences(
         let mut meanings: Vec<Symbol> = semantics.symbol_below(&around, node).into_iter().collect();
         let owners = semantics.owners(node).into_iter();
         meanings.extend(owners.map(|at| Symbol::Local(at, Name::from(&*word))));
+        meanings.iter_mut().for_each(|symbol| *symbol = unified(db, symbol));
         Some(Occurrence {
             range: range(node),
             meanings,
@@ -248,7 +250,8 @@ fn uses<'db>(
     callees: &[String],
 ) -> Vec<&'db Occurrence> {
     let all = occurrences(db, file, word.to_owned(), callees.to_vec()).iter();
-    all.filter(|found| found.meanings.contains(symbol)).collect()
+    let symbol = unified(db, symbol);
+    all.filter(|found| found.meanings.contains(&symbol)).collect()
 }
 
 /// Whether the name `name`, which lies in these nodes, is called or launched, and not only mentioned.

@@ -1,12 +1,12 @@
 //! Giving things other names, where that leaves all else as it is.
 
-use tile_compiler::hir::{Function, Item, ItemKind};
+use tile_compiler::hir::{Function, Item, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::{FileRange, TextRange};
 
 use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::navigation;
-use crate::ide::symbol::{Semantics, Symbol, locals};
+use crate::ide::symbol::{Semantics, Symbol, bindings_beside, locals, unified};
 use crate::threads;
 
 /// What stands at `offset` if it can get another name.
@@ -19,7 +19,13 @@ pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<
         Some((Symbol::Item(item), _)) if is_member(db, item) => {
             Err("members of classes keep their names: not all of their uses are known".to_owned())
         }
-        Some((Symbol::Local(..) | Symbol::Variable(..) | Symbol::Item(_), at)) => Ok(at),
+        Some((Symbol::Item(item), at)) => match imported_beside(db, item) {
+            Some(name) => Err(format!(
+                "`{name}` is also what an import calls it; write `as` another name there first"
+            )),
+            None => Ok(at),
+        },
+        Some((Symbol::Local(..) | Symbol::Variable(..), at)) => Ok(at),
         Some((Symbol::Module(_) | Symbol::Builtin(_) | Symbol::BuiltinParameter(..), _)) => {
             Err("this name belongs to the language".to_owned())
         }
@@ -32,6 +38,20 @@ pub(crate) fn renamable(db: &dyn Db, file: SourceFile, offset: usize) -> Result<
         Some((Symbol::File(_), _)) => Err("rename the file to rename a module".to_owned()),
         None => Err("there is nothing here that can be renamed".to_owned()),
     }
+}
+
+/// The name of an item that has another binding: an import of what cannot be read, by its own name.
+fn imported_beside(db: &dyn Db, at: ItemRef) -> Option<Name> {
+    let Symbol::Item(first) = unified(db, &Symbol::Item(at)) else { return None };
+    bindings_beside(db, first).into_iter().find_map(|at| {
+        let item = project::item(&Analysis(db), at)?;
+        let own = match &item.kind {
+            ItemKind::Import { path } => path.first(),
+            ItemKind::ImportFrom { member, .. } => Some(member),
+            _ => None,
+        };
+        (own == Some(&item.name)).then(|| item.name.clone())
+    })
 }
 
 /// Whether an item belongs to a class.

@@ -168,7 +168,7 @@ impl<'db> Semantics<'db> {
             Resolution::Undefined | Resolution::Unknown | Resolution::External(_) => {
                 Symbol::Item(at)
             }
-            found => self.of_resolution(found).unwrap_or(Symbol::Item(at)),
+            found => of_resolution(found).unwrap_or(Symbol::Item(at)),
         })
     }
 
@@ -181,7 +181,8 @@ impl<'db> Semantics<'db> {
         if let Some(variable) = self.variable(node, name) {
             return Some(variable);
         }
-        self.of_resolution(self.free_name(around, node))
+        of_resolution(self.free_name(around, node))
+            .or_else(|| self.bound_around(around, node))
             .or_else(|| builtins::member(builtins::PYTHON, name).map(Symbol::Builtin))
     }
 
@@ -287,7 +288,7 @@ impl<'db> Semantics<'db> {
         match self.module_before_dot(around, attribute) {
             Some(base) => {
                 let found = project::resolve_member(&Analysis(self.db), &base, name);
-                self.of_resolution(found)
+                of_resolution(found)
             }
             None => builtins::method(name).map(Symbol::Builtin),
         }
@@ -349,24 +350,92 @@ impl<'db> Semantics<'db> {
         };
         let index = module.items.iter().position(names_it)?;
         let at = ItemRef { file: self.file.id(self.db), index: index as u32 };
-        self.of_resolution(project::resolve_item(&Analysis(self.db), at))
+        let found = of_resolution(project::resolve_item(&Analysis(self.db), at));
+        found.or_else(|| {
+            // What cannot be read may have a stand-in.
+            let first = first_binding(self.db, at);
+            (!is_import(self.db, first)).then_some(Symbol::Item(first))
+        })
     }
 
-    /// A resolution as a symbol.
-    pub(crate) fn of_resolution(&self, found: Resolution) -> Option<Symbol> {
-        match found {
-            Resolution::Jit(at)
-            | Resolution::ConstexprFunction(at)
-            | Resolution::Function(at)
-            | Resolution::Class(at)
-            | Resolution::Constexpr(at)
-            | Resolution::Constant(at) => Some(Symbol::Item(at)),
-            Resolution::File(file) => Some(Symbol::File(file)),
-            Resolution::Triton(path) => builtin(&path).map(Symbol::Builtin),
-            Resolution::TritonModule(path) => Some(Symbol::Module(path)),
-            Resolution::External(_) | Resolution::Unknown | Resolution::Undefined => None,
-        }
+    /// The binding of a name that is not followed, or that stands in for what cannot be read.
+    fn bound_around(&self, around: &[Node<'_>], node: Node<'_>) -> Option<Symbol> {
+        let module = db::module(self.db, self.file);
+        let name = self.text_of(node);
+        let path = self.scope_path(around, node);
+        let is_class = |depth: usize| {
+            let (class, outer) = path[..depth].split_last()?;
+            let mut named = module.items_named(class).map(|index| &module.items[index as usize]);
+            named.find(|item| matches!(item.kind, ItemKind::Class(_)) && item.scope == outer)
+        };
+        // What a class binds is not seen from inside of its functions.
+        let depths = (0..=path.len()).rev();
+        let mut depths = depths.filter(|depth| *depth == path.len() || is_class(*depth).is_none());
+        depths.find_map(|depth| {
+            let indices = module.items_named(name);
+            let mut items = indices
+                .filter(|index| module.items[*index as usize].scope == path[..depth])
+                .map(|index| ItemRef { file: self.file.id(self.db), index });
+            items.find(|at| !is_import(self.db, *at)).map(Symbol::Item)
+        })
     }
+}
+
+/// A resolution as a symbol.
+pub(crate) fn of_resolution(found: Resolution) -> Option<Symbol> {
+    match found {
+        Resolution::Jit(at)
+        | Resolution::ConstexprFunction(at)
+        | Resolution::Function(at)
+        | Resolution::Class(at)
+        | Resolution::Constexpr(at)
+        | Resolution::Constant(at) => Some(Symbol::Item(at)),
+        Resolution::File(file) => Some(Symbol::File(file)),
+        Resolution::Triton(path) => builtin(&path).map(Symbol::Builtin),
+        Resolution::TritonModule(path) => Some(Symbol::Module(path)),
+        Resolution::External(_) | Resolution::Unknown | Resolution::Undefined => None,
+    }
+}
+
+/// The items that bind the same name in the same scope as `at`, itself included, in source order: one
+/// variable, whichever of them ran last.
+pub(crate) fn bindings_beside(db: &dyn Db, at: ItemRef) -> Vec<ItemRef> {
+    let module = db.file_of(at.file).map(|file| db::module(db, file));
+    let item = module.and_then(|module| Some((module, module.items.get(at.index as usize)?)));
+    let Some((module, item)) = item else { return vec![at] };
+    let same = module.items_named(&item.name);
+    let same = same.filter(|index| module.items[*index as usize].scope == item.scope);
+    same.map(|index| ItemRef { file: at.file, index }).collect()
+}
+
+/// Whether an item imports what it binds.
+pub(crate) fn is_import(db: &dyn Db, at: ItemRef) -> bool {
+    let item = project::item(&Analysis(db), at);
+    item.is_some_and(|item| {
+        matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
+    })
+}
+
+/// The symbol that stands for all bindings of the variable that `symbol` is: what one of them imports,
+/// else the first of them that is no import.
+pub(crate) fn unified(db: &dyn Db, symbol: &Symbol) -> Symbol {
+    let Symbol::Item(at) = symbol else { return symbol.clone() };
+    let beside = bindings_beside(db, *at);
+    let imports = beside.iter().filter(|at| is_import(db, **at));
+    let mut imported =
+        imports.filter_map(|at| of_resolution(project::resolve_item(&Analysis(db), *at)));
+    // An import may come back to the file that it stands in.
+    match imported.find(|found| !matches!(found, Symbol::Item(to) if to.file == at.file)) {
+        Some(Symbol::Item(to)) => Symbol::Item(first_binding(db, to)),
+        Some(found) => found,
+        None => Symbol::Item(first_binding(db, *at)),
+    }
+}
+
+/// The first item that binds the same as `at` and is no import, if there is one.
+fn first_binding(db: &dyn Db, at: ItemRef) -> ItemRef {
+    let mut beside = bindings_beside(db, at).into_iter();
+    beside.find(|at| !is_import(db, *at)).unwrap_or(at)
 }
 
 /// The member of the language at `path` inside the `triton` package.

@@ -1,5 +1,8 @@
 //! Names under which parameters and variables go: renames, and where they are defined.
 
+use std::fmt::Write as _;
+
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::client::{Client, range_text};
@@ -160,4 +163,87 @@ async fn every_kind_of_variable_has_a_definition() {
     assert_eq!(at("META[\"BLO$0CK").await, "11:48-11:53");
     assert_eq!(at("lambda args: ar$0gs").await, "9:35-9:39");
     assert_eq!(at("cdiv(co$0unt").await, "36:8-36:13");
+}
+
+/// Names that a module binds more than once.
+const REBOUND: &str = "\
+import triton
+import triton.language as tl
+try:
+    import nowhere
+except ImportError:
+    nowhere = None
+try:
+    from nowhere import fast as quick
+except ImportError:
+    quick = None
+if nowhere is None:
+    WIDTH = 64
+else:
+    WIDTH: tl.constexpr = 128
+for FACTOR in (2, 4):
+    pass
+if WIDTH == 64:
+    @triton.jit
+    def scale(v):
+        return v * WIDTH
+else:
+    @triton.jit
+    def scale(v):
+        return v
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, scale(tl.load(x_ptr)))
+
+def run(x, WIDTHS):
+    if quick:
+        return quick(x, FACTOR)
+    kernel[(WIDTH,)](x)
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_bound_twice_is_one_variable() {
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, REBOUND).await;
+    let mut said = String::new();
+    for (line, character) in
+        [(11, 4), (13, 4), (32, 12), (18, 8), (27, 22), (9, 4), (31, 15), (14, 4)]
+    {
+        let at = json!({
+            "textDocument": { "uri": URI }, "position": { "line": line, "character": character },
+            "newName": "other",
+        });
+        let lines = match client.request("textDocument/rename", at).await {
+            Ok(edit) => {
+                let edits = edit["changes"][URI].as_array().expect("edits").iter();
+                let lines = edits.map(|edit| edit["range"]["start"]["line"].to_string());
+                lines.collect::<Vec<_>>().join(" ")
+            }
+            Err(error) => error["message"].to_string(),
+        };
+        let _ = writeln!(said, "{line}: {lines}");
+    }
+    let at = json!({ "textDocument": { "uri": URI }, "position": { "line": 5, "character": 6 } });
+    let mut params = at.clone();
+    params["newName"] = json!("other");
+    let error = client.request("textDocument/rename", params).await.expect_err("it is imported");
+    let _ = writeln!(said, "{}", error["message"]);
+    let found = client.request("textDocument/documentHighlight", at).await.expect("an answer");
+    let found = found.as_array().expect("highlights").iter();
+    let _ =
+        write!(said, "{}", found.map(|it| range_text(&it["range"])).collect::<Vec<_>>().join(" "));
+    expect![[r#"
+        11: 11 13 16 19 32
+        13: 11 13 16 19 32
+        32: 11 13 16 19 32
+        18: 18 22 27
+        27: 18 22 27
+        9: 7 9 30 31
+        31: 7 9 30 31
+        14: 14 31
+        "`nowhere` is also what an import calls it; write `as` another name there first"
+        3:11-3:18 5:4-5:11 10:3-10:10"#]]
+    .assert_eq(&said);
+    client.stop().await;
 }
