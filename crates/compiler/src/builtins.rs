@@ -272,6 +272,8 @@ pub enum Rule {
     TargetQuery,
     /// Gives its receiver.
     Answer,
+    /// `_make` of a named tuple's class.
+    NamedTupleOf,
     /// Known by name; its result is not followed.
     Opaque,
 }
@@ -496,6 +498,13 @@ pub fn descriptor_method(name: &str) -> Option<&'static Builtin> {
 pub fn answer() -> &'static Builtin {
     static ANSWER: Builtin = Builtin::tl("answer", "value", Rule::Answer, "The receiver itself.");
     &ANSWER
+}
+
+/// The method by which a named tuple's class makes one of a tuple.
+pub fn make() -> &'static Builtin {
+    static MAKE: Builtin =
+        Builtin::tl("_make", "cls, iterable", Rule::NamedTupleOf, "A named tuple of the elements.");
+    &MAKE
 }
 
 /// Every method of tensor descriptors.

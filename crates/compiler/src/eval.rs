@@ -42,6 +42,7 @@ mod loops;
 mod names;
 mod ops;
 mod promote;
+mod python;
 mod range;
 mod repair;
 mod report;

@@ -1,6 +1,6 @@
 //! Programs, creation of tiles, compile-time control, types.
 
-use super::{Builtin, CUDA, LANGUAGE, Rule, TARGET_INFO};
+use super::{Builtin, CORE, CUDA, LANGUAGE, Rule, TARGET_INFO};
 
 pub(super) const ROWS: &[Builtin] = &[
     Builtin::tl(
@@ -136,6 +136,13 @@ pub(super) const ROWS: &[Builtin] = &[
         "element_ty, shape",
         Rule::BlockTypeClass,
         "The type of tiles of `element_ty`.",
+    ),
+    Builtin::new(
+        CORE,
+        "base_value",
+        "",
+        Rule::Class,
+        "The class of what kernels compute with: tensors, constexprs, tuples, descriptors, aggregates.",
     ),
     Builtin::tl("tuple_type", "types, fields=None", Rule::Class, "The type of tuples."),
     Builtin::tl("constexpr_type", "value", Rule::Class, "The type of compile-time values."),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::call::Argument;
-use super::display::{const_text, descriptor_type_text};
+use super::display::const_text;
 use super::dtype::{DType, Elem};
 use super::names::{known_member, suggest};
 use super::symbolic::Sym;
 use super::value::{
-    ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Object, Role, Shape, Tensor,
-    Tuple, Value,
+    ClassRef, Const, FunctionKind, FunctionRef, ModuleRef, Object, Role, Shape, Tensor, Tuple,
+    Value,
 };
 use super::{Evaluator, Mode, Source, Stop};
 use crate::builtins::{self, attributes};
@@ -48,7 +48,10 @@ impl Evaluator<'_> {
                 "type" if desc.base.elem.is_unknown() || desc.block.rank().is_none() => {
                     self.fresh_const()
                 }
-                "type" => Value::Const(Const::Opaque(descriptor_type_text(desc).into())),
+                "type" => {
+                    let elem = desc.base.elem.pointee();
+                    Value::Const(Const::DescriptorType(elem, desc.block.clone()))
+                }
                 "block_type" => {
                     Value::Const(Const::BlockType(desc.base.elem.pointee(), desc.block.clone()))
                 }
@@ -69,7 +72,9 @@ impl Evaluator<'_> {
                     None => self.no_attribute(object, attr, at),
                 },
             },
-            Value::Function(function) if &**attr == "fn" && function.kind.role == Role::Jit => {
+            Value::Function(function)
+                if &**attr == "fn" && matches!(function.kind.role, Role::Jit | Role::Constexpr) =>
+            {
                 let kind = FunctionKind { role: Role::Wrapped, ..function.kind };
                 Value::Function(FunctionRef { kind, ..function.clone() })
             }
@@ -77,6 +82,9 @@ impl Evaluator<'_> {
                 Value::str(function.function.name.clone())
             }
             Value::Builtin(builtin) => match (builtin.name, &**attr) {
+                ("tensor_descriptor", name) if let Some(method) = descriptor_method(name) => {
+                    Value::Builtin(method)
+                }
                 ("PropagateNan", "ALL") => Value::Const(Const::Enum("PropagateNan.ALL")),
                 ("PropagateNan", "NONE") => Value::Const(Const::Enum("PropagateNan.NONE")),
                 _ => Value::Unknown,
@@ -87,7 +95,20 @@ impl Evaluator<'_> {
             Value::Class(class) => {
                 let method = class.class.methods.iter().find(|method| method.name == *attr);
                 match method {
+                    None if &**attr == "_make"
+                        && project::named_tuple_fields(&class.class).is_some() =>
+                    {
+                        bound(object, builtins::make())
+                    }
                     Some(method) if is_decorated(method, "classmethod") => Value::Unknown,
+                    // Nor has the class of an aggregate properties.
+                    Some(method)
+                        if is_decorated(method, "property")
+                            && class.class.bases.is_empty()
+                            && !class.class.decorators.is_empty() =>
+                    {
+                        self.no_attribute(object, attr, at)
+                    }
                     Some(method) => self.method_of(class, method),
                     None => self.class_attribute(class, attr),
                 }
@@ -383,7 +404,10 @@ impl Evaluator<'_> {
     fn const_attribute(&mut self, constant: &Const, attr: &Name, at: FileRange) -> Value {
         match (constant, &**attr) {
             (Const::Member(member), _) => self.member_attribute(member, attr, at),
-            (Const::Opaque(_), "value") => Value::Unknown,
+            (Const::DescriptorType(elem, shape), "block_type") => {
+                Value::Const(Const::BlockType(*elem, shape.clone()))
+            }
+            (Const::Opaque(_) | Const::DescriptorType(..), "value") => Value::Unknown,
             (_, "value") => Value::Const(constant.clone()),
             (Const::Symbol(_), _) => Value::Unknown,
             (Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::Str(_), "type")
@@ -464,10 +488,8 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let function = self.method_of(&object.class, method);
-        match is_decorated(method, "staticmethod") {
-            true => function,
-            false => Value::Bound(Arc::new((receiver.clone(), function))),
-        }
+        // So are static methods: the class of an aggregate keeps what they wrap.
+        Value::Bound(Arc::new((receiver.clone(), function)))
     }
 
     /// Whether an aggregate defines an operator itself.
@@ -557,7 +579,7 @@ impl Evaluator<'_> {
                 }
             }
             Value::Tuple(tuple)
-                if tuple.held == Held::Python
+                if tuple.held.is_python()
                     && self.frame().mode == Mode::Jit
                     && matches!(index, Value::Const(Const::Slice(_))) =>
             {

@@ -1,7 +1,7 @@
 //! The rules of the table of builtins.
 
-use super::call::Call;
-use super::value::{Const, Held, ModuleRef, Tensor, Value};
+use super::call::{Argument, Call};
+use super::value::{Const, ModuleRef, Tensor, Value};
 use super::{Eval, Evaluator, OriginKind, Stop};
 use crate::builtins::{self, Rule};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -182,6 +182,15 @@ impl Evaluator<'_> {
             Rule::Special => self.special(call),
             Rule::TargetQuery => self.target_query(call),
             Rule::Answer => Ok(call.nth(0)),
+            Rule::NamedTupleOf => match (call.nth(0), call.nth(1)) {
+                (class @ Value::Class(_), Value::Tuple(tuple)) => {
+                    let at = call.at;
+                    let items = tuple.items.iter().cloned();
+                    let items = items.map(|item| Argument::positional(item, at)).collect();
+                    Ok(self.call_value(&class, items, at))
+                }
+                _ => Err(Stop::Unknown),
+            },
         }
     }
 
@@ -267,7 +276,7 @@ impl Evaluator<'_> {
         let counts = match call.given(name) {
             // What calls the builtin inside of Triton passes it on in a constexpr.
             Some(Value::Function(_) | Value::Const(Const::DType(_))) => call.builtin.is_jit(),
-            Some(Value::Tuple(tuple)) => tuple.held == Held::Python && !tuple.items.is_empty(),
+            Some(Value::Tuple(tuple)) => tuple.held.is_python() && !tuple.items.is_empty(),
             _ => false,
         };
         if any && counts {

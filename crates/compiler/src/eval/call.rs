@@ -189,6 +189,16 @@ impl Evaluator<'_> {
                     arguments.push(Argument { keyword, value, at, constexpr });
                 }
                 ArgKind::Star => match value {
+                    Value::Tuple(tuple)
+                        if self.frame().mode == Mode::Jit
+                            && tuple.held != Held::Elements
+                            && !self.is_3_9() =>
+                    {
+                        let message =
+                            "before Triton 3.9 `*` takes no tuple that one constexpr holds";
+                        self.error(Code::BadUnpack, at, message);
+                        followed = false;
+                    }
                     Value::Tuple(tuple) => {
                         let items = tuple.items.iter().cloned();
                         arguments.extend(items.map(|item| Argument::positional(item, at)));

@@ -211,6 +211,7 @@ pub(super) fn compare_consts(op: CompareOp, a: &Const, b: &Const) -> Option<bool
             _ => equality(x == y),
         },
         (Const::BlockType(x, m), Const::BlockType(y, n)) => equality(x == y && m == n),
+        (Const::DescriptorType(x, m), Const::DescriptorType(y, n)) => equality(x == y && m == n),
         (Const::Enum(x), Const::Enum(y)) => equality(x == y),
         (Const::Member(x), Const::Member(y)) => equality(x.is_same(y)),
         (Const::None, Const::None) => equality(true),

@@ -298,6 +298,15 @@ impl Evaluator<'_> {
             return;
         }
         let place = |local: &Local| FileRange { file: at.file, range: local.at };
+        if then.value.is_void() || other.value.is_void() {
+            let message =
+                format!("`{name}` has no value that the branches of this `if` could give");
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(then), "assigned here")
+                .with_note("call what stores on a line of its own");
+            self.emit_diagnostic(diagnostic);
+            return;
+        }
         let clash =
             |a: &Value, b: &Value| relate(a, b) == Relation::Different || names_differ(a, b);
         if clash(&then.value, &other.value) {

@@ -43,6 +43,7 @@ fn const_type(value: &Const) -> String {
         Const::Str(_) => "str",
         Const::DType(_) => "dtype",
         Const::BlockType(..) | Const::BlockPtrType(..) => "type",
+        Const::DescriptorType(..) => "type",
         Const::Slice(_) => "slice",
         Const::Ellipsis => "ellipsis",
         Const::Opaque(_) => "object",
@@ -95,6 +96,9 @@ pub fn const_text(value: &Const) -> String {
         Const::DType(elem) => elem.to_string(),
         Const::BlockType(elem, shape) => block_type_text(*elem, shape),
         Const::BlockPtrType(elem, shape) => format!("pointer<{}>", block_type_text(*elem, shape)),
+        Const::DescriptorType(elem, shape) => {
+            format!("tensor_descriptor<{}>", block_type_text(*elem, shape))
+        }
         Const::Slice(_) => "slice".to_owned(),
         Const::Ellipsis => "Ellipsis".to_owned(),
         Const::Opaque(text) => text.to_string(),
@@ -160,7 +164,7 @@ pub fn print_text(value: &Value) -> String {
     match value {
         Value::Const(value) => const_text(value),
         Value::Tensor(tensor) => tensor_text(tensor),
-        Value::Tuple(tuple) if tuple.held == Held::Python => python_text(value),
+        Value::Tuple(tuple) if tuple.held.is_python() => python_text(value),
         Value::Tuple(tuple) => {
             let shown = match tuple.held {
                 Held::Annotated { shown } => shown,
@@ -183,7 +187,7 @@ pub fn descriptor_type_text(desc: &Descriptor) -> String {
 }
 
 /// A text as Python's `repr` spells it, but for characters that are not printed.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let text = text.replace('\\', r"\\");
     let text = if quote == '\'' { text.replace('\'', r"\'") } else { text };
@@ -223,6 +227,15 @@ fn python_text(value: &Value) -> String {
             let fields: Vec<String> =
                 fields.map(|(name, item)| format!("{name}={}", python_text(item))).collect();
             format!("{}({})", named.0, fields.join(", "))
+        }
+        Value::Tuple(tuple) if tuple.held == Held::PythonList => {
+            let items: Vec<String> = tuple.items.iter().map(python_text).collect();
+            format!("[{}]", items.join(", "))
+        }
+        // A tuple of the language.
+        Value::Tuple(tuple) if matches!(tuple.held, Held::Annotated { .. }) => {
+            let items: Vec<String> = tuple.items.iter().map(python_text).collect();
+            format!("({})", items.join(", "))
         }
         Value::Tuple(tuple) => {
             let items: Vec<String> = tuple.items.iter().map(python_text).collect();

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::constant::{compare_consts, literal};
 use super::display::const_text;
 use super::range::python_range;
-use super::value::{Const, Origin, Shape, Tensor, Tuple, Value};
+use super::value::{Const, Held, Origin, Shape, Tensor, Tuple, Value};
 use super::{Evaluator, Lost, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
@@ -198,7 +198,9 @@ impl Evaluator<'_> {
                     Value::Unknown
                 }
             },
-            Value::Tuple(tuple) if op == UnaryOp::Not && self.is_3_9() => {
+            Value::Tuple(tuple)
+                if op == UnaryOp::Not && (self.is_3_9() || tuple.held != Held::Elements) =>
+            {
                 Value::bool(tuple.items.is_empty())
             }
             Value::Tuple(_) if self.frame().mode == Mode::Jit => {
@@ -324,6 +326,11 @@ impl Evaluator<'_> {
         places: (FileRange, FileRange),
     ) -> Value {
         if matches!(op, CompareOp::Is | CompareOp::IsNot) {
+            for (value, place) in [(left, places.0), (right, places.1)] {
+                if self.refuse_untyped_elements(value, place) {
+                    return Value::Unknown;
+                }
+            }
             return self.identity(op == CompareOp::Is, left, right);
         }
         if matches!(op, CompareOp::In | CompareOp::NotIn) {
@@ -358,10 +365,23 @@ impl Evaluator<'_> {
                 self.equality(op, same)
             }
             (Value::Builtin(a), Value::Builtin(b)) => self.equality(op, std::ptr::eq(*a, *b)),
+            (Value::Tuple(a), Value::Tuple(b)) if a.held.is_python() && b.held.is_python() => {
+                self.compare_as_python(op, left, right)
+            }
             (Value::Tuple(_), Value::Tuple(_))
                 if self.is_3_9() && !matches!(op, CompareOp::Eq | CompareOp::Ne) =>
             {
                 self.error(Code::BadOperand, at, "tuples are compared by `==` and `!=` only");
+                Value::Unknown
+            }
+            (Value::Tuple(tuple), Value::Const(constant))
+                if self.frame().mode == Mode::Jit
+                    && tuple.held == Held::Elements
+                    && op == CompareOp::Eq
+                    && !constant.is_symbol() =>
+            {
+                let message = format!("a tuple is compared with tuples, not with {constant}");
+                self.error(Code::BadOperand, at, message);
                 Value::Unknown
             }
             (Value::Tuple(a), Value::Tuple(b)) => match equal_tuples(a, b) {
@@ -513,6 +533,13 @@ impl Evaluator<'_> {
                         return Value::Unknown;
                     }
                     Value::Const(value) => text.push_str(&const_text(&value)),
+                    Value::Tuple(tuple)
+                        if self.frame().mode == Mode::Jit && tuple.held == Held::Elements =>
+                    {
+                        let message = "a tuple in an f-string has to be a `tl.constexpr` variable";
+                        self.error(Code::NotConstexpr, source.at(*id), message);
+                        return Value::Unknown;
+                    }
                     Value::Tuple(_) => known = false,
                     value => {
                         let at = source.at(*id);

@@ -6,6 +6,7 @@ use super::call::{Argument, is_builder};
 use super::constant::compare_consts;
 use super::join::{Relation, relate};
 use super::names::suggest;
+use super::python::{Exception, Exit};
 use super::value::{ClassRef, Const, FunctionRef, Held, Object, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
@@ -88,6 +89,18 @@ impl Evaluator<'_> {
         if self.frames.len() >= MAX_DEPTH {
             return self.fresh_const();
         }
+        if self.frame().mode == Mode::Jit {
+            match self.run_python(function, &arguments) {
+                Ok(value) => return value,
+                Err(Exit::Raised(exception)) => {
+                    if let Some(argument) = runtime.filter(|_| exception.needs_kernel()) {
+                        return self.refuse_runtime(function, &argument);
+                    }
+                    return self.report_exception(&function.function.name, &exception, at);
+                }
+                Err(Exit::Unknown) => {}
+            }
+        }
         // A field of an aggregate may be a tensor.
         let passed = arguments.iter().any(|argument| matches!(argument.value, Value::Object(_)));
         let function = self.called_with(function, &arguments);
@@ -118,14 +131,38 @@ impl Evaluator<'_> {
             }
             (Value::Unknown, Some(_)) if !computed => self.fresh_const(),
             (Value::Unknown | Value::Tensor(_), Some(argument)) => {
-                let name = &function.function.name;
-                let what = format!("an argument of `{name}`, which runs at compile time,");
-                self.not_constexpr(Code::NotConstexpr, &what, &argument.value, argument.at);
-                Value::Unknown
+                self.refuse_runtime(&function, &argument)
             }
             (Value::Tensor(tensor), None) if passed => Value::Tensor(tensor),
             (value, _) => self.known_at_compile_time(value),
         }
+    }
+
+    /// Reports a tensor that a function at compile time computes with.
+    fn refuse_runtime(&mut self, function: &FunctionRef, argument: &Argument) -> Value {
+        let name = &function.function.name;
+        let what = format!("an argument of `{name}`, which runs at compile time,");
+        self.not_constexpr(Code::NotConstexpr, &what, &argument.value, argument.at);
+        Value::Unknown
+    }
+
+    /// Reports an exception of a function that runs at compile time.
+    fn report_exception(&mut self, name: &str, exception: &Exception, at: FileRange) -> Value {
+        if self.may_be_dead() {
+            return Value::Unknown;
+        }
+        let raised = match (exception.kind, exception.message.as_str()) {
+            (None, _) => "an exception".to_owned(),
+            (Some(kind), "") => format!("`{kind}`"),
+            (Some(kind), message) => format!("`{kind}`: {message}"),
+        };
+        let message = format!("`{name}` raises {raised}");
+        let mut diagnostic = Diagnostic::new(Code::StaticAssert, at, message);
+        if let Some(place) = exception.at {
+            diagnostic = diagnostic.with_related(place, "raised here");
+        }
+        self.emit_diagnostic(diagnostic);
+        Value::Unknown
     }
 
     /// What a function gives that ran at compile time.
@@ -474,6 +511,20 @@ impl Evaluator<'_> {
         mut arguments: Vec<Argument>,
         at: FileRange,
     ) -> Value {
+        let failed = std::mem::take(&mut self.failed);
+        let exception = match self.frame().mode {
+            Mode::Jit => {
+                let called = FunctionRef {
+                    file: class.file,
+                    function: init.clone(),
+                    kind: self.method_kind(class.file, init),
+                    scope: Arc::from([]),
+                    closure: Arc::from([]),
+                };
+                self.constructor_exception(class, &called, &arguments)
+            }
+            Mode::Python => None,
+        };
         let object = Object { class: class.clone(), fields: Vec::new() };
         let this = Value::Object(Arc::new(object));
         arguments.insert(0, Argument::positional(this, at));
@@ -494,6 +545,7 @@ impl Evaluator<'_> {
             _ => Mode::Python,
         };
         let Some(locals) = self.bind_parameters(&function, arguments, at, mode) else {
+            self.failed |= failed;
             return Value::Unknown;
         };
         let receiver = init.params.first().map(|param| param.name.clone());
@@ -521,7 +573,12 @@ impl Evaluator<'_> {
             self.error(Code::NoAttribute, at, message);
             return Value::Unknown;
         }
-        made
+        let refused = self.failed;
+        self.failed |= failed;
+        match exception {
+            Some(exception) if !refused => self.report_exception(&class.class.name, &exception, at),
+            _ => made,
+        }
     }
 }
 

@@ -160,6 +160,17 @@ impl Evaluator<'_> {
         value: &Value,
         call: FileRange,
     ) {
+        if let Value::Tuple(tuple) = value
+            && (tuple.held.is_python() || tuple.named.is_some())
+        {
+            let params = &function.function.params;
+            let param = params.iter().find(|param| param.default == Some(default));
+            if param.is_some_and(|param| !self.is_constexpr_param(function, param)) {
+                let place = self.default_place(function, default);
+                self.refuse_default(value, "take the place of an argument", call, place);
+            }
+            return;
+        }
         let untyped = match value {
             Value::Function(function) => function.kind.role == Role::Host,
             _ if self.is_3_9() => false,
@@ -199,7 +210,8 @@ impl Evaluator<'_> {
 
     fn refuse_default(&mut self, value: &Value, what: &str, at: FileRange, default: FileRange) {
         let text = super::report::a(value);
-        let before = if self.is_3_9() { "" } else { " before Triton 3.9" };
+        let versions = !self.is_3_9() && !matches!(value, Value::Tuple(_));
+        let before = if versions { " before Triton 3.9" } else { "" };
         let message = format!("{text} is no default: it cannot {what}{before}");
         let diagnostic = Diagnostic::new(Code::NotATensor, at, message)
             .with_related(default, "the default")

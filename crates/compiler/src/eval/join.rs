@@ -19,6 +19,8 @@ pub(super) fn leaves(value: &Value) -> Vec<Tensor> {
 
 fn collect(value: &Value, out: &mut Vec<Tensor>) {
     match value {
+        // What has no value is no value of the IR either.
+        _ if value.is_void() => {}
         Value::Tensor(tensor) => out.push(tensor.clone()),
         Value::Tuple(tuple) => tuple.items.iter().for_each(|item| collect(item, out)),
         Value::Object(object) => object.fields.iter().for_each(|(_, field)| collect(field, out)),
@@ -38,6 +40,7 @@ fn collect(value: &Value, out: &mut Vec<Tensor>) {
 pub(super) fn rebuild(value: &Value, tensors: &mut impl Iterator<Item = Tensor>) -> Value {
     let mut next = |old: &Tensor| tensors.next().unwrap_or_else(|| old.clone());
     match value {
+        _ if value.is_void() => value.clone(),
         Value::Tensor(tensor) => Value::Tensor(next(tensor)),
         Value::Tuple(tuple) => {
             let items = tuple.items.iter().map(|item| rebuild(item, tensors)).collect();

@@ -116,8 +116,7 @@ impl Evaluator<'_> {
     ) -> Value {
         match (op, left, right) {
             (BinaryOp::Add, Value::Tuple(a), Value::Tuple(b))
-                if (a.held == Held::Python) != (b.held == Held::Python)
-                    && self.frame().mode == Mode::Jit =>
+                if a.held.is_python() != b.held.is_python() && self.frame().mode == Mode::Jit =>
             {
                 let message = "a tuple that one constexpr holds cannot be joined to another";
                 self.error(Code::BadOperand, at, message);
@@ -135,7 +134,9 @@ impl Evaluator<'_> {
                 Value::Const(Const::Int(count)) => {
                     let count = usize::try_from((*count).max(0)).unwrap_or(0).min(1 << 12);
                     let len = tuple.items.len() * count;
-                    Value::tuple(tuple.items.iter().cycle().take(len).cloned().collect())
+                    let items = tuple.items.iter().cycle().take(len).cloned().collect();
+                    let held = if tuple.held.is_python() { tuple.held } else { Held::Elements };
+                    Value::held_tuple(items, held)
                 }
                 _ => Value::Unknown,
             },
@@ -144,6 +145,26 @@ impl Evaluator<'_> {
                 Value::Unknown
             }
         }
+    }
+
+    /// Before Triton 3.9 a tuple with a constexpr `None` or text in it cannot be taken out of its
+    /// constexprs, as what runs at compile time needs it.
+    pub(super) fn refuse_untyped_elements(&mut self, value: &Value, at: FileRange) -> bool {
+        let Value::Tuple(tuple) = value else { return false };
+        let untyped = |item: &Value| matches!(item, Value::Const(Const::None | Const::Str(_)));
+        if self.is_3_9()
+            || self.frame().mode == Mode::Python
+            || tuple.held != Held::Elements
+            || !tuple.items.iter().any(untyped)
+        {
+            return false;
+        }
+        let message =
+            "before Triton 3.9 a tuple that holds `None` or text is not looked at as a whole";
+        let diagnostic = Diagnostic::new(Code::NotATensor, at, message)
+            .with_note("name the element: `t[0]`, or a field of a named tuple");
+        self.emit_diagnostic(diagnostic);
+        true
     }
 
     fn bad_operands(&mut self, op: BinaryOp, left: &Value, right: &Value, at: FileRange) -> Stop {

@@ -190,6 +190,17 @@ impl Evaluator<'_> {
         self.op(Opcode::Reshape, &[tensor], attrs, tensor.elem, shape)
     }
 
+    /// As [`Self::check_extents`], where Triton 3.6 makes tiles without elements.
+    pub(super) fn check_new_extents(&mut self, shape: &Shape, at: FileRange) -> Eval<()> {
+        let empty =
+            shape.dims().is_some_and(|dims| dims.iter().any(|extent| extent.int() == Some(0)));
+        if empty && !self.is_3_9() {
+            self.has_empty_tiles = true;
+            return Ok(());
+        }
+        self.check_extents(shape, at)
+    }
+
     /// Checks the extents of a new tile: positive powers of two, at most 2^20 elements.
     pub(super) fn check_extents(&mut self, shape: &Shape, at: FileRange) -> Eval<()> {
         let Some(dims) = shape.dims() else { return Ok(()) };

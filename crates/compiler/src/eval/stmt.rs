@@ -173,6 +173,13 @@ impl Evaluator<'_> {
             Stmt::Unsupported("Raise") if self.frame().mode == Mode::Python => self.raise(),
             // The usual end of a chain of `if` on compile-time values, which no kernel reaches.
             Stmt::Unsupported("Raise") if self.may_be_dead() && !self.exact => Outcome::Returned,
+            // What such statements do is for Python alone to say.
+            Stmt::Try { .. } | Stmt::Match { .. } | Stmt::Unsupported("Break" | "Continue")
+                if self.runs_at_compile_time() =>
+            {
+                self.frame_mut().returns.push((Value::Unknown, at));
+                Outcome::Returned
+            }
             Stmt::Unsupported(node) => {
                 self.unsupported(node, super::expr::alternative(node), at);
                 Outcome::Next
@@ -194,6 +201,12 @@ impl Evaluator<'_> {
         let diagnostic = Diagnostic::new(Code::NotATensor, at, message)
             .with_note("index it, or annotate the target with `tl.constexpr`");
         self.emit_diagnostic(diagnostic);
+    }
+
+    /// True in a `@triton.constexpr_function`.
+    fn runs_at_compile_time(&self) -> bool {
+        let function = self.frame().function.as_ref();
+        function.is_some_and(|function| function.kind.role == Role::Constexpr)
     }
 
     /// Leaves a function that runs at compile time by an exception.
@@ -270,6 +283,9 @@ impl Evaluator<'_> {
                     self.unsupported("assignment to an element", note, at);
                 }
             }
+            Expr::Call { .. } if self.frame().mode == Mode::Jit => {
+                self.unsupported("assignment to a call", "assign to a variable", at);
+            }
             _ => {}
         }
     }
@@ -303,7 +319,7 @@ impl Evaluator<'_> {
             {
                 Vec::new()
             }
-            Value::Tuple(tuple) if self.frame().mode == Mode::Jit && tuple.held == Held::Python => {
+            Value::Tuple(tuple) if self.frame().mode == Mode::Jit && tuple.held.is_python() => {
                 self.refuse_held_tuple("taken apart", at);
                 Vec::new()
             }
@@ -400,7 +416,7 @@ impl Evaluator<'_> {
                 match tuple.held {
                     Held::Elements => {}
                     Held::Annotated { .. } => return Value::Tuple(tuple).held(Held::Elements),
-                    Held::Python => {
+                    Held::Python | Held::PythonList => {
                         self.refuse_held_tuple("assigned", place);
                         return Value::Unknown;
                     }
@@ -684,16 +700,18 @@ impl Evaluator<'_> {
                 !self.is_3_9() && !matches!(member.plain(), Some(Const::Int(_)))
             }
             Value::Const(Const::DType(_) | Const::BlockType(..)) => bare && self.is_3_9(),
+            Value::Tuple(tuple) if tuple.held.is_python() => !self.is_3_9(),
             Value::Tuple(tuple) if tuple.held != Held::Elements => true,
             Value::Tuple(_) => bare && self.is_3_9(),
             Value::Function(_) => !self.is_3_9(),
             Value::Const(Const::None) => !bare && !self.is_3_9(),
-            _ => false,
+            value => value.is_void(),
         };
         if refused {
             let text = super::report::a(&value);
             let note = match &value {
                 Value::Const(Const::None) => "write `return` alone, or nothing",
+                value if value.is_void() => "write `return` on a line of its own",
                 Value::Const(_) | Value::Tuple(_) => {
                     "bind the type to a `tl.constexpr` variable first"
                 }
@@ -704,6 +722,7 @@ impl Evaluator<'_> {
                     "a tuple that one constexpr holds cannot be returned".to_owned()
                 }
                 Value::Tuple(_) => "functions return types only as constexprs".to_owned(),
+                value if value.is_void() => "there is no value that could be returned".to_owned(),
                 _ => format!("functions return numbers, tensors and tuples, not {text}"),
             };
             let diagnostic = Diagnostic::new(Code::NotATensor, at, message).with_note(note);
@@ -733,7 +752,13 @@ impl Evaluator<'_> {
                 Value::Tuple(_) | Value::Object(_)
             ),
             // What a function without `return` gives.
-            Expr::Call { .. } => value.is_none() && !self.is_3_9(),
+            Expr::Call { callee, .. } => {
+                let constexpr = matches!(
+                    self.quietly(|this| this.expr(source, *callee)),
+                    Value::Function(function) if function.kind.role == Role::Constexpr
+                );
+                value.is_none() && !self.is_3_9() && !constexpr
+            }
             _ => false,
         }
     }

@@ -144,7 +144,7 @@ impl Evaluator<'_> {
 }
 
 /// Whether a type may have the attribute `name`; of a type that is not known, whether any has it.
-fn has_attribute(ty: &Const, name: &str) -> bool {
+pub(super) fn has_attribute(ty: &Const, name: &str) -> bool {
     let shared = |name: &str| {
         SHARED.contains(&name) || ELSEWHERE.contains(&name) || predicate(name).is_some()
     };

@@ -65,6 +65,8 @@ pub enum Const {
     BlockType(Elem, Shape),
     /// The type of a block pointer: a pointer to a tile.
     BlockPtrType(Elem, Shape),
+    /// The type of a tensor descriptor of such tiles.
+    DescriptorType(Elem, Shape),
     /// `lower:upper:step`.
     Slice(Arc<[Option<Const>; 3]>),
     /// `...`.
@@ -148,6 +150,15 @@ pub enum Held {
     },
     /// A tuple of Python in one constexpr, as globals are: it is indexed and passed, not assigned.
     Python,
+    /// As [`Self::Python`], a list.
+    PythonList,
+}
+
+impl Held {
+    /// True for a value of Python in one constexpr.
+    pub fn is_python(self) -> bool {
+        matches!(self, Held::Python | Held::PythonList)
+    }
 }
 
 impl Tuple {
@@ -310,6 +321,16 @@ pub struct RangeValue {
 impl Value {
     /// `None`.
     pub const NONE: Value = Value::Const(Const::None);
+
+    /// What a store gives: a tensor that has no value.
+    pub fn void() -> Value {
+        Value::Tensor(Tensor::new(Elem::Void, Shape::scalar()))
+    }
+
+    /// True for what [`Self::void`] gives.
+    pub fn is_void(&self) -> bool {
+        matches!(self, Value::Tensor(tensor) if tensor.elem == Elem::Void)
+    }
 
     /// A compile-time bool.
     pub fn bool(value: bool) -> Value {

@@ -13,7 +13,7 @@ use super::super::symbolic::Sym;
 use super::super::value::{BlockPtr, Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::options::{self, Padding};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::CompareOp;
 use crate::ir::{Attrs, Opcode};
 use crate::source::FileRange;
@@ -143,7 +143,7 @@ impl Evaluator<'_> {
             return Err(self.error(Code::BlockPointer, call.at, message));
         }
         self.check_order(call, rank)?;
-        self.check_extents(&block, call.place("block_shape"))?;
+        self.check_new_extents(&block, call.place("block_shape"))?;
         Ok(Value::BlockPtr(Arc::new(BlockPtr { base, shape, strides, offsets, block })))
     }
 
@@ -204,24 +204,66 @@ impl Evaluator<'_> {
             };
         };
         self.refuse_wide_offsets(&call.nth(1), call.place_nth(1))?;
+        if let Value::Const(Const::Int(_) | Const::Bool(_)) = call.nth(1) {
+            let message = "the offsets are a tuple, also where there is one";
+            return Err(self.error(Code::BlockPointer, call.place_nth(1), message));
+        }
         let deltas = self.scalar_list(&call.nth(1), DType::Int32, "offsets", call.place_nth(1))?;
         if deltas.len() != block.offsets.len() {
+            // Triton pairs them as far as they go.
             let message = format!(
                 "the block pointer has {} axes, but {} offsets are given",
                 block.offsets.len(),
                 deltas.len()
             );
+            let mut diagnostic = Diagnostic::new(Code::BlockPointer, call.at, message);
+            diagnostic.severity = Severity::Warning;
+            self.emit_diagnostic(diagnostic);
+        }
+        let mut offsets = block.offsets.clone();
+        for (offset, delta) in offsets.iter_mut().zip(&deltas) {
+            *offset =
+                self.op(Opcode::Add, &[&*offset, delta], Attrs::None, Elem::I32, Shape::scalar());
+        }
+        Ok(Value::BlockPtr(Arc::new(BlockPtr { offsets, ..(*block).clone() })))
+    }
+
+    /// `tl.where` of block pointers, which one condition chooses between.
+    pub(super) fn where_block_ptr(
+        &mut self,
+        condition: &Tensor,
+        x: &BlockPtr,
+        y: &BlockPtr,
+        call: &Call,
+    ) -> Eval<Value> {
+        let at = call.place_nth(0);
+        let different = relate_shapes(&x.block, &y.block) == Relation::Different
+            || (x.base.elem != y.base.elem
+                && !x.base.elem.is_unknown()
+                && !y.base.elem.is_unknown());
+        if different || condition.is_block() {
+            let message = "one condition chooses between block pointers of one type";
             return Err(self.error(Code::BlockPointer, call.at, message));
         }
-        let offsets = block
-            .offsets
-            .iter()
-            .zip(&deltas)
-            .map(|(offset, delta)| {
-                self.op(Opcode::Add, &[offset, delta], Attrs::None, Elem::I32, Shape::scalar())
-            })
-            .collect();
-        Ok(Value::BlockPtr(Arc::new(BlockPtr { offsets, ..(*block).clone() })))
+        let condition = self.cast(condition, Elem::BOOL, at)?;
+        let mut choose = |x: &Tensor, y: &Tensor| {
+            let (elem, shape) = (x.elem.or(y.elem), x.shape.clone());
+            self.op(Opcode::Select, &[&condition, x, y], Attrs::None, elem, shape)
+        };
+        let mut all = |x: &[Tensor], y: &[Tensor]| -> Vec<Tensor> {
+            x.iter().zip(y).map(|(x, y)| choose(x, y)).collect()
+        };
+        let shape = all(&x.shape, &y.shape);
+        let strides = all(&x.strides, &y.strides);
+        let offsets = all(&x.offsets, &y.offsets);
+        let base = choose(&x.base, &y.base);
+        Ok(Value::BlockPtr(Arc::new(BlockPtr {
+            base,
+            shape,
+            strides,
+            offsets,
+            block: x.block.clone(),
+        })))
     }
 
     /// The axes that `boundary_check` names.
@@ -436,7 +478,7 @@ impl Evaluator<'_> {
         );
         let value = self.expand_to(&value, &block.block);
         self.store_at(&addresses.ptr, &value, addresses.mask.as_ref(), hints)?;
-        Ok(Value::NONE)
+        Ok(Value::void())
     }
 }
 

@@ -190,12 +190,7 @@ impl Evaluator<'_> {
         call: &Call,
         at: FileRange,
     ) -> Eval<Value> {
-        let allowed_zero = !self.is_3_9()
-            && shape.dims().is_some_and(|dims| dims.iter().any(|extent| extent.int() == Some(0)));
-        self.has_empty_tiles |= allowed_zero;
-        if !allowed_zero {
-            self.check_extents(&shape, call.place("shape"))?;
-        }
+        self.check_new_extents(&shape, call.place("shape"))?;
         if let Elem::Num(dtype) = elem {
             self.check_supported(dtype, call.place("dtype"))?;
         }
@@ -303,6 +298,9 @@ impl Evaluator<'_> {
         let condition = self.tensor_arg(call, 0)?;
         let condition_at = call.place_nth(0);
         let places = (call.place_nth(1), call.place_nth(2));
+        if let (Value::BlockPtr(x), Value::BlockPtr(y)) = (call.nth(1), call.nth(2)) {
+            return self.where_block_ptr(&condition, &x, &y, call);
+        }
         let (x, y) = self.promote_pair(&call.nth(1), &call.nth(2), true, call.at, places)?;
         if condition.elem.num().is_some_and(|dtype| dtype != DType::Int1) && self.speculative == 0 {
             let text = condition.elem.to_string();

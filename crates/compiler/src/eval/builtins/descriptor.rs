@@ -303,7 +303,7 @@ impl Evaluator<'_> {
         let hints =
             ir::StoreHints { cache: ir::CacheModifier::Default, evict: ir::Eviction::Normal };
         self.store_at(&addresses.ptr, &value, addresses.mask.as_ref(), hints)?;
-        Ok(Value::NONE)
+        Ok(Value::void())
     }
 
     pub(super) fn descriptor_atomic(&mut self, call: &Call, op: AtomicOp) -> Eval<Value> {
@@ -331,7 +331,7 @@ impl Evaluator<'_> {
         let atomic =
             ir::Atomic { op, order: ir::MemoryOrder::Relaxed, scope: ir::MemoryScope::Gpu };
         self.atomic_op(&addresses.ptr, &value, addresses.mask.as_ref(), atomic)?;
-        Ok(Value::NONE)
+        Ok(Value::void())
     }
 
     /// Triton 3.9 converts no value that is combined.
@@ -499,7 +499,7 @@ impl Evaluator<'_> {
         let hints =
             ir::StoreHints { cache: ir::CacheModifier::Default, evict: ir::Eviction::Normal };
         self.store_at(&addresses.ptr, &value, addresses.mask.as_ref(), hints)?;
-        Ok(Value::NONE)
+        Ok(Value::void())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ir::{self, Attrs, Longs, Opcode};
 impl Evaluator<'_> {
     pub(super) fn debug_barrier(&mut self) -> Eval<Value> {
         self.effect(Opcode::Barrier, &[], Attrs::None);
-        Ok(Value::Tensor(Tensor::new(Elem::Void, Shape::scalar())))
+        Ok(Value::void())
     }
 
     pub(super) fn facts(&mut self, call: &Call) -> Eval<Value> {
@@ -94,7 +94,7 @@ impl Evaluator<'_> {
                 return Err(self.error(Code::BadCondition, call.at, message));
             }
         }
-        Ok(Value::NONE)
+        Ok(Value::void())
     }
 
     pub(super) fn device_print(&mut self, call: &Call) -> Eval<Value> {
@@ -133,7 +133,7 @@ impl Evaluator<'_> {
         let text = print_prefix(&prefix, !operands.is_empty());
         let attrs = ir::Message { text: ir::Text(text.into()), hex };
         self.effect(Opcode::DevicePrint, &operands, attrs);
-        Ok(Value::NONE)
+        Ok(Value::void())
     }
 
     /// Compiled only in debug mode; arguments are checked all the same.

@@ -39,6 +39,9 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn python_len(&mut self, call: &Call) -> Eval<Value> {
+        if self.refuse_untyped_elements(&call.nth(0), call.place_nth(0)) {
+            return Err(Stop::Reported);
+        }
         match call.nth(0) {
             Value::Tuple(tuple) => Ok(Value::int(tuple.items.len() as i128)),
             Value::Const(Const::Str(text)) => Ok(Value::int(text.chars().count() as i128)),
@@ -147,6 +150,8 @@ impl Evaluator<'_> {
                             return Ok(Value::bool(true));
                         }
                     }
+                    // Kernels make tuples of the language of them.
+                    Value::Tuple(tuple) if !tuple.held.is_python() => {}
                     Value::Tuple(tuple) if tuple.named.is_some() => unknown = true,
                     Value::Unknown => unknown = true,
                     _ => {}
@@ -164,6 +169,23 @@ impl Evaluator<'_> {
         };
         let name = Name::from(&*name);
         let at = call.at;
+        if self.refuse_untyped_elements(&object, call.place_nth(0)) {
+            return Err(Stop::Reported);
+        }
+        if let Value::Tuple(tuple) = &object
+            && let Some(named) = &tuple.named
+            && named.1.contains(&name)
+            && tuple.held == Held::Elements
+            && !self.is_3_9()
+            && self.frame().mode == Mode::Jit
+        {
+            let called = call.builtin.name;
+            let message =
+                format!("before Triton 3.9 `{called}` does not see the fields of named tuples");
+            let diagnostic = Diagnostic::new(Code::NoAttribute, at, message)
+                .with_note(format!("write `.{name}`"));
+            return Err(self.emit_diagnostic(diagnostic));
+        }
         let getattr = call.builtin.rule == Rule::PythonGetAttr;
         if getattr && !call.has("default") {
             return Ok(self.attribute(&object, &name, at));
@@ -190,6 +212,17 @@ impl Evaluator<'_> {
                 Some(_) => Some(true),
                 None => is_listed(path, name).then_some(false),
             },
+            Value::Const(value) => const_has(value, name),
+            Value::Object(object) if object.class.class.bases.is_empty() => {
+                let class = &object.class.class;
+                let own = object.fields.iter().any(|(field, _)| field == name)
+                    || class.methods.iter().any(|method| method.name == *name)
+                    || &**name == "type";
+                (own || !name.starts_with('_')).then_some(own)
+            }
+            Value::Descriptor(_) if !name.starts_with('_') => {
+                Some(!self.quietly(|this| this.attribute(object, name, at)).is_unknown())
+            }
             _ => None,
         };
         self.failed = before;
@@ -305,6 +338,20 @@ impl Evaluator<'_> {
             },
             _ => self.fresh_const(),
         })
+    }
+}
+
+/// Whether a compile-time value has an attribute: that of a type, or of the constexpr around it.
+fn const_has(value: &Const, name: &str) -> Option<bool> {
+    match value {
+        Const::Symbol(_) | Const::Member(_) | Const::Enum(_) | Const::Opaque(_) => None,
+        _ if name.starts_with('_') => None,
+        Const::DType(elem) if elem.is_unknown() => None,
+        Const::DType(_) | Const::BlockType(..) | Const::BlockPtrType(..) => {
+            let own = super::super::type_attribute::has_attribute(value, name);
+            (!own || !matches!(name, "value" | "type")).then_some(own)
+        }
+        _ => Some(matches!(name, "value" | "type" | "logical_and" | "logical_or")),
     }
 }
 

@@ -371,7 +371,7 @@ impl Evaluator<'_> {
         let elem = ptr.elem.pointee();
         let value = self.cast(&value, elem, call.place_nth(1))?;
         self.store_at(&ptr, &value, mask.as_ref(), hints)?;
-        Ok(Value::NONE)
+        Ok(Value::void())
     }
 
     /// A store at the pointers' shape. Memory of `int1` holds bytes.

@@ -55,6 +55,11 @@ impl Evaluator<'_> {
         if call.rest.iter().any(|(value, _)| value.is_unknown()) && self.failed {
             return Ok(Value::NONE);
         }
+        for (value, place) in &call.rest {
+            if self.refuse_untyped_elements(value, *place) {
+                return Err(Stop::Reported);
+            }
+        }
         let parts: Vec<String> = call.rest.iter().map(|(value, _)| print_text(value)).collect();
         let text = parts.join(&separator);
         if self.quiet == 0 {

@@ -1,0 +1,364 @@
+//! Methods of Python's classes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::super::Evaluator;
+use super::super::value::Const;
+use super::builtins::index;
+use super::{Exit, Obj, Run, raise, text};
+use crate::hir::Name;
+
+/// Attributes that values have, by class. Those without a rule below are not followed.
+const METHODS: &[(&str, &[&str])] = &[
+    (
+        "str",
+        &[
+            "capitalize",
+            "casefold",
+            "center",
+            "count",
+            "encode",
+            "endswith",
+            "expandtabs",
+            "find",
+            "format",
+            "format_map",
+            "index",
+            "isalnum",
+            "isalpha",
+            "isascii",
+            "isdecimal",
+            "isdigit",
+            "isidentifier",
+            "islower",
+            "isnumeric",
+            "isprintable",
+            "isspace",
+            "istitle",
+            "isupper",
+            "join",
+            "ljust",
+            "lower",
+            "lstrip",
+            "maketrans",
+            "partition",
+            "removeprefix",
+            "removesuffix",
+            "replace",
+            "rfind",
+            "rindex",
+            "rjust",
+            "rpartition",
+            "rsplit",
+            "rstrip",
+            "split",
+            "splitlines",
+            "startswith",
+            "strip",
+            "swapcase",
+            "title",
+            "translate",
+            "upper",
+            "zfill",
+        ],
+    ),
+    ("int", INTEGER),
+    ("bool", INTEGER),
+    ("float", &["as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"]),
+    ("NoneType", &[]),
+    ("tuple", &["count", "index"]),
+    (
+        "list",
+        &[
+            "append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove",
+            "reverse", "sort",
+        ],
+    ),
+    (
+        "dict",
+        &[
+            "clear",
+            "copy",
+            "fromkeys",
+            "get",
+            "items",
+            "keys",
+            "pop",
+            "popitem",
+            "setdefault",
+            "update",
+            "values",
+        ],
+    ),
+    (
+        "set",
+        &[
+            "add",
+            "clear",
+            "copy",
+            "difference",
+            "difference_update",
+            "discard",
+            "intersection",
+            "intersection_update",
+            "isdisjoint",
+            "issubset",
+            "issuperset",
+            "pop",
+            "remove",
+            "symmetric_difference",
+            "symmetric_difference_update",
+            "union",
+            "update",
+        ],
+    ),
+];
+
+const INTEGER: &[&str] = &[
+    "as_integer_ratio",
+    "bit_count",
+    "bit_length",
+    "conjugate",
+    "denominator",
+    "from_bytes",
+    "imag",
+    "is_integer",
+    "numerator",
+    "real",
+    "to_bytes",
+];
+
+/// Whether all attributes of a class are listed.
+pub(super) fn is_listed(class: &str) -> bool {
+    METHODS.iter().any(|(listed, _)| *listed == class)
+}
+
+/// Whether values of a class have an attribute.
+pub(super) fn exists(class: &str, attr: &str) -> bool {
+    METHODS.iter().any(|(listed, attrs)| *listed == class && attrs.contains(&attr))
+}
+
+impl Evaluator<'_> {
+    /// Calls a method.
+    pub(super) fn python_method(
+        &mut self,
+        receiver: &Obj,
+        name: &str,
+        given: Vec<(Option<Name>, Obj)>,
+    ) -> Run<Obj> {
+        if given.iter().any(|(keyword, _)| keyword.is_some()) {
+            return Err(Exit::Unknown);
+        }
+        let args: Vec<Obj> = given.into_iter().map(|(_, value)| value).collect();
+        match receiver {
+            Obj::Const(Const::Str(text)) => self.string_method(text, name, &args),
+            Obj::Const(Const::Int(value)) => integer_method(*value, name, &args),
+            Obj::Const(Const::Bool(value)) => integer_method(i128::from(*value), name, &args),
+            Obj::Const(Const::Float(value)) if name == "is_integer" => {
+                Ok(Obj::bool(value.fract() == 0.0))
+            }
+            Obj::List(items) => self.list_method(items, name, &args),
+            Obj::Tuple(items, _) => {
+                let items = Rc::new(RefCell::new(items.to_vec()));
+                self.list_method(&items, name, &args)
+            }
+            Obj::Dict(_) => self.dictionary_method(receiver, name, &args),
+            Obj::Set(items) => match (name, args.as_slice()) {
+                ("add", [item]) => {
+                    super::operators::check_hashable(item)?;
+                    let known = items.borrow().clone();
+                    if !self.python_contains(&known, item)? {
+                        items.borrow_mut().push(item.clone());
+                    }
+                    Ok(Obj::NONE)
+                }
+                _ => Err(Exit::Unknown),
+            },
+            _ => Err(Exit::Unknown),
+        }
+    }
+
+    fn list_method(&mut self, items: &Rc<RefCell<Vec<Obj>>>, name: &str, args: &[Obj]) -> Run<Obj> {
+        match (name, args) {
+            ("append", [item]) => items.borrow_mut().push(item.clone()),
+            ("extend", [more]) => {
+                let more = self.python_items(more)?;
+                items.borrow_mut().extend(more);
+            }
+            ("clear", []) => items.borrow_mut().clear(),
+            ("reverse", []) => items.borrow_mut().reverse(),
+            ("copy", []) => return Ok(Obj::list(items.borrow().clone())),
+            ("insert", [at, item]) => {
+                let count = items.borrow().len() as i128;
+                let at = index(at)?;
+                let at = if at < 0 { at + count } else { at }.clamp(0, count);
+                items.borrow_mut().insert(at as usize, item.clone());
+            }
+            ("pop", [] | [_]) => {
+                let last = Obj::int(-1);
+                let count = items.borrow().len();
+                let at = super::operators::position(args.first().unwrap_or(&last), count)?;
+                return Ok(items.borrow_mut().remove(at));
+            }
+            ("index", [item]) => {
+                let known = items.borrow().clone();
+                for (at, other) in known.iter().enumerate() {
+                    if self.python_equal(other, item)? {
+                        return Ok(Obj::int(at as i128));
+                    }
+                }
+                return raise("ValueError", "the value is not in the sequence");
+            }
+            ("count", [item]) => {
+                let known = items.borrow().clone();
+                let mut count = 0;
+                for other in &known {
+                    count += i128::from(self.python_equal(other, item)?);
+                }
+                return Ok(Obj::int(count));
+            }
+            _ => return Err(Exit::Unknown),
+        }
+        Ok(Obj::NONE)
+    }
+
+    fn dictionary_method(&mut self, receiver: &Obj, name: &str, args: &[Obj]) -> Run<Obj> {
+        let Obj::Dict(entries) = receiver else { return Err(Exit::Unknown) };
+        let known = entries.borrow().clone();
+        let listed =
+            |items: Vec<Obj>| Ok(Obj::Iterator(Rc::new(RefCell::new(items)), "dict_items"));
+        match (name, args) {
+            ("keys", []) => listed(known.into_iter().map(|(key, _)| key).collect()),
+            ("values", []) => listed(known.into_iter().map(|(_, value)| value).collect()),
+            ("items", []) => {
+                listed(known.into_iter().map(|(key, value)| Obj::tuple(vec![key, value])).collect())
+            }
+            ("copy", []) => Ok(Obj::Dict(Rc::new(RefCell::new(known)))),
+            ("get" | "setdefault", [key] | [key, _]) => {
+                super::operators::check_hashable(key)?;
+                for (other, value) in &known {
+                    if self.python_equal(other, key)? {
+                        return Ok(value.clone());
+                    }
+                }
+                let default = args.get(1).cloned().unwrap_or(Obj::NONE);
+                if name == "setdefault" {
+                    entries.borrow_mut().push((key.clone(), default.clone()));
+                }
+                Ok(default)
+            }
+            ("update", [Obj::Dict(more)]) => {
+                let more = more.borrow().clone();
+                for (key, value) in more {
+                    self.python_store(receiver, &key, value)?;
+                }
+                Ok(Obj::NONE)
+            }
+            _ => Err(Exit::Unknown),
+        }
+    }
+
+    fn string_method(&mut self, value: &str, name: &str, args: &[Obj]) -> Run<Obj> {
+        let string = |at: usize| match args.get(at) {
+            Some(Obj::Const(Const::Str(text))) => Some(&**text),
+            _ => None,
+        };
+        if let ("join", [items]) = (name, args) {
+            let mut parts = Vec::new();
+            for item in self.python_items(items)? {
+                match item {
+                    Obj::Const(Const::Str(text)) => parts.push(text.to_string()),
+                    Obj::Const(Const::Member(_)) => return Err(Exit::Unknown),
+                    other => {
+                        let class = other.class_text();
+                        let message =
+                            format!("sequence item: expected str instance, {class} found");
+                        return raise("TypeError", message);
+                    }
+                }
+            }
+            return Ok(Obj::str(&parts.join(value)));
+        }
+        if let ("startswith" | "endswith", [Obj::Tuple(affixes, _)]) = (name, args) {
+            for affix in affixes.iter() {
+                let found = self.string_method(value, name, std::slice::from_ref(affix))?;
+                if self.python_truth(&found)? {
+                    return Ok(found);
+                }
+            }
+            return Ok(Obj::bool(false));
+        }
+        let all = |test: fn(char) -> bool| Obj::bool(!value.is_empty() && value.chars().all(test));
+        Ok(match (name, args.len(), string(0)) {
+            ("lower" | "casefold", 0, _) => Obj::str(&value.to_lowercase()),
+            ("upper", 0, _) => Obj::str(&value.to_uppercase()),
+            ("capitalize", 0, _) => {
+                let mut chars = value.chars();
+                let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+                Obj::str(&(first + &chars.as_str().to_lowercase()))
+            }
+            ("strip", 0, _) => Obj::str(value.trim()),
+            ("lstrip", 0, _) => Obj::str(value.trim_start()),
+            ("rstrip", 0, _) => Obj::str(value.trim_end()),
+            ("strip", 1, Some(chars)) => Obj::str(value.trim_matches(|c| chars.contains(c))),
+            ("lstrip", 1, Some(chars)) => Obj::str(value.trim_start_matches(|c| chars.contains(c))),
+            ("rstrip", 1, Some(chars)) => Obj::str(value.trim_end_matches(|c| chars.contains(c))),
+            ("split", 0, _) => Obj::list(value.split_whitespace().map(Obj::str).collect()),
+            ("split", 1, Some(separator)) if !separator.is_empty() => {
+                Obj::list(value.split(separator).map(Obj::str).collect())
+            }
+            ("splitlines", 0, _) => Obj::list(value.lines().map(Obj::str).collect()),
+            ("startswith", 1, Some(prefix)) => Obj::bool(value.starts_with(prefix)),
+            ("endswith", 1, Some(suffix)) => Obj::bool(value.ends_with(suffix)),
+            ("removeprefix", 1, Some(prefix)) => {
+                Obj::str(value.strip_prefix(prefix).unwrap_or(value))
+            }
+            ("removesuffix", 1, Some(suffix)) => {
+                Obj::str(value.strip_suffix(suffix).unwrap_or(value))
+            }
+            ("replace", 2, Some(old)) if let Some(new) = string(1) => {
+                Obj::str(&value.replace(old, new))
+            }
+            ("count", 1, Some(part)) if !part.is_empty() => {
+                Obj::int(value.matches(part).count() as i128)
+            }
+            ("find", 1, Some(part)) => {
+                let found = value.find(part).map(|at| value[..at].chars().count() as i128);
+                Obj::int(found.unwrap_or(-1))
+            }
+            ("isdigit" | "isdecimal", 0, _) if value.is_ascii() => all(|c| c.is_ascii_digit()),
+            ("isalpha", 0, _) if value.is_ascii() => all(|c| c.is_ascii_alphabetic()),
+            ("isalnum", 0, _) if value.is_ascii() => all(|c| c.is_ascii_alphanumeric()),
+            ("isspace", 0, _) if value.is_ascii() => all(|c| c.is_ascii_whitespace()),
+            ("format", _, _) => Obj::str(&formatted(value, args).ok_or(Exit::Unknown)?),
+            _ => return Err(Exit::Unknown),
+        })
+    }
+}
+
+fn integer_method(value: i128, name: &str, args: &[Obj]) -> Run<Obj> {
+    match (name, args) {
+        ("bit_length", []) => {
+            Ok(Obj::int(i128::from(i128::BITS - value.unsigned_abs().leading_zeros())))
+        }
+        ("bit_count", []) => Ok(Obj::int(i128::from(value.unsigned_abs().count_ones()))),
+        ("is_integer", []) => Ok(Obj::bool(true)),
+        _ => Err(Exit::Unknown),
+    }
+}
+
+/// `text.format(...)` of holes without names and formats.
+fn formatted(text: &str, args: &[Obj]) -> Option<String> {
+    if text.contains("{{") || text.contains("}}") {
+        return None;
+    }
+    let mut args = args.iter();
+    let mut parts = text.split("{}");
+    let mut out = parts.next()?.to_owned();
+    for part in parts {
+        out.push_str(&text::str(args.next()?)?);
+        out.push_str(part);
+    }
+    (!text.replace("{}", "").contains(['{', '}'])).then_some(out)
+}
