@@ -1,10 +1,11 @@
 //! The language server: editor features over an incremental database, the protocol at the rim.
 //!
-//! - `document`, `encoding`: open texts, edits, positions.
+//! - `document`, `cell`, `encoding`: open texts, cells of notebooks, edits, positions.
 //! - `files`, `db`: where texts come from, and the queries over them.
 //! - `ide`: features as plain functions over a snapshot, byte offsets in, plain data out.
 //! - `server`: the protocol. Nothing below it names a type of the protocol except positions.
 
+mod cell;
 mod compile;
 mod db;
 mod document;

@@ -19,6 +19,9 @@ use crate::threads;
 /// How often a name may be replaced by another one, until which others are searched for.
 const MAX_ALIASES: usize = 4;
 
+/// Names of one function beyond these are not followed.
+const MAX_CALLEES: usize = 16;
+
 /// The places where `word` stands in `text` as a word of its own.
 pub(crate) fn places<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let bytes = text.as_bytes();
@@ -109,7 +112,7 @@ pub(crate) fn of_symbol(db: &dyn Db, paths: &[PathBuf], symbol: &Symbol, word: &
         for (path, (holds_both, others)) in paths.iter().zip(hits) {
             files.extend(holds_both.then(|| db.file(path)));
             for other in others {
-                if !callees.contains(&other) {
+                if callees.len() < MAX_CALLEES && !callees.contains(&other) {
                     callees.push(other);
                 }
             }
@@ -145,13 +148,20 @@ fn aliases<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> + 
     places(text, name).filter_map(move |at| {
         let after = text.get(at + name.len()..)?.trim_start_matches(' ');
         if let Some(other) = after.strip_prefix("as ") {
-            return first_word(other.trim_start());
+            let other = other.trim_start();
+            let word = first_word(other)?;
+            // Words of a sentence go on.
+            let rest = other[word.len()..].trim_start_matches(' ');
+            let ends = rest.is_empty() || rest.starts_with([',', ')', '#', '\\', ';', '\r', '\n']);
+            return ends.then_some(word);
         }
         let start = text.get(..at)?.rfind('\n').map_or(0, |at| at + 1);
         let other = first_word(text.get(start..at)?)?;
         let rest = text.get(start + other.len()..at)?.trim_start();
         let is_bound = rest.starts_with('=') && !rest.starts_with("==");
-        (is_bound && !after.starts_with(['(', '['])).then_some(other)
+        // A name in quotes stands for nothing.
+        let is_value = !after.starts_with(['(', '[', '"', '\'']);
+        (is_bound && is_value).then_some(other)
     })
 }
 
@@ -216,6 +226,8 @@ result = f(1)
 launched = f[grid](x)
 same == f
     inner = f
+__all__ = ['f']
+# It takes f as the function, and f as is.
 ";
         let found: Vec<&str> = aliases(text, "f").collect();
         assert_eq!(found, ["g", "module", "tuned", "plain"]);

@@ -13,6 +13,7 @@ use tower_lsp::ls_types::{
     UnchangedDocumentDiagnosticReport, Uri,
 };
 
+use crate::cell;
 use crate::db::{self, Db, SourceFile};
 use crate::ide;
 use crate::server::state::{OpenFile, Snapshot, State};
@@ -23,6 +24,10 @@ fn of_file(snapshot: &Snapshot, open: &OpenFile) -> Vec<lsp::Diagnostic> {
     let file = open.file;
     let mut found = ide::diagnostics::of_open(&snapshot.db, file, &open.exact);
     found.retain(|found| snapshot.tags.shows(found.code));
+    if cell::is_cell(file.path(&snapshot.db)) {
+        // Other cells bind and read names as well.
+        found.retain(|found| !matches!(found.code, Code::UndefinedName | Code::Unused));
+    }
     found.extend(open.problem.as_ref().map(|problem| unreadable(open.id, problem)));
     found.iter().map(|diagnostic| to_proto::diagnostic(snapshot, file, diagnostic)).collect()
 }

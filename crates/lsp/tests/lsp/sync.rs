@@ -83,3 +83,30 @@ async fn places_are_right_in_every_encoding_and_line_end() {
         client.stop().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_python_in_cells_of_notebooks_is_no_error() {
+    let mut client = Client::start(json!({})).await;
+    let uri = "vscode-notebook-cell:/work/notebook.ipynb#W0sZmlsZQ";
+    let cell = "\
+%%time
+!pip install triton
+import triton
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, 1.0)
+    %who
+    tl.store(x_ptr, )x
+";
+    client.open(uri, cell).await;
+    let found = client.diagnostics(uri, 1).await;
+    assert!(found.starts_with("8:") && found.contains("syntax/"), "{found}");
+    assert_eq!(found.lines().count(), 1, "{found}");
+    client.edit(uri, 2, [8, 0, 9, 0], "").await;
+    assert_eq!(client.diagnostics(uri, 2).await, "");
+    // The line is Python's again.
+    client.edit(uri, 3, [1, 0, 1, 1], "").await;
+    assert!(client.diagnostics(uri, 3).await.starts_with("1:"), "`pip install` is no statement");
+    client.stop().await;
+}

@@ -12,8 +12,11 @@ use crate::{Arguments, Failure};
 /// Parameters of a kernel that are asked about.
 const PARAMETERS: usize = 3;
 
-/// How long a server may look around after it has opened a file.
-const SETTLE: Duration = Duration::from_secs(3);
+/// A server that takes less processor time than this in [`PAUSE`] has looked around.
+const QUIET_MS: f64 = 50.0;
+
+/// Time between two looks at what a server takes.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Times of one question: the first ones, each of a server that was never asked it, and the others.
 struct Times {
@@ -99,7 +102,7 @@ fn kernel_names(text: &str) -> Option<Vec<Name>> {
 struct Question {
     what: &'static str,
     title: String,
-    /// What is sent; when there is more than one, the answer to the first is part of the second.
+    /// What is sent; of the hierarchy of calls, what comes first.
     method: &'static str,
     params: Value,
 }
@@ -158,7 +161,7 @@ fn ask(
     let mut server = Server::start(&arguments.server, folder, Findings::Pushed)?;
     let uri = server.open(file, text)?;
     server.diagnostics(&uri, &|_| true)?;
-    server.listen(Instant::now() + SETTLE)?;
+    settle(&mut server)?;
     let mut params = question.params.clone();
     params["textDocument"] = json!({ "uri": uri });
     let mut times = Vec::new();
@@ -174,4 +177,17 @@ fn ask(
     server.stop()?;
     let cold = times.remove(0);
     Ok((cold, times))
+}
+
+/// Waits until a server has done what follows the opening of a file.
+fn settle(server: &mut Server) -> Result<(), Failure> {
+    let mut spent = server.usage()?.cpu_ms;
+    loop {
+        server.listen(Instant::now() + PAUSE)?;
+        let now = server.usage()?.cpu_ms;
+        if now - spent < QUIET_MS {
+            return Ok(());
+        }
+        spent = now;
+    }
 }

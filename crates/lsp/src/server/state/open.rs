@@ -8,6 +8,7 @@ use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::syntax::{self, Parse};
 use tower_lsp::ls_types::{TextDocumentContentChangeEvent, Uri};
 
+use crate::cell;
 use crate::db::SourceText;
 use crate::document::{Document, Edit};
 use crate::encoding::Encoding;
@@ -32,7 +33,10 @@ pub(super) struct Open {
 impl Open {
     /// Edits the text as the client did.
     pub(super) fn apply(&mut self, changes: &[TextDocumentContentChangeEvent], encoding: Encoding) {
-        let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES && self.problem.is_none();
+        // What is IPython's own in a cell depends on whole lines.
+        let incremental = changes.len() <= MAX_INCREMENTAL_CHANGES
+            && self.problem.is_none()
+            && !cell::is_cell(&self.path);
         let mut parse = self.text.parse();
         for change in changes {
             let edit = self.document.apply(change, encoding);
@@ -73,7 +77,8 @@ impl Open {
             Parse::new("")
         } else {
             self.problem = None;
-            Parse::new(self.document.text.to_string())
+            let text = self.document.text.to_string();
+            Parse::new(if cell::is_cell(&self.path) { cell::without_magics(&text) } else { text })
         }
     }
 
