@@ -27,6 +27,9 @@ const MAX_ELEMENTS: u32 = 200_000;
 /// The greatest number that arguments, memory and loops are given in the search for an example.
 const SMALL: i128 = 2048;
 
+/// The most lanes that a tile has.
+const MAX_LANES: i128 = 1 << 20;
+
 /// Positions of an element along each axis of its tile; empty for scalars.
 pub type Index = SmallVec<[Linear; 3]>;
 
@@ -204,8 +207,10 @@ impl<'f> Elements<'f> {
             Some(_) => self.variables.values().copied().collect(),
             None => Vec::new(),
         };
+        // The lanes of a known launch are what they are.
+        let most = if self.launch.is_some() { MAX_LANES } else { SMALL };
         for (at, range) in ranges.iter_mut().enumerate() {
-            if range.hi > SMALL && !fixed.contains(&Var(at as u32)) {
+            if range.hi > most && !fixed.contains(&Var(at as u32)) {
                 *range = Interval::new(range.lo.max(i128::from(range.lo < 0)), SMALL);
             }
         }

@@ -4,6 +4,7 @@ use super::report;
 use super::{Finding, Spot};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Attrs, Function, Opcode};
+use crate::passes::eliminate_dead_code;
 use crate::specialization::{GridFault, KnownLaunch};
 
 /// How a quotient becomes an extent.
@@ -73,7 +74,10 @@ pub(super) fn axes_asked_for(func: &Function) -> [bool; 3] {
 /// them do the same.
 fn unused_axis(func: &Function, launch: &KnownLaunch) -> Option<Diagnostic> {
     let grid = launch.grid?;
-    let asked = axes_asked_for(func);
+    // A position that nothing depends on is not asked for.
+    let mut needed = func.clone();
+    eliminate_dead_code(&mut needed);
+    let asked = axes_asked_for(&needed);
     let writes = func.walk().into_iter().any(|inst| {
         let opcode = func.insts[inst].opcode;
         matches!(opcode, Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas)

@@ -45,7 +45,38 @@ impl<'e, 'f> Origins<'e, 'f> {
     ) -> Option<bool> {
         let a = Origins::new(func, elements, at).stored(first, at)?;
         let b = Origins::new(func, elements, other).stored(second, other)?;
-        Some(a == b)
+        // What is updated in place is updated twice.
+        let twice = first.inst == second.inst
+            && Origins::new(func, elements, at).updates(first, at) == Some(true);
+        Some(a == b && !twice)
+    }
+
+    /// Whether a store stores what arithmetic makes of what is in its own element; choices and
+    /// extremes may leave it as it is when they are done twice.
+    fn updates(&mut self, store: &Access, point: &[i128]) -> Option<bool> {
+        let func = self.func;
+        let data = &func.insts[store.inst];
+        let lane = Position::from_slice(&super::bounds::lane(store, point));
+        let own = self.print(data.operand(0), &lane)?;
+        let mut open = vec![(data.operand(1), false)];
+        while let Some((value, changed)) = open.pop() {
+            use Opcode::{Add, FAdd, FDiv, FExt, FMul, FSub, FTrunc, Load, Mul, Sub};
+            let Some(data) = func.def(value) else { continue };
+            match data.opcode {
+                Load if changed && self.print(data.operand(0), &lane) == Some(own) => {
+                    let mask = data.operand_opt(1);
+                    if mask.is_none_or(|mask| self.truth(mask, &lane) == Some(true)) {
+                        return Some(true);
+                    }
+                }
+                Add | Sub | Mul | FAdd | FSub | FMul | FDiv => {
+                    open.extend(data.uses().map(|operand| (operand, true)));
+                }
+                FExt | FTrunc => open.push((data.operand(0), changed)),
+                _ => {}
+            }
+        }
+        Some(false)
     }
 
     /// Whether a store stores something else than what a load of the same element reads, each at

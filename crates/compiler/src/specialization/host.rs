@@ -73,6 +73,8 @@ pub(super) struct Host<'a> {
     objects: FxHashMap<usize, Variables>,
     /// Allocations that launches may have written.
     written: FxHashSet<u32>,
+    /// By kernel, which of its arguments it may write to.
+    writes: FxHashMap<ItemRef, Rc<[bool]>>,
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Rc<Rebound>>,
     /// Collections among its arguments that the last function called changed.
@@ -196,6 +198,7 @@ impl<'a> Host<'a> {
             replaced: FxHashSet::default(),
             objects: FxHashMap::default(),
             written: FxHashSet::default(),
+            writes: FxHashMap::default(),
             rebound: FxHashMap::default(),
             changed: Vec::new(),
             doubt: Doubt::default(),

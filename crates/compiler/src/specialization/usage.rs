@@ -15,8 +15,11 @@ mod expressions;
 mod numbers;
 mod origins;
 mod paths;
+mod writes;
 
 use expressions::called_name;
+
+pub(super) use writes::may_write;
 
 /// Calls of jit functions are followed this far.
 const MAX_CALLS: u32 = 6;

@@ -172,6 +172,16 @@ impl Elements<'_> {
         }
     }
 
+    /// Whether all that a value is for is to be reduced to one number, whatever order its elements
+    /// have.
+    fn is_only_reduced(&self, value: Value) -> bool {
+        let func = self.func;
+        let whole = func.ty(value).shape().len() == 1;
+        let uses = |inst: &Inst| func.insts[*inst].uses().any(|used| used == value);
+        let reduces = |inst: Inst| func.insts[inst].opcode == Opcode::Reduce;
+        whole && func.walk().into_iter().filter(uses).all(reduces)
+    }
+
     /// Where the element comes from, for operations that only move elements.
     pub(in crate::analysis) fn moved(
         &mut self,
@@ -203,7 +213,9 @@ impl Elements<'_> {
                 }
                 inner
             }
-            (Opcode::Reshape, Attrs::Reshape(reshape)) if !reshape.reorder => {
+            (Opcode::Reshape, Attrs::Reshape(reshape))
+                if !reshape.reorder || self.is_only_reduced(data.result()) =>
+            {
                 let from = self.func.ty(data.result()).shape().to_vec();
                 self.reshaped(&from, shape, index)?
             }

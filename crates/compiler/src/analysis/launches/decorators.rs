@@ -1,5 +1,6 @@
 //! What is wrong with the decorators of a kernel, whoever launches it.
 
+use super::meta::{asked, is_known};
 use super::options::{OPTIONS, WARP_SIZE, warp_count_fault};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::{Expr, Literal, Name, ParamKind};
@@ -37,8 +38,46 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
             report(name, "`@triton.heuristics` computes");
         }
     }
+    found.extend(asked_by_heuristics(kernel, &tuning));
     found.extend(warp_counts(kernel, &tuning).filter(|_| !tuning.one_run));
     found.extend(choices(kernel, &tuning));
+    found
+}
+
+/// Keys by which heuristics ask for arguments that the kernel does not have.
+fn asked_by_heuristics(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
+    let function = &kernel.function;
+    let configured = tuning.configs.iter().flat_map(|config| &config.kwargs);
+    let params = function.params.iter().map(|param| &param.name);
+    let known: Vec<&Name> = params.chain(configured.map(|(name, _)| name)).collect();
+    let heuristics = kernel.decorators.iter().filter_map(|decorator| match decorator {
+        Decorator::Heuristics(id) => Some(function.map.exprs[*id]),
+        _ => None,
+    });
+    let mut found = Vec::new();
+    for decorator in heuristics.filter(|_| tuning.complete) {
+        for (id, expr) in function.body.exprs.iter() {
+            let Expr::Lambda { params, body } = expr else { continue };
+            let ([args], true) =
+                (params.as_slice(), decorator.contains_range(function.map.exprs[id]))
+            else {
+                continue;
+            };
+            let range = |id| function.map.exprs[id];
+            for (key, range) in asked(&function.body, &args.name, range(*body), range).keys {
+                if !is_known(&key, &known) {
+                    let message = format!(
+                        "`{}` has no parameter `{key}`, which `@triton.heuristics` asks for",
+                        kernel.item.name
+                    );
+                    let at = FileRange { file: kernel.at.file, range };
+                    let mut finding = Diagnostic::new(Code::TuningName, at, message);
+                    finding.kernel = Some(kernel.item.name.to_string());
+                    found.push(finding);
+                }
+            }
+        }
+    }
     found
 }
 

@@ -3,7 +3,7 @@
 use super::options::OPTIONS;
 use super::{Site, meant};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Body, Expr, ExprId, ItemKind, LambdaParam, Literal, Name, ParamKind, Stmt};
+use crate::hir::{Body, Expr, ExprId, Function, ItemKind, Literal, Name, ParamKind, Stmt};
 use crate::source::{FileRange, TextRange};
 use crate::specialization::Tuning;
 
@@ -25,10 +25,20 @@ impl Site<'_> {
             .chain(&tuning.heuristics)
             .collect();
         let asked = self.asked_for();
-        let unknown = asked
-            .into_iter()
-            .filter(|(key, _)| !known.contains(&key) && !OPTIONS.contains(&&**key));
-        unknown.map(|(key, range)| self.unknown_key(&key, range, &known)).collect()
+        let unknown = asked.keys.iter().filter(|(key, _)| !is_known(key, &known));
+        let mut found: Vec<Diagnostic> =
+            unknown.map(|(key, range)| self.unknown_key(key, *range, &known)).collect();
+        found.extend(asked.attributes.iter().map(|(name, value, range)| {
+            let message = format!("what a grid gets is a dict, which has no attribute `{name}`");
+            let found = self.finding(Code::GridShape, *range, message);
+            let rest = TextRange { start: value.end, end: range.end };
+            let edit = TextEdit {
+                at: FileRange { file: self.file, range: rest },
+                text: format!("[\"{name}\"]"),
+            };
+            found.with_fix("look it up", vec![edit])
+        }));
+        found
     }
 
     fn unknown_key(&self, key: &Name, range: TextRange, known: &[&Name]) -> Diagnostic {
@@ -50,50 +60,100 @@ impl Site<'_> {
         }
     }
 
-    /// The keys that the grid asks for, with their places: a lambda in the brackets, or the only one
-    /// that the function around the launch binds to the name there.
-    fn asked_for(&self) -> Vec<(Name, TextRange)> {
+    /// What the grid asks of its argument: a lambda in the brackets, or the only function that the
+    /// function around the launch binds to the name there.
+    fn asked_for(&self) -> Asked {
         let launch = self.launch;
         match &launch.body.exprs[launch.grid] {
-            Expr::Lambda { params, body } => keys(&launch.body, params, *body, |id| self.range(id)),
+            Expr::Lambda { params, body } => {
+                let [meta] = params.as_slice() else { return Asked::default() };
+                asked(&launch.body, &meta.name, self.range(*body), |id| self.range(id))
+            }
             Expr::Name(name) => self.asked_by_local(name).unwrap_or_default(),
-            _ => Vec::new(),
+            _ => Asked::default(),
         }
     }
 
-    fn asked_by_local(&self, name: &Name) -> Option<Vec<(Name, TextRange)>> {
-        let mut functions = self.module.items.iter().filter_map(|item| match &item.kind {
-            ItemKind::Function(function) if item.body_scope() == self.scope.path => Some(function),
+    fn asked_by_local(&self, name: &Name) -> Option<Asked> {
+        let functions = self.module.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Function(function) => Some((item, function)),
             _ => None,
         });
-        let function = functions.next()?;
+        let mut around = functions.clone().filter(|(item, _)| item.body_scope() == self.scope.path);
+        let (_, function) = around.next()?;
         let body = &function.body;
         let binds = |target: &ExprId| body.exprs[*target] == Expr::Name(name.clone());
         let mut bound = body.stmts.values().filter_map(|stmt| match stmt {
             Stmt::Assign { targets, value } if targets.iter().any(binds) => Some(*value),
             _ => None,
         });
-        let (Some(value), None) = (bound.next(), bound.next()) else { return None };
-        let Expr::Lambda { params, body: result } = &body.exprs[value] else { return None };
-        Some(keys(body, params, *result, |id| function.map.exprs[id]))
+        let mut inside = functions
+            .filter(|(item, _)| item.name == *name && item.scope == self.scope.path)
+            .map(|(_, function)| function);
+        match (bound.next(), bound.next(), inside.next(), inside.next()) {
+            (Some(value), None, None, None) => {
+                let Expr::Lambda { params, body: result } = &body.exprs[value] else { return None };
+                let [meta] = params.as_slice() else { return None };
+                let range = |id| function.map.exprs[id];
+                Some(asked(body, &meta.name, range(*result), range))
+            }
+            (None, None, Some(grid), None) => Some(asked_by_function(grid)),
+            _ => None,
+        }
     }
 }
 
-/// The strings by which the only parameter of a lambda is indexed.
-fn keys(
+/// What a function asks of its only parameter.
+fn asked_by_function(function: &Function) -> Asked {
+    let [meta] = function.params.as_slice() else { return Asked::default() };
+    let everywhere = TextRange { start: 0, end: u32::MAX };
+    asked(&function.body, &meta.name, everywhere, |id| function.map.exprs[id])
+}
+
+/// Whether a key is there: that of a parameter, or of an option.
+pub(super) fn is_known(key: &Name, known: &[&Name]) -> bool {
+    known.contains(&key) || OPTIONS.contains(&&**key)
+}
+
+/// What a function asks of the dict that it gets.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// Keys, with their places.
+    pub(super) keys: Vec<(Name, TextRange)>,
+    /// Attributes that dicts do not have, with the places of the dict and of all of the expression.
+    pub(super) attributes: Vec<(Name, TextRange, TextRange)>,
+}
+
+/// What is asked of the variable `meta` by what stands in `inside`.
+pub(super) fn asked(
     body: &Body,
-    params: &[LambdaParam],
-    result: ExprId,
+    meta: &Name,
+    inside: TextRange,
     range: impl Fn(ExprId) -> TextRange,
-) -> Vec<(Name, TextRange)> {
-    let [meta] = params else { return Vec::new() };
-    let inside = range(result);
-    let asked = body.exprs.values().filter_map(|expr| {
-        let Expr::Subscript { value, index } = expr else { return None };
-        let Expr::Literal(Literal::Str(key)) = &body.exprs[*index] else { return None };
-        let at = range(*index);
-        let is_meta = body.exprs[*value] == Expr::Name(meta.name.clone());
-        (is_meta && inside.contains_range(at)).then(|| (key.clone(), at))
-    });
-    asked.collect()
+) -> Asked {
+    const METHODS: &[&str] =
+        &["clear", "copy", "get", "items", "keys", "pop", "setdefault", "update", "values"];
+    let mut found = Asked::default();
+    for (id, expr) in body.exprs.iter() {
+        let is_meta = |value: ExprId| body.exprs[value] == Expr::Name(meta.clone());
+        match expr {
+            Expr::Subscript { value, index } if is_meta(*value) => {
+                let at = range(*index);
+                if let Expr::Literal(Literal::Str(key)) = &body.exprs[*index]
+                    && inside.contains_range(at)
+                {
+                    found.keys.push((key.clone(), at));
+                }
+            }
+            Expr::Attribute { value, attr }
+                if is_meta(*value)
+                    && inside.contains_range(range(id))
+                    && !METHODS.contains(&&**attr) =>
+            {
+                found.attributes.push((attr.clone(), range(*value), range(id)));
+            }
+            _ => {}
+        }
+    }
+    found
 }

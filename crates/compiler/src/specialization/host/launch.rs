@@ -1,10 +1,13 @@
 //! Launches in host code, in all the ways that there are to write them.
 
+use std::rc::Rc;
+
 use super::value::Value;
 use super::{Frame, Host, ObservedLaunch, operators};
 use crate::hir::{Arg, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::FileRange;
+use crate::specialization::usage;
 
 /// Evaluated arguments; the flag is false when some were left out.
 pub(super) type Given = (Vec<(Option<Name>, Value)>, bool);
@@ -39,9 +42,11 @@ impl Host<'_> {
         if self.doubt.raised {
             return Value::Unknown;
         }
-        // What the kernel gets may be written by it.
-        let allocations: Vec<u32> =
-            args.iter().flat_map(|(_, value)| value.allocations()).collect();
+        let allocations: Vec<u32> = kernel
+            .alternatives()
+            .iter()
+            .flat_map(|kernel| self.written_by(kernel, &args, complete))
+            .collect();
         for kernel in kernel.alternatives() {
             let (grid, args, example) = (grid.clone(), args.clone(), Vec::new());
             let doubtful = self.doubt.conditions > 0;
@@ -52,6 +57,38 @@ impl Host<'_> {
         }
         self.written.extend(allocations);
         Value::Unknown
+    }
+
+    /// The allocations that a kernel may write of what it gets.
+    fn written_by(
+        &mut self,
+        kernel: &Value,
+        args: &[(Option<Name>, Value)],
+        complete: bool,
+    ) -> Vec<u32> {
+        let written = match kernel {
+            Value::Named(Resolution::Jit(at)) if complete => {
+                let sources = self.sources;
+                let known = self.writes.entry(*at);
+                known.or_insert_with(|| Rc::from(usage::may_write(sources, *at))).clone()
+            }
+            _ => Rc::from([]),
+        };
+        let function = match kernel {
+            Value::Named(Resolution::Jit(at)) => project::function(self.sources, *at),
+            _ => None,
+        };
+        let position =
+            |name: &Name| function.as_ref()?.params.iter().position(|param| param.name == *name);
+        let index = |(at, (name, _)): (usize, &(Option<Name>, Value))| match name {
+            Some(name) => position(name),
+            None => Some(at),
+        };
+        let may_write = |(at, arg): (usize, &(Option<Name>, Value))| {
+            index((at, arg)).and_then(|at| written.get(at).copied()).unwrap_or(true)
+        };
+        let args = args.iter().enumerate().filter(|(at, arg)| may_write((*at, arg)));
+        args.flat_map(|(_, (_, value))| value.allocations()).collect()
     }
 
     /// `kernel.run(..., grid=grid, warmup=False)`, which launches as `kernel[grid](...)` does, and

@@ -242,6 +242,7 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             found.map_or(Value::Unknown, |(_, value)| value.clone())
         }
         (Value::Tensor(tensor), Value::Int(index)) => Value::Tensor(views::item(tensor, *index)),
+        (Value::Tensor(tensor), Value::None) => Value::Tensor(views::with_axis(tensor, 0)),
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
         _ => Value::Unknown,
     }

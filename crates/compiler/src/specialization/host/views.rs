@@ -132,6 +132,16 @@ pub(super) fn expanded(tensor: &Tensor, sizes: &[Value]) -> Option<Tensor> {
     Some(Tensor { dtype, shape: Some(shape), strides: Some(strides), storage })
 }
 
+/// A tensor with one more axis, of one element.
+pub(super) fn with_axis(tensor: &Tensor, axis: usize) -> Tensor {
+    let shape = tensor.shape.clone().filter(|shape| axis <= shape.len()).map(|mut shape| {
+        shape.insert(axis, Value::Int(Some(1)));
+        shape
+    });
+    let strides = tensor.strides.is_some().then(|| unknown_strides(shape.as_deref())).flatten();
+    Tensor { dtype: tensor.dtype.clone(), shape, strides, storage: tensor.storage.clone() }
+}
+
 /// A tensor without an axis of one element.
 pub(super) fn squeezed(tensor: &Tensor, axis: i128) -> Option<Tensor> {
     let (mut shape, mut strides) = (tensor.shape.clone()?, strides(tensor)?);
