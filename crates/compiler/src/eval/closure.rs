@@ -6,8 +6,8 @@ use super::call::Argument;
 use super::names::Global;
 use super::value::{FunctionRef, Role, Value};
 use super::{Evaluator, Mode, Source};
-use crate::hir::{Arg, Expr, ExprId, Name, ParamKind};
-use crate::project::{self, Resolution, Scope};
+use crate::hir::{Arg, Expr, ExprId, ItemKind, Name, ParamKind};
+use crate::project::{self, ItemRef, Resolution, Scope};
 
 /// A variable of a function around a function.
 #[derive(Debug, Clone)]
@@ -100,6 +100,31 @@ impl Evaluator<'_> {
         FunctionRef { closure: captured.into(), ..function.clone() }
     }
 
+    /// A kernel that a function makes, with what a call of that function in the module gives it.
+    /// Calls that leave one of its names open, or no constexpr, are passed over.
+    pub(super) fn made_in_module(&mut self, at: ItemRef, function: FunctionRef) -> FunctionRef {
+        if project::item_scope(self.project, at).is_empty() {
+            return function;
+        }
+        let Some(module) = self.project.module(at.file) else { return function };
+        for index in 0..module.items.len() as u32 {
+            let other = ItemRef { file: at.file, index };
+            let item = &module.items[index as usize];
+            let ItemKind::Assign { body, value, .. } = &item.kind else { continue };
+            if !item.scope.is_empty() || !matches!(body.exprs[*value], Expr::Call { .. }) {
+                continue;
+            }
+            let made = project::resolve_item(self.project, other);
+            if let Some(Global { value: Value::Function(made), .. }) = self.resolved(&made)
+                && Arc::ptr_eq(&made.function, &function.function)
+                && made.closure.iter().all(|captured| is_usable(&function, captured))
+            {
+                return FunctionRef { closure: made.closure, ..function };
+            }
+        }
+        function
+    }
+
     /// Whether a constexpr holds the value of an expression of host code; `None` where the text
     /// does not show it.
     pub(super) fn is_held(&mut self, source: Source<'_>, expr: ExprId) -> Option<bool> {
@@ -151,10 +176,66 @@ impl Evaluator<'_> {
     }
 }
 
+/// Whether a kernel may read a variable of the function around it, or does not.
+fn is_usable(function: &FunctionRef, captured: &Captured) -> bool {
+    let named = |expr: &Expr| expr.is_name(&captured.name);
+    let known = captured.constexpr != Some(false) && !captured.value.is_unknown();
+    known || !function.function.body.exprs.values().any(named)
+}
+
 fn held(resolution: &Resolution) -> Option<bool> {
     match resolution {
         Resolution::Constexpr(_) => Some(true),
         Resolution::Constant(_) => Some(false),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lower_kernel;
+    use crate::diagnostic::Code;
+    use crate::ir::{self, LaunchOptions};
+    use crate::project::MemorySources;
+    use crate::specialization::{ArgSpec, Origin, Specialization, TritonVersion};
+
+    /// What lowering the kernel that `make` makes gives in a module that ends with `calls`.
+    fn lowered(calls: &str) -> Result<ir::Function, Vec<Code>> {
+        let text = format!(
+            "import triton\nimport triton.language as tl\n\n\ndef make(width):\n    @triton.jit\n    def kernel(x_ptr):\n        i = tl.arange(0, width)\n        tl.store(x_ptr + i, 1.0)\n    return kernel\n\n\n{calls}\n"
+        );
+        let mut sources = MemorySources::default();
+        let file = sources.add("kernel.py", &text);
+        let pointer = ArgSpec::Runtime { signature: "*fp32".into(), divisible_by_16: true };
+        let spec = Specialization {
+            args: [("x_ptr".into(), pointer)].into_iter().collect(),
+            options: LaunchOptions::default(),
+            origin: Origin::Flags,
+            assumed: Default::default(),
+            launches: Vec::new(),
+            config: None,
+        };
+        let result = lower_kernel(&sources, file, "kernel", &spec, TritonVersion::V3_9);
+        let codes = result.diagnostics.iter().map(|found| found.code).collect();
+        result.function.ok_or(codes)
+    }
+
+    #[test]
+    fn a_kernel_has_what_a_call_in_its_module_gives_it() {
+        for calls in [
+            "wide = make(tl.constexpr(128))",
+            "WIDTH = tl.constexpr(128)\nwide = make(width=WIDTH)",
+            "other = print(1)\nnarrow = make(3)\nwide = make(tl.constexpr(128))",
+        ] {
+            let function = lowered(calls).expect("the kernel lowers");
+            assert!(function.to_string().contains("128"), "{function}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_no_call_is_known_for_stays_open() {
+        for calls in ["", "def later(width):\n    return make(tl.constexpr(width))"] {
+            assert_eq!(lowered(calls).err(), Some(vec![Code::NotUnderstood]), "{calls}");
+        }
     }
 }

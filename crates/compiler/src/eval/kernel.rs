@@ -171,6 +171,7 @@ pub(super) fn lower_function(
     evaluator.options = options_of(spec);
     let ir_function = ir::Function::new(kernel.clone(), ir::Level::Tile, evaluator.options.clone());
     evaluator.kernel = kernel;
+    let function = evaluator.made_in_module(at, function);
     evaluator.emitter = Some(Emitter::new(ir_function));
     evaluator.check_decorators(at, &function);
     if let Some(fault) = evaluator.options.fault() {

@@ -418,6 +418,15 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         },
         "dim" | "ndimension" => Value::Int(tensor.shape.as_ref().map(|shape| shape.len() as i128)),
         "element_size" => Value::Int(tensor.dtype.as_deref().and_then(element_size)),
+        // Some number of the tensor's type.
+        "item" => match tensor.dtype.as_deref()? {
+            "i1" => Value::Bool(None),
+            dtype if is_float(dtype) => Value::Float(None),
+            _ => Value::Int(None),
+        },
+        "unbind" if matches!(args.get(0, "dim"), None | Some(Value::Int(Some(0)))) => {
+            Value::Tuple(views::rows(tensor)?)
+        }
         "data_ptr" | "get_device" | "storage_offset" => Value::Int(None),
         "is_contiguous" => Value::Bool(None),
         "half" => cast("fp16"),

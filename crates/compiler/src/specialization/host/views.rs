@@ -174,6 +174,16 @@ pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
     part.of_part()
 }
 
+/// Rows that are looked at one by one.
+const MAX_ROWS: i128 = 64;
+
+/// The tensors along the first axis, where their number is known and not too large.
+pub(super) fn rows(tensor: &Tensor) -> Option<Vec<Value>> {
+    let Some(Value::Int(Some(count))) = tensor.shape.as_ref()?.first() else { return None };
+    let row = |at| Value::Tensor(item(tensor, Some(at)));
+    (*count <= MAX_ROWS).then(|| (0..*count).map(row).collect())
+}
+
 /// `tensor[lower:upper]` of known bounds.
 pub(super) fn slice(
     tensor: &Tensor,
