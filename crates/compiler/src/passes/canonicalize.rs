@@ -3,6 +3,8 @@
 //! In: a verified function. Out: the same function with simpler instructions: integer arithmetic,
 //! comparisons and conversions of constants become constants, `x + 0`, `x * 1`, `x & true`,
 //! `select` of a constant, splats of constants and shape operations that keep the shape go away.
+//! Branches on constants and loops that run once or never leave what runs: a loop of one iteration
+//! has nothing to overlap with, so that buffers for several would be lost.
 //! Floats are left alone, so that every rounding happens where the program runs. Cost: linear.
 
 use rustc_hash::FxHashMap;
@@ -20,9 +22,24 @@ pub fn canonicalize(func: &mut Function) {
 fn visit(func: &mut Function, region: Region, replaced: &mut FxHashMap<Value, Value>) {
     let insts = std::mem::take(&mut func.regions[region].insts);
     let mut kept = Vec::with_capacity(insts.len());
+    simplify_all(func, insts, replaced, &mut kept);
+    func.regions[region].insts = kept;
+}
+
+/// Appends what is left of `insts` to `kept`.
+fn simplify_all(
+    func: &mut Function,
+    insts: Vec<Inst>,
+    replaced: &mut FxHashMap<Value, Value>,
+    kept: &mut Vec<Inst>,
+) {
     for inst in insts {
         for operand in func.insts[inst].operands.iter_mut().flatten() {
             *operand = *replaced.get(operand).unwrap_or(operand);
+        }
+        if let Some(runs) = decided(func, inst) {
+            flatten(func, inst, runs, replaced, kept);
+            continue;
         }
         match simplify(func, inst) {
             Simpler::Value(value) => {
@@ -42,7 +59,69 @@ fn visit(func: &mut Function, region: Region, replaced: &mut FxHashMap<Value, Va
         }
         kept.push(inst);
     }
-    func.regions[region].insts = kept;
+}
+
+/// The region of a branch or a loop that is known to run once, with what its arguments are then;
+/// without a region, what the results are instead.
+struct Runs {
+    region: Option<Region>,
+    values: Vec<Value>,
+}
+
+/// What a branch or loop comes down to where constants decide it.
+fn decided(func: &Function, inst: Inst) -> Option<Runs> {
+    let data = &func.insts[inst];
+    match data.opcode {
+        Opcode::If => {
+            let holds = func.constant_bits(data.operand(0))? & 1 == 1;
+            Some(Runs { region: Some(data.regions[usize::from(!holds)]), values: Vec::new() })
+        }
+        Opcode::For => {
+            let lower = data.operand(0);
+            let inits = data.uses().skip(3);
+            match trips(func, inst)? {
+                0 => Some(Runs { region: None, values: inits.collect() }),
+                1 => {
+                    let values = std::iter::once(lower).chain(inits).collect();
+                    Some(Runs { region: Some(data.regions[0]), values })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// How often a `for` of constant bounds runs, whatever the sign that its index is read with.
+fn trips(func: &Function, inst: Inst) -> Option<i128> {
+    let data = &func.insts[inst];
+    let scalar = func.ty(data.operand(0)).number()?;
+    let [lower, upper, step] = [0, 1, 2].map(|slot| func.constant_bits(data.operand(slot)));
+    let [lower, upper, step] = [lower?, upper?, step?].map(|bits| signed(scalar, bits));
+    let is_certain = lower >= 0 && upper >= 0 && step > 0;
+    is_certain.then(|| ((upper - lower).max(0) + step - 1) / step)
+}
+
+/// Puts what runs in place of `inst`.
+fn flatten(
+    func: &mut Function,
+    inst: Inst,
+    runs: Runs,
+    replaced: &mut FxHashMap<Value, Value>,
+    kept: &mut Vec<Inst>,
+) {
+    let results = func.insts[inst].results.to_vec();
+    let Some(region) = runs.region else {
+        replaced.extend(results.into_iter().zip(runs.values));
+        return;
+    };
+    let args = func.regions[region].args.to_vec();
+    replaced.extend(args.into_iter().zip(runs.values));
+    let mut insts = std::mem::take(&mut func.regions[region].insts);
+    let last = insts.pop().expect("invariant: a region ends in its terminator");
+    simplify_all(func, insts, replaced, kept);
+    let yielded = func.insts[last].uses().map(|value| *replaced.get(&value).unwrap_or(&value));
+    replaced.extend(results.into_iter().zip(yielded.collect::<Vec<_>>()));
 }
 
 enum Simpler {
