@@ -63,11 +63,38 @@ pub struct Report {
     pub static_shared_bytes: u32,
 }
 
-/// Assembles `ptx` for `arch` with line information.
+/// How much the assembler optimizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// Its default.
+    Full,
+    /// `-O1`: it schedules little, so that fewer values are in use at once.
+    Little,
+}
+
+/// Assembles `ptx` for `arch` with line information. Where the assembler finds no allocation of
+/// registers and keeps nearly everything in memory, the code is assembled with less optimization if
+/// that spills less.
 ///
 /// # Errors
 /// When the assembler cannot be run, takes too long or rejects the text.
 pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, AssembleError> {
+    let assembled = assemble_with(ptxas, ptx, arch, Effort::Full)?;
+    if assembled.report.is_without_allocation()
+        && let Ok(other) = assemble_with(ptxas, ptx, arch, Effort::Little)
+        && other.report.spill_store_bytes < assembled.report.spill_store_bytes
+    {
+        return Ok(other);
+    }
+    Ok(assembled)
+}
+
+fn assemble_with(
+    ptxas: &Path,
+    ptx: &str,
+    arch: &str,
+    effort: Effort,
+) -> Result<Assembled, AssembleError> {
     let io = |source| AssembleError::Io { path: ptxas.to_owned(), source };
     let folder = tempfile::tempdir().map_err(io)?;
     let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
@@ -76,6 +103,7 @@ pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, Assemb
     end_with_caller(&mut command);
     let mut child = command
         .args(["-lineinfo", "-v", "--gpu-name", arch])
+        .args((effort == Effort::Little).then_some("-O1"))
         .arg(&input)
         .arg("-o")
         .arg(&output)
@@ -173,6 +201,14 @@ fn end_with_caller(command: &mut Command) {
 fn end_with_caller(_: &mut Command) {}
 
 impl Report {
+    /// Whether the assembler's search for registers failed: it then leaves each thread no more than
+    /// what calls need, although there are more, and spills the rest.
+    fn is_without_allocation(&self) -> bool {
+        /// The registers that are left.
+        const FEWEST: u32 = 32;
+        self.registers <= FEWEST && self.spill_store_bytes > 0
+    }
+
     /// Reads the log of `ptxas -v`. Where several functions are listed, the entry's numbers and
     /// the largest of the others count.
     pub fn parse(log: &str) -> Report {

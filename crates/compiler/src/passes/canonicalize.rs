@@ -3,7 +3,7 @@
 //! In: a verified function. Out: the same function with simpler instructions: integer arithmetic,
 //! comparisons and conversions of constants become constants, `x + 0`, `x * 1`, `x & true`,
 //! `select` of a constant, splats of constants and shape operations that keep the shape go away.
-//! Branches on constants and loops that run once or never leave what runs: a loop of one iteration
+//! What a loop carries unchanged is used from before it. Branches on constants and loops that run once or never leave what runs: a loop of one iteration
 //! has nothing to overlap with, so that buffers for several would be lost.
 //! Floats are left alone, so that every rounding happens where the program runs. Cost: linear.
 
@@ -57,8 +57,43 @@ fn simplify_all(
         for inner in func.insts[inst].regions.clone() {
             visit(func, inner, replaced);
         }
+        if func.insts[inst].opcode == Opcode::For && drop_constant_carries(func, inst, replaced) {
+            // What follows from them may be simpler now.
+            visit(func, func.insts[inst].regions[0], replaced);
+        }
         kept.push(inst);
     }
+}
+
+/// Takes away the values that a `for` carries from iteration to iteration as they are, or as they
+/// were before it; tells whether there were any.
+fn drop_constant_carries(
+    func: &mut Function,
+    inst: Inst,
+    replaced: &mut FxHashMap<Value, Value>,
+) -> bool {
+    const BOUNDS: usize = 3;
+    let region = func.insts[inst].regions[0];
+    let Some(&last) = func.regions[region].insts.last() else { return false };
+    let args = func.regions[region].args.drain(1..).collect::<Vec<_>>();
+    let inits = func.insts[inst].operands.drain(BOUNDS..).collect::<Vec<_>>();
+    let results = std::mem::take(&mut func.insts[inst].results);
+    let yielded = std::mem::take(&mut func.insts[last].operands);
+    let count = args.len();
+    for (((arg, init), result), next) in args.into_iter().zip(inits).zip(results).zip(yielded) {
+        match init {
+            Some(init) if next == Some(arg) || next == Some(init) => {
+                replaced.extend([(arg, init), (result, init)]);
+            }
+            _ => {
+                func.regions[region].args.push(arg);
+                func.insts[inst].operands.push(init);
+                func.insts[inst].results.push(result);
+                func.insts[last].operands.push(next);
+            }
+        }
+    }
+    func.insts[inst].results.len() < count
 }
 
 /// The region of a branch or a loop that is known to run once, with what its arguments are then;
