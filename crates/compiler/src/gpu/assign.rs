@@ -4,9 +4,11 @@
 //! *home*, the layout in which it is computed. Values that follow from an anchor live where it
 //! lives. Values that any thread can compute by itself (constants, ranges, addresses) have no home
 //! unless a user asks for one: they are computed wherever they are needed, as often as needed.
-//! Loop-carried values settle by repetition. Cost: a few linear sweeps.
+//! Loop-carried values live where the loop's body computes them, which what they start from follows;
+//! they settle by repetition. Cost: a few linear sweeps.
 
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 
 use super::coalesce::{Anchors, default_layout};
 use super::exchange::{self, Level};
@@ -34,9 +36,10 @@ pub struct Layouts {
 /// When some tile has no layout.
 pub fn assign(func: &Function, anchors: Anchors, target: GpuTarget) -> Result<Layouts, LowerError> {
     let layouts = Layouts { work: anchors.layouts, ..Layouts::default() };
-    let mut assigner = Assigner { func, target, layouts, settle: false };
+    let mut assigner = Assigner { func, target, layouts, enter: false, settle: false };
     for _ in 0..SWEEPS {
         assigner.forward(func.body)?;
+        assigner.enter = true;
     }
     assigner.backward(func.body)?;
     assigner.settle = true;
@@ -51,6 +54,8 @@ struct Assigner<'f> {
     func: &'f Function,
     target: GpuTarget,
     layouts: Layouts,
+    /// Whether carried values may follow what enters their loop: not before the body had its say.
+    enter: bool,
     /// Whether values that must have a home but follow no anchor get one now.
     settle: bool,
 }
@@ -196,7 +201,8 @@ impl Assigner<'_> {
                 let yields: Vec<Value> =
                     func.terminator(body).map(|end| end.uses().collect()).unwrap_or_default();
                 for (at, &arg) in args.iter().skip(1).enumerate() {
-                    self.meet(arg, &[yields[at], inits[at]], &[data.results[at]])?;
+                    let sources = self.carried(yields[at], inits[at]);
+                    self.meet(arg, &sources, &[data.results[at]])?;
                 }
                 self.forward(body)
             }
@@ -208,7 +214,8 @@ impl Assigner<'_> {
                 };
                 let (passed, next) = (uses(before), uses(after));
                 for (at, &arg) in func.regions[before].args.iter().enumerate() {
-                    self.meet(arg, &[next[at], inits[at]], &[])?;
+                    let sources = self.carried(next[at], inits[at]);
+                    self.meet(arg, &sources, &[])?;
                 }
                 self.forward(before)?;
                 for (at, &arg) in func.regions[after].args.iter().enumerate() {
@@ -217,6 +224,11 @@ impl Assigner<'_> {
                 self.forward(after)
             }
         }
+    }
+
+    /// What the home of a carried value may follow from.
+    fn carried(&self, next: Value, init: Value) -> SmallVec<[Value; 2]> {
+        std::iter::once(next).chain(self.enter.then_some(init)).collect()
     }
 
     /// Gives `value` the home of the first of `sources` that has one, or what its users ask for.

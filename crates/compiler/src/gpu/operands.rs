@@ -8,9 +8,9 @@
 //! - a shared buffer, from which the product reads as it proceeds; a transposed operand is a
 //!   transposed view of it;
 //! - a tile read from a shared buffer, when element-wise work stands between the load and the
-//!   product: the work is then done again on what each thread multiplies, so that what is stored
-//!   is what was loaded and can be copied asynchronously; also when the operand is small and comes
-//!   from outside a loop.
+//!   product: the work is then done on what each thread multiplies, so that what is stored is what
+//!   was loaded and can be copied asynchronously. Work of many instructions is, where no two threads
+//!   multiply the same element. Also when the operand is small and comes from outside a loop.
 //!
 //! An operand of which each thread multiplies more than it has registers is read from a buffer in
 //! any case.
@@ -42,6 +42,15 @@ const HELD_WORDS: u32 = 32;
 /// The 32-bit registers of each thread that an operand may occupy at once: as many as a thread has.
 const FRAGMENT_WORDS: u32 = 255;
 
+/// What is done anew on the elements that a thread multiplies, rather than once for all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// An instruction or two per element.
+    Cheap,
+    /// Any, for elements that no other thread multiplies too.
+    Any,
+}
+
 impl Rebuilder<'_> {
     /// Writes a product.
     pub(super) fn product(&mut self, inst: Inst, data: &InstData) -> Result<(), LowerError> {
@@ -67,11 +76,12 @@ impl Rebuilder<'_> {
         layouts: &ProductLayouts,
     ) -> Result<(), LowerError> {
         let (lhs, rhs) = (data.operand(0), data.operand(1));
+        let work = self.work_on(lhs, &layouts.lhs);
         let in_registers = self.layouts.home[lhs].is_none()
-            || self.is_worked_on(lhs)
+            || self.is_worked_on(lhs, work)
             || self.stays_in_warp(lhs, &layouts.lhs)?;
         let lhs = match in_registers {
-            true if self.is_worked_on(lhs) => self.fragment(lhs, &layouts.lhs)?,
+            true if self.is_worked_on(lhs, work) => self.fragment(lhs, &layouts.lhs, work)?,
             true => self.get(lhs, &layouts.lhs)?,
             false => self.matrix_buffer(lhs, 1, &layouts.lhs)?,
         };
@@ -129,11 +139,11 @@ impl Rebuilder<'_> {
         let transposed = contiguous + 1 != rank;
         let shape = source.shape();
         let is_loaded = self.old.def(value).is_some_and(|data| data.opcode == Opcode::Load);
-        if contiguous != found && (is_loaded || self.is_worked_on(value)) {
+        if contiguous != found && (is_loaded || self.is_worked_on(value, Work::Cheap)) {
             let bytes = elem.bits().div_ceil(8) as usize;
             let num_warps = self.old.options.num_warps as usize;
             let turned = turning(&shape, [contiguous, found], bytes, num_warps)?;
-            tile = self.fragment(value, &turned)?;
+            tile = self.fragment(value, &turned, Work::Cheap)?;
         }
         let storage = NvmmaSharedLayout::widest_for(&shape, transposed, elem.bits() as usize);
         let layout = storage.to_linear(&shape)?;
@@ -153,8 +163,9 @@ impl Rebuilder<'_> {
             return self.get(value, layout);
         }
         let is_outside = self.region_of(value) != self.owners[inst];
-        if self.is_worked_on(value) || (is_outside && words <= HELD_WORDS) {
-            return self.fragment(value, layout);
+        let work = self.work_on(value, layout);
+        if self.is_worked_on(value, work) || (is_outside && words <= HELD_WORDS) {
+            return self.fragment(value, layout, work);
         }
         self.buffer(value, layout)
     }
@@ -167,40 +178,52 @@ impl Rebuilder<'_> {
         Ok(!matches!(conversion, Conversion::SharedMemory(_)))
     }
 
-    /// Whether cheap element-wise work on loads gives the value.
-    fn is_worked_on(&self, value: Value) -> bool {
-        let Some(data) = self.old.def(value) else { return false };
-        match data.opcode {
-            Opcode::Permute => self.is_worked_on(data.operand(0)),
-            _ => self.is_repeatable_on_fragments(data),
+    /// The work that may be done on what each thread multiplies of `value`, which then is in
+    /// `layout`. Elements of 16 bits are read faster by matrices, from a buffer of what comes out.
+    fn work_on(&self, value: Value, layout: &LinearLayout) -> Work {
+        const WORD_BITS: u32 = 32;
+        let is_word = self.old.ty(value).elem().is_some_and(|elem| elem.bits() == WORD_BITS);
+        let home = self.layouts.home[value].as_ref();
+        let once = |home: &LinearLayout| layout.elements_per_thread() <= home.elements_per_thread();
+        match is_word && home.is_some_and(once) {
+            true => Work::Any,
+            false => Work::Cheap,
         }
     }
 
-    fn is_repeatable_on_fragments(&self, data: &InstData) -> bool {
+    /// Whether element-wise work on loads gives the value.
+    fn is_worked_on(&self, value: Value, work: Work) -> bool {
+        let Some(data) = self.old.def(value) else { return false };
+        match data.opcode {
+            Opcode::Permute => self.is_worked_on(data.operand(0), work),
+            _ => self.is_repeatable_on_fragments(data, work),
+        }
+    }
+
+    fn is_repeatable_on_fragments(&self, data: &InstData, work: Work) -> bool {
         let simple = propagate::is_elementwise(data.opcode) && data.opcode.is_pure();
-        if !simple || !is_cheap(data) {
+        if !simple || (work == Work::Cheap && !is_cheap(data)) {
             return false;
         }
         let sources: SmallVec<[Value; 4]> =
             data.uses().filter(|&value| self.layouts.home[value].is_some()).collect();
-        let from_loads = |value: Value| {
-            let Some(source) = self.old.def(value) else { return false };
-            match source.opcode {
-                Opcode::Load => true,
-                Opcode::Permute => {
-                    let before = self.old.def(source.operand(0));
-                    before.is_some_and(|before| {
-                        before.opcode == Opcode::Load || self.is_repeatable_on_fragments(before)
-                    })
-                }
-                _ => self.is_repeatable_on_fragments(source),
+        !sources.is_empty() && sources.into_iter().all(|source| self.is_from_loads(source, work))
+    }
+
+    fn is_from_loads(&self, value: Value, work: Work) -> bool {
+        let Some(source) = self.old.def(value) else { return false };
+        match source.opcode {
+            Opcode::Load => true,
+            Opcode::Permute => self.is_from_loads(source.operand(0), work),
+            Opcode::Broadcast | Opcode::ExpandDims if work == Work::Any => {
+                self.is_from_loads(source.operand(0), work)
             }
-        };
-        !sources.is_empty() && sources.into_iter().all(from_loads)
+            _ => self.is_repeatable_on_fragments(source, work),
+        }
     }
 
     /// The value in `layout`, read from shared memory as it was loaded.
-    fn fragment(&mut self, value: Value, layout: &LinearLayout) -> Written {
+    fn fragment(&mut self, value: Value, layout: &LinearLayout, work: Work) -> Written {
         if self.layouts.home[value].is_none() || !self.old.ty(value).is_tile() {
             return self.get(value, layout);
         }
@@ -208,16 +231,17 @@ impl Rebuilder<'_> {
         if let Some(form) = self.form_in(value, id) {
             return Ok(form);
         }
-        if let (ValueDef::Result(inst, _), true) =
-            (self.old.values[value].def, self.is_worked_on(value))
-        {
+        if let (ValueDef::Result(inst, _), true) = (
+            self.old.values[value].def,
+            self.is_worked_on(value, work) || self.is_spread(value, work),
+        ) {
             let data = &self.old.insts[inst];
             let mut operands = Vec::with_capacity(data.operands.len());
             for (slot, operand) in data.operands.iter().enumerate() {
                 let asked = propagate::to_operand(self.old, data, slot, layout)?;
                 operands.push(match (operand, asked) {
                     (None, _) => None,
-                    (Some(operand), Some(asked)) => Some(self.fragment(*operand, &asked)?),
+                    (Some(operand), Some(asked)) => Some(self.fragment(*operand, &asked, work)?),
                     (Some(operand), None) => Some(self.anywhere(*operand)?),
                 });
             }
@@ -230,6 +254,15 @@ impl Rebuilder<'_> {
             self.builder_at(value).emit_typed(Opcode::LocalLoad, &[buffer], Attrs::None, ty);
         self.record(value, loaded);
         Ok(loaded)
+    }
+
+    /// Whether the value is a smaller one along further axes, which work may be done on.
+    fn is_spread(&self, value: Value, work: Work) -> bool {
+        let is_shape =
+            |data: &InstData| matches!(data.opcode, Opcode::Broadcast | Opcode::ExpandDims);
+        work == Work::Any
+            && self.old.def(value).is_some_and(is_shape)
+            && self.is_from_loads(value, work)
     }
 
     /// A shared buffer that holds the value, laid out for readers in `reader`.
