@@ -139,7 +139,8 @@ fn thread_storage(layout: &LinearLayout, elem: Elem) -> Option<LinearLayout> {
 }
 
 /// The loads among the instructions of `body` that its products wait for: operands follow from
-/// them, and from no other product, behind which the load would be hidden.
+/// them, and from no product of a warp group, behind which the load would be hidden; between other
+/// products, the program waits for it.
 pub(super) fn loads_of_operands(func: &Function, body: Region) -> FxHashSet<Inst> {
     let insts = &func.regions[body].insts;
     let products = insts.iter().filter(|&&inst| is_product(func, inst));
@@ -150,8 +151,8 @@ fn is_product(func: &Function, inst: Inst) -> bool {
     func.insts[inst].opcode.is_gpu_product()
 }
 
-/// The loads among `insts` that the factors of `product` follow from; `None` if another product
-/// contributes.
+/// The loads among `insts` that the factors of `product` follow from; `None` if another product that
+/// goes on beside other work contributes.
 fn loads_of(func: &Function, insts: &[Inst], product: Inst) -> Option<Vec<Inst>> {
     let mut waiting = [0, 1].map(|slot| func.insts[product].operand(slot)).to_vec();
     let (mut seen, mut loads) = (FxHashSet::default(), Vec::new());
@@ -162,7 +163,7 @@ fn loads_of(func: &Function, insts: &[Inst], product: Inst) -> Option<Vec<Inst>>
         }
         let data = &func.insts[inst];
         match data.opcode {
-            _ if is_product(func, inst) => return None,
+            Opcode::WarpGroupMma => return None,
             Opcode::Load => loads.push(inst),
             Opcode::LocalAlloc => waiting.extend(stored_in(func, insts, value)),
             _ => waiting.extend(data.uses()),
