@@ -263,6 +263,36 @@ fn views_share_memory() {
 }
 
 #[test]
+fn elements_are_assigned_in_memory() {
+    check(
+        "
+a = zeros(2, 3)
+a[0] = 1
+a[:, 2] = tensor([4, 5])
+a[1, 0] += 2.5
+b = a[1]; b[1] = 7
+c = arange(4) * 2; d = c
+c[0] = 9
+e = d + 0
+f = zeros(2, dtype=int32); f[1] = 2.9",
+        expect![[r#"
+            a = fp32 [2, 3] [1.0, 1.0, 4.0, 2.5, 7.0, 5.0]
+            b = fp32 [3] [2.5, 7.0, 5.0]
+            c = fp32 [4] [9.0, 2.0, 4.0, 6.0]
+            d = fp32 [4] [9.0, 2.0, 4.0, 6.0]
+            e = fp32 [4] [9.0, 2.0, 4.0, 6.0]
+            f = i32 [2] [0.0, 2.0]
+        "#]],
+    );
+    let wrong = "a = zeros(2, 3)\na[0] = ones(2)";
+    check_error(wrong, expect![[r#""a[0]": elements of shape [2] do not fill [3]"#]]);
+    check_error(
+        "a = (1, 2)\na[0] = 1",
+        expect![[r#""a[0]": only elements of tensors that have a name are assigned"#]],
+    );
+}
+
+#[test]
 fn references_are_computed_in_double_precision() {
     check(
         "x = full(3, 0.1)

@@ -256,8 +256,34 @@ impl<'a> Evaluator<'a> {
                 let pairs = targets.iter().zip(values);
                 pairs.into_iter().try_for_each(|(&target, value)| self.assign(code, target, value))
             }
-            _ => Err(fault!("a scenario assigns to names only").at(at)),
+            Expr::Subscript { value: object, index } => {
+                let object = self.memory(code, *object)?;
+                match self.subscript(code, object, *index)? {
+                    Value::Tensor(part) => {
+                        self.host.fill(&part, value).map_err(|fault| fault.at(at))
+                    }
+                    _ => {
+                        Err(fault!("only elements of tensors that have a name are assigned").at(at))
+                    }
+                }
+            }
+            _ => Err(fault!("a scenario assigns to names and to elements of tensors").at(at)),
         }
+    }
+
+    /// What is assigned into: a name that holds computed elements holds them in memory from now on,
+    /// and so do its other names.
+    fn memory(&mut self, code: &Code, object: ExprId) -> Eval<Value> {
+        let value = self.expr(code, object)?;
+        let (Value::Array(array), Expr::Name(_)) = (&value, &code.body.exprs[object]) else {
+            return Ok(value);
+        };
+        let tensor = Value::Tensor(self.host.store.store(array));
+        let same = |held: &Value| matches!(held, Value::Array(held) if Arc::ptr_eq(held, array));
+        let held = self.variables.iter().filter(|(_, held)| same(held));
+        let names: Vec<String> = held.map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| self.bind(name, tensor.clone()));
+        Ok(tensor)
     }
 
     /// Binds a name to a function that computes a grid.

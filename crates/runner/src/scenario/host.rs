@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::dtype::DType;
 use super::error::{Eval, Fault, fault};
 use super::launcher::Launcher;
 use super::operators::Operand;
@@ -95,6 +96,21 @@ impl Host<'_> {
                 return Err(fault!("a number or a tensor is needed here, not {}", other.kind()));
             }
         })
+    }
+
+    /// Writes a number, or the elements of a tensor, to all elements of `part`.
+    pub fn fill(&mut self, part: &Tensor, value: Value) -> Eval<()> {
+        let array = match self.operand(value)? {
+            Operand::Int(value) => Array::ints(DType::I64, Vec::new(), vec![value as i64]).into(),
+            Operand::Float(value) => Array::floats(DType::F64, Vec::new(), vec![value]).into(),
+            Operand::Array(array) => array,
+        };
+        let shape = &part.layout.shape;
+        let Some(layout) = Layout::contiguous(&array.shape).broadcast(shape) else {
+            return Err(fault!("elements of shape {:?} do not fill {shape:?}", array.shape));
+        };
+        self.store.write(part, &array.gather(&layout).convert(part.dtype));
+        Ok(())
     }
 
     /// An integer; a tensor of one element counts.

@@ -153,6 +153,20 @@ impl Store {
         Array { dtype: tensor.dtype, shape: tensor.layout.shape.clone(), data }
     }
 
+    /// Writes elements that have the type and shape of `tensor` to its memory.
+    pub fn write(&mut self, tensor: &Tensor, array: &Array) {
+        let size = tensor.dtype.bytes();
+        let bytes = array.to_bytes();
+        let storage = &mut self.storages[tensor.storage.0];
+        for (element, position) in bytes.chunks(size).zip(tensor.layout.positions()) {
+            let at = position * size;
+            if let Some(place) = storage.bytes.get_mut(at..at + size) {
+                place.copy_from_slice(element);
+            }
+        }
+        storage.initialized = true;
+    }
+
     /// A new contiguous tensor that holds `array`, rounded to its type.
     pub fn store(&mut self, array: &Array) -> Tensor {
         self.add(array.dtype, &array.shape, array.to_bytes(), true)
