@@ -262,6 +262,10 @@ const MAX_INFERENCE_STEPS: u32 = 100_000;
 const CHECK_EVERY: u32 = 64;
 /// Nested calls after which recursion is refused.
 const MAX_DEPTH: usize = 64;
+/// Items of a tuple, a text or a value of Python with all its parts at most.
+const MAX_ITEMS: usize = 65_536;
+/// How deep such values may lie in each other.
+const MAX_LEVELS: usize = 64;
 /// Blocks and expressions inside each other, through calls, after which evaluation gives up. A
 /// level takes up to 12 KB of the stack.
 const MAX_NESTING: u32 = 8_000;
@@ -356,6 +360,13 @@ impl<'a> Evaluator<'a> {
             self.project.checkpoint();
         }
         !self.is_exhausted()
+    }
+
+    /// Counts the steps that a value of so many items costs: it is copied or compared with its parts.
+    fn pay(&mut self, items: usize) {
+        /// What is copied in the time of a step.
+        const ITEMS_OF_A_STEP: usize = 16;
+        self.steps = self.steps.saturating_add((items / ITEMS_OF_A_STEP) as u32);
     }
 
     /// Goes one level deeper, unless there are too many: then `None`.

@@ -151,3 +151,23 @@ fn broken_text_is_evaluated_as_far_as_it_goes() {
         "@triton.jit\ndef kernel(p):\n    tl.load()\n    tl.store(1, 2, 3, 4, 5, 6, 7, 8)\n    tl.dot(p)\n    tl.reduce(p, 0, 0)\n    p.x.y.z()\n    tl.sum.sum(tl)\n    kernel\n    kernel()\n",
     );
 }
+
+#[test]
+fn values_that_grow_without_end_are_given_up() {
+    let bodies = [
+        "    x = [1]\n    while True:\n        x = x + x\n",
+        "    x = [1]\n    while True:\n        x.extend(x)\n",
+        "    x = 'ab'\n    while True:\n        x += x\n",
+        "    x = []\n    for i in range(60000):\n        x = [x]\n    return len(str(x))\n",
+        "    x = [1]\n    for i in range(50):\n        x = [x, x]\n    return len(str(x))\n",
+        "    x = [1]\n    x.append(x)\n    return len(str(x))\n",
+        "    x = list(range(50000))\n    t = 0\n    for i in range(50000):\n        t += len(x[:])\n    return t\n",
+        "    x = 'a' * 60000\n    return len(x.replace('a', x))\n",
+    ];
+    for body in bodies {
+        let codes = evaluate(&format!(
+            "@triton.constexpr_function\ndef f(n):\n{body}\n@triton.jit\ndef kernel(p, N: tl.constexpr):\n    a: tl.constexpr = f(N)\n    tl.store(p, 1)\n"
+        ));
+        assert!(codes.is_empty(), "{body}{codes:?}");
+    }
+}

@@ -8,7 +8,7 @@ use super::constant::{compare_consts, literal};
 use super::display::const_text;
 use super::range::python_range;
 use super::value::{Const, Held, Origin, Shape, Tensor, Tuple, Value};
-use super::{Evaluator, Lost, Mode, Source};
+use super::{Evaluator, Lost, MAX_ITEMS, MAX_LEVELS, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
 use crate::source::FileRange;
@@ -36,6 +36,7 @@ impl Evaluator<'_> {
             None => self.out_of_steps(at),
         };
         self.restore_location(outer);
+        let value = if self.affords(&value) { value } else { Value::Unknown };
         if value.is_unknown() && self.emitting() && self.frame().mode == Mode::Jit {
             self.not_understood(at);
         }
@@ -43,6 +44,13 @@ impl Evaluator<'_> {
             self.types.record(id, &value);
         }
         value
+    }
+
+    /// Counts what a long tuple or text costs where it is used; false where no kernel has such.
+    fn affords(&mut self, value: &Value) -> bool {
+        let size = size_of(value);
+        self.pay(size.unwrap_or_default());
+        size.is_some()
     }
 
     fn expr_inner(&mut self, source: Source<'_>, id: ExprId, at: FileRange) -> Value {
@@ -732,4 +740,25 @@ pub(super) fn alternative(node: &str) -> &'static str {
         "Delete" => "leave the variable unused",
         _ => "",
     }
+}
+
+/// Items and letters of a value and all its parts; `None` where these are more than [`MAX_ITEMS`], or
+/// lie deeper in each other than [`MAX_LEVELS`].
+fn size_of(value: &Value) -> Option<usize> {
+    let (mut size, mut waiting) = (0, vec![(value, 0)]);
+    while let Some((value, level)) = waiting.pop() {
+        match value {
+            Value::Const(Const::Str(text)) => size += text.len(),
+            Value::Tuple(tuple) if level < MAX_LEVELS => {
+                size += tuple.items.len();
+                waiting.extend(tuple.items.iter().map(|item| (item, level + 1)));
+            }
+            Value::Tuple(_) => return None,
+            _ => {}
+        }
+        if size > MAX_ITEMS {
+            return None;
+        }
+    }
+    Some(size)
 }

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 
 use super::call::Argument;
 use super::value::{ClassRef, Const, FunctionRef, Held, Role, Tensor, Tuple, Value};
-use super::{Evaluator, Frame, Locals, MAX_DEPTH, Mode, Source};
+use super::{Evaluator, Frame, Locals, MAX_DEPTH, MAX_ITEMS, MAX_LEVELS, Mode, Source};
 use crate::hir::{CompareOp, Expr, ExprId, Name, ParamKind};
 use crate::project;
 use crate::source::{FileId, FileRange};
@@ -126,9 +126,6 @@ type Run<T> = Result<T, Exit>;
 fn raise<T>(kind: &'static str, message: impl Into<String>) -> Run<T> {
     Err(Exit::Raised(Exception { kind: Some(kind), message: message.into(), at: None }))
 }
-
-/// Elements that a range, a repetition or a list may have.
-const MAX_ITEMS: usize = 65_536;
 
 impl Evaluator<'_> {
     /// What Python gives for a call of `function` with arguments of a kernel, whose constexprs it
@@ -391,6 +388,40 @@ fn bind_arguments<D: Clone>(
 
 impl Obj {
     const NONE: Obj = Obj::Const(Const::None);
+
+    /// Elements and letters of the value and all its parts; `None` where these are more than
+    /// [`MAX_ITEMS`], or lie deeper in each other than [`MAX_LEVELS`].
+    fn size(&self) -> Option<usize> {
+        let mut size = 0;
+        let mut waiting = vec![(self.clone(), 0)];
+        while let Some((value, level)) = waiting.pop() {
+            let parts: Vec<Obj> = match &value {
+                Obj::Const(Const::Str(text)) => {
+                    size += text.len();
+                    Vec::new()
+                }
+                Obj::Tuple(items, _) | Obj::Sequence(items, _) => items.to_vec(),
+                Obj::List(items) | Obj::Set(items) | Obj::Iterator(items, _) => {
+                    items.borrow().clone()
+                }
+                Obj::Dict(entries) => {
+                    entries.borrow().iter().flat_map(|(key, value)| [key, value]).cloned().collect()
+                }
+                Obj::Instance(instance) => {
+                    instance.fields.borrow().iter().map(|(_, value)| value.clone()).collect()
+                }
+                Obj::Constexpr(inner) => vec![Obj::clone(inner)],
+                Obj::Method(receiver, _) => vec![Obj::clone(receiver)],
+                _ => Vec::new(),
+            };
+            size += parts.len();
+            if size > MAX_ITEMS || (!parts.is_empty() && level >= MAX_LEVELS) {
+                return None;
+            }
+            waiting.extend(parts.into_iter().map(|part| (part, level + 1)));
+        }
+        Some(size)
+    }
 
     fn int(value: i128) -> Obj {
         Obj::Const(Const::Int(value))

@@ -128,9 +128,15 @@ impl Sym {
         Sym::from_terms(terms).unwrap_or_else(|| self.opaque("*", other))
     }
 
-    /// An atom that stands for `self op other`: equal texts are equal values.
+    /// An atom that stands for `self op other`: equal texts are equal values. What nobody would read
+    /// is known by the digest of its text, since each atom holds the texts of those within.
     pub fn opaque(&self, op: &str, other: &Sym) -> Sym {
-        Sym::atom(format!("({} {op} {})", Nested(self), Nested(other)))
+        const MAX_TEXT: usize = 1024;
+        let text = format!("({} {op} {})", Nested(self), Nested(other));
+        match text.len() {
+            ..=MAX_TEXT => Sym::atom(text),
+            _ => Sym::atom(format!("?{}", blake3::hash(text.as_bytes()).to_hex())),
+        }
     }
 
     /// `self // other`, rounding down; exact where the division is certain to be exact.
@@ -273,9 +279,7 @@ impl fmt::Display for Nested<'_> {
             Sym::Int(value) => write!(f, "{value}"),
             Sym::Poly(_) => match self.0.as_atom() {
                 Some(atom) => f.write_str(atom),
-                None if self.0.is_opaque() => {
-                    write!(f, "?{:?}", self.0.atoms())
-                }
+                None if self.0.is_opaque() => write!(f, "?[{}]", self.0.atoms().join(", ")),
                 None => write!(f, "({})", self.0),
             },
         }

@@ -26,7 +26,9 @@ impl Evaluator<'_> {
             return Err(Exit::Unknown);
         }
         let value = self.nested(|this| this.python_operand(source, scope, id));
-        value.unwrap_or(Err(Exit::Unknown))
+        let value = value.unwrap_or(Err(Exit::Unknown))?;
+        self.pay(value.size().ok_or(Exit::Unknown)?);
+        Ok(value)
     }
 
     fn python_operand(&mut self, source: Source<'_>, scope: &Scope, id: ExprId) -> Run<Obj> {
