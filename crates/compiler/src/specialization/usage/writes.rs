@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::expressions::called_name;
-use crate::hir::{Body, Expr, ExprId, Function, Name, Stmt};
+use crate::hir::{Body, Expr, ExprId, Name, Stmt};
 use crate::project::{ItemRef, Sources, function};
 
 /// Functions that only read what they are given an address of.
@@ -30,41 +30,59 @@ const MAKERS: &[&str] = &[
 /// somewhere else than to what reads.
 pub(in crate::specialization) fn may_write(sources: &dyn Sources, at: ItemRef) -> Vec<bool> {
     let Some(function) = function(sources, at) else { return Vec::new() };
-    function.params.iter().map(|param| is_written(&function, &param.name)).collect()
+    let flows = Flows::of(&function.body);
+    function.params.iter().map(|param| flows.is_written(&param.name)).collect()
 }
 
-fn is_written(function: &Function, param: &Name) -> bool {
-    let body = &function.body;
-    let mut names = FxHashSet::from_iter([param.clone()]);
-    loop {
-        let before = names.len();
+/// Where the names of a function get to, gathered once for all parameters.
+struct Flows<'b> {
+    /// Names whose values get into others, and these.
+    given: Vec<(FxHashSet<&'b Name>, Vec<&'b Name>)>,
+    /// Names whose values functions get that may write to them.
+    taken: FxHashSet<&'b Name>,
+}
+
+impl<'b> Flows<'b> {
+    fn of(body: &'b Body) -> Flows<'b> {
+        let (mut given, mut taken) = (Vec::new(), FxHashSet::default());
         for stmt in body.stmts.values() {
-            if values_of(stmt).into_iter().any(|value| carries(body, value, &names)) {
-                let targets = stmt.targets().into_iter().flat_map(|target| body.names_in(target));
-                names.extend(targets.cloned());
-            }
+            let mut carried = FxHashSet::default();
+            values_of(stmt).into_iter().for_each(|value| carry(body, value, &mut carried));
+            let targets = stmt.targets().into_iter().flat_map(|target| body.names_in(target));
+            given.push((carried, targets.collect()));
         }
         for (id, expr) in body.exprs.iter() {
-            let mut carried = false;
-            if !body.bound_by(id).is_empty() {
-                expr.for_each_child(|child| carried |= carries(body, child, &names));
+            let bound = body.bound_by(id);
+            if !bound.is_empty() {
+                let mut carried = FxHashSet::default();
+                expr.for_each_child(|child| carry(body, child, &mut carried));
+                given.push((carried, bound));
             }
-            if carried {
-                names.extend(body.bound_by(id).into_iter().cloned());
+            let Expr::Call { callee, args } = expr else { continue };
+            let is_harmless = called_name(body, *callee)
+                .is_some_and(|name| READERS.contains(&name) || MAKERS.contains(&name));
+            if !is_harmless {
+                carry(body, *callee, &mut taken);
+                args.iter().for_each(|arg| carry(body, arg.value, &mut taken));
             }
         }
-        if names.len() == before {
-            break;
+        Flows { given, taken }
+    }
+
+    fn is_written(&self, param: &'b Name) -> bool {
+        let mut names = FxHashSet::from_iter([param]);
+        loop {
+            let before = names.len();
+            for (carried, targets) in &self.given {
+                if !carried.is_disjoint(&names) {
+                    names.extend(targets);
+                }
+            }
+            if names.len() == before {
+                return !names.is_disjoint(&self.taken);
+            }
         }
     }
-    body.exprs.values().any(|expr| {
-        let Expr::Call { callee, args } = expr else { return false };
-        let harmless = called_name(body, *callee)
-            .is_some_and(|name| READERS.contains(&name) || MAKERS.contains(&name));
-        let receives = carries(body, *callee, &names)
-            || args.iter().any(|arg| carries(body, arg.value, &names));
-        receives && !harmless
-    })
 }
 
 /// The expressions whose values a statement gives to its targets.
@@ -78,19 +96,14 @@ fn values_of(stmt: &Stmt) -> Vec<ExprId> {
     }
 }
 
-/// Whether an address may be part of the value of an expression: what is loaded is none.
-fn carries(body: &Body, id: ExprId, names: &FxHashSet<Name>) -> bool {
+/// Adds the names whose addresses may be part of the value of an expression: what is loaded is none.
+fn carry<'b>(body: &'b Body, id: ExprId, names: &mut FxHashSet<&'b Name>) {
     match &body.exprs[id] {
-        Expr::Name(name) => names.contains(name),
+        Expr::Name(name) => {
+            names.insert(name);
+        }
         Expr::Call { callee, .. }
-            if called_name(body, *callee).is_some_and(|name| READERS.contains(&name)) =>
-        {
-            false
-        }
-        expr => {
-            let mut found = false;
-            expr.for_each_child(|child| found |= carries(body, child, names));
-            found
-        }
+            if called_name(body, *callee).is_some_and(|name| READERS.contains(&name)) => {}
+        expr => expr.for_each_child(|child| carry(body, child, names)),
     }
 }
