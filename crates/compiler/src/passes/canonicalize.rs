@@ -3,8 +3,9 @@
 //! In: a verified function. Out: the same function with simpler instructions: integer arithmetic,
 //! comparisons and conversions of constants become constants, `x + 0`, `x * 1`, `x & true`,
 //! `select` of a constant, splats of constants and shape operations that keep the shape go away.
-//! What a loop carries unchanged is used from before it. Branches on constants and loops that run once or never leave what runs: a loop of one iteration
-//! has nothing to overlap with, so that buffers for several would be lost.
+//! What a loop carries unchanged is used from before it. Branches on constants and loops that run
+//! once or never leave what runs: a loop of one iteration has nothing to overlap with, so that
+//! buffers for several would be lost.
 //! Floats are left alone, so that every rounding happens where the program runs. Cost: linear.
 
 use rustc_hash::FxHashMap;
@@ -12,6 +13,9 @@ use rustc_hash::FxHashMap;
 use crate::ir::{
     Attrs, Constant, Function, Inst, IntCompare, IntPredicate, Opcode, Region, Scalar, Type, Value,
 };
+
+/// Operands of a `for` before what it carries: its bounds and its step.
+const BOUNDS: usize = 3;
 
 /// Simplifies every instruction once, operands before users.
 pub fn canonicalize(func: &mut Function) {
@@ -72,7 +76,6 @@ fn drop_constant_carries(
     inst: Inst,
     replaced: &mut FxHashMap<Value, Value>,
 ) -> bool {
-    const BOUNDS: usize = 3;
     let region = func.insts[inst].regions[0];
     let Some(&last) = func.regions[region].insts.last() else { return false };
     let args = func.regions[region].args.drain(1..).collect::<Vec<_>>();
@@ -113,7 +116,7 @@ fn decided(func: &Function, inst: Inst) -> Option<Runs> {
         }
         Opcode::For => {
             let lower = data.operand(0);
-            let inits = data.uses().skip(3);
+            let inits = data.uses().skip(BOUNDS);
             match trips(func, inst)? {
                 0 => Some(Runs { region: None, values: inits.collect() }),
                 1 => {
