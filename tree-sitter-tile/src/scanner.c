@@ -19,6 +19,7 @@
 #include "tree_sitter/parser.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,7 @@ enum {
 // recorded, which bounds the serialized state.
 enum { MAX_CONTEXTS = 200, MAX_INDENTS = 200 };
 
-enum { TAB_WIDTH = 8, MAX_WORD = 64, MAX_FIELD_LOOKAHEAD = 1000 };
+enum { TAB_WIDTH = 8, MAX_WORD = 64, MAX_PREFIX = 2, MAX_FIELD_LOOKAHEAD = 1000 };
 
 typedef struct {
     // Indentation of the next line of code plus one, known from the last line end until
@@ -100,7 +101,8 @@ static void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
 
 static void skip(TSLexer *lexer) { lexer->advance(lexer, true); }
 
-static bool at_eof(TSLexer *lexer) { return lexer->eof(lexer); }
+// The lexer is asked only where the text can end: it shows NUL there.
+static bool at_eof(TSLexer *lexer) { return lexer->lookahead == 0 && lexer->eof(lexer); }
 
 static bool at_line_break(TSLexer *lexer) {
     return lexer->lookahead == '\n' || lexer->lookahead == '\r';
@@ -383,8 +385,8 @@ static int string_prefix(const char *word, unsigned length) {
         {"tr", FORMAT | RAW},
         {"rt", FORMAT | RAW},
     };
-    if (length > 2) return -1;
-    char lower[3] = {0};
+    if (length > MAX_PREFIX) return -1;
+    char lower[MAX_PREFIX + 1] = {0};
     for (unsigned i = 0; i < length; i++) lower[i] = (char)(word[i] | 0x20);
     for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(lower, table[i].prefix) == 0) return table[i].flags;
@@ -450,6 +452,15 @@ static bool scan_string_brace(Scanner *scanner, TSLexer *lexer) {
     return push(scanner, FIELD) && emit(lexer, OPEN_BRACE);
 }
 
+// Advances over characters that are nothing but text in every string.
+static void skip_string_text(TSLexer *lexer) {
+    int32_t c = lexer->lookahead;
+    while (c == ' ' || (c > '\'' && c != '\\' && c != '{' && c != '}')) {
+        advance(lexer);
+        c = lexer->lookahead;
+    }
+}
+
 // The next part of the string that is open. Returns false at an escape sequence, which is
 // an internal token.
 static bool scan_string(Scanner *scanner, TSLexer *lexer) {
@@ -495,6 +506,7 @@ static bool scan_string(Scanner *scanner, TSLexer *lexer) {
             return emit(lexer, STRING_END);
         }
         if (!moved) advance(lexer);
+        skip_string_text(lexer);
         content = true;
     }
 }
@@ -644,13 +656,17 @@ static bool at_assignment(TSLexer *lexer, const bool *valid) {
 static bool scan_word(
     Scanner *scanner, TSLexer *lexer, const bool *valid, bool may_close, uint16_t indent
 ) {
-    char word[MAX_WORD + 1] = {0};
+    bool may_allow = valid[ALLOW] && top_is(scanner, SCENARIO);
+    // Most words stand where no more than the prefix of a string can matter.
+    unsigned longest = may_close || may_allow ? MAX_WORD : MAX_PREFIX;
+    char word[MAX_WORD + 1];
     unsigned length = 0;
     while (is_letter(lexer->lookahead) || is_digit(lexer->lookahead)) {
-        if (length == MAX_WORD) return false;
+        if (length == longest) return false;
         word[length++] = (char)lexer->lookahead;
         advance(lexer);
     }
+    word[length] = '\0';
     if (lexer->lookahead == '"' || lexer->lookahead == '\'') {
         int flags = string_prefix(word, length);
         return flags >= 0 && scan_string_start(scanner, lexer, flags);
@@ -659,7 +675,7 @@ static bool scan_word(
     if (may_close && (is_statement_keyword(word) || at_assignment(lexer, valid))) {
         return scan_unclosed(scanner, lexer, valid, indent);
     }
-    if (valid[ALLOW] && top_is(scanner, SCENARIO) && strcmp(word, "allow") == 0) {
+    if (may_allow && strcmp(word, "allow") == 0) {
         lexer->mark_end(lexer);
         while (lexer->lookahead == ' ' || lexer->lookahead == '\t') advance(lexer);
         if (!is_letter(lexer->lookahead) && !at_line_end(lexer)) return false;
@@ -784,7 +800,8 @@ void tree_sitter_tile_external_scanner_deserialize(
     void *payload, const char *buffer, unsigned length
 ) {
     Scanner *scanner = payload;
-    memset(scanner, 0, sizeof *scanner);
+    // What lies beyond the counts is never read.
+    memset(scanner, 0, offsetof(Scanner, contexts));
     if (length < 6) return;
     unsigned contexts = (uint8_t)buffer[4];
     unsigned indents = (uint8_t)buffer[5];

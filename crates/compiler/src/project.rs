@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Module, Name, SourceMap};
 use crate::source::FileId;
+use crate::specialization::Facts;
 
 mod annotations;
 mod conditions;
@@ -60,6 +61,11 @@ pub trait Sources {
     /// the methods of the other. An owner of files may keep answers that depend on the heads of
     /// items, and on the insides that were looked at; see [`crate::hir::apart`].
     fn look_inside(&self, _at: ItemRef) {}
+
+    /// Where to keep what is found out about items, if files never change.
+    fn facts(&self) -> Option<&Facts> {
+        None
+    }
 
     /// Called now and then by what takes long. An owner of files that changed unwinds from here.
     fn checkpoint(&self) {}

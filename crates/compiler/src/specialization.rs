@@ -36,7 +36,8 @@ pub use known::{GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, tuning};
-pub(crate) use usage::{constant_parameters, parameters_without_number};
+pub use usage::Facts;
+pub(crate) use usage::uses;
 
 /// A version of Triton whose rules apply.
 #[derive(

@@ -41,7 +41,7 @@ pub(crate) fn check(
     compiler: Option<&Compiler>,
 ) -> Found {
     let Some(source) = workspace.file(file) else { return Found::default() };
-    let mut diagnostics = source.parse().diagnostics(file);
+    let mut diagnostics = source.syntax_errors().to_vec();
     let is_about_kernels = !project::jit_functions(workspace, file).is_empty()
         || (!diagnostics.is_empty() && source.text.contains("triton.jit"));
     for kernel in options.rules.infer_file(workspace, file).kernels {
@@ -273,7 +273,7 @@ impl Opened {
     /// An error that names the first syntax error of the file, if there is one.
     pub(crate) fn well_formed(&self) -> Result<(), CommandError> {
         let Some(source) = self.workspace.file(self.file) else { return Ok(()) };
-        let errors = source.parse().diagnostics(self.file);
+        let errors = source.syntax_errors();
         let Some(first) = errors.iter().find(|it| it.severity == Severity::Error) else {
             return Ok(());
         };

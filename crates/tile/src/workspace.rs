@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ignore::WalkBuilder;
 use memchr::memmem;
 use rayon::prelude::*;
+use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::{self, Module, Name};
 use tile_compiler::project::{ArrayHead, Sources, jit_functions, paths, used_files};
 use tile_compiler::source::{FileId, LineIndex};
+use tile_compiler::specialization::Facts;
 use tile_compiler::syntax::Parse;
 use tile_lsp::{MAX_FILE_BYTES, too_large};
 use tile_runner::scenario::npy_head;
@@ -28,6 +30,7 @@ const DEFAULT_CAPABILITY: u32 = 90;
 /// A file that was read.
 #[derive(Debug)]
 pub(crate) struct File {
+    id: FileId,
     /// The path as the user wrote it, or as found on a walk.
     pub(crate) name: String,
     /// Where it lies; `None` for standard input.
@@ -35,14 +38,20 @@ pub(crate) struct File {
     /// The text.
     pub(crate) text: Arc<str>,
     lines: OnceLock<LineIndex>,
-    parse: OnceLock<Parse>,
-    module: OnceLock<Arc<Module>>,
+    contents: OnceLock<Contents>,
+}
+
+/// What a text says by itself.
+#[derive(Debug)]
+struct Contents {
+    module: Arc<Module>,
+    errors: Vec<Diagnostic>,
 }
 
 impl File {
-    fn new(name: String, path: PathBuf, text: Arc<str>) -> File {
-        let (lines, parse, module) = Default::default();
-        File { name, path, text, lines, parse, module }
+    fn new(id: FileId, name: String, path: PathBuf, text: Arc<str>) -> File {
+        let (lines, contents) = Default::default();
+        File { id, name, path, text, lines, contents }
     }
 
     /// Its lines.
@@ -50,14 +59,23 @@ impl File {
         self.lines.get_or_init(|| LineIndex::new(&self.text))
     }
 
-    /// Its syntax tree.
-    pub(crate) fn parse(&self) -> &Parse {
-        self.parse.get_or_init(|| Parse::new(Arc::clone(&self.text)))
-    }
-
     /// Its meaning, free of positions.
     pub(crate) fn module(&self) -> &Arc<Module> {
-        self.module.get_or_init(|| Arc::new(hir::lower(self.parse())))
+        &self.contents().module
+    }
+
+    /// Its syntax errors.
+    pub(crate) fn syntax_errors(&self) -> &[Diagnostic] {
+        &self.contents().errors
+    }
+
+    /// Both from one tree, which takes far more memory than they do and is not kept.
+    fn contents(&self) -> &Contents {
+        self.contents.get_or_init(|| {
+            let parse = Parse::new(Arc::clone(&self.text));
+            let module = Arc::new(hir::lower(&parse));
+            Contents { module, errors: parse.diagnostics(self.id) }
+        })
     }
 }
 
@@ -74,6 +92,8 @@ pub(crate) struct Workspace {
     site_packages: Option<PathBuf>,
     /// Compute capability that kernels are lowered for; 0 for the default.
     capability: AtomicU32,
+    /// What was found out about items.
+    facts: Facts,
     /// Which files launch a file's kernels.
     importers: OnceLock<HashMap<FileId, Vec<FileId>>>,
 }
@@ -121,7 +141,9 @@ impl Workspace {
         if let Some(Some(id)) = by_path.get(&path) {
             return *id;
         }
-        let id = FileId(self.files.push(File::new(name, path.clone(), text.into())) as u32);
+        // Nobody adds another one meanwhile.
+        let id = FileId(self.files.count() as u32);
+        self.files.push(File::new(id, name, path.clone(), text.into()));
         by_path.insert(path, Some(id));
         id
     }
@@ -212,6 +234,10 @@ impl Sources for Workspace {
             lock(&self.imports).insert(key, found);
             found
         })
+    }
+
+    fn facts(&self) -> Option<&Facts> {
+        Some(&self.facts)
     }
 
     fn capability(&self) -> u32 {

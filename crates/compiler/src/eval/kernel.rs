@@ -20,8 +20,7 @@ use crate::passes;
 use crate::project::{self, Decorator, ItemRef, Resolution, Sources};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{
-    ArgSpec, ConstArg, Origin as SpecOrigin, Specialization, TritonVersion, constant_parameters,
-    parameters_without_number,
+    ArgSpec, ConstArg, Origin as SpecOrigin, Specialization, TritonVersion, uses,
 };
 
 /// What inference found in one file.
@@ -340,16 +339,20 @@ impl Evaluator<'_> {
     fn symbolic_arguments(&mut self, item: ItemRef, function: &FunctionRef, entry: bool) -> Locals {
         let mut locals = Locals::default();
         let body = function.function.clone();
-        // A helper may be passed a tensor in spite of the annotation.
-        let constants = if entry { Vec::new() } else { constant_parameters(self.project, item) };
-        let others = parameters_without_number(self.project, item);
-        for (index, param) in function.function.params.iter().enumerate() {
+        let params = &function.function.params;
+        let constexpr: Vec<bool> =
+            params.iter().map(|param| self.is_constexpr_param(function, param)).collect();
+        let uses =
+            if constexpr.contains(&true) { uses(self.project, item) } else { Arc::default() };
+        for (index, param) in params.iter().enumerate() {
             let at = FileRange { file: function.file, range: param.range };
-            let constexpr = self.is_constexpr_param(function, param);
-            let value = if constexpr && constants.get(index) == Some(&false) {
+            let used = uses.get(index);
+            // A helper may be passed a tensor in spite of the annotation.
+            let may_be_tensor = !entry && used.is_some_and(|used| !used.is_constant());
+            let value = if constexpr[index] && may_be_tensor {
                 Value::Unknown
-            } else if constexpr {
-                if others.get(index) == Some(&true) {
+            } else if constexpr[index] {
+                if used.is_some_and(|used| used.is_no_number()) {
                     self.other_symbols.insert(param.name.clone());
                 }
                 Value::Const(Const::Symbol(Sym::atom(param.name.clone())))

@@ -235,14 +235,17 @@ fn run_host_code(
             _ => {}
         }
     }
-    let mut reaching = reaching_names(&module, &names);
-    reaching.extend(kernel_names(sources, file, &module, kernel.at));
-    let runs = |main: &MainBlock| {
-        let launches_here = launches.iter().any(|launch| main.range.contains_range(launch.range));
-        launches_here || mentions(&main.body, &reaching)
-    };
-    if module.mains.iter().any(runs) {
-        host.run_mains(file, &module.mains);
+    if !module.mains.is_empty() {
+        let mut reaching = reaching_names(&module, &names);
+        reaching.extend(kernel_names(sources, file, &module, kernel.at));
+        let runs = |main: &MainBlock| {
+            let mut launches = launches.iter();
+            let launches_here = launches.any(|launch| main.range.contains_range(launch.range));
+            launches_here || mentions(&main.body, &reaching)
+        };
+        if module.mains.iter().any(runs) {
+            host.run_mains(file, &module.mains);
+        }
     }
     for launch in launches {
         let in_scenario = module.scenarios.iter().any(|s| s.range.contains_range(launch.range));
@@ -354,7 +357,7 @@ struct Binder<'a> {
     sources: &'a dyn Sources,
     kernel: &'a Kernel,
     tuning: Tuning,
-    uses: Vec<Use>,
+    uses: Arc<[Use]>,
     constexpr: Vec<Name>,
     facts: KernelFacts,
 }
@@ -385,7 +388,7 @@ impl<'a> Binder<'a> {
     fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Binder<'a> {
         let constexpr = constexpr_params(sources, kernel.at);
         let uses = usage::uses(sources, kernel.at);
-        let extents = kernel.function.params.iter().zip(&uses);
+        let extents = kernel.function.params.iter().zip(uses.iter());
         let extents =
             extents.filter(|(param, uses)| uses.extent && constexpr.contains(&param.name));
         let facts = KernelFacts {

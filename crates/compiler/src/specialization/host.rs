@@ -74,7 +74,7 @@ pub(super) struct Host<'a> {
     /// Allocations that launches may have written.
     written: FxHashSet<u32>,
     /// By kernel, which of its arguments it may write to.
-    writes: FxHashMap<ItemRef, Rc<[bool]>>,
+    writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Rc<Rebound>>,
     /// Collections among its arguments that the last function called changed.

@@ -4,14 +4,19 @@
 //! functions, into the address of a load, store or atomic operation. Of several summands the
 //! address is the first one that is not used as a number elsewhere.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::hir::{Body, Expr, ExprId, Function, Literal, Stmt};
-use crate::project::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr};
+use crate::project::{
+    ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_member,
+};
 
 mod calls;
 mod conditions;
 mod expressions;
+mod facts;
 mod numbers;
 mod origins;
 mod paths;
@@ -19,6 +24,7 @@ mod writes;
 
 use expressions::called_name;
 
+pub use facts::Facts;
 pub(super) use writes::may_write;
 
 /// Calls of jit functions are followed this far.
@@ -29,7 +35,7 @@ const MAX_TRACE: u32 = 6;
 
 /// How one parameter is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Use {
+pub(crate) struct Use {
     /// Its elements are loaded, stored or updated.
     pub(super) pointer: bool,
     /// Number of offsets that descriptor methods are called with on it; 0 when none are.
@@ -82,25 +88,28 @@ pub(super) struct Compared {
 }
 
 /// Uses of every parameter, in order.
-pub(super) fn uses(sources: &dyn Sources, at: ItemRef) -> Vec<Use> {
-    let mut finder = Finder { sources, known: FxHashMap::default(), depth: 0 };
-    finder.uses(at)
-}
-
-/// Which parameters of a jit function certainly are compile-time values, in order: those that are
-/// extents, bounds of unrolled loops, conditions, dtypes or functions.
-pub(crate) fn constant_parameters(sources: &dyn Sources, at: ItemRef) -> Vec<bool> {
-    let certain = |used: &Use| {
-        used.extent || used.unrolled || used.condition || used.text || used.dtype || used.called
+pub(crate) fn uses(sources: &dyn Sources, at: ItemRef) -> Arc<[Use]> {
+    let find = || {
+        let mut finder = Finder { sources, known: FxHashMap::default(), depth: 0 };
+        Arc::from(finder.uses(at))
     };
-    uses(sources, at).iter().map(certain).collect()
+    match sources.facts() {
+        Some(facts) => facts.uses.get(at, find),
+        None => find(),
+    }
 }
 
-/// Parameters of a jit function that are no numbers, whatever their names suggest: dtypes, strings
-/// and functions.
-pub(crate) fn parameters_without_number(sources: &dyn Sources, at: ItemRef) -> Vec<bool> {
-    let other = |used: &Use| used.dtype || used.text || used.called || used.option.is_some();
-    uses(sources, at).iter().map(other).collect()
+impl Use {
+    /// Certainly a compile-time value: an extent, a bound of an unrolled loop, a condition, a dtype
+    /// or a function.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.extent || self.unrolled || self.condition || self.text || self.dtype || self.called
+    }
+
+    /// No number, whatever the name suggests: a dtype, a string or a function.
+    pub(crate) fn is_no_number(&self) -> bool {
+        self.dtype || self.text || self.called || self.option.is_some()
+    }
 }
 
 /// True when the function multiplies matrices.
@@ -161,22 +170,46 @@ impl Finder<'_> {
         uses
     }
 
-    fn callee_uses(
-        &mut self,
-        scope: Scope<'_>,
-        body: &Body,
-        callee: ExprId,
-    ) -> Option<(ItemRef, Vec<Use>)> {
+    fn callee_uses(&mut self, callee: Resolution) -> Option<(ItemRef, Vec<Use>)> {
         if self.depth >= MAX_CALLS {
             return None;
         }
-        let Resolution::Jit(at) = resolve_expr(self.sources, scope, body, callee) else {
-            return None;
-        };
+        let Resolution::Jit(at) = callee else { return None };
         self.depth += 1;
         let uses = self.uses(at);
         self.depth -= 1;
         Some((at, uses))
+    }
+}
+
+/// What a function calls, resolved once per name: most of it is `tl` and something.
+struct Callees<'a> {
+    sources: &'a dyn Sources,
+    scope: Scope<'a>,
+    body: &'a Body,
+    names: FxHashMap<&'a str, Resolution>,
+}
+
+impl<'a> Callees<'a> {
+    /// What the callee is if it is a jit function, or else anything that is none.
+    fn jit_function(&mut self, callee: ExprId) -> Resolution {
+        match &self.body.exprs[callee] {
+            Expr::Name(_) => self.name(callee).clone(),
+            Expr::Attribute { value, attr } if matches!(self.body.exprs[*value], Expr::Name(_)) => {
+                let sources = self.sources;
+                match self.name(*value) {
+                    module @ Resolution::File(_) => resolve_member(sources, module, attr),
+                    _ => Resolution::Unknown,
+                }
+            }
+            _ => resolve_expr(self.sources, self.scope, self.body, callee),
+        }
+    }
+
+    fn name(&mut self, id: ExprId) -> &Resolution {
+        let Expr::Name(name) = &self.body.exprs[id] else { return &Resolution::Unknown };
+        let resolve = || resolve_expr(self.sources, self.scope, self.body, id);
+        self.names.entry(name).or_insert_with(resolve)
     }
 }
 

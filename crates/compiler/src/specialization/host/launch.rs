@@ -1,6 +1,6 @@
 //! Launches in host code, in all the ways that there are to write them.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::value::Value;
 use super::{Frame, Host, ObservedLaunch, operators};
@@ -70,9 +70,9 @@ impl Host<'_> {
             Value::Named(Resolution::Jit(at)) if complete => {
                 let sources = self.sources;
                 let known = self.writes.entry(*at);
-                known.or_insert_with(|| Rc::from(usage::may_write(sources, *at))).clone()
+                known.or_insert_with(|| usage::may_write(sources, *at)).clone()
             }
-            _ => Rc::from([]),
+            _ => Arc::default(),
         };
         let function = match kernel {
             Value::Named(Resolution::Jit(at)) => project::function(self.sources, *at),

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::expressions::{argument, called_name, choices, is_keyword, leaves};
-use super::{BodyUses, Finder, MAX_TRACE, Origin, Use};
+use super::{BodyUses, Callees, Finder, MAX_TRACE, Origin, Use};
 use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId};
 use crate::project::{ItemRef, Scope, Sources, function};
 
@@ -21,6 +21,8 @@ const OPTIONS: &[(&str, &str)] = &[
 impl<'a> BodyUses<'a> {
     pub(super) fn scan_calls(&mut self, finder: &mut Finder<'_>, scope: Scope<'_>) {
         let body = self.body;
+        let mut callees =
+            Callees { sources: finder.sources, scope, body, names: FxHashMap::default() };
         for expr in body.exprs.values() {
             let Expr::Call { callee, args } = expr else { continue };
             if let Some(at) = self.direct(*callee) {
@@ -29,7 +31,7 @@ impl<'a> BodyUses<'a> {
             if let Some(name) = called_name(body, *callee) {
                 self.builtin_call(name, *callee, args);
             }
-            if let Some((at, uses)) = finder.callee_uses(scope, body, *callee) {
+            if let Some((at, uses)) = finder.callee_uses(callees.jit_function(*callee)) {
                 self.helper_call(finder.sources, at, &uses, args);
             }
         }

@@ -1,5 +1,7 @@
 //! Which arguments a kernel may write to, as far as its text tells.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
 use super::expressions::called_name;
@@ -28,13 +30,37 @@ const MAKERS: &[&str] = &[
 
 /// Whether each parameter of a jit function may be written to: an address that comes from it gets
 /// somewhere else than to what reads.
-pub(in crate::specialization) fn may_write(sources: &dyn Sources, at: ItemRef) -> Vec<bool> {
-    let Some(function) = function(sources, at) else { return Vec::new() };
-    let flows = Flows::of(&function.body);
-    function.params.iter().map(|param| flows.is_written(&param.name)).collect()
+pub(in crate::specialization) fn may_write(sources: &dyn Sources, at: ItemRef) -> Arc<[bool]> {
+    let find = || {
+        let Some(function) = function(sources, at) else { return Arc::default() };
+        let written = written_names(&function.body);
+        function.params.iter().map(|param| written.contains(&param.name)).collect()
+    };
+    match sources.facts() {
+        Some(facts) => facts.written.get(at, find),
+        None => find(),
+    }
 }
 
-/// Where the names of a function get to, gathered once for all parameters.
+/// The names whose values get, by way of others or not, to functions that may write to them.
+fn written_names(body: &Body) -> FxHashSet<&Name> {
+    let Flows { mut given, taken: mut written } = Flows::of(body);
+    loop {
+        let before = given.len();
+        given.retain(|(carried, targets)| {
+            let gets_there = targets.iter().any(|target| written.contains(target));
+            if gets_there {
+                written.extend(carried);
+            }
+            !gets_there
+        });
+        if given.len() == before {
+            return written;
+        }
+    }
+}
+
+/// Where the names of a function get to.
 struct Flows<'b> {
     /// Names whose values get into others, and these.
     given: Vec<(FxHashSet<&'b Name>, Vec<&'b Name>)>,
@@ -48,8 +74,10 @@ impl<'b> Flows<'b> {
         for stmt in body.stmts.values() {
             let mut carried = FxHashSet::default();
             values_of(stmt).into_iter().for_each(|value| carry(body, value, &mut carried));
-            let targets = stmt.targets().into_iter().flat_map(|target| body.names_in(target));
-            given.push((carried, targets.collect()));
+            if !carried.is_empty() {
+                let targets = stmt.targets().into_iter().flat_map(|target| body.names_in(target));
+                given.push((carried, targets.collect()));
+            }
         }
         for (id, expr) in body.exprs.iter() {
             let bound = body.bound_by(id);
@@ -67,21 +95,6 @@ impl<'b> Flows<'b> {
             }
         }
         Flows { given, taken }
-    }
-
-    fn is_written(&self, param: &'b Name) -> bool {
-        let mut names = FxHashSet::from_iter([param]);
-        loop {
-            let before = names.len();
-            for (carried, targets) in &self.given {
-                if !carried.is_disjoint(&names) {
-                    names.extend(targets);
-                }
-            }
-            if names.len() == before {
-                return !names.is_disjoint(&self.taken);
-            }
-        }
     }
 }
 
