@@ -17,6 +17,7 @@ mod conditions;
 mod decorators;
 mod enumeration;
 mod failing;
+pub(crate) mod installation;
 mod kernels;
 mod memory;
 mod named_tuple;
@@ -36,6 +37,7 @@ pub use kernels::{
 };
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
+pub(crate) use resolve::fact;
 pub use resolve::{
     never_runs, resolve, resolve_expr, resolve_item, resolve_member, resolve_member_under,
     resolve_under,

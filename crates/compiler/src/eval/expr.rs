@@ -11,6 +11,7 @@ use super::value::{Const, Held, Origin, Shape, Tensor, Tuple, Value};
 use super::{Evaluator, Lost, MAX_ITEMS, MAX_LEVELS, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
+use crate::project::{self, installation::Fact};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -37,6 +38,11 @@ impl Evaluator<'_> {
         };
         self.restore_location(outer);
         let value = if self.affords(&value) { value } else { Value::Unknown };
+        let open = value.is_unknown() || matches!(value, Value::Const(Const::Symbol(_)));
+        let value = match open && self.exact && self.runs_at_import() {
+            true => self.known_at_import(source, id).unwrap_or(value),
+            false => value,
+        };
         if value.is_unknown() && self.emitting() && self.frame().mode == Mode::Jit {
             self.not_understood(at);
         }
@@ -44,6 +50,37 @@ impl Evaluator<'_> {
             self.types.record(id, &value);
         }
         value
+    }
+
+    /// True for expressions of a module.
+    fn runs_at_import(&self) -> bool {
+        let frame = self.frame();
+        frame.mode == Mode::Python && frame.function.is_none() && frame.locals.is_empty()
+    }
+
+    /// What an expression of a module gives that asks what is installed, or for the GPU.
+    fn known_at_import(&self, source: Source<'_>, id: ExprId) -> Option<Value> {
+        if !matches!(
+            source.body.exprs[id],
+            Expr::Attribute { .. }
+                | Expr::Bool { .. }
+                | Expr::Call { .. }
+                | Expr::Compare { .. }
+                | Expr::Subscript { .. }
+        ) {
+            return None;
+        }
+        let fact = project::fact(self.project, self.version, source.file, source.body, id)?;
+        Some(match fact {
+            Fact::None => Value::NONE,
+            Fact::Bool(value) => Value::bool(value),
+            Fact::Int(value) => Value::int(value),
+            Fact::Text(text) => Value::str(text),
+            Fact::Numbers(numbers) => Value::tuple(numbers.into_iter().map(Value::int).collect()),
+            Fact::Python | Fact::Environment | Fact::Target | Fact::Device | Fact::Object => {
+                return None;
+            }
+        })
     }
 
     /// Counts what a long tuple or text costs where it is used; false where no kernel has such.
@@ -147,6 +184,7 @@ impl Evaluator<'_> {
         let refused = match value {
             Value::Builtin(_) | Value::Bound(_) | Value::Module(_) | Value::Class(_) => true,
             Value::Const(Const::None) => self.is_bare(source, item, value),
+            Value::Tuple(tuple) => tuple.held == Held::PythonList && !self.is_3_9(),
             _ => false,
         };
         if !refused {
@@ -447,9 +485,15 @@ impl Evaluator<'_> {
             (Value::Object(a), Value::Object(b)) => Arc::ptr_eq(a, b),
             _ => false,
         };
+        let alike = matches!(
+            (left, right),
+            (Value::Object(_) | Value::Descriptor(_), Value::Object(_) | Value::Descriptor(_))
+        );
         match op {
-            CompareOp::Eq | CompareOp::Ne => self.equality(op, same),
+            CompareOp::Eq | CompareOp::Ne if same || !alike => self.equality(op, same),
             _ if self.is_3_9() => self.refuse_comparison(left, right, at),
+            // What every class of Python has answers so, and the other operand is not asked.
+            _ if alike => Value::Const(Const::Opaque("NotImplemented".into())),
             _ => self.fresh_const(),
         }
     }

@@ -1,10 +1,12 @@
 //! Conditions of modules whose outcome the text shows: which of several definitions of a name
 //! there is, where Triton, PyTorch with CUDA and a Python that Triton supports are installed.
 
+use super::installation::{self, CURRENT_TARGET, Fact};
 use super::resolve::{MAX_WORK, Resolver};
 use super::{ItemRef, Resolution, Scope, item, triton};
 use crate::hir::{
-    Arg, Body, CompareOp, Expr, ExprId, Guard, Item, ItemKind, Literal, Occasion, UnaryOp,
+    Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Guard, Item, ItemKind, Literal, Name,
+    Occasion, Stmt, StmtId, UnaryOp,
 };
 use crate::source::FileId;
 use crate::specialization::TritonVersion;
@@ -12,39 +14,11 @@ use crate::specialization::TritonVersion;
 /// Bindings looked at for one condition.
 const CONDITION_WORK: u32 = 100;
 
+/// Functions followed into each other for one condition.
+const MAX_CALLS: u32 = 8;
+
 /// The oldest minor version of Python 3 that Triton's releases support.
 const OLDEST_PYTHON: i128 = 10;
-
-/// A value of module-level code, as far as conditions need it.
-#[derive(Debug, Clone, PartialEq)]
-enum Fact {
-    None,
-    Bool(bool),
-    Int(i128),
-    Text(String),
-    /// A version, or another tuple of integers.
-    Numbers(Vec<i128>),
-    /// `sys.version_info`.
-    Python,
-    /// `os.environ`, in which nothing is set unless somebody sets it.
-    Environment,
-    /// A module, function or class.
-    Object,
-}
-
-impl Fact {
-    fn truth(&self) -> Option<bool> {
-        match self {
-            Fact::None => Some(false),
-            Fact::Bool(value) => Some(*value),
-            Fact::Int(value) => Some(*value != 0),
-            Fact::Text(text) => Some(!text.is_empty()),
-            Fact::Numbers(numbers) => Some(!numbers.is_empty()),
-            Fact::Python | Fact::Object => Some(true),
-            Fact::Environment => None,
-        }
-    }
-}
 
 impl Resolver<'_> {
     /// Whether the statement that binds `item` of `file` runs, where its conditions show it.
@@ -78,7 +52,7 @@ impl Resolver<'_> {
             self.conditions.insert(key, None);
             let around = (self.version.replace(version), self.work);
             self.work = self.work.max(MAX_WORK - CONDITION_WORK);
-            let place = Place { file, before, body: &guard.body };
+            let place = Place::of_module(file, before, &guard.body);
             let truth = self.fact(&place, guard.test).and_then(|fact| fact.truth());
             (self.version, self.work) = around;
             let outcome = truth.map(|truth| truth == guard.holds);
@@ -89,16 +63,26 @@ impl Resolver<'_> {
         outcomes.all(|outcome| outcome == Some(first)).then_some(first)
     }
 
-    fn fact(&mut self, place: &Place<'_>, id: ExprId) -> Option<Fact> {
+    pub(super) fn fact(&mut self, place: &Place<'_>, id: ExprId) -> Option<Fact> {
         let body = place.body;
         match &body.exprs[id] {
             Expr::Literal(literal) => literal_fact(literal),
-            Expr::Tuple(items) => {
-                let number = |id: &ExprId| match body.exprs[*id] {
-                    Expr::Literal(Literal::Int(value)) => Some(value),
+            Expr::Tuple(items) | Expr::List(items) => {
+                let mut number = |id: &ExprId| match self.fact(place, *id)? {
+                    Fact::Int(value) => Some(value),
                     _ => None,
                 };
-                items.iter().map(number).collect::<Option<_>>().map(Fact::Numbers)
+                items.iter().map(&mut number).collect::<Option<_>>().map(Fact::Numbers)
+            }
+            Expr::Binary { op, lhs, rhs } => {
+                match (self.fact(place, *lhs)?, self.fact(place, *rhs)?) {
+                    (Fact::Int(a), Fact::Int(b)) => whole(*op, a, b).map(Fact::Int),
+                    _ => None,
+                }
+            }
+            Expr::IfElse { condition, on_true, on_false } => {
+                let taken = self.fact(place, *condition)?.truth()?;
+                self.fact(place, if taken { *on_true } else { *on_false })
             }
             Expr::Unary { op: UnaryOp::Not, operand } => {
                 Some(Fact::Bool(!self.fact(place, *operand)?.truth()?))
@@ -119,16 +103,27 @@ impl Resolver<'_> {
                     _ => None,
                 }
             }
-            Expr::Name(_) | Expr::Attribute { .. } => {
+            Expr::Name(name) if let Some(held) = place.local(name) => held.clone(),
+            Expr::Name(_) => {
                 let found = self.named(place, id);
                 self.of_name(found)
+            }
+            Expr::Attribute { value, attr } => {
+                let found = self.named(place, id);
+                if let Some(fact) = self.of_name(found) {
+                    return Some(fact);
+                }
+                self.fact(place, *value)?.attribute(attr, self.sources.capability())
             }
             _ => None,
         }
     }
 
     fn named(&mut self, place: &Place<'_>, id: ExprId) -> Resolution {
-        let scope = Scope { file: place.file, path: &[] };
+        if is_local(place, id) {
+            return Resolution::Unknown;
+        }
+        let scope = Scope { file: place.file, path: &place.scope };
         self.step(|resolver| resolver.expr(scope, place.body, id, Some(place.before)))
     }
 
@@ -153,15 +148,7 @@ impl Resolver<'_> {
             }
             Resolution::External(path) => {
                 let path: Vec<&str> = path.iter().map(|name| &**name).collect();
-                match path.as_slice() {
-                    ["sys", "version_info"] => Some(Fact::Python),
-                    ["sys", "platform"] => Some(Fact::Text("linux".into())),
-                    ["os", "name"] => Some(Fact::Text("posix".into())),
-                    ["os", "environ"] => Some(Fact::Environment),
-                    ["typing", "TYPE_CHECKING"] => Some(Fact::Bool(false)),
-                    ["torch", "version", "hip"] => Some(Fact::None),
-                    _ => None,
-                }
+                installation::named(&path)
             }
             Resolution::TritonModule(_)
             | Resolution::Jit(_)
@@ -182,7 +169,7 @@ impl Resolver<'_> {
         let ItemKind::Assign { body, value, .. } = &bound.kind else { return None };
         let certain = bound.occasion == Occasion::Always
             && self.runs(at.file, at.index, &bound) == Some(true);
-        let place = Place { file: at.file, before: at.index, body };
+        let place = Place::of_module(at.file, at.index, body);
         if certain { self.fact(&place, *value) } else { None }
     }
 
@@ -193,18 +180,129 @@ impl Resolver<'_> {
         {
             return self.has_attribute(place, object.value, member.value).map(Fact::Bool);
         }
-        let Resolution::External(path) = self.named(place, callee) else { return None };
+        if let Expr::Attribute { value, attr } = &place.body.exprs[callee]
+            && let Resolution::Triton(path) = self.named(place, *value)
+            && format!("{path}.{attr}") == CURRENT_TARGET
+        {
+            return Some(Fact::Target);
+        }
+        match self.named(place, callee) {
+            Resolution::External(path) => self.called_outside(place, &path, args),
+            Resolution::Function(at) => self.returned(place, at, args),
+            Resolution::Undefined => match (&place.body.exprs[callee], args) {
+                // Python's own, which changes nothing of what it is given here.
+                (Expr::Name(name), [arg])
+                    if matches!(&**name, "bool" | "int" | "str" | "tuple") =>
+                {
+                    converted(name, self.fact(place, arg.value)?)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn called_outside(&mut self, place: &Place<'_>, path: &[Name], args: &[Arg]) -> Option<Fact> {
         let path: Vec<&str> = path.iter().map(|name| &**name).collect();
         match (path.as_slice(), args) {
-            (["torch", "cuda", "is_available"], []) => Some(Fact::Bool(true)),
             (["packaging", "version", "parse" | "Version"], [text]) => {
                 match self.fact(place, text.value)? {
                     Fact::Text(text) => version_numbers(&text).map(Fact::Numbers),
                     _ => None,
                 }
             }
-            _ => None,
+            _ => installation::called(&path, self.sources.capability()),
         }
+    }
+
+    /// What a function of the project returns, of whose arguments nothing is known. What it tries
+    /// is taken to succeed.
+    fn returned(&mut self, place: &Place<'_>, at: ItemRef, args: &[Arg]) -> Option<Fact> {
+        if place.depth >= MAX_CALLS || self.work >= MAX_WORK {
+            return None;
+        }
+        self.work += 1;
+        let found = item(self.sources, at)?;
+        let ItemKind::Function(function) = &found.kind else { return None };
+        let mut scope = found.scope.clone();
+        let cached = function.decorators.iter().all(|&decorator| {
+            let callee = super::callee(&function.body, decorator);
+            let outer = Scope { file: at.file, path: &scope };
+            let decorator =
+                self.step(|resolver| resolver.expr(outer, &function.body, callee, None));
+            matches!(decorator, Resolution::External(path)
+                if matches!(path.iter().map(|name| &**name).collect::<Vec<_>>()[..],
+                    ["functools", "cache" | "lru_cache"]))
+        });
+        if !cached {
+            return None;
+        }
+        scope.push(found.name.clone());
+        self.sources.look_inside(at);
+        let before = if at.file == place.file { place.before } else { u32::MAX };
+        let given = function.params.iter().enumerate().map(|(index, param)| {
+            let value = match (args.get(index), param.default) {
+                (Some(arg), _) => self.fact(place, arg.value),
+                (None, Some(default)) => {
+                    let outside = Place::of_module(at.file, before, &function.body);
+                    self.fact(&outside, default)
+                }
+                (None, None) => None,
+            };
+            // An argument by keyword may be any.
+            let plain = args.iter().all(|arg| arg.kind == ArgKind::Positional);
+            (param.name.clone(), value.filter(|_| plain))
+        });
+        let locals = given.collect();
+        let depth = place.depth + 1;
+        let mut inside =
+            Place { file: at.file, before, body: &function.body, scope, locals, depth };
+        match self.run(&mut inside, &function.body.root) {
+            Some(Ended::Returned(fact)) => fact,
+            Some(Ended::Falls) => Some(Fact::None),
+            None => None,
+        }
+    }
+
+    /// Runs statements; `None` where it is not known which of them run.
+    fn run(&mut self, place: &mut Place<'_>, stmts: &[StmtId]) -> Option<Ended> {
+        let body = place.body;
+        for stmt in stmts {
+            let ended = match &body.stmts[*stmt] {
+                Stmt::Pass | Stmt::Expr(_) | Stmt::Assert { .. } => Ended::Falls,
+                Stmt::Unsupported("Import" | "ImportFrom") => Ended::Falls,
+                Stmt::Assign { targets, value } => {
+                    let fact = self.fact(place, *value);
+                    targets.iter().for_each(|target| place.bind(*target, fact.as_ref()));
+                    Ended::Falls
+                }
+                Stmt::AnnAssign { target, value: Some(value), .. } => {
+                    let fact = self.fact(place, *value);
+                    place.bind(*target, fact.as_ref());
+                    Ended::Falls
+                }
+                Stmt::If { test, body, orelse } => {
+                    let taken = self.fact(place, *test)?.truth()?;
+                    self.run(place, if taken { body } else { orelse })?
+                }
+                Stmt::Try { body, orelse, finally, .. } => match self.run(place, body)? {
+                    Ended::Falls => match self.run(place, orelse)? {
+                        Ended::Falls => self.run(place, finally)?,
+                        returned => returned,
+                    },
+                    returned => returned,
+                },
+                Stmt::Return(value) => Ended::Returned(match value {
+                    Some(value) => self.fact(place, *value),
+                    None => Some(Fact::None),
+                }),
+                _ => return None,
+            };
+            if let Ended::Returned(_) = ended {
+                return Some(ended);
+            }
+        }
+        Some(Ended::Falls)
     }
 
     /// `hasattr(module, "name")` of one of Triton's modules.
@@ -219,12 +317,88 @@ impl Resolver<'_> {
     }
 }
 
-/// Where an expression of module-level code stands.
-struct Place<'b> {
+/// How statements end.
+enum Ended {
+    /// The next statement runs.
+    Falls,
+    /// The function returns this, as far as it is known.
+    Returned(Option<Fact>),
+}
+
+/// Where an expression of module-level code, or of a function that it calls, stands.
+pub(super) struct Place<'b> {
     file: FileId,
     /// Only items before this one count.
     before: u32,
     body: &'b Body,
+    /// The functions around it.
+    scope: Vec<Name>,
+    /// What is known of the variables of the innermost one.
+    locals: Vec<(Name, Option<Fact>)>,
+    /// Calls that led here.
+    depth: u32,
+}
+
+impl<'b> Place<'b> {
+    pub(super) fn of_module(file: FileId, before: u32, body: &'b Body) -> Place<'b> {
+        Place { file, before, body, scope: Vec::new(), locals: Vec::new(), depth: 0 }
+    }
+
+    /// What is known of a local variable, if there is one of this name.
+    fn local(&self, name: &str) -> Option<&Option<Fact>> {
+        self.locals.iter().rev().find(|(local, _)| **local == *name).map(|(_, fact)| fact)
+    }
+
+    /// Assigns to a name, or to each of a tuple of them.
+    fn bind(&mut self, target: ExprId, fact: Option<&Fact>) {
+        match (&self.body.exprs[target], fact) {
+            (Expr::Name(name), fact) => self.locals.push((name.clone(), fact.cloned())),
+            (Expr::Tuple(items) | Expr::List(items), fact) => {
+                for (index, item) in items.iter().enumerate() {
+                    let part = match fact {
+                        Some(Fact::Numbers(numbers)) if numbers.len() == items.len() => {
+                            Some(Fact::Int(numbers[index]))
+                        }
+                        _ => None,
+                    };
+                    self.bind(*item, part.as_ref());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a dotted path begins with a local variable.
+fn is_local(place: &Place<'_>, id: ExprId) -> bool {
+    match &place.body.exprs[id] {
+        Expr::Name(name) => place.local(name).is_some(),
+        Expr::Attribute { value, .. } => is_local(place, *value),
+        _ => false,
+    }
+}
+
+/// What Python's `bool`, `int`, `str` or `tuple` makes of a value.
+fn converted(class: &str, fact: Fact) -> Option<Fact> {
+    match (class, fact) {
+        ("bool", fact) => fact.truth().map(Fact::Bool),
+        ("int", fact @ Fact::Int(_))
+        | ("str", fact @ Fact::Text(_))
+        | ("tuple", fact @ Fact::Numbers(_)) => Some(fact),
+        ("int", Fact::Text(text)) => text.parse().ok().map(Fact::Int),
+        ("str", Fact::Int(value)) => Some(Fact::Text(value.to_string())),
+        _ => None,
+    }
+}
+
+/// Arithmetic on integers.
+fn whole(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
+    match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        _ => None,
+    }
 }
 
 fn literal_fact(literal: &Literal) -> Option<Fact> {
@@ -248,6 +422,8 @@ fn compare(op: CompareOp, left: &Fact, right: &Fact) -> Option<bool> {
         (CompareOp::IsNot, a, b) => compare(CompareOp::Is, a, b).map(|same| !same),
         (CompareOp::In, Fact::Text(_), Fact::Environment) => Some(false),
         (CompareOp::NotIn, Fact::Text(_), Fact::Environment) => Some(true),
+        (CompareOp::In, Fact::Int(one), Fact::Numbers(all)) => Some(all.contains(one)),
+        (CompareOp::NotIn, Fact::Int(one), Fact::Numbers(all)) => Some(!all.contains(one)),
         (_, Fact::Python, Fact::Numbers(wanted)) => compare_python(op, wanted),
         (_, Fact::Int(a), Fact::Int(b)) => ordered(op, a.cmp(b)),
         (_, Fact::Text(a), Fact::Text(b)) => ordered(op, a.cmp(b)),

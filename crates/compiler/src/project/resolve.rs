@@ -2,6 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::conditions::Place;
+use super::installation::Fact;
 use super::{
     ItemRef, Resolution, Scope, Sources, decorators, function, item, named_tuple, paths, triton,
 };
@@ -55,6 +57,19 @@ pub fn never_runs(sources: &dyn Sources, version: Option<TritonVersion>, at: Ite
     let Some(item) = item(sources, at).filter(|item| item.guard.is_some()) else { return false };
     let mut resolver = Resolver { version, ..Resolver::new(sources) };
     resolver.runs(at.file, at.index, &item) == Some(false)
+}
+
+/// What an expression of the module `file` gives where this version of Triton is installed, as far
+/// as conditions of modules would know it.
+pub(crate) fn fact(
+    sources: &dyn Sources,
+    version: TritonVersion,
+    file: FileId,
+    body: &Body,
+    id: ExprId,
+) -> Option<Fact> {
+    let mut resolver = Resolver { version: Some(version), ..Resolver::new(sources) };
+    resolver.fact(&Place::of_module(file, u32::MAX, body), id)
 }
 
 /// What `base.name` means.

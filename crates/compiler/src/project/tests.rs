@@ -159,8 +159,12 @@ fn import_cycles_end() {
 fn definitions_under_conditions() {
     let of = |condition: &str| {
         let text = format!(
-            "import os, sys, torch, triton\nimport triton.language as tl\nfrom packaging import version\n\
-             ON = True\ntry:\n    import other\n    HAS = True\nexcept ImportError:\n    HAS = False\n\
+            "import functools, os, sys, torch, triton\nimport triton.language as tl\nfrom packaging import version\n\
+             @functools.cache\ndef backend():\n    try:\n        target = triton.runtime.driver.active.get_current_target()\n        \
+             return target.backend\n    except Exception:\n        return 'cpu'\n\
+             def capability(device=0):\n    major, minor = torch.cuda.get_device_capability(device)\n    \
+             if major > 99:\n        return 0\n    return int(major) * 10 + minor\n\
+             PLATFORM = backend()\nON = True\ntry:\n    import other\n    HAS = True\nexcept ImportError:\n    HAS = False\n\
              if {condition}:\n    @triton.jit\n    def f(): pass\n\
              elif ON:\n    def f(): pass\nelse:\n    f = 1\n"
         );
@@ -177,11 +181,27 @@ fn definitions_under_conditions() {
         "sys.version_info[0] == 3",
         "torch.cuda.is_available()",
         "'X' not in os.environ and sys.platform == 'linux'",
+        "torch.version.hip is None",
+        "torch.cuda.get_device_capability() == (9, 0)",
+        "torch.cuda.get_device_capability(0)[0] in (9, 10)",
+        "torch.cuda.get_device_properties(0).major >= 9",
+        "triton.runtime.driver.active.get_current_target().arch == 90",
+        "PLATFORM == 'cuda'",
+        "PLATFORM == 'cuda' and ('H100' in torch.cuda.get_device_name(0) or capability() >= 90)",
+        "capability(device=1) == 90",
     ] {
         assert_eq!(of(known), "jit a.py::f", "{known}");
         assert_eq!(of(&format!("not ({known})")), "function a.py::f", "not {known}");
     }
-    for open in ["HAS", "other()", "triton.__version__ >= '3.8'", "hasattr(tl, 'unheard')"] {
+    for open in [
+        "HAS",
+        "other()",
+        "triton.__version__ >= '3.8'",
+        "hasattr(tl, 'unheard')",
+        "os.environ.get('X', '0') == '0'",
+        "'H100' in torch.cuda.get_device_name(0)",
+        "torch.cuda.get_device_properties(0).multi_processor_count > 100",
+    ] {
         assert_eq!(of(open), of("unknown"), "{open}");
     }
 }

@@ -16,8 +16,8 @@ use crate::hir::{
     ParamKind, Scenario, SourceMap, Stmt,
 };
 use crate::project::{
-    ItemRef, Kernel, Resolution, Scope, Sources, callee, constant, function, item, item_scope,
-    resolve, resolve_expr, resolve_item, resolve_member,
+    ItemRef, Kernel, Resolution, Scope, Sources, callee, constant, function, installation, item,
+    item_scope, resolve, resolve_expr, resolve_item, resolve_member,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -760,11 +760,9 @@ fn external_value(path: Vec<Name>) -> Value {
     if let Some(dtype) = dtype::torch_dtype(&path) {
         return Value::DType(dtype.into());
     }
-    match path.iter().map(|name| &**name).collect::<Vec<_>>().as_slice() {
-        ["torch", "version", "hip"] => Value::None,
-        ["torch", "version", "cuda"] => Value::Str("12.8".into()),
-        _ => Value::Named(Resolution::External(path)),
-    }
+    let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+    let known = installation::named(&names).and_then(|fact| Value::of_fact(&fact, 0));
+    known.unwrap_or(Value::Named(Resolution::External(path)))
 }
 
 /// What a plain annotation says of an argument.

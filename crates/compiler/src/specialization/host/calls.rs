@@ -8,6 +8,7 @@ use super::value::{Callable, Storage, Tensor, Value};
 use super::{Frame, Host, collections, launch, operators, rebound, views};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name, ParamKind};
+use crate::project::installation::{self, CURRENT_TARGET, Fact};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::{FileId, FileRange};
 use crate::specialization::TupleNames;
@@ -97,6 +98,10 @@ impl Host<'_> {
                     None => Value::Unknown,
                 }
             }
+            (Value::Named(Resolution::Triton(path)), ..) if &*path == CURRENT_TARGET => {
+                let target = Value::of_fact(&Fact::Target, self.sources.capability());
+                target.unwrap_or(Value::Unknown)
+            }
             (Value::Named(Resolution::Triton(path)), ..) => match triton_call(&path, &args) {
                 Value::Config(config) => Value::Config(Config { at: place, ..config }),
                 value => value,
@@ -107,7 +112,7 @@ impl Host<'_> {
                 self.object()
             }
             (Value::Named(Resolution::External(path)), ..) => {
-                let result = external_call(&path, &args);
+                let result = external_call(&path, &args, self.sources.capability());
                 self.allocate(result, path.last().map_or("", |name| name))
             }
             (Value::Named(Resolution::Class(at)), ..) if complete => self.record(at, &args),
@@ -466,15 +471,10 @@ fn config(args: &Args<'_>) -> Option<Config> {
 }
 
 /// A function outside of the project.
-fn external_call(path: &[Name], args: &Args<'_>) -> Value {
+fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
     match path.as_slice() {
         ["torch", name] => tensor::torch_constructor(name, args).unwrap_or(Value::Unknown),
-        ["torch", "cuda", "is_available"] => Value::Bool(Some(true)),
-        // The default architecture is Hopper.
-        ["torch", "cuda", "get_device_capability"] => {
-            Value::Tuple(vec![Value::Int(Some(9)), Value::Int(Some(0))])
-        }
         // A variable of the environment is not set unless somebody sets it.
         ["os", "getenv"] | ["os", "environ", "get"] => {
             args.get(1, "default").cloned().unwrap_or(Value::None)
@@ -488,7 +488,10 @@ fn external_call(path: &[Name], args: &Args<'_>) -> Value {
             _ => Value::Unknown,
         },
         ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
-        _ => Value::Unknown,
+        path => {
+            let fact = installation::called(path, capability);
+            fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Unknown)
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Frame;
 use crate::hir::{ExprId, Name, ParamKind};
+use crate::project::installation::Fact;
 use crate::project::{ItemRef, Resolution};
 use crate::specialization::config::Config;
 use crate::specialization::{ConstArg, MemberArg, TupleNames};
@@ -220,7 +221,38 @@ impl PartialEq for Value {
     }
 }
 
+/// A record of what is told of a GPU; other numbers are integers that are not known.
+fn told_of(fact: &Fact, class: &str, fields: &[&str], capability: u32) -> Value {
+    let told = |field: &&str| {
+        let fact = fact.attribute(field, capability);
+        fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Int(None))
+    };
+    let items = fields.iter().map(told).collect();
+    let fields = fields.iter().map(|field| Name::from(*field)).collect();
+    Value::Record { names: Arc::new(TupleNames { class: class.into(), fields }), items }
+}
+
 impl Value {
+    /// What is known of the installation, or of a GPU of this compute capability.
+    pub(super) fn of_fact(fact: &Fact, capability: u32) -> Option<Value> {
+        let int = |value: &i128| Value::Int(Some(*value));
+        Some(match fact {
+            Fact::None => Value::None,
+            Fact::Bool(value) => Value::Bool(Some(*value)),
+            Fact::Int(value) => int(value),
+            Fact::Text(text) => Value::Str(text.as_str().into()),
+            Fact::Numbers(numbers) => Value::Tuple(numbers.iter().map(int).collect()),
+            Fact::Target => {
+                told_of(fact, "GPUTarget", &["backend", "arch", "warp_size"], capability)
+            }
+            Fact::Device => {
+                let known = ["major", "minor", "warp_size", "multi_processor_count"];
+                told_of(fact, "DeviceProperties", &known, capability)
+            }
+            Fact::Python | Fact::Environment | Fact::Object => return None,
+        })
+    }
+
     /// What it may be: itself, where that is one thing.
     pub(super) fn alternatives(&self) -> Vec<Value> {
         match self {
