@@ -230,6 +230,8 @@ struct Evaluator<'a> {
     quiet: u32,
     /// Above 0 while a statement with a syntax error runs, of which nothing is reported.
     muted: u32,
+    /// Above 0 in code that ran in another branch already: it prints once.
+    again: u32,
     /// Inside a branch that may be dead at compile time.
     speculative: u32,
     /// A function that runs at compile time raised an exception.
@@ -296,6 +298,7 @@ impl<'a> Evaluator<'a> {
             nesting: 0,
             quiet: 0,
             muted: 0,
+            again: 0,
             speculative: 0,
             raised: false,
             computed: false,

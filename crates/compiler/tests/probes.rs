@@ -14,7 +14,9 @@ use tile_compiler::eval::{Rules, lower_kernel};
 use tile_compiler::hir::{ItemKind, Name};
 use tile_compiler::ir::LaunchOptions;
 use tile_compiler::project::{self, MemorySources, Sources};
+use tile_compiler::source::FileId;
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
+use tile_compiler::syntax::Parse;
 
 #[derive(Deserialize)]
 struct Suite {
@@ -74,6 +76,9 @@ fn compile(
     args: IndexMap<Name, ArgSpec>,
     version: TritonVersion,
 ) -> Result<String, String> {
+    if let Some(error) = Parse::new(text).diagnostics(FileId::default()).first() {
+        return Err(format!("{}: {}", error.code, error.message));
+    }
     let mut sources = MemorySources::new(Vec::new());
     let file = sources.add("probe.py", text);
     let spec = Specialization {

@@ -82,6 +82,9 @@ impl Evaluator<'_> {
                 Value::str(function.function.name.clone())
             }
             Value::Builtin(builtin) => match (builtin.name, &**attr) {
+                ("tensor", name) if let Some(method) = builtins::method(name) => {
+                    Value::Builtin(method)
+                }
                 ("tensor_descriptor", name) if let Some(method) = descriptor_method(name) => {
                     Value::Builtin(method)
                 }
@@ -473,9 +476,15 @@ impl Evaluator<'_> {
             return value.clone();
         }
         let class = &object.class.class;
+        if &**attr == "type" && class.bases.is_empty() {
+            return match aggregate_type(object, self.is_3_9()) {
+                Some(text) => Value::Const(Const::Opaque(text.into())),
+                None => self.fresh_const(),
+            };
+        }
         let Some(method) = class.methods.iter().find(|m| m.name == *attr) else {
             // A base class may have it.
-            if class.bases.is_empty() && &**attr != "type" {
+            if class.bases.is_empty() {
                 return self.no_attribute(receiver, attr, at);
             }
             return Value::Unknown;
@@ -716,22 +725,44 @@ pub(super) fn is_listed(path: &str, name: &str) -> bool {
     lists && !name.starts_with('_')
 }
 
+/// The type of an aggregate as Triton spells it; `None` where not all of it is known.
+fn aggregate_type(object: &Object, newer: bool) -> Option<String> {
+    let mut fields = Vec::with_capacity(object.fields.len());
+    for (name, value) in &object.fields {
+        let ty = match value {
+            Value::Tensor(Tensor { elem: Elem::Num(dtype), shape, .. }) if shape.is_scalar() => {
+                format!("triton.language.{}", dtype.member())
+            }
+            value => item_type(value, newer)?,
+        };
+        fields.push(format!("('{name}', {ty})"));
+    }
+    let (class, fields) = (&object.class.class.name, fields.join(", "));
+    Some(format!("_aggregate_type(base_cls=<class '{class}'>, fields=[{fields}])"))
+}
+
+/// The type of what a tuple or an aggregate holds.
+fn item_type(item: &Value, newer: bool) -> Option<String> {
+    Some(match item {
+        Value::Tensor(tensor) if !tensor.elem.is_unknown() => match tensor.is_scalar() {
+            true => tensor.elem.to_string(),
+            false => const_text(&Const::BlockType(tensor.elem, tensor.shape.clone())),
+        },
+        Value::Const(constant) if !constant.is_symbol() => {
+            format!("constexpr_type[{}]", const_text(constant))
+        }
+        Value::Tuple(inner) => tuple_type(inner, newer)?,
+        Value::Object(inner) => aggregate_type(inner, newer)?,
+        _ => return None,
+    })
+}
+
 /// The type of a tuple as Triton spells it; `None` where not all of it is known.
 fn tuple_type(tuple: &Tuple, newer: bool) -> Option<String> {
     let fields = tuple.named.as_ref().map(|named| &named.1);
     let mut parts = Vec::with_capacity(tuple.items.len());
     for (at, item) in tuple.items.iter().enumerate() {
-        let ty = match item {
-            Value::Tensor(tensor) if !tensor.elem.is_unknown() => match tensor.is_scalar() {
-                true => tensor.elem.to_string(),
-                false => const_text(&Const::BlockType(tensor.elem, tensor.shape.clone())),
-            },
-            Value::Const(constant) if !constant.is_symbol() => {
-                format!("constexpr_type[{}]", const_text(constant))
-            }
-            Value::Tuple(inner) => tuple_type(inner, newer)?,
-            _ => return None,
-        };
+        let ty = item_type(item, newer)?;
         parts.push(match fields.and_then(|fields| fields.get(at)) {
             Some(field) => format!("{field}:{ty}"),
             None if newer => ty,
@@ -805,6 +836,11 @@ pub(super) fn extents_of(value: &Value) -> Option<SmallVec<[Sym; 3]>> {
 /// True for an aggregate that may define what its brackets mean.
 fn may_have_elements(class: &Class) -> bool {
     !class.bases.is_empty() || class.methods.iter().any(|method| &*method.name == "__getitem__")
+}
+
+/// True for a class with a method that is decorated with `@classmethod`.
+pub(super) fn has_class_method(class: &Class) -> bool {
+    class.methods.iter().any(|method| is_decorated(method, "classmethod"))
 }
 
 fn is_decorated(method: &Function, by: &str) -> bool {

@@ -1,8 +1,8 @@
 //! The rules of the table of builtins.
 
 use super::call::{Argument, Call};
-use super::value::{Const, ModuleRef, Tensor, Value};
-use super::{Eval, Evaluator, OriginKind, Stop};
+use super::value::{Const, Held, ModuleRef, Tensor, Value};
+use super::{Eval, Evaluator, Mode, OriginKind, Stop};
 use crate::builtins::{self, Rule};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::FileRange;
@@ -82,9 +82,6 @@ impl Evaluator<'_> {
                 Ok(self.binary(op, &left, &call.nth(1), call.at, places))
             }
             Rule::CombineOperator(op) => self.combine_elements(call, &Combine::Operator(op)),
-            Rule::CombineExtremum { max } => {
-                self.combine_elements(call, &Combine::Extremum { max })
-            }
             Rule::CombineIndexed { max, tie_left } => {
                 self.combine_elements(call, &Combine::Indexed { max, tie_left })
             }
@@ -92,7 +89,7 @@ impl Evaluator<'_> {
                 let (a, b) = (self.tensor_arg(call, 0)?, self.tensor_arg(call, 1)?);
                 Ok(Value::Tensor(self.logical(and, &a, &b, call.at)?))
             }
-            Rule::Extremum { max } => self.extremum(call, max),
+            Rule::Extremum { max } | Rule::CombineExtremum { max } => self.extremum(call, max),
             Rule::PythonExtremum { max } => self.python_extremum(call, max),
             Rule::Clamp => self.clamp(call),
             Rule::Abs => self.abs(call),
@@ -163,6 +160,10 @@ impl Evaluator<'_> {
             Rule::DTypeClass => self.dtype_class(call),
             Rule::PythonLen => self.python_len(call),
             Rule::PythonInt | Rule::PythonFloat => self.python_number(call),
+            // A list of Python, of which kernels make no tensor.
+            Rule::PythonList if call.builtin.name == "list" && self.frame().mode == Mode::Jit => {
+                Ok(call.nth(0).held(Held::PythonList))
+            }
             Rule::PythonList => Ok(call.nth(0)),
             Rule::PythonIsInstance => self.python_isinstance(call),
             Rule::PythonGetAttr | Rule::PythonHasAttr => self.python_getattr(call),

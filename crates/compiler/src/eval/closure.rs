@@ -101,12 +101,14 @@ impl Evaluator<'_> {
     }
 
     /// A kernel that a function makes, with what a call of that function in the module gives it.
-    /// Calls that leave one of its names open, or no constexpr, are passed over.
+    /// One that the kernel runs with counts before one whose values no constexpr holds, which the
+    /// kernel may not read; calls that leave one of its names open are passed over.
     pub(super) fn made_in_module(&mut self, at: ItemRef, function: FunctionRef) -> FunctionRef {
         if project::item_scope(self.project, at).is_empty() {
             return function;
         }
         let Some(module) = self.project.module(at.file) else { return function };
+        let mut refused = None;
         for index in 0..module.items.len() as u32 {
             let other = ItemRef { file: at.file, index };
             let item = &module.items[index as usize];
@@ -117,12 +119,20 @@ impl Evaluator<'_> {
             let made = project::resolve_item(self.project, other);
             if let Some(Global { value: Value::Function(made), .. }) = self.resolved(&made)
                 && Arc::ptr_eq(&made.function, &function.function)
-                && made.closure.iter().all(|captured| is_usable(&function, captured))
             {
-                return FunctionRef { closure: made.closure, ..function };
+                let reads = |captured: &&Captured| is_read(&function, captured);
+                let open = |captured: &Captured| captured.value.is_unknown();
+                if made.closure.iter().filter(reads).any(open) {
+                    continue;
+                }
+                if made.closure.iter().filter(reads).all(|it| it.constexpr != Some(false)) {
+                    return FunctionRef { closure: made.closure, ..function };
+                }
+                refused = Some(made.closure);
             }
         }
-        function
+        let closure = refused.unwrap_or_else(|| function.closure.clone());
+        FunctionRef { closure, ..function }
     }
 
     /// Whether a constexpr holds the value of an expression of host code; `None` where the text
@@ -176,11 +186,9 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a kernel may read a variable of the function around it, or does not.
-fn is_usable(function: &FunctionRef, captured: &Captured) -> bool {
-    let named = |expr: &Expr| expr.is_name(&captured.name);
-    let known = captured.constexpr != Some(false) && !captured.value.is_unknown();
-    known || !function.function.body.exprs.values().any(named)
+/// Whether a kernel reads a variable of the function around it.
+fn is_read(function: &FunctionRef, captured: &Captured) -> bool {
+    function.function.body.exprs.values().any(|expr| expr.is_name(&captured.name))
 }
 
 fn held(resolution: &Resolution) -> Option<bool> {
@@ -229,6 +237,13 @@ mod tests {
         ] {
             let function = lowered(calls).expect("the kernel lowers");
             assert!(function.to_string().contains("128"), "{function}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_reads_only_constexprs_of_the_function_around_it() {
+        for calls in ["narrow = make(128)", "SIZE = 128\nnarrow = make(SIZE)"] {
+            assert_eq!(lowered(calls).err(), Some(vec![Code::GlobalNotConstexpr]), "{calls}");
         }
     }
 

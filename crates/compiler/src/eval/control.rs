@@ -276,6 +276,7 @@ impl Evaluator<'_> {
             self.check_merge(name, before.get(name), &then, &other, at);
             merged.push((name.clone(), then, other));
         }
+        self.refuse_nothing(before, &merged, at);
         let only_else = else_locals.iter().filter(|(name, _)| !then_locals.contains_key(*name));
         lost.extend(only_else.map(|(name, local)| (name.clone(), local.at)));
         for (name, at) in lost {
@@ -283,6 +284,27 @@ impl Evaluator<'_> {
             self.frame_mut().lose(name, super::Lost { at, place });
         }
         merged
+    }
+
+    /// Triton ends branches twice that both assign variables, none of which exists at run time.
+    fn refuse_nothing(&mut self, before: &Locals, merged: &[(Name, Local, Local)], at: FileRange) {
+        let given = |(_, then, other): &(Name, Local, Local)| {
+            !leaves(&then.value).is_empty() || !leaves(&other.value).is_empty()
+        };
+        if !self.emitting() || merged.iter().any(given) {
+            return;
+        }
+        let in_both = |(name, then, other): &&(Name, Local, Local)| {
+            let holds = matches!(then.value, Value::Object(_) | Value::Tuple(_));
+            let anew = before.get(name).is_none_or(|old| old.at != then.at && old.at != other.at);
+            holds && anew
+        };
+        let Some((name, then, _)) = merged.iter().find(in_both) else { return };
+        let message = format!("nothing of `{name}` exists at run time, so no branch can give it");
+        let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+            .with_related(FileRange { file: at.file, range: then.at }, "assigned here")
+            .with_note("assign it before the `if`");
+        self.emit_diagnostic(diagnostic);
     }
 
     /// Both branches must give a variable one type, and keep the type it had.

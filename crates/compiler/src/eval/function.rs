@@ -235,7 +235,16 @@ impl Evaluator<'_> {
                 self.return_mismatch(&first, &next, at);
                 return Value::Unknown;
             }
-            result = if different { Value::Unknown } else { self.join(&result, &next.0) };
+            result = match (&result, &next.0) {
+                _ if different => Value::Unknown,
+                // Equal numbers are one constant since Triton 3.9: `1.0` and `1` are `1.0`.
+                (Value::Const(x), Value::Const(y))
+                    if self.is_3_9() && compare_consts(CompareOp::Eq, x, y) == Some(true) =>
+                {
+                    result
+                }
+                _ => self.join(&result, &next.0),
+            };
         }
         if ended || self.exact { result } else { self.falls_off(result) }
     }

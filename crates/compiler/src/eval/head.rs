@@ -160,6 +160,14 @@ impl Evaluator<'_> {
         value: &Value,
         call: FileRange,
     ) {
+        if matches!(function.function.body.exprs[default], Expr::Dict(_) | Expr::Set(_)) {
+            let message = "a dictionary or set cannot take the place of an argument";
+            let place = self.default_place(function, default);
+            let diagnostic =
+                Diagnostic::new(Code::NotATensor, call, message).with_related(place, "the default");
+            self.emit_diagnostic(diagnostic);
+            return;
+        }
         if let Value::Tuple(tuple) = value
             && (tuple.held.is_python() || tuple.named.is_some())
         {

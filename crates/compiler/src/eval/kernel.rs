@@ -260,8 +260,17 @@ impl Evaluator<'_> {
     /// A constexpr parameter is specialized for, whatever the decorator says.
     fn check_decorators(&mut self, item: ItemRef, function: &FunctionRef) {
         let body = function.function.clone();
-        for decorator in project::decorators(self.project, item) {
-            let Decorator::Jit(id) = decorator else { continue };
+        let source = Source::of(&body, function.file);
+        let decorators = project::decorators(self.project, item);
+        let jit = decorators.iter().filter_map(|decorator| match decorator {
+            Decorator::Jit(id) => Some(*id),
+            _ => None,
+        });
+        for (count, id) in jit.enumerate() {
+            if count > 0 {
+                let message = "`@triton.jit` makes a kernel of a function, but not of a kernel";
+                self.error(Code::NotCallable, source.at(id), message);
+            }
             let Expr::Call { args, .. } = &body.body.exprs[id] else { continue };
             for arg in args {
                 let ArgKind::Keyword(option) = &arg.kind else { continue };

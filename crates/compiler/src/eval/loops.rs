@@ -1,5 +1,6 @@
 //! Loops: counted, unrolled and conditional.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::display::type_text;
@@ -218,8 +219,9 @@ impl Evaluator<'_> {
         match indices.split_first() {
             Some((&first, others)) => {
                 self.bind_target(source, target, Value::int(first));
-                let after =
-                    Rest { work: Work::Unrolled { target, indices: others, body }, next: rest };
+                let work = Work::Unrolled { target, indices: others, body };
+                let ran = Cell::new(false);
+                let after = Rest { work, next: rest, ran: &ran };
                 self.run(source, body, Some(&after))
             }
             None => match rest {

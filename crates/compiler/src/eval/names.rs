@@ -312,8 +312,8 @@ impl Evaluator<'_> {
 
     /// True for a name that a module binds to a dictionary.
     fn is_dictionary(&self, at: ItemRef) -> bool {
-        let constant = project::constant(self.project, at);
-        constant.is_some_and(|it| matches!(it.body.exprs[it.value], Expr::Dict(_)))
+        let Some(constant) = project::constant(self.project, at) else { return false };
+        matches!(constant.body.exprs[constant.value], Expr::Dict(_))
     }
 
     /// Evaluates a module-level expression, quietly.

@@ -1,5 +1,6 @@
 //! Statements.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::value::{Const, Held, Object, Role, Tuple, Value};
@@ -22,6 +23,8 @@ pub(super) enum Flow {
 pub(super) struct Rest<'r> {
     pub work: Work<'r>,
     pub next: Option<&'r Rest<'r>>,
+    /// Whether it ran already: in another branch, where Triton has code that both lead to.
+    pub ran: &'r Cell<bool>,
 }
 
 /// One piece of what runs after a block.
@@ -55,7 +58,8 @@ impl Evaluator<'_> {
             if !self.step() {
                 return Flow::Returned;
             }
-            let after = Rest { work: Work::Stmts(&stmts[at + 1..]), next: rest };
+            let ran = Cell::new(false);
+            let after = Rest { work: Work::Stmts(&stmts[at + 1..]), next: rest, ran: &ran };
             let outer = self.set_location(source.stmt_at(id));
             let outcome = if source.body.is_broken(id) {
                 self.broken_stmt(source, id, &after)
@@ -77,12 +81,16 @@ impl Evaluator<'_> {
 
     /// Runs what comes after a block.
     pub(super) fn run_rest(&mut self, source: Source<'_>, rest: &Rest<'_>) -> Flow {
-        match rest.work {
+        let again = u32::from(rest.ran.replace(true));
+        self.again += again;
+        let flow = match rest.work {
             Work::Stmts(stmts) => self.run(source, stmts, rest.next),
             Work::Unrolled { target, indices, body } => {
                 self.run_unrolled(source, target, indices, body, rest.next)
             }
-        }
+        };
+        self.again -= again;
+        flow
     }
 
     /// Runs a statement with a syntax error: nothing is reported of it, and nothing is known of what
@@ -597,7 +605,7 @@ impl Evaluator<'_> {
 
     /// Only declared fields are assigned, and with what they are declared to hold. `raw` is a value
     /// of Python that no constexpr holds.
-    fn check_field(
+    pub(super) fn check_field(
         &mut self,
         object: &Object,
         attr: &Name,
@@ -629,14 +637,16 @@ impl Evaluator<'_> {
             Some("tensor_descriptor" | "tensor_descriptor_base") => {
                 ("a descriptor", Code::Descriptor)
             }
+            Some("base_value") => ("a value of the language", Code::NotATensor),
             _ => return true,
         };
+        let plain = raw && matches!(value, Value::Const(_) | Value::Tuple(_));
         let fits = match declared {
             Some("constexpr") => !raw,
+            Some("base_value") => !(raw && matches!(value, Value::Const(_))),
             _ => given == holds,
         };
         if !fits {
-            let plain = raw && matches!(value, Value::Const(_) | Value::Tuple(_));
             let given = if plain { "a value of Python" } else { given };
             let message =
                 format!("the field `{attr}` of `{}` is {holds}, but this is {given}", class.name);

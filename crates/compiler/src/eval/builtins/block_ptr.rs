@@ -124,6 +124,10 @@ impl Evaluator<'_> {
             let block = self.shape_arg(&value, call.place("block_shape"))?;
             return Err(if block.rank().is_none() { Stop::Unknown } else { Stop::Reported });
         };
+        if extents.is_empty() {
+            let message = "a block has one axis at least";
+            return Err(self.error(Code::BlockPointer, call.place("block_shape"), message));
+        }
         let block = Shape::of(extents);
         let int64 = DType::Int64;
         let shape =

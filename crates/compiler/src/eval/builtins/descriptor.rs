@@ -372,6 +372,13 @@ impl Evaluator<'_> {
             return Err(self.error(Code::Descriptor, call.place("x_offsets"), message));
         }
         let bits = descriptor.base.elem.pointee().bits().unwrap_or(32);
+        if bits > 32 {
+            let message = format!(
+                "gather and scatter take elements of at most 32 bits, not `{}`",
+                descriptor.base.elem.pointee()
+            );
+            return Err(self.error(Code::Descriptor, call.at, message));
+        }
         let least = i128::from(32 / bits.max(1) * 8);
         if let Some(columns) = block[1].int()
             && columns < least

@@ -76,6 +76,12 @@ impl Evaluator<'_> {
         at: FileRange,
     ) -> Eval<Vec<Tensor>> {
         let [value, index, other, other_index] = args else { return Err(Stop::Unknown) };
+        let mut alike = |x: &Tensor, y: &Tensor| {
+            let (x, y) = (Value::Tensor(x.clone()), Value::Tensor(y.clone()));
+            self.promote_pair(&x, &y, true, at, (at, at))
+        };
+        let (value, other) = &alike(value, other)?;
+        let (index, other_index) = &alike(index, other_index)?;
         let dtype = value.elem.num().ok_or(Stop::Unknown)?;
         let op = if max { CompareOp::Gt } else { CompareOp::Lt };
         let mut first = self.compare_numbers(op, value, other, dtype);

@@ -62,7 +62,7 @@ impl Evaluator<'_> {
         }
         let parts: Vec<String> = call.rest.iter().map(|(value, _)| print_text(value)).collect();
         let text = parts.join(&separator);
-        if self.quiet == 0 {
+        if self.quiet == 0 && self.again == 0 {
             self.prints.push((call.at, text.clone()));
             if self.exact {
                 self.emit_diagnostic(Diagnostic::new(Code::StaticPrint, call.at, text));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::super::value::{Const, Role, Value};
 use super::super::{Evaluator, Source};
 use super::{Exit, Obj, Run, methods, raise, text};
-use crate::builtins::LANGUAGE;
+use crate::builtins::{CORE, LANGUAGE};
 use crate::hir::{BinaryOp, CompareOp, Name};
 
 /// The classes among them, which `isinstance` takes.
@@ -382,28 +382,32 @@ impl Evaluator<'_> {
             }
             Obj::Builtin("object") => Ok(true),
             Obj::Builtin(class) => is_of_class(value, class),
-            Obj::Value(Value::Builtin(class)) if class.module == LANGUAGE => Ok(match class.name {
-                "constexpr" => matches!(value, Obj::Constexpr(_)),
-                "tuple" => matches!(value, Obj::Sequence(..)),
-                "tensor" => matches!(value, Obj::Value(Value::Tensor(_) | Value::BlockPtr(_))),
-                "dtype" => {
-                    matches!(value, Obj::Const(Const::DType(_) | Const::BlockType(..)))
-                }
-                "pointer_type" => {
-                    matches!(value, Obj::Const(Const::DType(elem)) if elem.is_ptr())
-                }
-                "block_type" => matches!(value, Obj::Const(Const::BlockType(..))),
-                "tensor_descriptor" | "tensor_descriptor_base" => {
-                    matches!(value, Obj::Value(Value::Descriptor(_)))
-                }
-                "base_value" => match value {
-                    Obj::Constexpr(_) | Obj::Sequence(..) => true,
-                    Obj::Value(Value::Tensor(_) | Value::Descriptor(_) | Value::Object(_)) => true,
-                    Obj::Const(_) | Obj::Tuple(..) | Obj::List(_) | Obj::Dict(_) => false,
+            Obj::Value(Value::Builtin(class)) if matches!(class.module, LANGUAGE | CORE) => {
+                Ok(match class.name {
+                    "constexpr" => matches!(value, Obj::Constexpr(_)),
+                    "tuple" => matches!(value, Obj::Sequence(..)),
+                    "tensor" => matches!(value, Obj::Value(Value::Tensor(_) | Value::BlockPtr(_))),
+                    "dtype" => {
+                        matches!(value, Obj::Const(Const::DType(_) | Const::BlockType(..)))
+                    }
+                    "pointer_type" => {
+                        matches!(value, Obj::Const(Const::DType(elem)) if elem.is_ptr())
+                    }
+                    "block_type" => matches!(value, Obj::Const(Const::BlockType(..))),
+                    "tensor_descriptor" | "tensor_descriptor_base" => {
+                        matches!(value, Obj::Value(Value::Descriptor(_)))
+                    }
+                    "base_value" => match value {
+                        Obj::Constexpr(_) | Obj::Sequence(..) => true,
+                        Obj::Value(Value::Tensor(_) | Value::Descriptor(_) | Value::Object(_)) => {
+                            true
+                        }
+                        Obj::Const(_) | Obj::Tuple(..) | Obj::List(_) | Obj::Dict(_) => false,
+                        _ => return Err(Exit::Unknown),
+                    },
                     _ => return Err(Exit::Unknown),
-                },
-                _ => return Err(Exit::Unknown),
-            }),
+                })
+            }
             Obj::Value(Value::Class(class)) => match value {
                 Obj::Value(Value::Object(object)) => {
                     let same = std::sync::Arc::ptr_eq(&object.class.class, &class.class);

@@ -29,6 +29,23 @@ pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]
     Function { name, decorators, params, returns, doc, body, map, changes }
 }
 
+/// The method that `name = lambda ...: value` of a class body makes.
+pub(super) fn lambda_method(text: &str, statement: Node<'_>) -> Option<Function> {
+    let assignment = *parts(statement).first()?;
+    let name = Field::Left.of(assignment).filter(|left| Kind::of(*left) == Kind::Identifier)?;
+    let lambda = Field::Right.of(assignment).filter(|right| Kind::of(*right) == Kind::Lambda)?;
+    let mut lowering = Lowering::new(text);
+    let params = Field::Parameters.of(lambda).map(|list| lowering.params(list));
+    let result = lowering.field_expr(lambda, Field::Body);
+    let returned = lowering.add_stmt(range(lambda), Stmt::Return(Some(result)));
+    lowering.body.root.push(returned);
+    let name = lowering.name(name);
+    let (body, map) = lowering.finish();
+    let params = params.unwrap_or_default();
+    let (decorators, changes) = Default::default();
+    Some(Function { name, decorators, params, returns: None, doc: None, body, map, changes })
+}
+
 /// Lowers a `class` with its decorators; `methods` were lowered by the caller.
 pub(super) fn class(
     text: &str,

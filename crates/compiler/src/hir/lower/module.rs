@@ -351,7 +351,7 @@ impl Collector<'_> {
         };
         if Kind::of(definition) != Kind::FunctionDefinition {
             self.statement(statement);
-            return None;
+            return function::lambda_method(self.text, statement).map(Arc::new);
         }
         let decorators: Vec<_> =
             parts(statement).into_iter().filter(|n| Kind::of(*n) == Kind::Decorator).collect();
