@@ -1,0 +1,286 @@
+//! Expressions: what they are made of, and their children.
+
+use std::sync::Arc;
+
+use super::{ExprId, LambdaParam, Name};
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expr {
+    /// Nothing usable stands there; absorbs silently.
+    Missing,
+    /// A name.
+    Name(Name),
+    /// A literal.
+    Literal(Literal),
+    /// `(a, b)`.
+    Tuple(Vec<ExprId>),
+    /// `[a, b]`.
+    List(Vec<ExprId>),
+    /// `[element for target in iterable if condition]`. With several `for`s, the element of all
+    /// but the innermost is a [`Expr::Starred`] comprehension, which no source can spell:
+    /// `[e for a in A for b in B]` is `[*[e for b in B] for a in A]`.
+    ListComp {
+        /// The element.
+        element: ExprId,
+        /// The loop target.
+        target: ExprId,
+        /// What is iterated.
+        iterable: ExprId,
+        /// Conditions.
+        conditions: Vec<ExprId>,
+    },
+    /// `(element for target in iterable)`, by the comprehension of the same clauses.
+    Generator(ExprId),
+    /// Binary operator.
+    Binary {
+        /// The operator.
+        op: BinaryOp,
+        /// Left operand.
+        lhs: ExprId,
+        /// Right operand.
+        rhs: ExprId,
+    },
+    /// Unary operator.
+    Unary {
+        /// The operator.
+        op: UnaryOp,
+        /// The operand.
+        operand: ExprId,
+    },
+    /// `a and b and c`, `a or b`.
+    Bool {
+        /// True for `and`.
+        and: bool,
+        /// Operands, at least two.
+        values: Vec<ExprId>,
+    },
+    /// `first op second op third ...`.
+    Compare {
+        /// Leftmost operand.
+        first: ExprId,
+        /// Operators with their right operands; at least one.
+        rest: Vec<(CompareOp, ExprId)>,
+    },
+    /// A call.
+    Call {
+        /// What is called.
+        callee: ExprId,
+        /// Arguments in order.
+        args: Vec<Arg>,
+    },
+    /// `value.attr`.
+    Attribute {
+        /// The object.
+        value: ExprId,
+        /// The attribute.
+        attr: Name,
+    },
+    /// `value[index]`; several indices are a tuple.
+    Subscript {
+        /// The object.
+        value: ExprId,
+        /// The index.
+        index: ExprId,
+    },
+    /// `lower:upper:step` inside a subscript.
+    Slice {
+        /// Lower bound.
+        lower: Option<ExprId>,
+        /// Upper bound.
+        upper: Option<ExprId>,
+        /// Step.
+        step: Option<ExprId>,
+    },
+    /// `on_true if condition else on_false`.
+    IfElse {
+        /// The condition.
+        condition: ExprId,
+        /// Value when true.
+        on_true: ExprId,
+        /// Value when false.
+        on_false: ExprId,
+    },
+    /// An f-string.
+    FString(Vec<FStringPart>),
+    /// `lambda params: body`.
+    Lambda {
+        /// Parameters.
+        params: Vec<LambdaParam>,
+        /// The body.
+        body: ExprId,
+    },
+    /// `(target := value)`.
+    Walrus {
+        /// The name bound.
+        target: Name,
+        /// The value.
+        value: ExprId,
+    },
+    /// `{key: value}`; `None` keys are `**value`.
+    Dict(Vec<(Option<ExprId>, ExprId)>),
+    /// `{a, b}`.
+    Set(Vec<ExprId>),
+    /// `*value`.
+    Starred(ExprId),
+    /// Python that kernels may not use, by the name of its syntax tree node in Python's `ast`
+    /// (`Await`, `GeneratorExp`, `DictComp`, ...).
+    Unsupported(&'static str),
+}
+
+impl Expr {
+    /// Whether it is this name.
+    pub fn is_name(&self, name: &str) -> bool {
+        matches!(self, Expr::Name(found) if &**found == name)
+    }
+
+    /// Calls `visit` with the expressions directly inside this one, in source order.
+    pub fn for_each_child(&self, mut visit: impl FnMut(ExprId)) {
+        match self {
+            Expr::Missing | Expr::Name(_) | Expr::Literal(_) | Expr::Unsupported(_) => {}
+            Expr::Tuple(items) | Expr::List(items) | Expr::Set(items) => {
+                items.iter().copied().for_each(visit);
+            }
+            Expr::ListComp { element, target, iterable, conditions } => {
+                [*element, *target, *iterable].into_iter().for_each(&mut visit);
+                conditions.iter().copied().for_each(visit);
+            }
+            Expr::Binary { lhs, rhs, .. } => [*lhs, *rhs].into_iter().for_each(visit),
+            Expr::Unary { operand: inner, .. }
+            | Expr::Attribute { value: inner, .. }
+            | Expr::Walrus { value: inner, .. }
+            | Expr::Generator(inner)
+            | Expr::Starred(inner) => visit(*inner),
+            Expr::Lambda { params, body } => {
+                params.iter().filter_map(|param| param.default).for_each(&mut visit);
+                visit(*body);
+            }
+            Expr::Bool { values, .. } => values.iter().copied().for_each(visit),
+            Expr::Compare { first, rest } => {
+                visit(*first);
+                rest.iter().for_each(|(_, right)| visit(*right));
+            }
+            Expr::Call { callee, args } => {
+                visit(*callee);
+                args.iter().for_each(|arg| visit(arg.value));
+            }
+            Expr::Subscript { value, index } => [*value, *index].into_iter().for_each(visit),
+            Expr::Slice { lower, upper, step } => {
+                [*lower, *upper, *step].into_iter().flatten().for_each(visit);
+            }
+            Expr::IfElse { condition, on_true, on_false } => {
+                [*on_true, *condition, *on_false].into_iter().for_each(visit);
+            }
+            Expr::FString(parts) => parts.iter().for_each(|part| {
+                if let FStringPart::Hole(hole) | FStringPart::Formatted(hole) = part {
+                    visit(*hole);
+                }
+            }),
+            Expr::Dict(entries) => entries.iter().for_each(|(key, value)| {
+                key.iter().copied().for_each(&mut visit);
+                visit(*value);
+            }),
+        }
+    }
+}
+
+/// A part of an f-string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FStringPart {
+    /// Text between holes.
+    Text(Arc<str>),
+    /// `{value}`.
+    Hole(ExprId),
+    /// `{value:width}`, `{value!r}` or `{value=}`.
+    Formatted(ExprId),
+}
+
+/// A literal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Literal {
+    /// An integer of any size, as decimal digits when it exceeds 128 bits.
+    Int(i128),
+    /// An integer beyond 128 bits.
+    BigInt(Arc<str>),
+    /// A float, by its bits.
+    Float(u64),
+    /// `True`, `False`.
+    Bool(bool),
+    /// `None`.
+    None,
+    /// A string.
+    Str(Arc<str>),
+    /// A bytes literal.
+    Bytes,
+    /// `...`.
+    Ellipsis,
+    /// A complex number.
+    Imaginary,
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arg {
+    /// How it is passed.
+    pub kind: ArgKind,
+    /// The value.
+    pub value: ExprId,
+}
+
+/// How an argument is passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgKind {
+    /// By position.
+    Positional,
+    /// `name=value`.
+    Keyword(Name),
+    /// `*value`.
+    Star,
+    /// `**value`.
+    DoubleStar,
+}
+
+/// Binary operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are Python's")]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    FloorDiv,
+    Mod,
+    Pow,
+    MatMul,
+    Shl,
+    Shr,
+    And,
+    Or,
+    Xor,
+}
+
+/// Unary operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are Python's")]
+pub enum UnaryOp {
+    Plus,
+    Minus,
+    Invert,
+    Not,
+}
+
+/// Comparison operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are Python's")]
+pub enum CompareOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Is,
+    IsNot,
+    In,
+    NotIn,
+}
