@@ -13,6 +13,7 @@ use crate::source::FileId;
 use crate::specialization::Facts;
 
 mod annotations;
+mod arrays;
 mod conditions;
 mod decorators;
 mod enumeration;
@@ -28,6 +29,7 @@ mod tests;
 pub mod triton;
 
 pub use annotations::{constexpr_params, is_constexpr};
+pub use arrays::ArrayHead;
 pub use decorators::{Decorator, callee, decorators, is_jit};
 pub use enumeration::{Also, Enumeration, enumeration, is_member_name};
 pub use failing::{is_expected_to_fail, takes_exceptions};
@@ -88,15 +90,6 @@ pub trait Sources {
     fn importers(&self, _file: FileId) -> Vec<FileId> {
         Vec::new()
     }
-}
-
-/// Type and shape of an array in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArrayHead {
-    /// The element type by signature spelling.
-    pub dtype: Arc<str>,
-    /// Sizes, outermost first.
-    pub shape: Vec<u64>,
 }
 
 /// An item of a file: the file and the index into [`Module::items`].

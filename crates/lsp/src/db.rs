@@ -13,7 +13,7 @@ use tile_compiler::analysis::{self, AtLaunch};
 use tile_compiler::diagnostic::{Diagnostic, Lints, settle};
 use tile_compiler::eval::{self, BodyTypes, LowerResult, Rules};
 use tile_compiler::hir::{Function, Module, Name};
-use tile_compiler::project::{self, ItemRef, Resolution, Scope, paths};
+use tile_compiler::project::{self, ArrayHead, ItemRef, Resolution, Scope, paths};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
 use tile_compiler::specialization::{
     Config, Flags, Specialization, TritonVersion, discover, tuning, worth_checking,
@@ -480,6 +480,12 @@ impl project::Sources for Analysis<'_> {
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
         let from = self.0.file_of(from)?;
         Some(import(self.0, from, level, path.join("."))?.id(self.0))
+    }
+
+    fn array(&self, from: FileId, path: &str) -> Option<ArrayHead> {
+        let folder = self.0.file_of(from)?.path(self.0).parent()?;
+        let header = self.0.file(&folder.join(path)).text(self.0).as_ref()?;
+        ArrayHead::parse(header.text()).ok()
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

@@ -9,7 +9,8 @@ use tile_compiler::project::paths;
 /// Reads the files around the open ones. The one seam to the file system, so that tests and other
 /// hosts can bring their own.
 pub trait FileSystem: fmt::Debug + Send + Sync {
-    /// The text of a file; `None` when there is none that can be read as source.
+    /// The text of a file; `None` when there is none that can be read as source. Of an array's file
+    /// (`.npy`) it is the header.
     fn read(&self, path: &Path) -> Option<String>;
 
     /// Why a file that may have to do with kernels cannot be read as source, in a sentence; `None`
@@ -51,8 +52,36 @@ pub fn too_large(bytes: u64) -> String {
     format!("{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file")
 }
 
+/// The largest header of an array that is read, in bytes.
+const MAX_HEADER: u64 = 64 << 10;
+
+/// The header of the array in NumPy's file at `path`, of which no more is read.
+///
+/// # Errors
+/// Why there is none, in a sentence.
+pub fn array_header(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_HEADER).read_to_end(&mut bytes))
+        .map_err(|error| format!("cannot open {shown}: {error}"))?;
+    let header = || {
+        let [major, _minor, rest @ ..] = bytes.strip_prefix(b"\x93NUMPY")? else { return None };
+        let (length, rest) = match (major, rest) {
+            (1, [a, b, rest @ ..]) => (u32::from(u16::from_le_bytes([*a, *b])), rest),
+            (2 | 3, [a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
+            _ => return None,
+        };
+        String::from_utf8(rest.get(..length as usize)?.to_vec()).ok()
+    };
+    header().ok_or_else(|| format!("{shown} is not an .npy file"))
+}
+
 impl FileSystem for Disk {
     fn read(&self, path: &Path) -> Option<String> {
+        if path.extension().is_some_and(|extension| extension == "npy") {
+            return array_header(path).ok();
+        }
         let length = std::fs::metadata(path).ok()?.len();
         if length > MAX_FILE_BYTES {
             tracing::debug!(path = %path.display(), length, "file is too large to be followed");

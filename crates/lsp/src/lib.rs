@@ -16,5 +16,5 @@ mod ide;
 mod server;
 mod threads;
 
-pub use files::{Disk, FileSystem, MAX_FILE_BYTES, source_text, too_large};
+pub use files::{Disk, FileSystem, MAX_FILE_BYTES, array_header, source_text, too_large};
 pub use server::{Options, ProjectRules, SETTINGS, Setting, project_rules, serve, serve_on};

@@ -35,7 +35,7 @@ pub use error::ScenarioError;
 pub use eval::{ArgumentError, Arguments, AssertOutcome, Outcome, evaluate_arguments, run};
 pub use host::ScenarioOptions;
 pub use launcher::{BoundArg, BoundLaunch, KernelInfo, KernelParam, LaunchFailure, Launcher};
-pub use npy::{load_npy, npy_head, save_npy};
+pub use npy::{load_npy, save_npy};
 pub use random::uniform;
 pub use tensor::{
     Array, Comparison, Data, Layout, Storage, StorageId, Store, Summary, Tensor, Value,

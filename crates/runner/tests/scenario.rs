@@ -507,7 +507,7 @@ fn mistakes_are_explained_where_they_are() {
 
 #[test]
 fn files_keep_types_and_orders() {
-    use tile_runner::scenario::{Array, DType, load_npy, npy_head, save_npy};
+    use tile_runner::scenario::{Array, DType, load_npy, save_npy};
     let folder = std::env::temp_dir().join(format!("tile-npy-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for dtype in
@@ -518,12 +518,11 @@ fn files_keep_types_and_orders() {
         let path = folder.join(dtype.name());
         save_npy(&path, &array).unwrap();
         assert_eq!(load_npy(&path).unwrap(), array, "{dtype}");
-        assert_eq!(npy_head(&path).unwrap(), (dtype, vec![2, 3]));
     }
     let path = folder.join("text");
     std::fs::write(&path, "1, 2, 3").unwrap();
-    assert!(npy_head(&path).unwrap_err().contains("is not an .npy file"));
-    assert!(npy_head(&folder.join("none")).unwrap_err().contains("cannot open"));
+    assert!(load_npy(&path).unwrap_err().contains("is not an .npy file"));
+    assert!(load_npy(&folder.join("none")).unwrap_err().contains("cannot open"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

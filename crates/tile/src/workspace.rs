@@ -18,8 +18,7 @@ use tile_compiler::project::{ArrayHead, Sources, jit_functions, paths, used_file
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::Facts;
 use tile_compiler::syntax::Parse;
-use tile_lsp::{MAX_FILE_BYTES, too_large};
-use tile_runner::scenario::npy_head;
+use tile_lsp::{MAX_FILE_BYTES, array_header, too_large};
 
 use crate::output;
 use crate::render::Files;
@@ -250,15 +249,15 @@ impl Sources for Workspace {
     fn array(&self, from: FileId, path: &str) -> Option<ArrayHead> {
         let path = self.file(from)?.path.parent()?.join(path);
         let mut arrays = lock(&self.arrays);
-        let head = arrays.entry(path).or_insert_with_key(|path| match npy_head(path) {
-            Ok((dtype, shape)) => Some(ArrayHead {
-                dtype: dtype.name().into(),
-                shape: shape.into_iter().map(|extent| extent as u64).collect(),
-            }),
-            Err(error) => {
-                output::note(&format!("nothing is known of what a scenario loads: {error}"));
-                None
-            }
+        let head = arrays.entry(path).or_insert_with_key(|path| {
+            let parse = |header: String| {
+                let shown = path.display();
+                ArrayHead::parse(&header).map_err(|error| format!("{shown}: {error}"))
+            };
+            let note = |error| {
+                output::note(&format!("nothing is known of what a scenario loads: {error}"))
+            };
+            array_header(path).and_then(parse).map_err(note).ok()
         });
         head.clone()
     }

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tile_compiler::hir::{Function, Item, ItemKind, Module, Name, apart};
-use tile_compiler::project::{self, ItemRef, Sources};
+use tile_compiler::project::{self, ArrayHead, ItemRef, Sources};
 use tile_compiler::source::{FileId, TextRange};
 
 use super::{Analysis, Database, Db, SourceFile, module};
@@ -178,6 +178,10 @@ impl Sources for Observed<'_> {
 
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
         Analysis(self.db).import(from, level, path)
+    }
+
+    fn array(&self, from: FileId, path: &str) -> Option<ArrayHead> {
+        Analysis(self.db).array(from, path)
     }
 
     fn checkpoint(&self) {

@@ -282,12 +282,29 @@ fn renamed(db: &dyn Db, file: SourceFile, text: &str, moves: &Moves) -> Option<S
         }
         let base = format!("{}/", base.trim_end_matches('/'));
         if let Some(name) = named_below(&new, &base) {
-            return Some(dots + &name).filter(|name| *name != text);
+            let relative = format!("{dots}{name}");
+            let is_same = relative == text;
+            // Dots do not lead out of the outermost package.
+            let is_whole = is_above_packages(db, around, [&from, &new]);
+            return (!is_same).then_some(if is_whole { name } else { relative });
         }
         dots.push('.');
         folder = around.parent();
     }
     None
+}
+
+/// Whether a folder around some paths is certainly no package itself: it has no `__init__.py`, and is
+/// a folder of the workspace, or a path leads into a package right below it.
+fn is_above_packages(db: &dyn Db, folder: &Path, paths: [&str; 2]) -> bool {
+    let is_package = |folder: &Path| db.file(&folder.join("__init__.py")).text(db).is_some();
+    let leads_into_one = |path: &str| {
+        let mut within = Path::new(path).ancestors();
+        within.find(|within| within.parent() == Some(folder)).is_some_and(is_package)
+    };
+    let folders = db::Workspace::get(db).folders(db);
+    let is_top = folders.iter().any(|root| root == folder) || paths.into_iter().any(leads_into_one);
+    is_top && !is_package(folder)
 }
 
 /// The path of a module's file without its extension; of a package without `__init__`.

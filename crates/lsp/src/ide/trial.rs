@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tile_compiler::analysis;
 use tile_compiler::diagnostic::{Fix, Severity};
 use tile_compiler::hir::{self, Module, Name};
-use tile_compiler::project::{self, ItemRef, Sources};
+use tile_compiler::project::{self, ArrayHead, ItemRef, Sources};
 use tile_compiler::source::{FileId, TextRange};
 use tile_compiler::specialization::Specialization;
 use tile_compiler::syntax::{Edit, Parse};
@@ -47,6 +47,10 @@ impl Sources for Version<'_> {
 
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
         Analysis(self.db).import(from, level, path)
+    }
+
+    fn array(&self, from: FileId, path: &str) -> Option<ArrayHead> {
+        Analysis(self.db).array(from, path)
     }
 
     fn checkpoint(&self) {

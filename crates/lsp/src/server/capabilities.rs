@@ -123,7 +123,8 @@ fn moved_files() -> FileOperationRegistrationOptions {
 }
 
 /// Files whose changes matter although no editor has them open.
-const WATCHED: [&str; 4] = ["**/*.py", "**/*.tile", "**/tile.toml", "**/pyproject.toml"];
+const WATCHED: [&str; 5] =
+    ["**/*.py", "**/*.tile", "**/*.npy", "**/tile.toml", "**/pyproject.toml"];
 
 /// What the server registers for with a client that lets it.
 pub(crate) fn registrations(client: &ClientAbilities) -> Vec<Registration> {

@@ -326,6 +326,48 @@ async fn a_helper_that_is_renamed_on_disk_is_missed_and_found_again() {
     client.stop().await;
 }
 
+const LOADED: &str = "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def clear_kernel(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
+
+# tile: x = load(\"x.npy\")
+# tile: clear_kernel[(1,)](x, BLOCK=64)
+";
+
+/// A file of NumPy's with zeros of 32 bits.
+fn zeros(size: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({size},), }}\n");
+    let length = (header.len() as u16).to_le_bytes();
+    let data = vec![0; 4 * size];
+    [&b"\x93NUMPY\x01\x00"[..], &length, header.as_bytes(), &data].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arrays_that_scenarios_load_are_followed() {
+    let folder = Folder::new(&[("clear.py", LOADED)]);
+    let array = folder.path().join("x.npy");
+    std::fs::write(&array, zeros(32)).unwrap();
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("clear.py");
+    client.open(&uri, LOADED).await;
+    let found = loop {
+        let found = client.diagnostics(&uri, 1).await;
+        if found.contains("bounds/") {
+            break found;
+        }
+    };
+    assert!(found.contains("32"), "{found}");
+    std::fs::write(&array, zeros(64)).unwrap();
+    let changes = json!({ "changes": [{ "uri": folder.uri("x.npy"), "type": 2 }] });
+    client.notify("workspace/didChangeWatchedFiles", changes).await;
+    while client.diagnostics(&uri, 1).await.contains("bounds/") {}
+    client.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn untitled_texts_are_documents_too() {
     let folder = three();
@@ -497,8 +539,8 @@ async fn imports_follow_files_that_move() {
     .assert_eq(&edit_lines(&edit));
     let edit = client.request(method, rename("inner/near.tile", "far.tile")).await.unwrap();
     expect![[r#"
-        near.tile 0:5-0:10 .inner.deep
-        near.tile 1:5-1:11 .half"#]]
+        near.tile 0:5-0:10 inner.deep
+        near.tile 1:5-1:11 half"#]]
     .assert_eq(&edit_lines(&edit));
     let edit = client.request(method, rename("tools.py", "gear.py")).await.unwrap();
     assert_eq!(edit, Value::Null, "Python servers look after Python files");
@@ -568,7 +610,7 @@ async fn modules_that_leave_a_package_are_imported_from_their_new_one() {
         member.py 0:5-0:13 fast.half
         near.tile 0:14-0:20 
         near.tile 0:25-0:25 
-        from ..fast import half"#]]
+        from fast import half"#]]
     .assert_eq(&edit_lines(&edit));
     let edit = client.request(method, rename("ops/half.tile", "fast/double.tile")).await.unwrap();
     expect![[r#"
@@ -585,7 +627,7 @@ async fn modules_that_leave_a_package_are_imported_from_their_new_one() {
         member.py 0:5-0:13 fast.double
         near.tile 0:14-0:20 
         near.tile 0:25-0:25 
-        from ..fast import double"#]]
+        from fast import double"#]]
     .assert_eq(&edit_lines(&edit));
     let edit = client.request(method, rename("ops/half.tile", "half.tile")).await.unwrap();
     expect![[r#"
@@ -599,8 +641,33 @@ async fn modules_that_leave_a_package_are_imported_from_their_new_one() {
         member.py 0:5-0:13 half
         near.tile 0:14-0:20 
         near.tile 0:25-0:25 
-        from .. import half"#]]
+        import half"#]]
     .assert_eq(&edit_lines(&edit));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_that_leaves_all_packages_imports_by_whole_names() {
+    let folder = Folder::new(&[("plain.py", "")]);
+    std::fs::create_dir_all(folder.path().join("lib/ops/fast")).unwrap();
+    folder.write("lib/ops/__init__.py", "");
+    folder.write("lib/ops/fast/__init__.py", "");
+    folder.write("lib/ops/half.tile", "@triton.jit\ndef half(v):\n    return v * 0.5\n");
+    folder.write("lib/ops/fast/near.tile", "@triton.jit\ndef near(v):\n    return v\n");
+    folder.write("lib/ops/fast/user.tile", "from ..half import half\nfrom .near import near\n");
+    let mut client = folder.start(json!({})).await;
+    let method = "workspace/willRenameFiles";
+    for (to, expected) in [
+        ("lib/user.tile", "user.tile 0:5-0:11 ops.half\nuser.tile 1:5-1:10 ops.fast.near"),
+        ("lib/tools/user.tile", "user.tile 0:5-0:11 ops.half\nuser.tile 1:5-1:10 ops.fast.near"),
+        ("user.tile", "user.tile 0:5-0:11 lib.ops.half\nuser.tile 1:5-1:10 lib.ops.fast.near"),
+        ("lib/ops/user.tile", "user.tile 0:5-0:11 .half\nuser.tile 1:5-1:10 .fast.near"),
+    ] {
+        let (old, new) = (folder.uri("lib/ops/fast/user.tile"), folder.uri(to));
+        let moved = json!({ "files": [{ "oldUri": old, "newUri": new }] });
+        let edit = client.request(method, moved).await.unwrap();
+        assert_eq!(edit_lines(&edit).trim(), expected, "{to}");
+    }
     client.stop().await;
 }
 
@@ -630,7 +697,7 @@ async fn a_folder_that_moves_takes_its_imports_along() {
     .assert_eq(&edit_lines(&edit));
     let edit = client.request(method, rename("ops", "lib/parts")).await.unwrap();
     expect![[r#"
-        deep.tile 1:5-1:12 ....user
+        deep.tile 1:5-1:12 user
         host.py 0:5-0:13 lib.parts.half
         host.py 1:5-1:8 lib.parts
         user.tile 0:5-0:13 lib.parts.half
@@ -639,8 +706,8 @@ async fn a_folder_that_moves_takes_its_imports_along() {
     .assert_eq(&edit_lines(&edit));
     let edit = client.request(method, rename("ops/inner", "inner")).await.unwrap();
     expect![[r#"
-        deep.tile 0:5-0:11 ..ops.half
-        deep.tile 1:5-1:12 ..user
+        deep.tile 0:5-0:11 ops.half
+        deep.tile 1:5-1:12 user
         user.tile 1:7-1:21 inner.deep"#]]
     .assert_eq(&edit_lines(&edit));
     client.stop().await;

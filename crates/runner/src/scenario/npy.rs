@@ -9,30 +9,15 @@ use npyz::{DType as NpyType, NpyFile, Order, TypeChar, TypeStr, WriterBuilder};
 use super::dtype::DType;
 use super::tensor::Array;
 
-/// The largest header that is read, in bytes.
-const MAX_HEADER: u64 = 64 << 10;
-
-/// The element type and shape of the array in a file, of which the header alone is read.
-///
-/// # Errors
-/// When the file cannot be read, is not in the format, or holds no numbers.
-pub fn npy_head(path: &Path) -> Result<(DType, Vec<usize>), String> {
-    let (npy, dtype) = open(path, |file| file.take(MAX_HEADER))?;
-    Ok((dtype, shape(&npy)))
-}
-
 fn shape<R: Read>(npy: &NpyFile<R>) -> Vec<usize> {
     npy.shape().iter().map(|&extent| extent as usize).collect()
 }
 
 /// The file after its header, with the type of its elements.
-fn open<R: Read>(
-    path: &Path,
-    limited: impl FnOnce(File) -> R,
-) -> Result<(NpyFile<BufReader<R>>, DType), String> {
+fn open(path: &Path) -> Result<(NpyFile<BufReader<File>>, DType), String> {
     let shown = path.display();
     let file = File::open(path).map_err(|error| format!("cannot open {shown}: {error}"))?;
-    let npy = NpyFile::new(BufReader::new(limited(file)))
+    let npy = NpyFile::new(BufReader::new(file))
         .map_err(|error| format!("{shown} is not an .npy file: {error}"))?;
     let NpyType::Plain(ty) = npy.dtype() else {
         return Err(format!("{shown} holds records, not numbers"));
@@ -66,7 +51,7 @@ fn element(ty: &TypeStr) -> Option<DType> {
 /// # Errors
 /// When the file cannot be read, is not in the format, or holds no numbers.
 pub fn load_npy(path: &Path) -> Result<Array, String> {
-    let (npy, dtype) = open(path, |file| file)?;
+    let (npy, dtype) = open(path)?;
     let (shown, order, shape) = (path.display(), npy.order(), shape(&npy));
     let failed = |error: std::io::Error| format!("cannot read {shown}: {error}");
     macro_rules! floats {
