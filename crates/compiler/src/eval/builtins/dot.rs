@@ -77,11 +77,16 @@ impl Evaluator<'_> {
     }
 
     fn dot_precision(&mut self, call: &Call) -> Eval<DotPrecision> {
-        if call.has("input_precision") && call.has("allow_tf32") {
+        // A `None` that a call writes is a constexpr, and not the absence of an argument.
+        let given = (call.given("input_precision"), call.given("allow_tf32"));
+        if let (Some(_), Some(_)) = given {
             let message = "only one of `input_precision` and `allow_tf32` can be given";
             return Err(self.error(Code::BadOption, call.place("allow_tf32"), message));
         }
-        if call.has("allow_tf32") {
+        if let (_, Some(allow)) = given {
+            if allow.is_none() {
+                return Ok(DotPrecision::Ieee);
+            }
             let allow = self.flag(call, "allow_tf32", true);
             return Ok(match allow {
                 Ok(false) => DotPrecision::Ieee,
