@@ -10,6 +10,7 @@ mod flops;
 mod session;
 mod uses;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use arguments::arg_spec;
@@ -17,12 +18,13 @@ pub use arguments::specialize;
 pub use flops::count_flops;
 pub use session::{LaunchRecord, Session, SessionOptions};
 use tile_compiler::artifact::{Manifest, Resources};
+use tile_compiler::hir::Name;
 use tile_compiler::ir::Function;
-use tile_compiler::specialization::Specialization;
+use tile_compiler::specialization::{Specialization, TupleNames};
 pub use uses::{ParamUse, param_uses};
 
 use crate::cpu::{Arg, Finding};
-use crate::scenario::{KernelInfo, LaunchFailure, Storage, StorageId};
+use crate::scenario::{KernelInfo, LaunchFailure, Storage, StorageId, Value};
 
 /// Compiles kernels by name. The runner knows neither the front end's database nor LLVM.
 pub trait KernelCompiler {
@@ -31,6 +33,17 @@ pub trait KernelCompiler {
     /// # Errors
     /// When there is no kernel of this name.
     fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure>;
+
+    /// The parameters that heuristics set where a kernel is launched with these arguments, as far
+    /// as they can be followed.
+    fn heuristics(&mut self, _kernel: &str, _args: &[(Name, Value)]) -> Vec<(Name, Value)> {
+        Vec::new()
+    }
+
+    /// What a named tuple of the file and its fields are called, if there is one of this name.
+    fn record(&mut self, _name: &str) -> Option<Arc<TupleNames>> {
+        None
+    }
 
     /// Verified tile IR of a kernel under a specialization.
     ///

@@ -57,6 +57,7 @@ impl KernelCompiler for Kernels {
             specialize: true,
             specialize_alignment: true,
             default,
+            computed: false,
         };
         let params = vec![
             param("src", None),

@@ -1,15 +1,19 @@
 //! What a worker does for a run: the scenarios of a file, or one launch that flags describe.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
 use tile_codegen::Target;
-use tile_compiler::hir::{Expr, Module, Scenario, pretty};
+use tile_compiler::analysis::check_launches;
+use tile_compiler::diagnostic::Code;
+use tile_compiler::hir::{Expr, Module, Name, Scenario, pretty};
 use tile_compiler::ir::Function;
-use tile_compiler::project::{self, ItemRef};
+use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::specialization::{
-    ArgSpec, Specialization, annotated, discover, parse_value, tuning,
+    ArgSpec, ConstArg, Passed, Specialization, TupleNames, annotated, discover, heuristics,
+    parse_value, tuning,
 };
 use tile_runner::launch::{CompiledKernel, KernelCompiler, Session, SessionOptions};
 use tile_runner::report::{BenchResult, RunResult};
@@ -44,12 +48,37 @@ pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<
     let module = opened.module();
     let scenarios = match edited.own(&module) {
         Some(scenario) => vec![scenario],
-        None => chosen(request, &opened, &module)?,
+        None => {
+            refuse_tuned_arguments(request, &written)?;
+            chosen(request, &opened, &module)?
+        }
     };
     for scenario in scenarios {
         report(Body::Result(run_scenario(request, (&opened, &edited), &module, scenario)?));
     }
     Ok(())
+}
+
+/// Refuses scenarios that give what the tuner sets, as Triton does. Flags may give it: they try one
+/// configuration.
+fn refuse_tuned_arguments(request: &RunRequest, opened: &Opened) -> Result<(), Failure> {
+    let module = opened.module();
+    let asked = |scenario: &&Scenario| match &request.kernel {
+        Some(kernel) => launches(&module, scenario, kernel),
+        None => true,
+    };
+    let asked = module.scenarios.iter().filter(asked).enumerate();
+    let asked = asked.filter(|(index, _)| request.scenario.is_none_or(|number| number == *index));
+    let asked: Vec<&Scenario> = asked.map(|(_, scenario)| scenario).collect();
+    let found = check_launches(&opened.workspace, opened.file).into_iter().find(|finding| {
+        finding.code == Code::TunedArgument
+            && asked.iter().any(|scenario| scenario.range.contains_range(finding.primary.range))
+    });
+    let Some(found) = found else { return Ok(()) };
+    let line = render::Files::lines(&opened.workspace.table(), opened.file)
+        .line(found.primary.range.start)
+        + 1;
+    Err(usage(format!("{}:{line}: {}", opened.name(), found.message)))
 }
 
 /// The kernels that may be run.
@@ -241,6 +270,24 @@ impl KernelCompiler for FrontEnd<'_> {
             .ok_or_else(|| LaunchFailure::Usage(format!("{name} cannot be launched")))
     }
 
+    fn heuristics(&mut self, kernel: &str, args: &[(Name, Value)]) -> Vec<(Name, Value)> {
+        let Some((_, at)) = self.opened.jit_function(kernel) else { return Vec::new() };
+        let passed = args.iter().filter_map(|(name, value)| Some((name.clone(), passed(value)?)));
+        let passed: Vec<(Name, Passed)> = passed.collect();
+        let set = heuristics(&self.opened.workspace, at, &passed);
+        set.into_iter().map(|(name, value)| (name, Value::from(&value))).collect()
+    }
+
+    fn record(&mut self, name: &str) -> Option<Arc<TupleNames>> {
+        let sources = &self.opened.workspace;
+        let scope = Scope { file: self.opened.file, path: &[] };
+        let Resolution::Class(at) = project::resolve(sources, scope, name) else { return None };
+        let class = project::class(sources, at)?;
+        let fields = project::named_tuple_fields(&class)?;
+        let fields = fields.into_iter().map(|(name, ..)| name).collect();
+        Some(Arc::new(TupleNames { class: class.name.clone(), fields }))
+    }
+
     fn tile_ir(&mut self, kernel: &str, spec: &Specialization) -> Result<Function, LaunchFailure> {
         let Some((_, at)) = self.opened.jit_function(kernel) else {
             let names = self.opened.kernel_names();
@@ -304,10 +351,33 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
             specialize_alignment: !never
                 && !tuning.do_not_specialize_on_alignment.contains(&param.name),
             default,
+            computed: tuning.heuristics.contains(&param.name),
         }
     });
     let params = params.collect();
     Some(KernelInfo { params, options: found.map(|spec| spec.options).unwrap_or_default() })
+}
+
+/// An argument as heuristics see it; `None` for what they can do nothing with.
+fn passed(value: &Value) -> Option<Passed> {
+    let value = match value {
+        Value::None => ConstArg::None,
+        Value::Bool(value) => ConstArg::Bool(*value),
+        Value::Int(value) => ConstArg::Int(*value),
+        Value::Float(value) => ConstArg::Float(value.to_bits()),
+        Value::Str(text) => ConstArg::Str(text.clone()),
+        Value::DType(dtype) => ConstArg::DType(dtype.name().into()),
+        Value::Tensor(tensor) => {
+            let layout = &tensor.layout;
+            return Some(Passed::Tensor {
+                dtype: tensor.dtype.name().into(),
+                shape: layout.shape.iter().map(|&size| size as i128).collect(),
+                strides: layout.strides.iter().map(|&stride| stride as i128).collect(),
+            });
+        }
+        _ => return None,
+    };
+    Some(Passed::Value(value))
 }
 
 fn scenario_failure(opened: &Opened, edited: &text::Edited, error: &ScenarioError) -> Failure {

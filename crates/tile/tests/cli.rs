@@ -432,6 +432,91 @@ def map_kernel(x_ptr, out_ptr, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
 }
 
+#[test]
+fn scenarios_are_launched_as_decorators_say() {
+    let kernel = "import triton
+import triton.language as tl
+
+
+@triton.heuristics({\"WIDE\": lambda args: args[\"n\"] > args[\"x_ptr\"].shape[0] // 2})
+@triton.jit
+def choose(x_ptr, n, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, 1.0 if WIDE else 2.0)
+
+
+# tile: x = zeros(64)
+# tile: choose[1](x, 50, BLOCK=64)
+# tile: assert allclose(x, full(64, value=1.0))
+
+# tile: x = zeros(64)
+# tile: for n in (50, 20): choose[1](x, n, BLOCK=64, WIDE=True)
+# tile: assert allclose(x, full(64, value=2.0))
+
+
+@triton.autotune(configs=[triton.Config({\"BLOCK\": 64})], key=[])
+@triton.jit
+def tuned(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+
+
+# tile: x = zeros(64)
+# tile: tuned[1](x)
+# tile: assert allclose(x, full(64, value=1.0))
+
+# tile: x = zeros(64)
+# tile: tuned[1](x, BLOCK=32)
+";
+    let folder = Folder::new(&[("decorated.py", kernel)]);
+    let run = |arguments: &str| folder.run(&format!("run decorated.py::{arguments} --device cpu"));
+    let done = run("choose");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let done = run("tuned#1");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let done = run("tuned#2");
+    assert_eq!(done.code, Some(2), "{}{}", done.stdout, done.stderr);
+    assert!(done.stderr.contains("`BLOCK` is set by `@triton.autotune`"), "{}", done.stderr);
+    let done = run("tuned --arg x_ptr=zeros(64) --arg BLOCK=32 --grid 1");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+}
+
+#[test]
+fn scenarios_pass_named_tuples() {
+    let kernel = "from typing import NamedTuple
+
+import triton
+import triton.language as tl
+
+
+class Buffers(NamedTuple):
+    x: tl.tensor
+    out: tl.tensor
+    n: tl.tensor
+
+
+@triton.jit
+def scale(buffers, by: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(buffers.x + i, mask=i < buffers.n)
+    tl.store(buffers.out + i, x * by[0] + by[1], mask=i < buffers.n)
+
+
+# tile: x, out = randn(40), zeros(40)
+# tile: buffers = Buffers(x, out=out, n=40)
+# tile: scale[1](buffers, (2, 3), BLOCK=64)
+# tile: assert allclose(out, x * 2 + 3) and buffers.n == 40
+
+# tile: x, out = randn(1), zeros(1)
+# tile: scale[1](Buffers(x, out), (2, 3), BLOCK=64)
+";
+    let folder = Folder::new(&[("named.py", kernel)]);
+    let done = folder.run("run named.py::scale#1 --device cpu --sanitize");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let done = folder.run("run named.py::scale#2 --device cpu");
+    assert_eq!(done.code, Some(2), "{}{}", done.stdout, done.stderr);
+    assert!(done.stderr.contains("`Buffers` needs the field `n`"), "{}", done.stderr);
+}
+
 /// A product that asks for 256 KiB of shared memory, and reads a column for each lane.
 const DEEP: &str = concat!(
     include_str!("../../../tests/kernels/deep.tile"),

@@ -15,7 +15,7 @@ use crate::project::{
     kernel, launch_scope, launching_item, never_runs, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::{Tuning, tuning};
+use crate::specialization::{Config, Tuning, tuning};
 
 mod calls;
 mod decorators;
@@ -259,12 +259,13 @@ impl Site<'_> {
 
     /// Parameters given although the decorators set them.
     fn tuned(&self, tuning: &Tuning) -> Option<Diagnostic> {
+        // Every configuration has a number of these, stated or not.
+        let option = |name: &Name| matches!(&**name, "num_warps" | "num_stages" | "num_ctas");
         let sets = |name: &Name| {
-            !tuning.configs.is_empty()
-                && tuning
-                    .configs
-                    .iter()
-                    .all(|config| config.kwargs.iter().any(|(known, _)| known == name))
+            let sets = |config: &Config| {
+                option(name) || config.kwargs.iter().any(|(known, _)| known == name)
+            };
+            !tuning.configs.is_empty() && tuning.configs.iter().all(sets)
         };
         if let Some((name, value)) = self.keyword_args().find(|(name, _)| sets(name)) {
             let range = self.keyword_range(name, value).unwrap_or_else(|| self.range(value));

@@ -1,6 +1,6 @@
 //! From the arguments of a launch to its specialization, by Triton's rules of specialization.
 
-use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization};
+use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TupleArg};
 
 use crate::cpu::Arg;
 use crate::scenario::{BoundLaunch, KernelParam, LaunchFailure, StorageId, Value};
@@ -67,9 +67,13 @@ pub(crate) fn arg_spec(
         Value::Float(_) => {
             ArgSpec::Runtime { signature: annotated("fp32".to_owned()), divisible_by_16: false }
         }
-        Value::Tuple(items) => {
+        Value::Tuple(items) | Value::Record(_, items) => {
             let items = items.iter().map(|item| arg_spec(param, item, address));
-            ArgSpec::Tuple(items.collect::<Result<Vec<_>, _>>()?.into())
+            let named = match value {
+                Value::Record(names, _) => Some(names.clone()),
+                _ => None,
+            };
+            ArgSpec::Tuple(TupleArg { items: items.collect::<Result<_, _>>()?, named })
         }
         other => ArgSpec::Constexpr(const_arg(param, other)?),
     })
@@ -98,7 +102,7 @@ fn const_arg(param: &KernelParam, value: &Value) -> Result<ConstArg, LaunchFailu
         Value::Str(text) => ConstArg::Str(text.clone()),
         Value::DType(dtype) => ConstArg::DType(dtype.name().into()),
         Value::Function(name) => ConstArg::Function(name.clone()),
-        Value::Tuple(items) => {
+        Value::Tuple(items) | Value::Record(_, items) => {
             let items = items.iter().map(|item| const_arg(param, item));
             ConstArg::Tuple(items.collect::<Result<_, _>>()?)
         }
@@ -134,7 +138,7 @@ fn push_runtime(
 ) {
     match (spec, value) {
         (ArgSpec::Constexpr(_), _) => {}
-        (ArgSpec::Tuple(tuple), Value::Tuple(items)) => {
+        (ArgSpec::Tuple(tuple), Value::Tuple(items) | Value::Record(_, items)) => {
             for (spec, item) in tuple.items.iter().zip(items) {
                 push_runtime(item, spec, address, args);
             }
@@ -172,7 +176,7 @@ fn collect_tensors(
 ) {
     match (spec, value) {
         (ArgSpec::Constexpr(_), _) => {}
-        (ArgSpec::Tuple(tuple), Value::Tuple(items)) => {
+        (ArgSpec::Tuple(tuple), Value::Tuple(items) | Value::Record(_, items)) => {
             for (spec, item) in tuple.items.iter().zip(items) {
                 collect_tensors(item, spec, next, found);
             }

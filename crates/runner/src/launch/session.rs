@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tile_compiler::hir::Name;
 use tile_compiler::ir::Function;
-use tile_compiler::specialization::Specialization;
+use tile_compiler::specialization::{Specialization, TupleNames};
 
 use super::arguments::{runtime_args, specialize, tensors};
 use super::flops::count_flops;
@@ -13,7 +14,9 @@ use super::uses::{ParamUse, param_uses};
 use super::{Device, KernelCompiler, KernelId, LaunchOptions, LaunchReport};
 use crate::bench::{self, Measurement};
 use crate::cpu::{Arg, argument_bits};
-use crate::scenario::{BoundLaunch, KernelInfo, LaunchFailure, Launcher, StorageId, Store, Tensor};
+use crate::scenario::{
+    BoundLaunch, KernelInfo, LaunchFailure, Launcher, StorageId, Store, Tensor, Value,
+};
 
 /// How a session runs launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -159,6 +162,14 @@ impl Launcher for Session<'_> {
         self.compiler.kernel(name)
     }
 
+    fn heuristics(&mut self, kernel: &str, args: &[(Name, Value)]) -> Vec<(Name, Value)> {
+        self.compiler.heuristics(kernel, args)
+    }
+
+    fn record(&mut self, name: &str) -> Option<Arc<TupleNames>> {
+        self.compiler.record(name)
+    }
+
     fn launch(&mut self, store: &mut Store, launch: &BoundLaunch) -> Result<(), LaunchFailure> {
         // Storages must be on the device before their addresses are known.
         let named = launch.args.iter().flat_map(|arg| storages_of(&arg.value));
@@ -224,10 +235,12 @@ fn bits(loaded: &Loaded, args: &[Arg]) -> Vec<u64> {
     typed.map(|(&arg, (_, elem))| argument_bits(arg, *elem).unwrap_or_default()).collect()
 }
 
-fn storages_of(value: &crate::scenario::Value) -> Vec<StorageId> {
+fn storages_of(value: &Value) -> Vec<StorageId> {
     match value {
-        crate::scenario::Value::Tensor(tensor) => vec![tensor.storage],
-        crate::scenario::Value::Tuple(items) => items.iter().flat_map(storages_of).collect(),
+        Value::Tensor(tensor) => vec![tensor.storage],
+        Value::Tuple(items) | Value::Record(_, items) => {
+            items.iter().flat_map(storages_of).collect()
+        }
         _ => Vec::new(),
     }
 }

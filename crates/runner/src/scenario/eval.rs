@@ -11,6 +11,7 @@ use tile_compiler::hir::{
     SourceMap, Stmt, StmtId,
 };
 use tile_compiler::source::TextRange;
+use tile_compiler::specialization::TupleNames;
 
 use super::args::Args;
 use super::dtype::DType;
@@ -217,7 +218,7 @@ impl<'a> Evaluator<'a> {
 
     fn for_loop(&mut self, code: &Code, target: ExprId, iter: ExprId, body: &[StmtId]) -> Eval<()> {
         let items = match self.expr(code, iter)? {
-            Value::Tuple(items) => items,
+            Value::Tuple(items) | Value::Record(_, items) => items,
             other => return Err(fault!("cannot loop over {}", other.kind())),
         };
         for item in items {
@@ -246,7 +247,7 @@ impl<'a> Evaluator<'a> {
                 Ok(())
             }
             Expr::Tuple(targets) | Expr::List(targets) => {
-                let Value::Tuple(values) = value else {
+                let (Value::Tuple(values) | Value::Record(_, values)) = value else {
                     return Err(fault!("cannot unpack {}", value.kind()).at(at));
                 };
                 if values.len() != targets.len() {
@@ -490,13 +491,18 @@ impl<'a> Evaluator<'a> {
             match (&arg.kind, value) {
                 (ArgKind::Positional, value) => positional.push(value),
                 (ArgKind::Keyword(name), value) => named.push((name.to_string(), value)),
-                (ArgKind::Star, Value::Tuple(values)) => positional.extend(values),
+                (ArgKind::Star, Value::Tuple(values) | Value::Record(_, values)) => {
+                    positional.extend(values)
+                }
                 _ => return Err(fault!("`*` takes a tuple, and `**` is not supported")),
             }
         }
         let args = Args { positional, named };
         match &code.body.exprs[callee] {
-            Expr::Name(name) => methods::call(&mut self.host, name, args),
+            Expr::Name(name) => match self.record_names(name) {
+                Some(names) => record(&names, args),
+                None => methods::call(&mut self.host, name, args),
+            },
             Expr::Attribute { value, attr } => {
                 let namespace = matches!(&code.body.exprs[*value], Expr::Name(module)
                     if matches!(&**module, "triton" | "torch" | "np" | "math" | "tl")
@@ -511,9 +517,14 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// What the named tuple of this name and its fields are called, if the file has one.
+    fn record_names(&mut self, name: &str) -> Option<Arc<TupleNames>> {
+        self.host.launcher.as_deref_mut()?.record(name)
+    }
+
     fn subscript(&mut self, code: &Code, value: Value, index: ExprId) -> Eval<Value> {
         match &value {
-            Value::Tuple(items) => {
+            Value::Tuple(items) | Value::Record(_, items) => {
                 let Value::Int(at) = self.expr(code, index)? else {
                     return Err(fault!("a tuple is indexed by an integer"));
                 };
@@ -561,6 +572,26 @@ impl<'a> Evaluator<'a> {
             value => Ok(Index::At(self.host.int(&value)?)),
         }
     }
+}
+
+/// An instance of a named tuple.
+fn record(names: &Arc<TupleNames>, args: Args) -> Eval<Value> {
+    let class = &names.class;
+    let mut items: Vec<Option<Value>> = args.positional.into_iter().map(Some).collect();
+    if items.len() > names.fields.len() {
+        return Err(fault!("`{class}` has {} fields", names.fields.len()));
+    }
+    items.resize(names.fields.len(), None);
+    for (name, value) in args.named {
+        let at = names.fields.iter().position(|field| **field == *name);
+        let slot = at.and_then(|at| items.get_mut(at));
+        *slot.ok_or_else(|| fault!("`{class}` has no field `{name}`"))? = Some(value);
+    }
+    let missing = items.iter().zip(&names.fields).find(|(item, _)| item.is_none());
+    if let Some((_, field)) = missing {
+        return Err(fault!("`{class}` needs the field `{field}`"));
+    }
+    Ok(Value::Record(names.clone(), items.into_iter().flatten().collect()))
 }
 
 fn literal_value(literal: &Literal) -> Eval<Value> {

@@ -202,7 +202,9 @@ fn number_function(host: &mut Host, name: &str, mut args: Args) -> Eval<Value> {
                 _ => Err(fault!("range takes one to three integers")),
             }
         }
-        ("len", [Value::Tuple(items)]) => Ok(Value::Int(items.len() as i128)),
+        ("len", [Value::Tuple(items) | Value::Record(_, items)]) => {
+            Ok(Value::Int(items.len() as i128))
+        }
         ("len", [value @ (Value::Tensor(_) | Value::Array(_))]) => {
             let extent = host.array(value)?.shape.first().copied();
             extent.map(|extent| Value::Int(extent as i128)).ok_or_else(|| fault!("len of a number"))

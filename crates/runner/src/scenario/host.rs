@@ -52,6 +52,10 @@ impl Host<'_> {
             (Value::Tensor(_) | Value::Array(_), "T") => {
                 Some(self.view(value, |layout| Ok(layout.transposed()))?)
             }
+            (Value::Record(names, items), _) => {
+                let at = names.fields.iter().position(|field| **field == *attr);
+                at.and_then(|at| items.get(at)).cloned()
+            }
             (Value::Meta(meta), _) => {
                 meta.iter().find(|(name, _)| name == attr).map(|(_, value)| value.clone())
             }
@@ -134,7 +138,7 @@ impl Host<'_> {
             Value::Int(value) => *value != 0,
             Value::Float(value) => *value != 0.0,
             Value::Str(text) => !text.is_empty(),
-            Value::Tuple(items) => !items.is_empty(),
+            Value::Tuple(items) | Value::Record(_, items) => !items.is_empty(),
             Value::DType(_) | Value::Function(_) | Value::Meta(_) => true,
             Value::Tensor(_) | Value::Array(_) => {
                 let array = self.array(value)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tile_compiler::hir::Name;
 use tile_compiler::ir::LaunchOptions;
+use tile_compiler::specialization::TupleNames;
 
 use super::tensor::{StorageId, Store, Value};
 
@@ -32,6 +33,8 @@ pub struct KernelParam {
     pub specialize_alignment: bool,
     /// Value when the launch gives none: the autotune configuration's, else the default.
     pub default: Option<Value>,
+    /// Whether `@triton.heuristics` sets it, from the other arguments and whatever a launch gives.
+    pub computed: bool,
 }
 
 /// A launch with every argument bound.
@@ -85,6 +88,13 @@ pub trait Launcher {
     /// # Errors
     /// When there is no kernel of this name.
     fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure>;
+
+    /// The parameters that heuristics set where a kernel is launched with these arguments, as far
+    /// as they can be followed.
+    fn heuristics(&mut self, kernel: &str, args: &[(Name, Value)]) -> Vec<(Name, Value)>;
+
+    /// What a named tuple of the file and its fields are called, if there is one of this name.
+    fn record(&mut self, name: &str) -> Option<Arc<TupleNames>>;
 
     /// Runs a launch to its end: storages of the arguments hold what it wrote.
     ///

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use tile_compiler::specialization::ConstArg;
+use tile_compiler::specialization::{ConstArg, TupleNames};
 
 use super::dtype::DType;
 use crate::number;
@@ -359,6 +359,8 @@ pub enum Value {
     Function(Arc<str>),
     /// A tuple or a list.
     Tuple(Vec<Value>),
+    /// A named tuple of the file, with what it and its fields are called.
+    Record(Arc<TupleNames>, Vec<Value>),
     /// A tensor that kernels can take.
     Tensor(Tensor),
     /// Elements computed from tensors.
@@ -416,7 +418,7 @@ impl Value {
             Value::Str(_) => "a string",
             Value::DType(_) => "a dtype",
             Value::Function(_) => "a function",
-            Value::Tuple(_) => "a tuple",
+            Value::Tuple(_) | Value::Record(..) => "a tuple",
             Value::Tensor(_) | Value::Array(_) => "a tensor",
             Value::Comparison(_) => "a comparison",
             Value::Meta(_) => "the launch's arguments",

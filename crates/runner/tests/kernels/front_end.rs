@@ -33,6 +33,7 @@ impl KernelCompiler for FrontEnd {
             specialize: true,
             specialize_alignment: true,
             default: None,
+            computed: false,
         });
         Ok(KernelInfo { params: params.collect(), ..KernelInfo::default() })
     }

@@ -6,7 +6,7 @@ use tile_compiler::hir::{Arg, ArgKind, Expr, ExprId, Name};
 use tile_compiler::ir::LaunchOptions;
 
 use super::super::error::{Eval, Fault, fault};
-use super::super::launcher::{BoundArg, BoundLaunch, KernelInfo};
+use super::super::launcher::{BoundArg, BoundLaunch, KernelInfo, KernelParam};
 use super::super::tensor::Value;
 use super::{Code, Evaluator};
 
@@ -62,7 +62,9 @@ impl Evaluator<'_> {
                     }
                 }
                 ArgKind::Star => {
-                    let Value::Tuple(values) = self.expr(code, arg.value)? else {
+                    let (Value::Tuple(values) | Value::Record(_, values)) =
+                        self.expr(code, arg.value)?
+                    else {
                         return Err(fault!("`*` takes a tuple").at(at));
                     };
                     for value in values {
@@ -92,12 +94,9 @@ impl Evaluator<'_> {
         info: KernelInfo,
         given: Vec<Option<Value>>,
     ) -> Eval<Vec<BoundArg>> {
+        let values = self.values_of(kernel, &info.params, given);
         let mut bound = Vec::new();
-        for (param, value_given) in info.params.into_iter().zip(given) {
-            let replaced =
-                self.host.options.arguments.iter().find(|(name, _)| **name == *param.name);
-            let value = replaced.map(|(_, value)| value.clone());
-            let value = value.or(value_given).or_else(|| param.default.clone());
+        for (param, value) in info.params.into_iter().zip(values) {
             let Some(value) = value else {
                 return Err(fault!("`{kernel}` needs an argument for `{}`", param.name));
             };
@@ -105,6 +104,42 @@ impl Evaluator<'_> {
             bound.push(BoundArg { param, value });
         }
         Ok(bound)
+    }
+
+    /// The values of parameters, in order: what flags say, what heuristics set, what the launch
+    /// gives, defaults.
+    fn values_of(
+        &mut self,
+        kernel: &Name,
+        params: &[KernelParam],
+        given: Vec<Option<Value>>,
+    ) -> Vec<Option<Value>> {
+        let mut values = Vec::with_capacity(params.len());
+        let mut computed = Vec::new();
+        for (index, (param, given)) in params.iter().zip(given).enumerate() {
+            let mut flags = self.host.options.arguments.iter();
+            let flag = flags.find(|(name, _)| **name == *param.name);
+            if param.computed && flag.is_none() {
+                computed.push(index);
+            }
+            let flag = flag.map(|(_, value)| value.clone());
+            values.push(flag.or(given).or_else(|| param.default.clone()));
+        }
+        let Some(launcher) = self.host.launcher.as_deref_mut().filter(|_| !computed.is_empty())
+        else {
+            return values;
+        };
+        let others = params.iter().zip(&values).enumerate();
+        let others = others.filter(|(index, _)| !computed.contains(index));
+        let args =
+            others.filter_map(|(_, (param, value))| Some((param.name.clone(), value.clone()?)));
+        let args: Vec<(Name, Value)> = args.collect();
+        for (name, value) in launcher.heuristics(kernel, &args) {
+            if let Some(&index) = computed.iter().find(|&&index| params[index].name == name) {
+                values[index] = Some(value);
+            }
+        }
+        values
     }
 
     /// An argument: a computed tensor becomes a storage, and the name that it has refers to it.
