@@ -19,6 +19,7 @@ mod identity;
 mod launches;
 mod masks;
 mod narrow;
+mod passed;
 mod perf;
 mod race;
 mod report;
@@ -27,6 +28,7 @@ pub mod solve;
 pub mod terms;
 mod tuned;
 mod widen;
+mod written;
 
 pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
@@ -56,6 +58,10 @@ enum Spot {
     Grid,
     /// At the launch's argument for the parameter of this name and position.
     Argument(Name, usize),
+    /// At the launch; nothing of the kernel has to do with it but what it takes.
+    Call,
+    /// As [`Spot::Call`], at the argument for the parameter of this name and position.
+    Passed(Name, usize),
 }
 
 /// A finding of one launch, in terms of the kernel.
@@ -82,7 +88,7 @@ impl AtLaunch {
         let inside = finding.primary;
         match &self.spot {
             Spot::Kernel => finding.with_related(at, "in this launch"),
-            Spot::Grid => Diagnostic { primary: at, ..finding },
+            Spot::Grid | Spot::Call | Spot::Passed(..) => Diagnostic { primary: at, ..finding },
             Spot::Launch | Spot::Argument(..) => Diagnostic { primary: at, ..finding }
                 .with_related(inside, "this is what the kernel does"),
         }
@@ -91,9 +97,9 @@ impl AtLaunch {
     fn place(&self, sources: &dyn Sources) -> Option<FileRange> {
         let site = self.site?;
         match &self.spot {
-            Spot::Kernel | Spot::Launch => site.place(sources),
+            Spot::Kernel | Spot::Launch | Spot::Call => site.place(sources),
             Spot::Grid => site.grid_place(sources),
-            Spot::Argument(name, index) => {
+            Spot::Argument(name, index) | Spot::Passed(name, index) => {
                 site.argument_place(sources, name, *index).or_else(|| site.place(sources))
             }
         }
@@ -150,8 +156,9 @@ pub fn check_accesses(
     pause: Pause<'_>,
 ) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found: Vec<(Diagnostic, AtLaunch)> = Vec::new();
+    let needed = grid::Needed::by(func);
     for launch in &spec.launches {
-        let mut here = grid::check(func, launch);
+        let mut here = grid::check(func, &needed, launch);
         if launch.grid.is_some() {
             let mut elements = Elements::of_launch(func, launch, pause);
             let accesses = elements.accesses();

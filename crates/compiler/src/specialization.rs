@@ -13,6 +13,7 @@ use crate::project::ItemRef;
 
 mod alternatives;
 mod config;
+mod contents;
 mod discover;
 mod flags;
 mod guess;
@@ -30,11 +31,12 @@ mod usage;
 
 pub(crate) use alternatives::alternatives;
 pub use config::Config;
+pub use contents::Contents;
 pub use discover::{Annotated, MAX_SPECIALIZATIONS, annotated, discover};
 pub use flags::{Flags, parse_type, parse_value};
 pub use heuristics::{Passed, heuristics};
 pub(crate) use host::named_dtype;
-pub use known::{GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
+pub use known::{ArgFault, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, tuning};
@@ -200,7 +202,11 @@ impl Specialization {
         if self.proves_nothing() || code == Code::WarpCount {
             return false;
         }
-        if self.is_certain() {
+        let of_launch = matches!(
+            code,
+            Code::MissingLaunchArgument | Code::SurplusArgument | Code::ArgumentType
+        );
+        if self.is_certain() || of_launch {
             return true;
         }
         if self.guesses_a_value() {

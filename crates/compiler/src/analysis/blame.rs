@@ -1,7 +1,7 @@
 //! Arguments with which a kernel does not compile although it does with others: the mistake is the
 //! launch's.
 
-use super::{AtLaunch, Spot};
+use super::{AtLaunch, Spot, passed};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::{Culprit, LowerResult, Rules};
 use crate::project::{self, ItemRef, Sources};
@@ -19,6 +19,10 @@ pub fn blame(
     spec: &Specialization,
     lowered: &LowerResult,
 ) -> Vec<(Diagnostic, AtLaunch)> {
+    let passed = passed::check(sources, at, spec);
+    if !passed.is_empty() {
+        return passed;
+    }
     let plain = || {
         let found = lowered.diagnostics.iter().cloned();
         found.map(|found| (found, AtLaunch::default())).collect()

@@ -14,7 +14,7 @@ use super::terms::{AtomKind, Cond, Domain, Interval, Linear, Terms};
 use super::{Finding, Spot, widen};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
-use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
+use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
 /// Findings of one code and launch that are shown.
 const MAX_SHOWN: usize = 3;
@@ -112,7 +112,9 @@ fn outside(
     for objective in [beyond, before] {
         let mut conds = happens(access);
         conds.push(objective);
-        if let Outcome::Found(point) = elements.search(&conds, fuel) {
+        if let Outcome::Found(point) = elements.search(&conds, fuel)
+            && elements.agrees(&[(&conds, &access.offset, &point)])
+        {
             return Some(point);
         }
     }
@@ -192,6 +194,7 @@ fn context(
     for &inst in &access.loops {
         parts.extend(loop_index(elements, func, inst, point));
     }
+    parts.extend(elements.random_example(&happens(access), &access.offset, point));
     if parts.is_empty() {
         "the kernel reads and writes one element here".into()
     } else {
@@ -292,7 +295,10 @@ fn uncovered(
         return None;
     }
     for access in accesses.iter().filter(|access| func.insts[access.inst].opcode == Opcode::Store) {
-        let Some(buffer) = buffer(func, launch, access.param).filter(|b| b.uninitialized) else {
+        let Some(buffer) = buffer(func, launch, access.param) else {
+            continue;
+        };
+        if buffer.contents != Contents::Uninitialized {
             continue;
         };
         let programs = (0..3).zip(grid).map(|(axis, extent)| (Variable::Program(axis), extent));
@@ -408,6 +414,9 @@ fn may_write(
             || storage(other.param) == storage(param);
         if func.insts[other.inst].opcode == Opcode::Load || !same_memory {
             return false;
+        }
+        if other.may_be_elsewhere(func) {
+            return true;
         }
         let mut conds = happens(other);
         let writes = elements.terms.equal(&other.offset, &Linear::constant(element));

@@ -1,12 +1,16 @@
 //! Integers, addresses and masks of tile IR, one element at a time, as [`terms`](super::terms).
 //!
 //! Variables are the program's position in the grid, the lane of the access, and the trip of each
-//! loop around it. What a loop adds in every trip is a multiple of the trip. Everything that comes
-//! from memory or floats is unknown within the range of its type.
+//! loop around it. What a loop adds in every trip is a multiple of the trip. A `while` of a known
+//! launch is followed in its first trip, so that what happens there is an example, and what does not
+//! happen there may happen later. Everything that comes from memory or floats is unknown within the
+//! range of its type.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use contents::RandomRead;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::solve::{Outcome, Pause, search_within};
@@ -14,6 +18,7 @@ use super::terms::{Atom, Cond, Interval, Linear, Terms, Var};
 use crate::ir::{Function, Inst, IntPredicate, Opcode, Region, Value, ValueDef};
 use crate::specialization::{KnownArg, KnownLaunch};
 
+mod contents;
 mod loops;
 mod operations;
 
@@ -76,6 +81,13 @@ pub struct Access {
     pub loops: Vec<Inst>,
 }
 
+impl Access {
+    /// Whether it may happen in trips of loops that are not followed: then it may be anywhere.
+    pub(super) fn may_be_elsewhere(&self, func: &Function) -> bool {
+        self.loops.iter().any(|inst| func.insts[*inst].opcode == Opcode::While)
+    }
+}
+
 /// What makes two unknown elements the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum UnknownKey {
@@ -108,6 +120,10 @@ pub struct Elements<'f> {
     free: bool,
     /// Terms of what is unknown, by value and element or by what a load reads.
     unknown_memo: FxHashMap<UnknownKey, Linear>,
+    /// Reads of random integers.
+    random: Vec<RandomRead>,
+    /// The parameters whose memory the kernel may write to, once that was asked for.
+    written: OnceCell<Option<FxHashSet<usize>>>,
     /// Values behind unknown terms.
     unknowns: FxHashMap<Linear, Value>,
     /// Terms that stand for a loop's carried value while its step is worked out.
@@ -164,6 +180,8 @@ impl<'f> Elements<'f> {
             steps: FxHashMap::default(),
             free,
             unknown_memo: FxHashMap::default(),
+            random: Vec::new(),
+            written: OnceCell::new(),
             unknowns: FxHashMap::default(),
             carried: Vec::new(),
             wraps: FxHashMap::default(),
@@ -318,14 +336,14 @@ impl<'f> Elements<'f> {
                     path.pop();
                 }
                 Opcode::While => {
-                    let unknown = self.any_truth();
-                    path.push(unknown);
+                    let goes_on = self.goes_on(data);
                     loops.push(inst);
-                    for &inner in &data.regions {
+                    for (&inner, cond) in data.regions.iter().zip([Terms::TRUE, goes_on]) {
+                        path.push(cond);
                         self.visit(inner, path, loops, found);
+                        path.pop();
                     }
                     loops.pop();
-                    path.pop();
                 }
                 Opcode::Load | Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => {
                     found.extend(self.access(inst, path, loops));
@@ -480,6 +498,10 @@ impl<'f> Elements<'f> {
                 };
                 self.carried(value, inst, at - 1, index, &trip)
             }
+            Opcode::While => match self.in_first_trip(inst, region, at) {
+                Some(source) => self.element(source, index),
+                None => self.unknown(value, index),
+            },
             _ => self.unknown(value, index),
         }
     }

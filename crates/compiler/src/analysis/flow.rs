@@ -188,7 +188,7 @@ impl<'e, 'f> Flow<'e, 'f> {
         self.memo.insert(key.clone(), Terms::FALSE);
         self.depth += 1;
         let cond = match self.func.values[value].def {
-            ValueDef::Argument(..) => Terms::FALSE,
+            ValueDef::Argument(..) => self.carried(value, index),
             ValueDef::Result(inst, at) => self.result(value, inst, at as usize, index),
         };
         self.depth -= 1;
@@ -255,6 +255,17 @@ impl<'e, 'f> Flow<'e, 'f> {
                 None => self.elementwise(value, data, index),
             },
         }
+    }
+
+    /// When what a loop carries is undefined: in its first trip, where it starts so.
+    fn carried(&mut self, value: Value, index: &Index) -> Cond {
+        let Some((inst, start)) = self.elements.carried_from(value) else { return Terms::FALSE };
+        let undefined = self.undefined(start, index);
+        let Some(first) = self.elements.first_trip(inst).filter(|_| undefined != Terms::FALSE)
+        else {
+            return Terms::FALSE;
+        };
+        self.elements.terms.and(first, undefined)
     }
 
     fn loaded(&mut self, inst: Inst, data: &InstData, index: &Index) -> Cond {

@@ -10,16 +10,41 @@ use crate::specialization::{GridFault, KnownLaunch};
 /// How a quotient becomes an extent.
 pub(super) const ROUND_UP: &str = "round up with `triton.cdiv`, or divide with `//`";
 
+/// What is wrong with a grid that is no tuple.
+pub(super) const NUMBER: &str = "a grid is a tuple: a number alone has no length";
+
 /// What is wrong with a grid that has a quotient for an extent.
 pub(super) fn fraction(axis: usize) -> String {
     format!("a grid has integers for extents, but along axis {axis} this one has a float")
 }
 
+/// What a kernel needs of its grid.
+pub(super) struct Needed {
+    /// The axes along which something depends on the position.
+    asked: [bool; 3],
+    /// Whether it writes to memory.
+    writes: bool,
+}
+
+impl Needed {
+    /// By `func`.
+    pub(super) fn by(func: &Function) -> Needed {
+        // A position that nothing depends on is not asked for.
+        let mut needed = func.clone();
+        eliminate_dead_code(&mut needed);
+        let writes = |inst| {
+            let opcode = func.insts[inst].opcode;
+            matches!(opcode, Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas)
+        };
+        Needed { asked: axes_asked_for(&needed), writes: func.walk().into_iter().any(writes) }
+    }
+}
+
 /// Findings about the grid of `launch`, of a kernel that does what `func` does.
-pub(super) fn check(func: &Function, launch: &KnownLaunch) -> Vec<Finding> {
+pub(super) fn check(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Vec<Finding> {
     let fault = launch.grid_fault.and_then(|fault| faulty(func, fault));
     let mut found: Vec<Diagnostic> = fault.into_iter().collect();
-    found.extend(unused_axis(func, launch));
+    found.extend(unused_axis(func, needed, launch));
     found
         .into_iter()
         .map(|diagnostic| Finding { diagnostic, spot: Spot::Grid, widen: None })
@@ -34,6 +59,12 @@ fn finding(func: &Function, code: Code, message: String) -> Option<Diagnostic> {
 
 fn faulty(func: &Function, fault: GridFault) -> Option<Diagnostic> {
     match fault {
+        GridFault::Number => finding(func, Code::GridShape, NUMBER.to_owned()),
+        GridFault::Other { axis } => {
+            let message =
+                format!("a grid has integers for extents, but along axis {axis} this one has none");
+            finding(func, Code::GridShape, message)
+        }
         GridFault::Fraction { axis } => {
             let found = finding(func, Code::GridShape, fraction(axis))?;
             Some(found.with_note(ROUND_UP))
@@ -72,17 +103,9 @@ pub(super) fn axes_asked_for(func: &Function) -> [bool; 3] {
 
 /// An axis with several programs of which the kernel does not ask which one it is, so that all of
 /// them do the same.
-fn unused_axis(func: &Function, launch: &KnownLaunch) -> Option<Diagnostic> {
-    let grid = launch.grid?;
-    // A position that nothing depends on is not asked for.
-    let mut needed = func.clone();
-    eliminate_dead_code(&mut needed);
-    let asked = axes_asked_for(&needed);
-    let writes = func.walk().into_iter().any(|inst| {
-        let opcode = func.insts[inst].opcode;
-        matches!(opcode, Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas)
-    });
-    let axis = (0..3).find(|axis| grid[*axis] > 1 && !asked[*axis]).filter(|_| writes)?;
+fn unused_axis(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Option<Diagnostic> {
+    let grid = launch.grid.filter(|_| needed.writes)?;
+    let axis = (0..3).find(|axis| grid[*axis] > 1 && !needed.asked[*axis])?;
     let message = format!(
         "`{}` never asks for its position along axis {axis}, so the {} programs along it do the same",
         func.name, grid[axis],

@@ -43,12 +43,23 @@ impl<'e, 'f> Origins<'e, 'f> {
         (first, at): (&Access, &[i128]),
         (second, other): (&Access, &[i128]),
     ) -> Option<bool> {
-        let a = Origins::new(func, elements, at).stored(first, at)?;
-        let b = Origins::new(func, elements, other).stored(second, other)?;
+        let equal = Origins::equal(func, elements, (first, at), (second, other))?;
         // What is updated in place is updated twice.
         let twice = first.inst == second.inst
             && Origins::new(func, elements, at).updates(first, at) == Some(true);
-        Some(a == b && !twice)
+        Some(equal && !twice)
+    }
+
+    /// As [`Origins::same`], where both are stored before any of them is read again.
+    pub(super) fn equal(
+        func: &'f Function,
+        elements: &'e mut Elements<'f>,
+        (first, at): (&Access, &[i128]),
+        (second, other): (&Access, &[i128]),
+    ) -> Option<bool> {
+        let a = Origins::new(func, elements, at).stored(first, at)?;
+        let b = Origins::new(func, elements, other).stored(second, other)?;
+        Some(a == b)
     }
 
     /// Whether a store stores what arithmetic makes of what is in its own element; choices and

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 
 use self::options::OPTIONS;
 use super::grid;
+use super::passed::{missing_text, surplus_text};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
@@ -239,10 +240,7 @@ impl Site<'_> {
         let takes = params.iter().filter(|param| param.kind.is_positional()).count();
         let first = self.positional().nth(takes)?;
         let given = self.positional().count();
-        let message = format!(
-            "`{}` takes {takes} arguments by position, but this launch gives {given}",
-            self.kernel.item.name
-        );
+        let message = surplus_text(&self.kernel.item.name, takes, given);
         Some(self.finding(Code::SurplusArgument, self.range(first.value), message))
     }
 
@@ -310,13 +308,7 @@ impl Site<'_> {
         if missing.is_empty() {
             return None;
         }
-        let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-        let many = if names.len() == 1 { "argument" } else { "arguments" };
-        let message = format!(
-            "this launch of `{}` lacks the {many} {}",
-            self.kernel.item.name,
-            names.join(", ")
-        );
+        let message = missing_text(&self.kernel.item.name, &missing);
         let range = self.range(self.launch.kernel).cover(self.range(self.launch.grid));
         Some(self.finding(Code::MissingLaunchArgument, range, message))
     }
@@ -343,6 +335,16 @@ impl Site<'_> {
                     let found = self.finding(Code::GridShape, range, message);
                     return Some(found.with_note(grid::ROUND_UP));
                 }
+                let none = extents
+                    .iter()
+                    .take(MAX_RANK)
+                    .find(|extent| self.integer(**extent).is_some_and(|extent| extent < 1));
+                if let Some(none) = none.filter(|_| !starred) {
+                    let message = "no program runs: every extent of a grid is at least 1";
+                    let found =
+                        self.finding(Code::GridShape, self.range(*none), message.to_owned());
+                    return Some(Diagnostic { severity: Severity::Warning, ..found });
+                }
                 if starred || (!extents.is_empty() && ignored.is_none()) {
                     return None;
                 }
@@ -360,7 +362,7 @@ impl Site<'_> {
             // Scenarios take a number for a grid of one axis.
             _ if self.in_scenario() || !self.is_integer(grid) => None,
             _ => {
-                let message = "a grid is a tuple: a number alone has no length".to_owned();
+                let message = grid::NUMBER.to_owned();
                 let found = self.finding(Code::GridShape, range, message);
                 let at = |offset: u32| FileRange {
                     file: self.file,

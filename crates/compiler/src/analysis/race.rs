@@ -7,8 +7,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::{buffer, happens, is_known, position};
-use super::elements::{Access, Elements};
+use super::bounds::{buffer, happens, is_known, lane, position};
+use super::elements::{Access, Elements, Variable};
 use super::grid;
 use super::identity::{Origins, padded};
 use super::report;
@@ -23,6 +23,9 @@ mod reads;
 /// Boxes that may be looked at for one pair of accesses.
 const PAIR_FUEL: u32 = 4_000;
 
+/// Boxes that may be looked at for one lane of the first of them.
+const LANE_FUEL: u32 = 500;
+
 /// Pairs of accesses of one kind that are looked at in one kernel.
 const MAX_PAIRS: usize = 32;
 
@@ -33,8 +36,7 @@ pub(super) fn check<'f>(
     elements: &mut Elements<'f>,
     accesses: &[Access],
 ) -> Vec<Diagnostic> {
-    let Some(grid) = launch.grid else { return Vec::new() };
-    if grid.iter().all(|extent| *extent == 1) {
+    if launch.grid.is_none() {
         return Vec::new();
     }
     let programs = [0, 1, 2].map(|axis| elements.program(axis));
@@ -58,9 +60,16 @@ pub(super) fn check<'f>(
         if !reported.insert(locs) {
             continue;
         }
-        let part =
-            Part { programs: &programs, asked, within: within(func, launch, elements, first) };
-        if let Some(pair) = race(func, elements, part, &mut other, (first, second)) {
+        let within = within(func, launch, elements, first);
+        let part = Part { programs: &programs, asked, apart: Apart::Programs, within };
+        let lanes = Part { apart: Apart::Lanes, within: part.within.clone(), ..part };
+        let pair = race(func, elements, part, &mut other, (first, second));
+        // What programs do in any order is the greater mistake.
+        let pair = pair.or_else(|| {
+            let same = first.inst == second.inst && !first.lanes.is_empty();
+            same.then(|| race(func, elements, lanes, &mut other, (first, second)))?
+        });
+        if let Some(pair) = pair {
             found.push(describe(func, launch, elements, first, second, &pair));
         }
     }
@@ -71,10 +80,19 @@ pub(super) fn check<'f>(
 /// A point of each of two programs.
 type Pair = (Vec<i128>, Vec<i128>);
 
+/// What two accesses that collide differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Apart {
+    /// The programs.
+    Programs,
+    /// The lanes, in one program and one trip of each loop.
+    Lanes,
+}
+
 /// The points of two programs that store different values to one element.
 ///
 /// Values may be equal at the edges, where masks replace them, and differ elsewhere: collisions are
-/// looked for among all programs, among later ones, and among later elements.
+/// looked for among all programs, among later ones, and among later elements and lanes.
 fn race<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
@@ -83,16 +101,34 @@ fn race<'f>(
     stores: (&Access, &Access),
 ) -> Option<Pair> {
     let mut fuel = PAIR_FUEL;
-    for part in parts(&mut elements.terms, all.programs, stores.0) {
+    for part in parts(elements, all.programs, stores.0) {
         let within = all.within.iter().chain(&part).copied().collect();
-        let part = Part { within, ..all };
-        let pair = collision(elements, &part, other, stores, &mut fuel)?;
-        let same = Origins::same(func, elements, (stores.0, &pair.0), (stores.1, &pair.1));
-        if same == Some(false) {
-            return Some(pair);
+        let differ = |elements: &mut Elements<'f>, pair: &Pair| {
+            let (one, two) = ((stores.0, &*pair.0), (stores.1, &*pair.1));
+            let same = match all.apart {
+                Apart::Programs => Origins::same(func, elements, one, two),
+                // Lanes that update an element in place read it before any of them stores.
+                Apart::Lanes => Origins::equal(func, elements, one, two),
+            };
+            same == Some(false)
+        };
+        match collision(elements, &Part { within, ..all }, other, stores, (&mut fuel, differ)) {
+            Collision::Counts(pair) => return Some(pair),
+            Collision::Never if part.is_empty() => return None,
+            Collision::Never | Collision::Passed => {}
         }
     }
     None
+}
+
+/// What a search for two accesses to one element found.
+enum Collision {
+    /// A pair that counts.
+    Counts(Pair),
+    /// Pairs that do not count.
+    Passed,
+    /// No pair.
+    Never,
 }
 
 /// Programs of a launch among which two are looked for.
@@ -102,6 +138,8 @@ struct Part<'p> {
     /// The axes along which the kernel asks for its position: programs that differ along others
     /// alone do the same, so that the last to store there stores what all of them do.
     asked: [bool; 3],
+    /// What the two differ in.
+    apart: Apart,
     /// Conditions on the first access.
     within: Vec<Cond>,
 }
@@ -121,14 +159,21 @@ fn within(
 }
 
 /// Parts of a launch by the conditions on the first access.
-fn parts(terms: &mut Terms, programs: &[Linear; 3], access: &Access) -> [Vec<Cond>; 3] {
-    let mut later = |term: &Linear| {
+fn parts(elements: &mut Elements<'_>, programs: &[Linear; 3], access: &Access) -> Vec<Vec<Cond>> {
+    let terms = &mut elements.terms;
+    let lanes: Vec<Linear> = access.lanes.iter().map(|lane| terms.var_term(*lane)).collect();
+    let mut later = |term: &Linear, times: u32| {
         let all = terms.range(term);
-        let middle = all.lo.saturating_add(all.hi) / 2;
-        terms.at_most(&Linear::constant(middle), term)
+        let middle = |lo: i128| lo.saturating_add(all.hi).div_euclid(2);
+        let from = (0..times).fold(all.lo, |lo, _| middle(lo));
+        terms.at_most(&Linear::constant(from), term)
     };
-    let later_programs = programs.iter().map(&mut later).collect();
-    [Vec::new(), later_programs, vec![later(&access.offset)]]
+    let later_programs = programs.iter().map(|program| later(program, 1)).collect();
+    let mut parts = vec![Vec::new(), later_programs, vec![later(&access.offset, 1)]];
+    for lane in &lanes {
+        parts.extend([1, 2].map(|times| vec![later(lane, times)]));
+    }
+    parts
 }
 
 /// The first operation by which programs may wait for each other: what comes after it may be in
@@ -180,14 +225,16 @@ fn pairs<'a>(
     pairs
 }
 
-/// The points of two programs at which both accesses are to one element, within a part of the launch.
-fn collision(
-    elements: &mut Elements<'_>,
+/// The points of two programs at which both accesses are to one element, within a part of the launch,
+/// and which count.
+fn collision<'f>(
+    elements: &mut Elements<'f>,
     part: &Part<'_>,
     other: &mut Other,
     (first, second): (&Access, &Access),
-    fuel: &mut u32,
-) -> Option<Pair> {
+    (fuel, mut counts): (&mut u32, impl FnMut(&mut Elements<'f>, &Pair) -> bool),
+) -> Collision {
+    let mut found = Collision::Never;
     let terms = &mut elements.terms;
     let mut both = happens(first);
     both.extend(&part.within);
@@ -195,15 +242,32 @@ fn collision(
     let offset = other.moved.term(terms, &second.offset);
     both.push(terms.equal(&first.offset, &offset));
     both.extend(other.in_range(terms, (first, second), part.programs));
-    let several = |(program, _): &(&Linear, bool)| program.as_constant().is_none();
-    let axes: Vec<_> = part.programs.iter().zip(part.asked).filter(several).collect();
-    for (program, _) in axes.iter().filter(|(_, asked)| !asked) {
+    both.extend(other.same_reads(elements, (first, second)));
+    // What is the same in both, and what the first differs in.
+    let (same, different) = match part.apart {
+        Apart::Programs => {
+            let several = |(program, _): &(Linear, bool)| program.as_constant().is_none();
+            let axes = part.programs.iter().cloned().zip(part.asked).filter(several);
+            let (asked, others): (Vec<_>, Vec<_>) = axes.partition(|(_, asked)| *asked);
+            let plain = |axes: Vec<(Linear, bool)>| axes.into_iter().map(|(program, _)| program);
+            (plain(others).collect::<Vec<_>>(), plain(asked).collect::<Vec<_>>())
+        }
+        Apart::Lanes => {
+            let trips = first.loops.iter().map(|inst| elements.variable(Variable::Trip(*inst)));
+            let trips: Vec<Var> = trips.flatten().collect();
+            let mut term = |var: &Var| elements.terms.var_term(*var);
+            let trips = trips.iter().map(&mut term).collect::<Vec<_>>();
+            let lanes = first.lanes.iter().map(&mut term).collect();
+            (part.programs.iter().cloned().chain(trips).collect(), lanes)
+        }
+    };
+    for term in &same {
         let terms = &mut elements.terms;
-        let moved = other.moved.term(terms, program);
-        both.push(terms.equal(program, &moved));
+        let moved = other.moved.term(terms, term);
+        both.push(terms.equal(term, &moved));
     }
     let mut equal_so_far = Vec::new();
-    for (program, _) in axes.into_iter().filter(|(_, asked)| *asked) {
+    for program in &different {
         let terms = &mut elements.terms;
         let moved = other.moved.term(terms, program);
         // Two different accesses may collide in either order.
@@ -213,13 +277,40 @@ fn collision(
             let mut conds = equal_so_far.clone();
             conds.push(*order);
             conds.extend(&both);
-            if let Outcome::Found(point) = elements.search(&conds, fuel) {
-                return Some(other.points(&elements.terms, &point));
+            let mut outcome = elements.search(&conds, fuel);
+            if outcome == Outcome::Unknown {
+                // Neighbors, and the first lane of one of them, stand for all.
+                let next = elements.terms.equal(&moved, &program.offset(1));
+                conds.push(next);
+                conds.extend(first_lanes(&mut elements.terms, first));
+                outcome = elements.search(&conds, &mut { LANE_FUEL });
+            }
+            if let Outcome::Found(point) = outcome {
+                let mut pair = other.points(&elements.terms, &point);
+                let (one, two) = (happens(first), happens(second));
+                let example = [(&*one, &first.offset, &*pair.0), (&*two, &second.offset, &*pair.1)];
+                if !elements.agrees(&example) {
+                    continue;
+                }
+                elements.tell_apart(&used_by(&elements.terms, (first, second)), &mut pair);
+                if counts(elements, &pair) {
+                    return Collision::Counts(pair);
+                }
+                found = Collision::Passed;
             }
         }
         equal_so_far.push(elements.terms.equal(program, &moved));
     }
-    None
+    found
+}
+
+/// The conditions that an access is its first lane's.
+fn first_lanes(terms: &mut Terms, access: &Access) -> Vec<Cond> {
+    let first = |lane: &Var| {
+        let lane = terms.var_term(*lane);
+        terms.at_most(&lane, &Linear::default())
+    };
+    access.lanes.iter().map(first).collect()
 }
 
 /// Another program: its variables are the first one's plus differences, variables of their own.
@@ -259,22 +350,26 @@ impl Other {
     fn in_range(
         &self,
         terms: &Terms,
-        (first, second): (&Access, &Access),
+        accesses: (&Access, &Access),
         programs: &[Linear; 3],
     ) -> Vec<Cond> {
-        let mut used = FxHashSet::default();
-        let mut note = |_: Atom, kind: &AtomKind| {
-            if let AtomKind::Var(var) = kind {
-                used.insert(*var);
-            }
-        };
-        for access in [first, second] {
-            happens(access).into_iter().for_each(|cond| terms.visit_cond(cond, &mut note));
-            terms.visit(&access.offset, &mut note);
+        let mut used = used_by(terms, accesses);
+        for program in programs {
+            terms.visit(program, &mut |_, kind| note_var(kind, &mut used));
         }
-        programs.iter().for_each(|program| terms.visit(program, &mut note));
         let matter = self.in_range.iter().filter(|(var, _)| used.contains(var));
         matter.flat_map(|(_, conds)| *conds).collect()
+    }
+
+    /// The conditions that both programs read the same random number at one place.
+    fn same_reads(
+        &mut self,
+        elements: &mut Elements<'_>,
+        accesses: (&Access, &Access),
+    ) -> Vec<Cond> {
+        let used = used_by(&elements.terms, accesses);
+        let same = elements.same_reads(&mut self.moved).into_iter();
+        same.filter(|(var, _)| used.contains(var)).map(|(_, cond)| cond).collect()
     }
 
     /// The points of both programs at a point that was found.
@@ -286,6 +381,23 @@ impl Other {
         });
         let second = second.collect();
         (point[..self.plain].to_vec(), second)
+    }
+}
+
+/// The variables that two accesses depend on.
+fn used_by(terms: &Terms, (first, second): (&Access, &Access)) -> FxHashSet<Var> {
+    let mut used = FxHashSet::default();
+    let mut note = |_: Atom, kind: &AtomKind| note_var(kind, &mut used);
+    for access in [first, second] {
+        happens(access).into_iter().for_each(|cond| terms.visit_cond(cond, &mut note));
+        terms.visit(&access.offset, &mut note);
+    }
+    used
+}
+
+fn note_var(kind: &AtomKind, used: &mut FxHashSet<Var>) {
+    if let AtomKind::Var(var) = kind {
+        used.insert(*var);
     }
 }
 
@@ -301,19 +413,29 @@ fn describe(
     let element = domain.value(&first.offset).unwrap_or_default();
     let name = elements.param_name(first.param);
     let [a, b] = programs_of(elements, launch, pair);
-    let message = format!(
-        "programs {a} and {b} both store to element {element} of `{name}`, and nothing orders them"
-    );
+    let lanes = [&pair.0, &pair.1].map(|point| format!("{:?}", lane(first, point)));
+    let both = match a == b {
+        true => format!("lanes {} and {} of program {a}", lanes[0], lanes[1]),
+        false => format!("programs {a} and {b}"),
+    };
+    let message =
+        format!("{both} both store to element {element} of `{name}`, and nothing orders them");
     let loc = func.insts[first.inst].loc;
     let mut found = report::finding(func, loc, Code::Race, message);
     if first.inst != second.inst {
         let other = report::place(func, func.insts[second.inst].loc);
         found = found.with_related(other, format!("program {b} stores here"));
     }
-    found.with_note(
-        "what ends up there depends on which program is last: give each program elements of its \
-         own, or combine with `tl.atomic_add` or another atomic",
-    )
+    if let Some(example) = elements.random_example(&happens(first), &first.offset, &pair.0) {
+        found = found.with_note(example);
+    }
+    found.with_note(match a == b {
+        true => "what ends up there depends on which lane is last: give each lane an element of its own",
+        false => {
+            "what ends up there depends on which program is last: give each program elements of its \
+             own, or combine with `tl.atomic_add` or another atomic"
+        }
+    })
 }
 
 /// The two programs of a pair, as the launch's grid numbers them.

@@ -599,6 +599,7 @@ impl Evaluator<'_> {
             .map(|extent| extent.trim().parse::<i128>().ok().map(Sym::Int))
             .collect();
         let block = Shape::of(extents?);
+        self.check_extents(&block, at).ok()?;
         let rank = block.rank()?;
         let base_signature = format!("*{}", dtype.signature());
         let base = self.scalar_argument(

@@ -14,7 +14,7 @@ use super::flags::Flags;
 use super::guess::{self, KernelFacts};
 use super::host::value::{Descriptor, Tensor, Value};
 use super::host::{Host, ObservedLaunch, Options, SPELLINGS, language_dtype};
-use super::known::{KnownLaunch, known_launch};
+use super::known::{Binding, KnownLaunch, known_launch};
 use super::tuning::{Tuning, tuning};
 use super::usage::{self, Compared, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization, TupleArg, TupleNames};
@@ -521,7 +521,28 @@ impl<'a> Binder<'a> {
             };
             (name, &bound.spec, value)
         });
-        known_launch(self.sources, origin, launch, args, meta)
+        let missing = self.missing(launch, bound);
+        let binding = Binding { kernel: self.kernel, missing, constexpr: &self.constexpr };
+        known_launch(self.sources, origin, launch, args, meta, &binding)
+    }
+
+    /// Parameters that a launch gives no value, and nothing else does.
+    fn missing(&self, launch: &ObservedLaunch, bound: &IndexMap<Name, Bound>) -> Vec<Name> {
+        let known = self.tuning.complete || self.tuning.spelled.is_some();
+        let params = self.kernel.function.params.iter().enumerate().filter(|_| known);
+        let missing = params.filter(|(index, param)| {
+            let tuned = self
+                .tuning
+                .configs
+                .iter()
+                .any(|config| config.kwargs.iter().any(|(name, _)| *name == param.name));
+            let spelled =
+                self.tuning.spelled.as_ref().is_some_and(|names| names.contains(&param.name));
+            let set = tuned || spelled || self.tuning.heuristics.contains(&param.name);
+            let given = argument(launch, &launch.args, *index, &param.name).is_some();
+            param.default.is_none() && !set && !given && bound.contains_key(&param.name)
+        });
+        missing.map(|(_, param)| param.name.clone()).collect()
     }
 
     /// Arguments that the configuration's `pre_hook` changes before a launch: it gives

@@ -31,6 +31,7 @@ mod expr;
 mod flow;
 mod installed;
 mod launch;
+mod made;
 mod number;
 mod objects;
 mod operators;
@@ -40,6 +41,7 @@ mod tensor;
 mod tests;
 pub(super) mod value;
 mod views;
+mod wrapped;
 
 use changes::Names;
 use doubt::Doubt;
@@ -71,6 +73,8 @@ pub(super) struct Host<'a> {
     replaced: FxHashSet<u32>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
+    /// Calls of functions without their decorators so far.
+    undecorated: u32,
     /// Allocations that launches may have written.
     written: FxHashSet<u32>,
     /// By kernel, which of its arguments it may write to.
@@ -197,6 +201,7 @@ impl<'a> Host<'a> {
             allocations: 0,
             replaced: FxHashSet::default(),
             objects: FxHashMap::default(),
+            undecorated: 0,
             written: FxHashSet::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),
@@ -499,11 +504,13 @@ impl<'a> Host<'a> {
 
     /// Whether a plain function stands in the function that is running.
     fn stands_in(&self, at: ItemRef, frame: &Frame) -> bool {
-        let plain = function(self.sources, at).is_some_and(|found| found.decorators.is_empty());
-        plain
-            && at.file == frame.file
-            && !frame.scope.is_empty()
-            && item_scope(self.sources, at) == frame.scope[..]
+        if at.file != frame.file || frame.scope.is_empty() {
+            return false;
+        }
+        let scope = item_scope(self.sources, at);
+        scope == frame.scope[..]
+            && function(self.sources, at)
+                .is_some_and(|found| self.is_plain(at.file, &scope, &found))
     }
 
     /// The value of what a name or dotted path means.
@@ -581,19 +588,21 @@ impl<'a> Host<'a> {
         else {
             return Value::Unknown;
         };
-        let handed_on: Vec<(Option<Name>, Value)>;
-        let args = match self.is_wrapped(at.file, &item.scope, &function) {
-            false => args,
-            true => {
-                let entry =
-                    |(name, value): &(Option<Name>, Value)| (name.clone(), other_tensor(value));
-                handed_on = args.iter().map(entry).collect();
-                &handed_on
-            }
+        if !self.is_wrapped(at.file, &item.scope, &function) {
+            return self.call_undecorated(at, &function, args);
+        }
+        let tells = |(_, value): &(_, Value)| match value {
+            Value::Tensor(tensor) => tensor.shape.is_some(),
+            _ => false,
         };
-        let variables = self.parameters(at.file, &item.scope, &function, args);
-        let frame = self.frame_of(at.file, &item.scope, &function, variables);
-        self.body_of(frame, &function)
+        if args.iter().any(tells)
+            && let Some(result) = self.call_wrapped(at, &function, args)
+        {
+            return result;
+        }
+        let entry = |(name, value): &(Option<Name>, Value)| (name.clone(), other_tensor(value));
+        let handed_on: Vec<_> = args.iter().map(entry).collect();
+        self.call_undecorated(at, &function, &handed_on)
     }
 
     /// Calls a function that stands in another one, whose variables it sees.
@@ -649,9 +658,7 @@ impl<'a> Host<'a> {
     /// Whether a decorator of the project's own stands before a function: what it hands on to it may
     /// be something else.
     fn is_wrapped(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
-        self.decorators(file, scope, function).iter().any(|found| {
-            matches!(found, Resolution::Function(_) | Resolution::Class(_) | Resolution::Unknown)
-        })
+        self.decorators(file, scope, function).iter().any(is_wrapper_of)
     }
 
     /// Whether a function is a test that may not run.
@@ -717,6 +724,13 @@ impl<'a> Host<'a> {
                 self.call_closure(&Rc::clone(frame), *at, args)
             }
             Value::Callable(Callable::Apply(class)) => self.call_forward(*class, args),
+            Value::Callable(Callable::Undecorated(at)) => {
+                self.undecorated += 1;
+                match function(self.sources, *at) {
+                    Some(function) => self.call_undecorated(*at, &function, args),
+                    None => Value::Unknown,
+                }
+            }
             Value::Callable(Callable::Launcher { kernel, grid }) => {
                 let launched = (Value::clone(kernel), Value::clone(grid));
                 self.launch(launched, (args.to_vec(), true), None)
@@ -745,6 +759,11 @@ impl<'a> Host<'a> {
             _ => self.expr(frame, kernel),
         }
     }
+}
+
+/// Whether a decorator may hand on other arguments to a function than it gets.
+fn is_wrapper_of(found: &Resolution) -> bool {
+    matches!(found, Resolution::Function(_) | Resolution::Class(_) | Resolution::Unknown)
 }
 
 /// What is known of an argument that may be replaced on the way: of a tensor, its dtype.

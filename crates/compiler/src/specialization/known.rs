@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use super::contents::Contents;
 use super::host::value::{Storage, Tensor, Value};
 use super::host::{self, Host, ObservedLaunch};
 use super::{ArgSpec, Origin};
-use crate::hir::{ArgKind, Launch, Name};
-use crate::project::Sources;
+use crate::hir::{ArgKind, Launch, Name, ParamKind};
+use crate::project::{Decorator, Kernel, Sources};
 use crate::source::{FileId, FileRange};
 
 /// The largest extent of a grid along each axis.
@@ -29,13 +30,36 @@ pub struct KnownLaunch {
     pub grid_fault: Option<GridFault>,
     /// How many extents the launch gives, 1 to 3; 0 when that is not known.
     pub grid_rank: usize,
+    /// What is wrong with the arguments.
+    pub arg_faults: Vec<ArgFault>,
     /// What is known of arguments, by the names of the IR's parameters. Others are not known.
     pub args: Vec<(Name, KnownArg)>,
+}
+
+/// Arguments with which no kernel is launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgFault {
+    /// These parameters get none.
+    Missing(Vec<Name>),
+    /// There are more by position than parameters.
+    Surplus {
+        /// How many there are.
+        given: usize,
+    },
+    /// A parameter that is no compile-time value gets a string.
+    Text(Name),
 }
 
 /// A grid that no device takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GridFault {
+    /// It is a number, not a tuple of them.
+    Number,
+    /// An extent is no number.
+    Other {
+        /// The axis.
+        axis: usize,
+    },
     /// An extent is a float.
     Fraction {
         /// The axis.
@@ -68,8 +92,8 @@ pub struct KnownBuffer {
     pub id: Option<u32>,
     /// Its size in elements of the argument's type.
     pub elements: i128,
-    /// True while the host has written nothing to it.
-    pub uninitialized: bool,
+    /// What it holds when the launch comes.
+    pub contents: Contents,
 }
 
 /// A launch in host code by its number, which stays when text before it changes.
@@ -95,6 +119,17 @@ impl LaunchSite {
         let Some(module) = sources.module(self.file) else { return false };
         let Some(launch) = module.launches.get(self.index as usize) else { return false };
         module.scenarios.iter().any(|scenario| scenario.range.contains_range(launch.range))
+    }
+
+    /// Whether positional arguments of it come from something that is taken apart, and nothing else
+    /// does.
+    fn spreads(self, sources: &dyn Sources) -> bool {
+        let module = sources.module(self.file);
+        let launch = module.as_ref().and_then(|module| module.launches.get(self.index as usize));
+        let has = |kind: &ArgKind| {
+            launch.is_some_and(|launch| launch.args.iter().any(|arg| arg.kind == *kind))
+        };
+        has(&ArgKind::Star) && !has(&ArgKind::DoubleStar)
     }
 
     /// Where its grid stands now.
@@ -141,6 +176,7 @@ impl KnownLaunch {
             grid: None,
             grid_fault: None,
             grid_rank: 0,
+            arg_faults: Vec::new(),
             args: Vec::new(),
         }
     }
@@ -151,6 +187,16 @@ impl KnownLaunch {
     }
 }
 
+/// The parameters that a launch gives values to.
+pub(super) struct Binding<'k> {
+    /// The kernel's.
+    pub(super) kernel: &'k Kernel,
+    /// Those that need a value and get none.
+    pub(super) missing: Vec<Name>,
+    /// Those that are compile-time values.
+    pub(super) constexpr: &'k [Name],
+}
+
 /// What `launch` shows. `args` are its arguments as bound to parameters; `meta` is what a grid
 /// that is a function gets.
 pub(super) fn known_launch<'a>(
@@ -159,6 +205,7 @@ pub(super) fn known_launch<'a>(
     launch: &ObservedLaunch,
     args: impl Iterator<Item = (&'a Name, &'a ArgSpec, Value)>,
     meta: Value,
+    binding: &Binding<'_>,
 ) -> KnownLaunch {
     let site = launch.at.and_then(|at| LaunchSite::at(sources, at));
     if launch.doubtful {
@@ -179,12 +226,47 @@ pub(super) fn known_launch<'a>(
         origin,
         doubtful: false,
         grid: extents(&grid),
-        grid_fault: grid_fault(&grid),
+        grid_fault: grid_fault(&grid, origin),
+        arg_faults: arg_faults(sources, site, launch, binding),
         grid_rank: grid
             .elements()
             .map_or(usize::from(matches!(grid, Value::Int(_))), |extents| extents.len().min(3)),
         args: known,
     }
+}
+
+fn arg_faults(
+    sources: &dyn Sources,
+    site: Option<LaunchSite>,
+    launch: &ObservedLaunch,
+    binding: &Binding<'_>,
+) -> Vec<ArgFault> {
+    let wrapped = binding.kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_)));
+    let params = &binding.kernel.function.params;
+    let open = params.iter().any(|p| matches!(p.kind, ParamKind::VarArgs | ParamKind::KwArgs));
+    if wrapped || open || !launch.complete {
+        return Vec::new();
+    }
+    let mut faults = Vec::new();
+    // Without a star the text alone shows how many there are.
+    if site.is_some_and(|site| site.spreads(sources)) {
+        let positional = launch.args.iter().filter(|(name, _)| name.is_none()).count();
+        let takes = params.iter().filter(|param| param.kind.is_positional()).count();
+        if positional > takes {
+            faults.push(ArgFault::Surplus { given: positional });
+        } else if !binding.missing.is_empty() {
+            faults.push(ArgFault::Missing(binding.missing.clone()));
+        }
+    }
+    let named = launch.args.iter().enumerate().filter_map(|(at, (name, value))| match name {
+        Some(name) => Some((params.iter().find(|param| param.name == *name)?, value)),
+        None => Some((params.get(at)?, value)),
+    });
+    let texts = named.filter(|(param, value)| {
+        matches!(value, Value::Str(_)) && !binding.constexpr.contains(&param.name)
+    });
+    faults.extend(texts.map(|(param, _)| ArgFault::Text(param.name.clone())));
+    faults
 }
 
 fn extents(grid: &Value) -> Option<[u32; 3]> {
@@ -205,10 +287,17 @@ fn extents(grid: &Value) -> Option<[u32; 3]> {
     Some(extents)
 }
 
-fn grid_fault(grid: &Value) -> Option<GridFault> {
+fn grid_fault(grid: &Value, origin: Origin) -> Option<GridFault> {
+    if matches!(grid, Value::Int(_) | Value::Float(_)) {
+        // Scenarios take a number for a grid of one axis.
+        return (origin != Origin::Scenario).then_some(GridFault::Number);
+    }
     let extents = grid.elements()?;
     extents.iter().take(3).enumerate().find_map(|(axis, extent)| match extent {
         Value::Float(_) => Some(GridFault::Fraction { axis }),
+        Value::Str(_) | Value::None | Value::Tuple(_) | Value::List(_) => {
+            Some(GridFault::Other { axis })
+        }
         Value::Int(Some(extent)) if *extent > MAX_GRID[axis] => {
             Some(GridFault::TooLarge { axis, extent: *extent, most: MAX_GRID[axis] })
         }
@@ -267,10 +356,6 @@ fn note_descriptor(
 /// The buffer behind a tensor whose elements are of the parameter's type.
 fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
-    let Storage { id, elements, uninitialized } = tensor.storage.clone()?;
-    (tensor.dtype.as_deref() == Some(element)).then_some(KnownBuffer {
-        id,
-        elements,
-        uninitialized,
-    })
+    let Storage { id, elements, contents } = tensor.storage.clone()?;
+    (tensor.dtype.as_deref() == Some(element)).then_some(KnownBuffer { id, elements, contents })
 }

@@ -2,7 +2,7 @@
 
 use super::{Carried, Element, Elements, Index, Variable};
 use crate::analysis::terms::{AtomKind, Cond, Interval, Linear, Operation};
-use crate::ir::{Inst, InstData, Value, ValueDef};
+use crate::ir::{Inst, InstData, Opcode, Region, Value, ValueDef};
 
 impl Elements<'_> {
     /// The condition that a loop runs its current trip.
@@ -45,6 +45,54 @@ impl Elements<'_> {
         let distance = self.terms.binary(Operation::Max, &distance, &none);
         let rounded = distance.offset(step.abs() - 1);
         self.terms.binary(Operation::Div, &rounded, &Linear::constant(step.abs()))
+    }
+
+    /// The `for` that carries an argument of its body, and what it starts with.
+    pub(in crate::analysis) fn carried_from(&self, value: Value) -> Option<(Inst, Value)> {
+        let ValueDef::Argument(region, at) = self.func.values[value].def else { return None };
+        let inst = *self.owner.get(&region)?;
+        let data = &self.func.insts[inst];
+        let carried = (at as usize).checked_sub(1).filter(|_| data.opcode == Opcode::For)?;
+        Some((inst, data.operand_opt(3 + carried)?))
+    }
+
+    /// The condition that a `for` is in its first trip.
+    pub(in crate::analysis) fn first_trip(&mut self, inst: Inst) -> Option<Cond> {
+        self.induction(inst);
+        let trip = self.variable(Variable::Trip(inst))?;
+        let trip = self.terms.var_term(trip);
+        Some(self.terms.at_most(&trip, &Linear::default()))
+    }
+
+    /// Whether a `while` comes to run its body in the trip that is followed.
+    pub(super) fn goes_on(&mut self, data: &InstData) -> Cond {
+        let goes_on = self
+            .func
+            .terminator(data.regions[0])
+            .and_then(|end| end.operand_opt(0))
+            .filter(|_| self.follows_first_trips());
+        match goes_on {
+            Some(goes_on) => self.truth(goes_on, &Index::new()),
+            None => self.any_truth(),
+        }
+    }
+
+    /// What an argument of a `while` is in the first trip, where that is followed: what the loop
+    /// starts with, or what its condition hands on to its body.
+    pub(super) fn in_first_trip(&self, inst: Inst, region: Region, at: usize) -> Option<Value> {
+        let data = &self.func.insts[inst];
+        if !self.follows_first_trips() {
+            None
+        } else if data.regions.first() == Some(&region) {
+            data.operand_opt(at)
+        } else {
+            self.func.terminator(data.regions[0])?.operand_opt(at + 1)
+        }
+    }
+
+    /// Whether examples are looked for, rather than what always holds.
+    fn follows_first_trips(&self) -> bool {
+        self.launch.is_some() && !self.free
     }
 
     /// The carried value `at` of a loop after `trips`, at `index`.

@@ -138,6 +138,9 @@ impl Elements<'_> {
                 let condition = self.truth(data.operand(0), index);
                 self.select(value, condition, data.operand(1), data.operand(2), index)
             }
+            (Opcode::Load, _) if ty.elem().is_some_and(|elem| elem.is_int()) => {
+                self.loaded(value, data, index)
+            }
             (Opcode::Join, _) => match index.split_last() {
                 Some((side, inner)) => {
                     let first = self.terms.at_most(side, &Linear::default());

@@ -9,7 +9,8 @@
 use rustc_hash::FxHashSet;
 
 use super::{
-    MAX_PAIRS, Other, PAIR_FUEL, Pair, Part, collision, is_same_memory, parts, programs_of, within,
+    Apart, Collision, MAX_PAIRS, Other, PAIR_FUEL, Pair, Part, collision, is_same_memory, parts,
+    programs_of, within,
 };
 use crate::analysis::bounds::{happens, is_known, lane, position};
 use crate::analysis::elements::{Access, Elements, Variable};
@@ -94,28 +95,38 @@ struct Search<'s, 'f> {
     stores: &'s [&'s Access],
 }
 
-impl Search<'_, '_> {
+impl<'f> Search<'_, 'f> {
     /// The point of a program that reads, and that of one that stores, where they race.
     fn race(&mut self, other: &mut Other, (load, store): (&Access, &Access)) -> Option<Pair> {
         let mut fuel = PAIR_FUEL;
         let inside = within(self.func, self.launch, self.elements, load);
-        for part in parts(&mut self.elements.terms, self.programs, load) {
+        for part in parts(self.elements, self.programs, load) {
             let within = inside.iter().chain(&part).copied().collect();
-            let part = Part { programs: self.programs, asked: [true; 3], within };
-            let pair = collision(self.elements, &part, other, (load, store), &mut fuel)?;
-            let matters = !self.owns(load, &pair.0, &mut fuel)
-                && Origins::stores_anew(
-                    self.func,
-                    self.elements,
-                    (load, &pair.0),
-                    (store, &pair.1),
-                ) == Some(true)
-                && self.is_seen(load, &pair.0);
-            if matters {
-                return Some(pair);
+            let part =
+                Part { programs: self.programs, asked: [true; 3], apart: Apart::Programs, within };
+            let (func, programs, stores) = (self.func, self.programs, self.stores);
+            let launch = self.launch;
+            let mut more = PAIR_FUEL;
+            let matters = |elements: &mut Elements<'f>, pair: &Pair| {
+                let mut search = Search { func, launch, elements, programs, stores };
+                search.matters((load, store), pair, &mut more)
+            };
+            let accesses = (load, store);
+            match collision(self.elements, &part, other, accesses, (&mut fuel, matters)) {
+                Collision::Counts(pair) => return Some(pair),
+                Collision::Never if part.within.len() == inside.len() => return None,
+                Collision::Never | Collision::Passed => {}
             }
         }
         None
+    }
+
+    /// Whether what is read at one point is another program's and gets somewhere.
+    fn matters(&mut self, (load, store): (&Access, &Access), pair: &Pair, fuel: &mut u32) -> bool {
+        let (one, two) = ((load, &*pair.0), (store, &*pair.1));
+        !self.owns(load, &pair.0, fuel)
+            && Origins::stores_anew(self.func, self.elements, one, two) == Some(true)
+            && self.is_seen(load, &pair.0)
     }
 
     /// The conditions that hold of the program at a point.
@@ -135,6 +146,9 @@ impl Search<'_, '_> {
         for store in self.stores {
             if !is_same_memory(self.func, self.launch, load.param, store.param) {
                 continue;
+            }
+            if store.may_be_elsewhere(self.func) {
+                return true;
             }
             let mut conds = here.clone();
             conds.extend(happens(store));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::number::as_number;
 use super::tensor::{self, Args};
 use super::value::{Callable, Storage, Tensor, Value};
-use super::{Frame, Host, collections, launch, operators, rebound, views};
+use super::{Frame, Host, collections, launch, made, operators, rebound, views};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name, ParamKind};
 use crate::project::installation::{self, CURRENT_TARGET, Fact};
@@ -13,6 +13,7 @@ use crate::project::{self, ItemRef, Resolution};
 use crate::source::{FileId, FileRange};
 use crate::specialization::TupleNames;
 use crate::specialization::config::Config;
+use crate::specialization::contents::Contents;
 
 /// A `range` longer than this is not unrolled.
 const MAX_RANGE: i128 = 4096;
@@ -113,7 +114,9 @@ impl Host<'_> {
             }
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
-                self.allocate(result, path.last().map_or("", |name| name))
+                let contents =
+                    path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
+                self.allocate(result, contents)
             }
             (Value::Named(Resolution::Class(at)), ..) if complete => self.record(at, &args),
             (Value::Global(name), ..) => self.global_call(&name, &args),
@@ -182,14 +185,13 @@ impl Host<'_> {
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
     }
 
-    /// Gives a tensor that a constructor made memory of its own.
-    fn allocate(&mut self, value: Value, constructor: &str) -> Value {
+    /// Gives a tensor that a constructor made memory of its own, which holds `contents`.
+    fn allocate(&mut self, value: Value, contents: Contents) -> Value {
         let Value::Tensor(tensor) = value else { return value };
         self.allocations += 1;
         let id = self.allocations;
-        let uninitialized = constructor.starts_with("empty");
         let storage =
-            views::span(&tensor).map(|elements| Storage { id: Some(id), elements, uninitialized });
+            views::span(&tensor).map(|elements| Storage { id: Some(id), elements, contents });
         Value::Tensor(Tensor { storage, ..tensor })
     }
 
@@ -207,10 +209,10 @@ impl Host<'_> {
                 _ => None,
             };
             let tensor = tensor::loaded(head.as_ref(), args);
-            return Some(self.allocate(tensor, name));
+            return Some(self.allocate(tensor, Contents::Unknown));
         }
         if let Some(tensor) = tensor::scenario_constructor(name, args) {
-            return Some(self.allocate(tensor, name));
+            return Some(self.allocate(tensor, made::by_scenario(name, args)));
         }
         if matches!(name, "cdiv" | "next_power_of_2") {
             return Some(triton_call(name, args));
@@ -312,9 +314,10 @@ impl Host<'_> {
                     return value;
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
-                match name.strip_prefix("new_") {
-                    Some(constructor) => self.allocate(result, constructor),
-                    None => result,
+                match (name.starts_with("new_"), result.kept_contents()) {
+                    (true, _) => self.allocate(result, made::by_torch(name, args)),
+                    (false, Some(contents)) => self.allocate(result, contents),
+                    (false, None) => result,
                 }
             }
         }
@@ -474,7 +477,12 @@ fn config(args: &Args<'_>) -> Option<Config> {
 fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
     match path.as_slice() {
-        ["torch", name] => tensor::torch_constructor(name, args).unwrap_or(Value::Unknown),
+        ["torch", name] => tensor::torch_constructor(name, args)
+            .or_else(|| tensor::mapped(name, args.get(0, "input")?))
+            .unwrap_or(Value::Unknown),
+        ["torch", "nn", "functional", name] => {
+            args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
+        }
         // A variable of the environment is not set unless somebody sets it.
         ["os", "getenv"] | ["os", "environ", "get"] => {
             args.get(1, "default").cloned().unwrap_or(Value::None)
@@ -542,6 +550,9 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
     let positional = args.positional();
     match (name, positional.as_slice()) {
         ("range", bounds) => range(bounds).map_or(Value::Ints, Value::List),
+        ("len", [Value::Tensor(Tensor { shape: Some(shape), .. })]) => {
+            shape.first().cloned().unwrap_or(Value::Unknown)
+        }
         ("len", [value]) => match value.elements() {
             Some(items) => Value::Int(Some(items.len() as i128)),
             None => Value::Int(None),
@@ -580,6 +591,17 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             None => Value::Unknown,
         },
         ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => zipped(lists),
+        ("isinstance", [value, Value::Named(Resolution::External(path))])
+            if path.iter().map(|part| &**part).eq([TORCH, "Tensor"]) =>
+        {
+            Value::Bool(match value {
+                Value::Tensor(_) => Some(true),
+                Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) => {
+                    Some(false)
+                }
+                _ => None,
+            })
+        }
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
         _ => Value::Unknown,
     }

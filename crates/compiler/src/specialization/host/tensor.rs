@@ -12,6 +12,51 @@ use super::views::{self, broadcast, elementwise, strides, swap_last, transpose, 
 use crate::hir::{BinaryOp, Name};
 use crate::project::{ArrayHead, Resolution};
 
+/// What a function makes of a tensor that has a float for each of its elements; `None` for other
+/// functions and values.
+pub(super) fn mapped(name: &str, of: &Value) -> Option<Value> {
+    let Value::Tensor(tensor) = of else { return None };
+    let is_float = tensor.dtype.as_deref().is_some_and(is_float);
+    let along_axis = matches!(name, "softmax" | "log_softmax" | "cumsum");
+    let alone = matches!(
+        name,
+        "acos"
+            | "asin"
+            | "atan"
+            | "ceil"
+            | "cos"
+            | "cosh"
+            | "erf"
+            | "exp"
+            | "exp2"
+            | "expm1"
+            | "floor"
+            | "gelu"
+            | "log"
+            | "log10"
+            | "log1p"
+            | "log2"
+            | "logsigmoid"
+            | "reciprocal"
+            | "relu"
+            | "round"
+            | "rsqrt"
+            | "sigmoid"
+            | "sign"
+            | "silu"
+            | "sin"
+            | "sinh"
+            | "softplus"
+            | "sqrt"
+            | "square"
+            | "tan"
+            | "tanh"
+            | "trunc"
+    );
+    (is_float && (alone || (along_axis && tensor.strides.is_none())))
+        .then(|| Value::Tensor(tensor.copied()))
+}
+
 /// A function of scenarios on tensors, other than constructors; `None` for other functions.
 pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
     let positional = args.positional();
@@ -83,7 +128,11 @@ pub(super) fn scenario_reduction(tensor: &Tensor, name: &str, args: &Args<'_>) -
         }
         _ => None,
     };
-    let own = tensor.dtype.clone().filter(|dtype| is_float(dtype));
+    let own = tensor.dtype.clone().and_then(|dtype| match name {
+        _ if is_float(&dtype) => Some(dtype),
+        "sum" | "prod" => Some(Arc::from("i64")),
+        _ => None,
+    });
     let dtype = if args.keyword("dtype").is_some() { args.dtype(None) } else { own };
     Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
 }
@@ -396,7 +445,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
     let cast = |dtype: &str| {
         Value::Tensor(match tensor.dtype.as_deref() == Some(dtype) {
             true => tensor.clone(),
-            false => Tensor { dtype: Some(Arc::from(dtype)), ..tensor.copied() },
+            false => views::with_dtype(tensor, Some(Arc::from(dtype))),
         })
     };
     let dimension = |values: Option<Vec<Value>>| match (args.get(0, "dim"), values) {
@@ -445,8 +494,9 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         "contiguous" if tensor.strides.is_none() => value.clone(),
         "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied()),
         "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
-        "cuda" | "cpu" | "detach" | "requires_grad_" | "fill_" | "zero_" | "normal_"
-        | "uniform_" | "copy_" | "div_" | "mul_" | "add_" => {
+        "cuda" | "cpu" | "detach" => Value::Tensor(tensor.clone().moved()),
+        "requires_grad_" | "fill_" | "zero_" | "normal_" | "uniform_" | "copy_" | "div_"
+        | "mul_" | "add_" => {
             let mut written = value.clone();
             if let Value::Tensor(tensor) = &mut written {
                 tensor.note_write();
@@ -495,6 +545,8 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             ..Tensor::default()
         }),
         "flatten" | "expand_as" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
+        // `dtype=` says what elements become.
+        _ if args.keyword("dtype").is_none() => return mapped(name, value),
         _ => return None,
     })
 }
@@ -531,7 +583,7 @@ fn reordered(tensor: &Tensor) -> Tensor {
 fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
     let changed = |dtype: Option<Arc<str>>| match dtype.is_some() && dtype == tensor.dtype {
         true => value.clone(),
-        false => Value::Tensor(Tensor { dtype, ..tensor.copied() }),
+        false => Value::Tensor(views::with_dtype(tensor, dtype)),
     };
     let laid_out = |value: Value| match value {
         Value::Tensor(tensor) if args.has_memory_format() => Value::Tensor(reordered(&tensor)),

@@ -8,6 +8,7 @@ use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::installation::Fact;
 use crate::project::{ItemRef, Resolution};
 use crate::specialization::config::Config;
+use crate::specialization::contents::Contents;
 use crate::specialization::{ConstArg, MemberArg, TupleNames};
 
 /// A value of host code, as far as it is known.
@@ -101,16 +102,24 @@ pub(in crate::specialization) struct Storage {
     pub(in crate::specialization) id: Option<u32>,
     /// Elements from the tensor's first to the end of the memory.
     pub(in crate::specialization) elements: i128,
-    /// True while nothing has been written to it.
-    pub(in crate::specialization) uninitialized: bool,
+    /// What it holds from that element on.
+    pub(in crate::specialization) contents: Contents,
 }
 
 impl Tensor {
     /// Notes that its memory may have been written.
     pub(super) fn note_write(&mut self) {
         if let Some(storage) = &mut self.storage {
-            storage.uninitialized = false;
+            storage.contents = Contents::Unknown;
         }
+    }
+
+    /// The same in memory that was copied, or may have been.
+    pub(super) fn moved(mut self) -> Tensor {
+        if let Some(storage) = &mut self.storage {
+            storage.contents = storage.contents.initialized();
+        }
+        self
     }
 
     /// Which allocation it begins in, if that is known.
@@ -138,6 +147,8 @@ pub(in crate::specialization) enum Callable {
         /// The function.
         at: ItemRef,
     },
+    /// A function of the project without its decorators, which are given it.
+    Undecorated(ItemRef),
     /// `Class.apply` of a `torch.autograd.Function`.
     Apply(ItemRef),
     /// `kernel[grid]`.
@@ -179,7 +190,8 @@ impl PartialEq for Callable {
                 Callable::Closure { frame: a, at: of_a },
                 Callable::Closure { frame: b, at: of_b },
             ) => of_a == of_b && a.variables == b.variables,
-            (Callable::Apply(a), Callable::Apply(b)) => a == b,
+            (Callable::Apply(a), Callable::Apply(b))
+            | (Callable::Undecorated(a), Callable::Undecorated(b)) => a == b,
             (
                 Callable::Launcher { kernel: a, grid: of_a },
                 Callable::Launcher { kernel: b, grid: of_b },
@@ -320,6 +332,13 @@ impl Value {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// What memory without a number holds, where that is known: a copy's.
+    pub(super) fn kept_contents(&self) -> Option<Contents> {
+        let Value::Tensor(Tensor { storage: Some(storage), .. }) = self else { return None };
+        let known = storage.id.is_none() && storage.contents != Contents::Unknown;
+        known.then(|| storage.contents.clone())
     }
 
     /// Notes that the allocations for which `written` holds may have been written.

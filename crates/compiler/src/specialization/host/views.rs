@@ -1,10 +1,13 @@
 //! What is known of tensors that are made of tensors: shapes, strides and memory.
 
+use std::sync::Arc;
+
 use super::dtype::{is_float, promoted};
 use super::number::arithmetic;
 use super::operators::position;
 use super::value::{Storage, Tensor, Value};
 use crate::hir::BinaryOp;
+use crate::specialization::contents::Contents;
 
 /// Elements from a tensor's first to its last, both counted; `None` when something is not known.
 pub(super) fn span(tensor: &Tensor) -> Option<i128> {
@@ -31,18 +34,36 @@ impl Tensor {
     pub(super) fn copied(&self) -> Tensor {
         let copy = Tensor { strides: kept_strides(self), storage: None, ..self.clone() };
         let storage = span(&copy);
-        let storage = storage.map(|elements| Storage { id: None, elements, uninitialized: false });
+        let contents = Contents::Unknown;
+        let storage = storage.map(|elements| Storage { id: None, elements, contents });
         Tensor { storage, ..copy }
     }
 
     /// The same, where it may be a part of a tensor: who writes a part leaves the rest to others.
     fn of_part(mut self) -> Tensor {
         let span = span(&self);
-        if let Some(storage) = &mut self.storage {
-            storage.uninitialized &= span == Some(storage.elements);
+        if let Some(storage) = &mut self.storage
+            && span != Some(storage.elements)
+        {
+            storage.contents = storage.contents.initialized();
         }
         self
     }
+}
+
+/// A copy of a tensor whose elements are converted.
+pub(super) fn with_dtype(tensor: &Tensor, dtype: Option<Arc<str>>) -> Tensor {
+    let is_integer = |dtype: &str| dtype.starts_with(['i', 'u']) && dtype != "i1" && dtype != "u1";
+    let both = [&tensor.dtype, &dtype].map(|dtype| dtype.as_deref().is_some_and(is_integer));
+    let mut copy = Tensor { dtype, ..tensor.copied() };
+    // Where elements fill their memory, the copy has them in the same order.
+    if let (Some(from), Some(to)) = (&tensor.storage, &mut copy.storage)
+        && both == [true, true]
+        && from.elements == to.elements
+    {
+        to.contents = from.contents.initialized();
+    }
+    copy
 }
 
 /// Strides of a tensor, those of a contiguous one when none are given.
@@ -301,9 +322,16 @@ pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
 
 fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
     let (a, b) = (a?, b?);
-    (a.elements == b.elements).then(|| Storage {
-        id: a.id.filter(|id| Some(*id) == b.id),
+    let id = a.id.filter(|id| Some(*id) == b.id);
+    let contents = a.contents.join(&b.contents);
+    (a.elements == b.elements).then_some(Storage {
+        id,
         elements: a.elements,
-        uninitialized: a.uninitialized && b.uninitialized,
+        // Of memory that is not known it is not seen what writes to it.
+        contents: match (id, contents) {
+            (None, Contents::Uninitialized) => Contents::Uninitialized,
+            (None, _) => Contents::Unknown,
+            (Some(_), contents) => contents,
+        },
     })
 }

@@ -1,0 +1,284 @@
+//! What loads read of memory whose contents the launch shows.
+//!
+//! Random integers are variables: one read may give any of them, and each is an example. What is read
+//! twice at one place is the same, which a search for an example need not heed, so that what it
+//! finds is looked at again ([`Elements::agrees`]).
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Element, Elements, Index, UnknownKey};
+use crate::analysis::identity::padded;
+use crate::analysis::terms::{AtomKind, Cond, Domain, Interval, Linear, Operation, Terms, Var};
+use crate::analysis::written::written_params;
+use crate::ir::{InstData, Value};
+use crate::specialization::{Contents, KnownArg, KnownBuffer};
+
+/// Numbers of a list that a read chooses from, one after another.
+const MAX_CHOICES: usize = 32;
+
+/// Neighbors in random memory are taken to be this far from each other, where they may be anything.
+const SPREAD: i128 = 19;
+
+/// Random numbers are certainly not all different where the chance of that is below exp(-32).
+const CERTAIN: i128 = 32;
+
+/// A read of a random integer.
+#[derive(Debug, Clone)]
+pub(in crate::analysis) struct RandomRead {
+    /// What it gives.
+    pub(in crate::analysis) var: Var,
+    /// The parameter that points to the memory.
+    pub(in crate::analysis) param: usize,
+    /// The position of what is read.
+    pub(in crate::analysis) offset: Linear,
+}
+
+impl<'f> Elements<'f> {
+    /// The integer in a lane of a load.
+    pub(super) fn loaded(&mut self, value: Value, data: &InstData, index: &Index) -> Element {
+        let Element::Pointer(param, offset) = self.element(data.operand(0), index) else {
+            return self.unknown(value, index);
+        };
+        let bits = self.func.ty(value).number().map_or(64, |number| number.bits());
+        let Some(read) = self.held(param, &offset, bits) else { return self.unknown(value, index) };
+        let Some(mask) = data.operand_opt(1) else { return Element::Int(read) };
+        let mask = self.truth(mask, index);
+        let other = match data.operand_opt(2) {
+            Some(other) => self.int(other, index),
+            None => self.unknown_int(value, index),
+        };
+        Element::Int(self.terms.choose(mask, &read, &other))
+    }
+
+    /// What memory holds at a position.
+    fn held(&mut self, param: usize, offset: &Linear, bits: u32) -> Option<Linear> {
+        let contents = self.contents(param)?;
+        let fits = |lo, hi| Interval::new(lo, hi).within(Interval::signed(bits));
+        match contents {
+            Contents::Unknown | Contents::Uninitialized => None,
+            Contents::Progression { start, step } => {
+                let moved = self.terms.binary(Operation::Mul, offset, &Linear::constant(*step));
+                let term = moved.offset(*start);
+                let range = self.terms.range(&term);
+                fits(range.lo, range.hi).then_some(term)
+            }
+            Contents::Listed(numbers) => {
+                let (lo, hi) = (numbers.iter().min()?, numbers.iter().max()?);
+                fits(*lo, *hi).then(|| self.listed(numbers, param, offset, bits))
+            }
+            Contents::Random { lo, hi } if fits(*lo, *hi) => {
+                let key = UnknownKey::Read(param, offset.clone(), bits);
+                if let Some(known) = self.unknown_memo.get(&key) {
+                    return Some(known.clone());
+                }
+                let var = self.terms.var(Interval::new(*lo, *hi));
+                self.random.push(RandomRead { var, param, offset: offset.clone() });
+                let term = self.terms.var_term(var);
+                self.unknown_memo.insert(key, term.clone());
+                Some(term)
+            }
+            Contents::Within { lo, hi } if fits(*lo, *hi) => {
+                let key = UnknownKey::Read(param, offset.clone(), bits);
+                Some(self.keyed(key, Interval::new(*lo, *hi)))
+            }
+            Contents::Random { .. } | Contents::Within { .. } => None,
+        }
+    }
+
+    fn listed(&mut self, numbers: &[i128], param: usize, offset: &Linear, bits: u32) -> Linear {
+        let range = self.terms.range(offset);
+        let last = numbers.len() as i128 - 1;
+        let (first, last) = (range.lo.max(0), range.hi.min(last));
+        let mut chosen = match range.lo >= 0 && range.hi == last && first <= last {
+            true => Linear::constant(numbers[last as usize]),
+            // What is outside of the list is outside of memory.
+            false => {
+                let key = UnknownKey::Read(param, offset.clone(), bits);
+                self.keyed(key, Interval::signed(bits))
+            }
+        };
+        let count = (last - first + 1).max(0);
+        if count > MAX_CHOICES as i128 {
+            let here = &numbers[first as usize..=last as usize];
+            let (lo, hi) = (here.iter().min().copied(), here.iter().max().copied());
+            let range = Interval::new(lo.unwrap_or_default(), hi.unwrap_or_default());
+            return self.keyed(UnknownKey::Read(param, offset.clone(), bits), range);
+        }
+        for at in first..=last {
+            let here = self.terms.equal(offset, &Linear::constant(at));
+            let number = Linear::constant(numbers[at as usize]);
+            chosen = self.terms.choose(here, &number, &chosen);
+        }
+        chosen
+    }
+
+    /// What the launch shows of the memory that a parameter points to, where the kernel writes none
+    /// of it.
+    fn contents(&self, param: usize) -> Option<&'f Contents> {
+        let buffer = self.buffer(param)?;
+        let is_shown = !self.free && buffer.contents != Contents::Unknown;
+        (is_shown && !self.may_write(param, buffer)).then_some(&buffer.contents)
+    }
+
+    fn buffer(&self, param: usize) -> Option<&'f KnownBuffer> {
+        match self.launch?.arg(&self.func.params[param].name)? {
+            KnownArg::Buffer(buffer) => Some(buffer),
+            KnownArg::Int(_) => None,
+        }
+    }
+
+    fn may_write(&self, param: usize, buffer: &KnownBuffer) -> bool {
+        let written = self.written.get_or_init(|| written_params(self.func));
+        let Some(written) = written else { return true };
+        written.iter().any(|other| match self.buffer(*other) {
+            _ if *other == param => true,
+            Some(other) => other.id.is_none() || other.id == buffer.id,
+            None => self.func.params[*other].signature == self.func.params[param].signature,
+        })
+    }
+
+    /// Whether each place in memory has one value in an example, of which these are the conditions
+    /// and positions, by point.
+    pub(in crate::analysis) fn agrees(&self, example: &[(&[Cond], &Linear, &[i128])]) -> bool {
+        let reads =
+            example.iter().flat_map(|(conds, offset, point)| self.reads_of(conds, offset, point));
+        self.is_consistent(reads.collect())
+    }
+
+    fn is_consistent(&self, reads: Vec<(&RandomRead, i128, i128)>) -> bool {
+        let mut held = FxHashMap::default();
+        let mut places = FxHashMap::default();
+        reads.into_iter().all(|(read, at, value)| {
+            let (memory, param, at) = self.place(read, at);
+            let alone =
+                self.repeats(read) || *places.entry((memory, param, value)).or_insert(at) == at;
+            alone && *held.entry((memory, param, at)).or_insert(value) == value
+        })
+    }
+
+    /// Whether so many numbers are drawn that some are certainly equal; few are mostly a test's
+    /// stand-in for numbers that differ.
+    fn repeats(&self, read: &RandomRead) -> bool {
+        let Some(buffer) = self.buffer(read.param) else { return false };
+        let range = self.terms.var_ranges()[read.var.0 as usize];
+        let choices = range.hi.saturating_sub(range.lo).saturating_add(1);
+        // The chance of none is below exp(-pairs / choices).
+        let pairs = buffer.elements.saturating_mul(buffer.elements) / 2;
+        pairs / choices >= CERTAIN
+    }
+
+    /// Gives random reads of two programs that an example leaves open values by their places, so
+    /// that what is computed from them is not taken for the same. `used` are those that it does not
+    /// leave open.
+    pub(in crate::analysis) fn tell_apart(
+        &self,
+        used: &FxHashSet<Var>,
+        (first, second): &mut (Vec<i128>, Vec<i128>),
+    ) {
+        let mut held = FxHashMap::default();
+        for (read, at, value) in
+            [&*first, &*second].into_iter().flat_map(|p| self.reads_at(used, p))
+        {
+            held.insert(self.place(read, at), value);
+        }
+        for point in [first, second] {
+            for read in self.random.iter().filter(|read| !used.contains(&read.var)) {
+                let whole = padded(&self.terms, point);
+                let Some(at) = Domain::at(&self.terms, &whole).value(&read.offset) else {
+                    continue;
+                };
+                let range = self.terms.var_ranges()[read.var.0 as usize];
+                let any = at.saturating_mul(SPREAD).saturating_add(SPREAD);
+                let any = range.lo + any.rem_euclid(range.hi - range.lo + 1);
+                if let Some(value) = point.get_mut(read.var.0 as usize) {
+                    *value = *held.entry(self.place(read, at)).or_insert(any);
+                }
+            }
+        }
+    }
+
+    /// Which memory a read is of, and which element of it.
+    fn place(&self, read: &RandomRead, at: i128) -> (Option<u32>, usize, i128) {
+        match self.buffer(read.param).and_then(|buffer| buffer.id) {
+            Some(id) => (Some(id), 0, at),
+            None => (None, read.param, at),
+        }
+    }
+
+    /// The random reads that conditions and a position depend on, each with its place and what it
+    /// gives at a point.
+    pub(in crate::analysis) fn reads_of(
+        &self,
+        conds: &[Cond],
+        offset: &Linear,
+        point: &[i128],
+    ) -> Vec<(&RandomRead, i128, i128)> {
+        if self.random.is_empty() {
+            return Vec::new();
+        }
+        let mut used = FxHashSet::default();
+        let mut note = |_, kind: &AtomKind| {
+            if let AtomKind::Var(var) = kind {
+                used.insert(*var);
+            }
+        };
+        conds.iter().for_each(|cond| self.terms.visit_cond(*cond, &mut note));
+        self.terms.visit(offset, &mut note);
+        self.reads_at(&used, point)
+    }
+
+    /// The random reads that give these variables.
+    fn reads_at(&self, used: &FxHashSet<Var>, point: &[i128]) -> Vec<(&RandomRead, i128, i128)> {
+        let point = padded(&self.terms, point);
+        let mut domain = Domain::at(&self.terms, &point);
+        let reads = self.random.iter().filter(|read| used.contains(&read.var));
+        let placed = reads.filter_map(|read| {
+            Some((read, domain.value(&read.offset)?, *point.get(read.var.0 as usize)?))
+        });
+        placed.collect()
+    }
+
+    /// What of random memory an example says, in words.
+    pub(in crate::analysis) fn random_example(
+        &self,
+        conds: &[Cond],
+        offset: &Linear,
+        point: &[i128],
+    ) -> Option<String> {
+        let reads = self.reads_of(conds, offset, point);
+        let parts: Vec<String> = reads
+            .into_iter()
+            .map(|(read, at, value)| {
+                format!("{value} at element {at} of `{}`", self.param_name(read.param))
+            })
+            .collect();
+        (!parts.is_empty()).then(|| format!("random numbers may well be {}", parts.join(" and ")))
+    }
+
+    /// The conditions that two programs read the same where they read at one place, and different
+    /// numbers elsewhere if few are drawn.
+    pub(in crate::analysis) fn same_reads(
+        &mut self,
+        moved: &mut crate::analysis::terms::Substitution,
+    ) -> Vec<(Var, Cond)> {
+        let reads = self.random.clone();
+        let mut same = Vec::new();
+        for read in reads {
+            let repeats = self.repeats(&read);
+            let terms: &mut Terms = &mut self.terms;
+            let (value, there) = (terms.var_term(read.var), moved.term(terms, &read.offset));
+            let elsewhere = terms.equal(&read.offset, &there);
+            let elsewhere = terms.not(elsewhere);
+            let other = moved.term(terms, &value);
+            let equal = terms.equal(&value, &other);
+            let mut cond = terms.or(elsewhere, equal);
+            if !repeats {
+                let (here, differs) = (terms.not(elsewhere), terms.not(equal));
+                let apart = terms.or(here, differs);
+                cond = terms.and(cond, apart);
+            }
+            same.push((read.var, cond));
+        }
+        same
+    }
+}

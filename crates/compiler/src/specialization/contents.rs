@@ -1,0 +1,60 @@
+//! What memory holds, as far as host code shows it: integers that constructors of tensors write.
+
+use std::sync::Arc;
+
+/// Numbers of a tensor that are listed one by one.
+pub(super) const MAX_LISTED: usize = 1024;
+
+/// What memory holds, by the position of an element in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Contents {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// Nothing has been written to it since it was allocated.
+    Uninitialized,
+    /// The first element is `start`, and each is `step` more than the one before.
+    Progression {
+        /// The first.
+        start: i128,
+        /// The distance of neighbors.
+        step: i128,
+    },
+    /// These, in order.
+    Listed(Arc<[i128]>),
+    /// Each any of `lo..=hi`, whatever the others are.
+    Random {
+        /// The least.
+        lo: i128,
+        /// The greatest.
+        hi: i128,
+    },
+    /// Each one of `lo..=hi`; which of them is not known.
+    Within {
+        /// The least.
+        lo: i128,
+        /// The greatest.
+        hi: i128,
+    },
+}
+
+impl Contents {
+    /// `value` throughout.
+    pub(super) fn constant(value: i128) -> Contents {
+        Contents::Progression { start: value, step: 0 }
+    }
+
+    /// The same, where it may be that something was written that leaves what is known as it is: by a
+    /// copy, or to another part of the memory.
+    pub(super) fn initialized(&self) -> Contents {
+        match self {
+            Contents::Uninitialized => Contents::Unknown,
+            known => known.clone(),
+        }
+    }
+
+    /// What holds of both.
+    pub(super) fn join(&self, other: &Contents) -> Contents {
+        if self == other { self.clone() } else { Contents::Unknown }
+    }
+}

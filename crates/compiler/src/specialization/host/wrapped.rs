@@ -1,0 +1,59 @@
+//! Functions with decorators of the project's own, which may hand on other arguments than they get.
+
+use super::value::{Callable, Value};
+use super::{Host, is_wrapper_of};
+use crate::hir::{Function, Name};
+use crate::project::{ItemRef, Resolution, item};
+use crate::source::FileId;
+
+impl Host<'_> {
+    /// Calls what the decorators of a function make of it; `None` where it is not seen that they
+    /// come to call the function itself.
+    pub(super) fn call_wrapped(
+        &mut self,
+        at: ItemRef,
+        function: &std::sync::Arc<Function>,
+        args: &[(Option<Name>, Value)],
+    ) -> Option<Value> {
+        // Keywords go through dicts, of which comprehensions are not followed.
+        if args.iter().any(|(name, _)| name.is_some()) {
+            return None;
+        }
+        let scope = item(self.sources, at)?.scope;
+        let mut wrapped = Value::Callable(Callable::Undecorated(at));
+        let decorators = self.decorators(at.file, &scope, function);
+        for (decorator, found) in function.decorators.iter().zip(decorators).rev() {
+            if !is_wrapper_of(&found) {
+                continue;
+            }
+            let decorator = self.head_expr(at.file, &scope, function, *decorator);
+            wrapped = self.call_value(&decorator, &[(None, wrapped)]);
+        }
+        let before = self.undecorated;
+        let result = self.call_value(&wrapped, args);
+        (self.undecorated > before).then_some(result)
+    }
+
+    /// Calls a function as if no decorators stood before it.
+    pub(super) fn call_undecorated(
+        &mut self,
+        at: ItemRef,
+        function: &std::sync::Arc<Function>,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(item) = item(self.sources, at) else { return Value::Unknown };
+        let variables = self.parameters(at.file, &item.scope, function, args);
+        let frame = self.frame_of(at.file, &item.scope, function, variables);
+        self.body_of(frame, function)
+    }
+
+    /// Whether all that decorates a function is `functools.wraps`, which changes no call.
+    pub(super) fn is_plain(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        self.decorators(file, scope, function).iter().all(|found| match found {
+            Resolution::External(path) => {
+                path.iter().map(|part| &**part).eq(["functools", "wraps"])
+            }
+            _ => false,
+        })
+    }
+}
