@@ -15,6 +15,7 @@ mod alternatives;
 mod config;
 mod contents;
 mod discover;
+mod facts;
 mod flags;
 mod guess;
 mod heuristics;
@@ -33,6 +34,7 @@ pub(crate) use alternatives::alternatives;
 pub use config::Config;
 pub use contents::Contents;
 pub use discover::{Annotated, MAX_SPECIALIZATIONS, annotated, discover};
+pub use facts::Facts;
 pub use flags::{Flags, parse_type, parse_value};
 pub use heuristics::{Passed, heuristics};
 pub(crate) use host::named_dtype;
@@ -40,7 +42,6 @@ pub use known::{ArgFault, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchS
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, tuning};
-pub use usage::Facts;
 pub(crate) use usage::uses;
 
 /// A version of Triton whose rules apply.

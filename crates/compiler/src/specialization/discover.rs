@@ -212,13 +212,16 @@ fn run_host_code(
     let launches: Vec<&Launch> = module
         .launches
         .iter()
-        .filter(|launch| names_kernel(sources, file, launch, kernel.at))
+        .zip(launched(sources, file, &module).iter())
+        .filter(|(launch, named)| may_launch(launch, named, kernel.at))
+        .map(|(launch, _)| launch)
         .filter(|launch| !is_expected_to_fail(sources, file, launch.range))
         .collect();
     let launching = launching_items(sources, file, &module, &launches, kernel.at);
     let names = launcher_names(&module, &launching);
     for (index, item) in module.items.iter().enumerate() {
-        if never_runs(sources, None, ItemRef { file, index: index as u32 }) {
+        let at = ItemRef { file, index: index as u32 };
+        if item.guard.is_some() && never_runs(sources, None, at) {
             continue;
         }
         match &item.kind {
@@ -291,11 +294,17 @@ fn kernel_names(
     module: &Module,
     kernel: ItemRef,
 ) -> FxHashSet<Name> {
-    let items = module.items.iter().enumerate().filter(|(index, _)| {
-        let at = ItemRef { file, index: *index as u32 };
-        resolve_item(sources, at) == Resolution::Jit(kernel)
-    });
-    items.map(|(_, item)| item.name.clone()).collect()
+    let find = || {
+        let items = (0..module.items.len() as u32).map(|index| ItemRef { file, index });
+        items.map(|at| resolve_item(sources, at)).collect()
+    };
+    let meant = match sources.facts() {
+        Some(facts) => facts.items.get(file, find),
+        None => find(),
+    };
+    let items = module.items.iter().zip(meant.iter());
+    let items = items.filter(|(_, meant)| **meant == Resolution::Jit(kernel));
+    items.map(|(item, _)| item.name.clone()).collect()
 }
 
 fn in_main(module: &Module, range: TextRange) -> bool {
@@ -341,12 +350,23 @@ fn mentions(body: &Body, names: &FxHashSet<Name>) -> bool {
     !names.is_empty() && body.exprs.values().any(is_name)
 }
 
-/// True when a launch may be of `kernel`: it names it, or a variable that may hold it.
-fn names_kernel(sources: &dyn Sources, file: FileId, launch: &Launch, kernel: ItemRef) -> bool {
-    let Some(module) = sources.module(file) else { return false };
-    let path = launch_scope(&module, launch);
-    match resolve_expr(sources, Scope { file, path: &path }, &launch.body, launch.kernel) {
-        Resolution::Jit(at) => at == kernel,
+/// What each launch in a file names.
+fn launched(sources: &dyn Sources, file: FileId, module: &Module) -> Arc<[Resolution]> {
+    let named = |launch: &Launch| {
+        let path = launch_scope(module, launch);
+        resolve_expr(sources, Scope { file, path: &path }, &launch.body, launch.kernel)
+    };
+    let find = || module.launches.iter().map(named).collect();
+    match sources.facts() {
+        Some(facts) => facts.launched.get(file, find),
+        None => find(),
+    }
+}
+
+/// True when a launch may be of `kernel`: what it names is it, or a variable that may hold it.
+fn may_launch(launch: &Launch, named: &Resolution, kernel: ItemRef) -> bool {
+    match named {
+        Resolution::Jit(at) => *at == kernel,
         Resolution::Undefined => launch.host.is_some(),
         _ => false,
     }

@@ -16,7 +16,6 @@ use crate::project::{
 mod calls;
 mod conditions;
 mod expressions;
-mod facts;
 mod numbers;
 mod origins;
 mod paths;
@@ -24,7 +23,6 @@ mod writes;
 
 use expressions::called_name;
 
-pub use facts::Facts;
 pub(super) use writes::may_write;
 
 /// Calls of jit functions are followed this far.
