@@ -273,14 +273,14 @@ fn collision<'f>(
         // Two different accesses may collide in either order.
         let before = [terms.less(program, &moved), terms.less(&moved, program)];
         let orders = if first.inst == second.inst { 1 } else { 2 };
-        for order in &before[..orders] {
+        for (order, distance) in before[..orders].iter().zip([1, -1]) {
             let mut conds = equal_so_far.clone();
             conds.push(*order);
             conds.extend(&both);
             let mut outcome = elements.search(&conds, fuel);
             if outcome == Outcome::Unknown {
                 // Neighbors, and the first lane of one of them, stand for all.
-                let next = elements.terms.equal(&moved, &program.offset(1));
+                let next = elements.terms.equal(&moved, &program.offset(distance));
                 conds.push(next);
                 conds.extend(first_lanes(&mut elements.terms, first));
                 outcome = elements.search(&conds, &mut { LANE_FUEL });
