@@ -4,6 +4,7 @@ mod canonicalize;
 mod cse;
 mod dce;
 mod licm;
+mod ranges;
 
 pub use canonicalize::canonicalize;
 pub use cse::eliminate_common_subexpressions;

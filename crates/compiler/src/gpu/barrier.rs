@@ -16,10 +16,14 @@ use crate::ir::{
     Attrs, Builder, Function, Inst, InstData, IntCompare, IntPredicate, Opcode, Region, Type, Value,
 };
 
+/// How many barriers `func` needs.
+pub fn count(func: &Function) -> usize {
+    Analysis::of(func).before.len()
+}
+
 /// Inserts the barriers that `func` needs.
 pub fn insert(func: &mut Function) {
-    let mut analysis = Analysis::default();
-    analysis.region(func, func.body, Pending::default());
+    let analysis = Analysis::of(func);
     for region in func.regions.keys().collect::<Vec<_>>() {
         let insts = std::mem::take(&mut func.regions[region].insts);
         for inst in insts {
@@ -134,6 +138,12 @@ struct Analysis {
 }
 
 impl Analysis {
+    fn of(func: &Function) -> Analysis {
+        let mut analysis = Analysis::default();
+        analysis.region(func, func.body, Pending::default());
+        analysis
+    }
+
     /// Follows a region from what is pending at its start to what is at its end.
     fn region(&mut self, func: &Function, region: Region, mut pending: Pending) -> Pending {
         for &inst in &func.regions[region].insts {

@@ -9,7 +9,8 @@
 //!   transposed view of it;
 //! - a tile read from a shared buffer, when element-wise work stands between the load and the
 //!   product: the work is then done on what each thread multiplies, so that what is stored is what
-//!   was loaded and can be copied asynchronously. Work of many instructions is, where no two threads
+//!   was loaded and can be copied asynchronously. What is loaded outside loops is not copied so:
+//!   there, it is done where no two threads multiply the same element and few registers hold all. Work of many instructions is, where no two threads
 //!   multiply the same element. Also when the operand is small and comes from outside a loop.
 //!
 //! An operand of which each thread multiplies more than it has registers is read from a buffer in
@@ -45,6 +46,8 @@ const FRAGMENT_WORDS: u32 = 255;
 /// What is done anew on the elements that a thread multiplies, rather than once for all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
+    /// None.
+    Nothing,
     /// An instruction or two per element.
     Cheap,
     /// Any, for elements that no other thread multiplies too.
@@ -57,7 +60,7 @@ impl Rebuilder<'_> {
         let layouts = product::layouts(self.old, data, self.target)?;
         let opcode = match product::kind(self.old, data, self.target) {
             ProductKind::Mma { .. } => Opcode::Mma,
-            ProductKind::WarpGroup { .. } => return self.warp_group_product(data, &layouts),
+            ProductKind::WarpGroup { .. } => return self.warp_group_product(inst, data, &layouts),
             ProductKind::MultiplyAdd => Opcode::MultiplyAdd,
         };
         let lhs = self.product_operand(inst, data.operand(0), &layouts.lhs)?;
@@ -72,11 +75,16 @@ impl Rebuilder<'_> {
 
     fn warp_group_product(
         &mut self,
+        inst: Inst,
         data: &InstData,
         layouts: &ProductLayouts,
     ) -> Result<(), LowerError> {
         let (lhs, rhs) = (data.operand(0), data.operand(1));
-        let work = self.work_on(lhs, &layouts.lhs);
+        // They read a buffer as fast as registers, which are left for others.
+        let work = match self.is_loaded_outside_loops(lhs) {
+            true => Work::Nothing,
+            false => self.work_on(inst, lhs, &layouts.lhs),
+        };
         let in_registers = self.layouts.home[lhs].is_none()
             || self.is_worked_on(lhs, work)
             || self.stays_in_warp(lhs, &layouts.lhs)?;
@@ -154,17 +162,16 @@ impl Rebuilder<'_> {
         if self.layouts.home[value].is_none() {
             return self.get(value, layout);
         }
-        let elem_bits = self.old.ty(value).elem().map_or(32, Elem::bits);
-        let words = layout.elements_per_thread() as u32 * elem_bits / 32;
+        let words = self.words(value, layout);
         if words > FRAGMENT_WORDS {
             return self.buffer(value, layout);
         }
         if self.stays_in_warp(value, layout)? {
             return self.get(value, layout);
         }
-        let is_outside = self.region_of(value) != self.owners[inst];
-        let work = self.work_on(value, layout);
-        if self.is_worked_on(value, work) || (is_outside && words <= HELD_WORDS) {
+        let work = self.work_on(inst, value, layout);
+        let is_held = self.is_outside(inst, value) && words <= HELD_WORDS;
+        if self.is_worked_on(value, work) || is_held {
             return self.fragment(value, layout, work);
         }
         self.buffer(value, layout)
@@ -178,17 +185,41 @@ impl Rebuilder<'_> {
         Ok(!matches!(conversion, Conversion::SharedMemory(_)))
     }
 
-    /// The work that may be done on what each thread multiplies of `value`, which then is in
-    /// `layout`. Elements of 16 bits are read faster by matrices, from a buffer of what comes out.
-    fn work_on(&self, value: Value, layout: &LinearLayout) -> Work {
+    /// The 32-bit registers of each thread that `value` takes in `layout`.
+    fn words(&self, value: Value, layout: &LinearLayout) -> u32 {
+        let bits = self.old.ty(value).elem().map_or(32, Elem::bits);
+        layout.elements_per_thread() as u32 * bits / 32
+    }
+
+    /// Whether `value` is from before the loop or branch that `inst` is in.
+    fn is_outside(&self, inst: Inst, value: Value) -> bool {
+        self.region_of(value) != self.owners[inst]
+    }
+
+    /// The work that may be done on what each thread multiplies of `value` for `inst`, which then is
+    /// in `layout`. Elements of 16 bits are read faster by matrices, from a buffer of what comes out.
+    fn work_on(&self, inst: Inst, value: Value, layout: &LinearLayout) -> Work {
         const WORD_BITS: u32 = 32;
         let is_word = self.old.ty(value).elem().is_some_and(|elem| elem.bits() == WORD_BITS);
         let home = self.layouts.home[value].as_ref();
-        let once = |home: &LinearLayout| layout.elements_per_thread() <= home.elements_per_thread();
-        match is_word && home.is_some_and(once) {
-            true => Work::Any,
-            false => Work::Cheap,
+        let once =
+            home.is_some_and(|home| layout.elements_per_thread() <= home.elements_per_thread());
+        let is_held = self.is_outside(inst, value) && self.words(value, layout) > HELD_WORDS;
+        if self.is_loaded_outside_loops(value) && (!once || is_held) {
+            Work::Nothing
+        } else if is_word && once {
+            Work::Any
+        } else {
+            Work::Cheap
         }
+    }
+
+    /// Whether all loads that `value` is computed from are outside loops and branches.
+    fn is_loaded_outside_loops(&self, value: Value) -> bool {
+        self.old.def(value).is_none_or(|data| match data.opcode {
+            Opcode::Load => self.region_of(value) == self.old.body,
+            _ => data.uses().all(|source| self.is_loaded_outside_loops(source)),
+        })
     }
 
     /// Whether element-wise work on loads gives the value.
@@ -202,7 +233,12 @@ impl Rebuilder<'_> {
 
     fn is_repeatable_on_fragments(&self, data: &InstData, work: Work) -> bool {
         let simple = propagate::is_elementwise(data.opcode) && data.opcode.is_pure();
-        if !simple || (work == Work::Cheap && !is_cheap(data)) {
+        let is_asked = match work {
+            Work::Nothing => false,
+            Work::Cheap => is_cheap(data),
+            Work::Any => true,
+        };
+        if !simple || !is_asked {
             return false;
         }
         let sources: SmallVec<[Value; 4]> =

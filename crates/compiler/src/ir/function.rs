@@ -139,6 +139,10 @@ pub struct LocData {
     pub inlined_at: Option<Loc>,
 }
 
+/// The largest extent of a grid along each axis (CUDA C++ Programming Guide, table of technical
+/// specifications per compute capability).
+pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+
 /// Launch options that shape the code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LaunchOptions {

@@ -2,7 +2,9 @@
 //!
 //! In: a verified function. Out: the same function with simpler instructions: integer arithmetic,
 //! comparisons and conversions of constants become constants, `x + 0`, `x * 1`, `x & true`,
-//! `select` of a constant, splats of constants and shape operations that keep the shape go away.
+//! `select` of a constant, splats of constants and shape operations that keep the shape go away;
+//! so does what follows from the [`Ranges`] of numbers, such as a mask that a whole block passes.
+//! Loads and stores lose masks that are true everywhere.
 //! What a loop carries unchanged is used from before it. Branches on constants and loops that run
 //! once or never leave what runs: a loop of one iteration has nothing to overlap with, so that
 //! buffers for several would be lost.
@@ -10,6 +12,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::ranges::{Range, Ranges};
 use crate::ir::{
     Attrs, Constant, Function, Inst, IntCompare, IntPredicate, Opcode, Region, Scalar, Type, Value,
 };
@@ -19,35 +22,46 @@ const BOUNDS: usize = 3;
 
 /// Simplifies every instruction once, operands before users.
 pub fn canonicalize(func: &mut Function) {
-    let mut replaced = FxHashMap::default();
-    visit(func, func.body, &mut replaced);
+    visit(func, func.body, &mut Known::default());
 }
 
-fn visit(func: &mut Function, region: Region, replaced: &mut FxHashMap<Value, Value>) {
+/// What is known of the values so far.
+#[derive(Default)]
+struct Known {
+    /// What to use instead of them.
+    replaced: FxHashMap<Value, Value>,
+    ranges: Ranges,
+}
+
+impl Known {
+    /// What to use for `value`.
+    fn resolve(&self, value: Value) -> Value {
+        *self.replaced.get(&value).unwrap_or(&value)
+    }
+}
+
+fn visit(func: &mut Function, region: Region, known: &mut Known) {
     let insts = std::mem::take(&mut func.regions[region].insts);
     let mut kept = Vec::with_capacity(insts.len());
-    simplify_all(func, insts, replaced, &mut kept);
+    simplify_all(func, insts, known, &mut kept);
     func.regions[region].insts = kept;
 }
 
 /// Appends what is left of `insts` to `kept`.
-fn simplify_all(
-    func: &mut Function,
-    insts: Vec<Inst>,
-    replaced: &mut FxHashMap<Value, Value>,
-    kept: &mut Vec<Inst>,
-) {
+fn simplify_all(func: &mut Function, insts: Vec<Inst>, known: &mut Known, kept: &mut Vec<Inst>) {
     for inst in insts {
         for operand in func.insts[inst].operands.iter_mut().flatten() {
-            *operand = *replaced.get(operand).unwrap_or(operand);
+            *operand = known.resolve(*operand);
         }
         if let Some(runs) = decided(func, inst) {
-            flatten(func, inst, runs, replaced, kept);
+            flatten(func, inst, runs, known, kept);
             continue;
         }
-        match simplify(func, inst) {
+        drop_full_mask(func, inst);
+        known.ranges.visit(func, inst);
+        match simplify(func, inst, &known.ranges) {
             Simpler::Value(value) => {
-                replaced.insert(func.insts[inst].result(), value);
+                known.replaced.insert(func.insts[inst].result(), value);
                 continue;
             }
             Simpler::Constant(bits) => {
@@ -59,23 +73,32 @@ fn simplify_all(
             Simpler::No => {}
         }
         for inner in func.insts[inst].regions.clone() {
-            visit(func, inner, replaced);
+            visit(func, inner, known);
         }
-        if func.insts[inst].opcode == Opcode::For && drop_constant_carries(func, inst, replaced) {
+        if func.insts[inst].opcode == Opcode::For && drop_constant_carries(func, inst, known) {
             // What follows from them may be simpler now.
-            visit(func, func.insts[inst].regions[0], replaced);
+            visit(func, func.insts[inst].regions[0], known);
         }
         kept.push(inst);
     }
 }
 
+/// Takes a mask that is true everywhere from a load or a store, and what masked lanes would read.
+fn drop_full_mask(func: &mut Function, inst: Inst) {
+    let slot = match func.insts[inst].opcode {
+        Opcode::Load => 1,
+        Opcode::Store => 2,
+        _ => return,
+    };
+    let mask = func.insts[inst].operand_opt(slot).and_then(|mask| func.constant_bits(mask));
+    if mask.is_some_and(|bits| bits & 1 == 1) {
+        func.insts[inst].operands[slot..].fill(None);
+    }
+}
+
 /// Takes away the values that a `for` carries from iteration to iteration as they are, or as they
 /// were before it; tells whether there were any.
-fn drop_constant_carries(
-    func: &mut Function,
-    inst: Inst,
-    replaced: &mut FxHashMap<Value, Value>,
-) -> bool {
+fn drop_constant_carries(func: &mut Function, inst: Inst, known: &mut Known) -> bool {
     let region = func.insts[inst].regions[0];
     let Some(&last) = func.regions[region].insts.last() else { return false };
     let args = func.regions[region].args.drain(1..).collect::<Vec<_>>();
@@ -86,7 +109,7 @@ fn drop_constant_carries(
     for (((arg, init), result), next) in args.into_iter().zip(inits).zip(results).zip(yielded) {
         match init {
             Some(init) if next == Some(arg) || next == Some(init) => {
-                replaced.extend([(arg, init), (result, init)]);
+                known.replaced.extend([(arg, init), (result, init)]);
             }
             _ => {
                 func.regions[region].args.push(arg);
@@ -141,25 +164,19 @@ fn trips(func: &Function, inst: Inst) -> Option<i128> {
 }
 
 /// Puts what runs in place of `inst`.
-fn flatten(
-    func: &mut Function,
-    inst: Inst,
-    runs: Runs,
-    replaced: &mut FxHashMap<Value, Value>,
-    kept: &mut Vec<Inst>,
-) {
+fn flatten(func: &mut Function, inst: Inst, runs: Runs, known: &mut Known, kept: &mut Vec<Inst>) {
     let results = func.insts[inst].results.to_vec();
     let Some(region) = runs.region else {
-        replaced.extend(results.into_iter().zip(runs.values));
+        known.replaced.extend(results.into_iter().zip(runs.values));
         return;
     };
     let args = func.regions[region].args.to_vec();
-    replaced.extend(args.into_iter().zip(runs.values));
+    known.replaced.extend(args.into_iter().zip(runs.values));
     let mut insts = std::mem::take(&mut func.regions[region].insts);
     let last = insts.pop().expect("invariant: a region ends in its terminator");
-    simplify_all(func, insts, replaced, kept);
-    let yielded = func.insts[last].uses().map(|value| *replaced.get(&value).unwrap_or(&value));
-    replaced.extend(results.into_iter().zip(yielded.collect::<Vec<_>>()));
+    simplify_all(func, insts, known, kept);
+    let yielded = func.insts[last].uses().map(|value| known.resolve(value)).collect::<Vec<_>>();
+    known.replaced.extend(results.into_iter().zip(yielded));
 }
 
 enum Simpler {
@@ -171,11 +188,15 @@ enum Simpler {
     No,
 }
 
-fn simplify(func: &Function, inst: Inst) -> Simpler {
+fn simplify(func: &Function, inst: Inst, ranges: &Ranges) -> Simpler {
     let data = &func.insts[inst];
     let &[result] = data.results.as_slice() else { return Simpler::No };
     let ty = func.ty(result);
     let constant = |slot: usize| data.operand_opt(slot).and_then(|value| func.constant_bits(value));
+    let by_range = narrow(func, inst, ranges);
+    if !matches!(by_range, Simpler::No) {
+        return by_range;
+    }
     match data.opcode {
         Opcode::Splat | Opcode::Broadcast | Opcode::Reshape | Opcode::ExpandDims => {
             match constant(0) {
@@ -200,6 +221,35 @@ fn simplify(func: &Function, inst: Inst) -> Simpler {
             _ => Simpler::No,
         },
         opcode => fold_binary(opcode, ty, [constant(0), constant(1)], |slot| data.operand(slot)),
+    }
+}
+
+/// What follows from the ranges of the operands.
+fn narrow(func: &Function, inst: Inst, ranges: &Ranges) -> Simpler {
+    let data = &func.insts[inst];
+    if data.opcode == Opcode::Constant || !data.opcode.is_pure() {
+        return Simpler::No;
+    }
+    let ty = func.ty(data.result());
+    let result = ranges.get(func, data.result());
+    if let (Some(scalar), Some(number)) = (ty.number(), result.and_then(Range::single)) {
+        return Simpler::Constant(Constant::int(scalar, number).bits);
+    }
+    let &[Some(lhs), Some(rhs)] = data.operands.as_slice() else { return Simpler::No };
+    let (Some(left), Some(right)) = (ranges.get(func, lhs), ranges.get(func, rhs)) else {
+        return Simpler::No;
+    };
+    match (data.opcode, &data.attrs) {
+        (Opcode::Cmp, Attrs::IntCompare(compare)) => {
+            let outcome = left.compare(compare.predicate, right);
+            outcome.map_or(Simpler::No, |holds| Simpler::Constant(holds.into()))
+        }
+        (Opcode::RemS | Opcode::RemU, _) if left.is_index_below(right) => Simpler::Value(lhs),
+        (Opcode::MinS, _) if left.is_at_most(right) => Simpler::Value(lhs),
+        (Opcode::MinS, _) if right.is_at_most(left) => Simpler::Value(rhs),
+        (Opcode::MaxS, _) if left.is_at_most(right) => Simpler::Value(rhs),
+        (Opcode::MaxS, _) if right.is_at_most(left) => Simpler::Value(lhs),
+        _ => Simpler::No,
     }
 }
 
@@ -289,7 +339,7 @@ fn fold_int(opcode: Opcode, scalar: Scalar, lhs: u64, rhs: u64) -> Option<i128> 
 }
 
 /// The bits of an integer type as a signed number; the set bit of `i1` is -1.
-fn signed(scalar: Scalar, bits: u64) -> i128 {
+pub(super) fn signed(scalar: Scalar, bits: u64) -> i128 {
     let unused = 64 - scalar.bits();
     i128::from(((bits << unused) as i64) >> unused)
 }

@@ -8,11 +8,9 @@ use super::host::value::{Storage, Tensor, Value};
 use super::host::{self, Host, ObservedLaunch};
 use super::{ArgSpec, Origin};
 use crate::hir::{ArgKind, Launch, Name, ParamKind};
+use crate::ir::MAX_GRID;
 use crate::project::{Decorator, Kernel, Sources};
 use crate::source::{FileId, FileRange};
-
-/// The largest extent of a grid along each axis.
-const MAX_GRID: [i128; 3] = [i32::MAX as i128, 65_535, 65_535];
 
 /// One launch of a kernel under a specialization.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -281,7 +279,7 @@ fn extents(grid: &Value) -> Option<[u32; 3]> {
     // Triton ignores what comes after the third extent.
     for (axis, extent) in given.iter().take(extents.len()).enumerate() {
         let Value::Int(Some(extent)) = extent else { return None };
-        let fits = (1..=MAX_GRID[axis]).contains(extent);
+        let fits = (1..=i128::from(MAX_GRID[axis])).contains(extent);
         extents[axis] = u32::try_from(*extent).ok().filter(|_| fits)?;
     }
     Some(extents)
@@ -298,8 +296,8 @@ fn grid_fault(grid: &Value, origin: Origin) -> Option<GridFault> {
         Value::Str(_) | Value::None | Value::Tuple(_) | Value::List(_) => {
             Some(GridFault::Other { axis })
         }
-        Value::Int(Some(extent)) if *extent > MAX_GRID[axis] => {
-            Some(GridFault::TooLarge { axis, extent: *extent, most: MAX_GRID[axis] })
+        Value::Int(Some(extent)) if *extent > i128::from(MAX_GRID[axis]) => {
+            Some(GridFault::TooLarge { axis, extent: *extent, most: MAX_GRID[axis].into() })
         }
         _ => None,
     })
