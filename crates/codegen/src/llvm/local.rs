@@ -365,6 +365,7 @@ impl Emitter<'_> {
         let bytes = ty.bits().div_ceil(8) as usize;
         let offsets = layout.invert_and_compose(stored)?;
         let shared_bits = plain_access(layout, stored, offsets.clone(), bytes)?.vector_bits;
+        let owner = self.owner(ptr);
         for group in self.vectors(data, elem).groups {
             let agrees = |at: usize| {
                 let step = group.get(1 << at).map(|&member| member ^ group[0]);
@@ -379,7 +380,7 @@ impl Emitter<'_> {
                     let bases = Self::thread_bases(&offsets, |basis| basis as u32);
                     let constant = Self::register_offset(&offsets, register as u32);
                     let place = self.buffer_place_and_rest(start, ty, &bases, constant);
-                    self.copy_piece(place, ptrs[register], size, predicate);
+                    self.copy_piece(place, ptrs[register], size, [predicate, owner]);
                     continue;
                 }
                 let words = Words::new(bytes as u32 * 8, piece.len());
@@ -393,13 +394,13 @@ impl Emitter<'_> {
     }
 
     /// One `cp.async` of `size` bytes; where the predicate is false nothing is read and zeros are
-    /// written.
+    /// written. Threads that do not own what they hold leave it to the one that does.
     fn copy_piece(
         &mut self,
         (place, rest): (Val, u32),
         ptr: Val,
         size: usize,
-        predicate: Option<Val>,
+        [predicate, owner]: [Option<Val>; 2],
     ) {
         // Whole vectors need not pass through the first-level cache.
         let level = if size == 16 { "cg" } else { "ca" };
@@ -412,6 +413,11 @@ impl Emitter<'_> {
             asm.push_str(", $2");
             constraints.push_str(",r");
             args.push_str(&format!(", i32 {read}"));
+        }
+        if let Some(owner) = owner {
+            asm = format!("@${} {asm}", if predicate.is_some() { 3 } else { 2 });
+            constraints.push_str(",b");
+            args.push_str(&format!(", i1 {owner}"));
         }
         self.text.line(format_args!(
             "call void asm sideeffect \"{asm};\", \"{constraints},~{{memory}}\"({args})"

@@ -142,17 +142,26 @@ impl Evaluator<'_> {
         self.emit_diagnostic(diagnostic);
     }
 
-    /// An operation without results.
+    /// An operation without results. One that cannot be written, because something that it takes is
+    /// not known, ends the lowering: a kernel without it would do something else.
     pub(super) fn effect(
         &mut self,
         opcode: Opcode,
         operands: &[Option<&Tensor>],
         attrs: impl Into<Attrs>,
     ) {
-        if let Some(values) = self.handles(operands)
-            && let Some(emitter) = self.emitter.as_mut()
-        {
-            emitter.inst(opcode, values, attrs, [], []);
+        if !self.emitting() {
+            return;
+        }
+        let values = self.handles(operands);
+        match (values, self.emitter.as_mut()) {
+            (Some(values), Some(emitter)) => {
+                emitter.inst(opcode, values, attrs, [], []);
+            }
+            _ if !self.failed => {
+                self.not_understood(self.here);
+            }
+            _ => {}
         }
     }
 

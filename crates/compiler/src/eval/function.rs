@@ -7,7 +7,7 @@ use super::constant::compare_consts;
 use super::join::{Relation, relate};
 use super::names::suggest;
 use super::python::{Exception, Exit};
-use super::value::{ClassRef, Const, FunctionRef, Held, Object, Tensor, Value};
+use super::value::{ClassRef, Const, FunctionRef, Held, Object, Role, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{CompareOp, Function, Name, Param, ParamKind};
@@ -89,16 +89,18 @@ impl Evaluator<'_> {
         if self.frames.len() >= MAX_DEPTH {
             return self.fresh_const();
         }
-        if self.frame().mode == Mode::Jit {
+        let in_kernel = self.frame().mode == Mode::Jit;
+        // What a module computes for its kernels it computes when it is imported.
+        if in_kernel || function.kind.role == Role::Host {
             match self.run_python(function, &arguments) {
                 Ok(value) => return value,
-                Err(Exit::Raised(exception)) => {
+                Err(Exit::Raised(exception)) if in_kernel => {
                     if let Some(argument) = runtime.filter(|_| exception.needs_kernel()) {
                         return self.refuse_runtime(function, &argument);
                     }
                     return self.report_exception(&function.function.name, &exception, at);
                 }
-                Err(Exit::Unknown) => {}
+                Err(_) => {}
             }
         }
         // A field of an aggregate may be a tensor.
@@ -467,9 +469,7 @@ impl Evaluator<'_> {
     ) -> (Vec<Value>, bool) {
         let other = match function {
             Value::Builtin(builtin) if !builtin.is_jit() => Some(builtin.display_name()),
-            Value::Function(function)
-                if matches!(function.kind.role, super::value::Role::Constexpr) =>
-            {
+            Value::Function(function) if matches!(function.kind.role, Role::Constexpr) => {
                 Some(function.function.name.to_string())
             }
             _ => None,
@@ -540,17 +540,13 @@ impl Evaluator<'_> {
         let function = FunctionRef {
             file: class.file,
             function: init.clone(),
-            kind: super::value::FunctionKind {
-                role: super::value::Role::Jit,
-                noinline: false,
-                must_use: false,
-            },
+            kind: super::value::FunctionKind { role: Role::Jit, noinline: false, must_use: false },
             scope: Arc::from([]),
             closure: Arc::from([]),
         };
         // Python runs it, unless it is a jit function.
         let mode = match self.method_kind(class.file, init).role {
-            super::value::Role::Jit => Mode::Jit,
+            Role::Jit => Mode::Jit,
             _ => Mode::Python,
         };
         let Some(locals) = self.bind_parameters(&function, arguments, at, mode) else {

@@ -13,8 +13,11 @@ use crate::ir::{Function, Inst, Opcode, Region, Value, ValueDef};
 
 /// Moves the stores of `func`; tells whether there were any to move.
 pub fn store_early(func: &mut Function) -> bool {
-    let regions: Vec<Region> = func.regions.keys().collect();
-    regions.into_iter().fold(false, |moved, region| store_early_in(func, region) || moved)
+    let mut moved = false;
+    for region in func.regions.keys().collect::<Vec<_>>() {
+        moved |= store_early_in(func, region);
+    }
+    moved
 }
 
 fn store_early_in(func: &mut Function, region: Region) -> bool {

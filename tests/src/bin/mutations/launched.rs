@@ -25,7 +25,7 @@ use tile_compiler::ir::{Attrs, Function, Opcode};
 use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::source::{FileId, FileRange};
 use tile_compiler::specialization::{
-    Flags, KnownArg, KnownBuffer, KnownLaunch, Origin, Specialization, discover,
+    Contents, Flags, KnownArg, KnownBuffer, KnownLaunch, Origin, Specialization, discover,
 };
 use tile_compiler::syntax::Parse;
 use tile_runner::auto;
@@ -249,8 +249,11 @@ impl Working {
                 Given::Buffer(index) => {
                     let memory = &launch.memory[*index];
                     let elements = (memory.bytes.len() / memory.dtype.bytes()) as i128;
-                    let (id, uninitialized) = (Some(*index as u32), memory.is_output);
-                    KnownArg::Buffer(KnownBuffer { id, elements, uninitialized })
+                    let contents = match memory.is_output {
+                        true => Contents::Uninitialized,
+                        false => Contents::Unknown,
+                    };
+                    KnownArg::Buffer(KnownBuffer { id: Some(*index as u32), elements, contents })
                 }
             };
             Some((Name::from(name.as_str()), known))
@@ -262,6 +265,7 @@ impl Working {
             grid: Some(launch.grid),
             grid_fault: None,
             grid_rank: 3,
+            arg_faults: Vec::new(),
             args: launch.args.iter().filter_map(arg).collect(),
         }
     }

@@ -147,6 +147,9 @@ impl Evaluator<'_> {
         name: &str,
         given: Vec<(Option<Name>, Obj)>,
     ) -> Run<Obj> {
+        if let (Obj::Const(Const::Str(text)), "format") = (receiver, name) {
+            return Ok(Obj::str(&formatted(text, &given).ok_or(Exit::Unknown)?));
+        }
         if given.iter().any(|(keyword, _)| keyword.is_some()) {
             return Err(Exit::Unknown);
         }
@@ -331,7 +334,6 @@ impl Evaluator<'_> {
             ("isalpha", 0, _) if value.is_ascii() => all(|c| c.is_ascii_alphabetic()),
             ("isalnum", 0, _) if value.is_ascii() => all(|c| c.is_ascii_alphanumeric()),
             ("isspace", 0, _) if value.is_ascii() => all(|c| c.is_ascii_whitespace()),
-            ("format", _, _) => Obj::str(&formatted(value, args).ok_or(Exit::Unknown)?),
             _ => return Err(Exit::Unknown),
         })
     }
@@ -348,17 +350,27 @@ fn integer_method(value: i128, name: &str, args: &[Obj]) -> Run<Obj> {
     }
 }
 
-/// `text.format(...)` of holes without names and formats.
-fn formatted(text: &str, args: &[Obj]) -> Option<String> {
-    if text.contains("{{") || text.contains("}}") {
-        return None;
+/// `text.format(...)`, where fields name arguments by position or by keyword, without a format.
+fn formatted(text: &str, given: &[(Option<Name>, Obj)]) -> Option<String> {
+    let mut positional = given.iter().filter(|(keyword, _)| keyword.is_none());
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, brace) = rest.split_at(at);
+        out.push_str(before);
+        if brace.starts_with("{{") || brace.starts_with("}}") {
+            out.push_str(&brace[..1]);
+            rest = &brace[2..];
+            continue;
+        }
+        let (field, behind) = brace.strip_prefix('{')?.split_once('}')?;
+        let (_, value) = match field.parse::<usize>() {
+            _ if field.is_empty() => positional.next()?,
+            Ok(at) => given.iter().filter(|(keyword, _)| keyword.is_none()).nth(at)?,
+            Err(_) => given.iter().find(|(keyword, _)| keyword.as_deref() == Some(field))?,
+        };
+        out.push_str(&text::str(value)?);
+        rest = behind;
     }
-    let mut args = args.iter();
-    let mut parts = text.split("{}");
-    let mut out = parts.next()?.to_owned();
-    for part in parts {
-        out.push_str(&text::str(args.next()?)?);
-        out.push_str(part);
-    }
-    (!text.replace("{}", "").contains(['{', '}'])).then_some(out)
+    Some(out + rest)
 }
