@@ -9,9 +9,10 @@
 //!   transposed view of it;
 //! - a tile read from a shared buffer, when element-wise work stands between the load and the
 //!   product: the work is then done on what each thread multiplies, so that what is stored is what
-//!   was loaded and can be copied asynchronously. What is loaded outside loops is not copied so:
-//!   there, it is done where no two threads multiply the same element and few registers hold all. Work of many instructions is, where no two threads
-//!   multiply the same element. Also when the operand is small and comes from outside a loop.
+//!   was loaded and can be copied asynchronously. Work of many instructions is, where no two threads
+//!   multiply the same element. Also when the operand is small and comes from outside a loop. What is
+//!   loaded outside loops is not copied asynchronously: work on it is done so where no two threads
+//!   multiply the same element and few registers hold all.
 //!
 //! An operand of which each thread multiplies more than it has registers is read from a buffer in
 //! any case.
@@ -23,6 +24,7 @@
 //!
 //! Barriers are not written here; see [`barrier`](super::barrier). Cost: linear.
 
+use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
 use super::product::{self, ProductKind, ProductLayouts};
@@ -216,10 +218,17 @@ impl Rebuilder<'_> {
 
     /// Whether all loads that `value` is computed from are outside loops and branches.
     fn is_loaded_outside_loops(&self, value: Value) -> bool {
-        self.old.def(value).is_none_or(|data| match data.opcode {
-            Opcode::Load => self.region_of(value) == self.old.body,
-            _ => data.uses().all(|source| self.is_loaded_outside_loops(source)),
-        })
+        let mut seen = FxHashSet::from_iter([value]);
+        let mut left = vec![value];
+        while let Some(value) = left.pop() {
+            let Some(data) = self.old.def(value) else { continue };
+            match data.opcode {
+                Opcode::Load if self.region_of(value) != self.old.body => return false,
+                Opcode::Load => {}
+                _ => left.extend(data.uses().filter(|&source| seen.insert(source))),
+            }
+        }
+        true
     }
 
     /// Whether element-wise work on loads gives the value.
@@ -227,11 +236,19 @@ impl Rebuilder<'_> {
         let Some(data) = self.old.def(value) else { return false };
         match data.opcode {
             Opcode::Permute => self.is_worked_on(data.operand(0), work),
-            _ => self.is_repeatable_on_fragments(data, work),
+            _ => {
+                let mut seen = FxHashSet::default();
+                self.is_repeatable_on_fragments(data, work, &mut seen)
+            }
         }
     }
 
-    fn is_repeatable_on_fragments(&self, data: &InstData, work: Work) -> bool {
+    fn is_repeatable_on_fragments(
+        &self,
+        data: &InstData,
+        work: Work,
+        seen: &mut FxHashSet<Value>,
+    ) -> bool {
         let simple = propagate::is_elementwise(data.opcode) && data.opcode.is_pure();
         let is_asked = match work {
             Work::Nothing => false,
@@ -243,18 +260,24 @@ impl Rebuilder<'_> {
         }
         let sources: SmallVec<[Value; 4]> =
             data.uses().filter(|&value| self.layouts.home[value].is_some()).collect();
-        !sources.is_empty() && sources.into_iter().all(|source| self.is_from_loads(source, work))
+        let are_loads = |source| self.is_from_loads(source, work, seen);
+        !sources.is_empty() && sources.into_iter().all(are_loads)
     }
 
-    fn is_from_loads(&self, value: Value, work: Work) -> bool {
+    /// Whether the value is loaded, or such work on loads; `seen` are values of which that is known
+    /// or being found out.
+    fn is_from_loads(&self, value: Value, work: Work, seen: &mut FxHashSet<Value>) -> bool {
+        if !seen.insert(value) {
+            return true;
+        }
         let Some(source) = self.old.def(value) else { return false };
         match source.opcode {
             Opcode::Load => true,
-            Opcode::Permute => self.is_from_loads(source.operand(0), work),
+            Opcode::Permute => self.is_from_loads(source.operand(0), work, seen),
             Opcode::Broadcast | Opcode::ExpandDims if work == Work::Any => {
-                self.is_from_loads(source.operand(0), work)
+                self.is_from_loads(source.operand(0), work, seen)
             }
-            _ => self.is_repeatable_on_fragments(source, work),
+            _ => self.is_repeatable_on_fragments(source, work, seen),
         }
     }
 
@@ -298,7 +321,7 @@ impl Rebuilder<'_> {
             |data: &InstData| matches!(data.opcode, Opcode::Broadcast | Opcode::ExpandDims);
         work == Work::Any
             && self.old.def(value).is_some_and(is_shape)
-            && self.is_from_loads(value, work)
+            && self.is_from_loads(value, work, &mut FxHashSet::default())
     }
 
     /// A shared buffer that holds the value, laid out for readers in `reader`.
