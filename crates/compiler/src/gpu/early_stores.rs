@@ -24,12 +24,7 @@ fn store_early_in(func: &mut Function, region: Region) -> bool {
     let insts = std::mem::take(&mut func.regions[region].insts);
     let at: FxHashMap<Inst, usize> =
         insts.iter().enumerate().map(|(at, &inst)| (inst, at)).collect();
-    let stops: Vec<usize> = insts
-        .iter()
-        .enumerate()
-        .filter(|(_, inst)| is_stop(func, **inst))
-        .map(|(at, _)| at)
-        .collect();
+    let stops: Vec<usize> = (0..insts.len()).filter(|&at| is_stop(func, insts[at])).collect();
     let mut moved: FxHashMap<usize, Vec<Inst>> = FxHashMap::default();
     let mut gone = FxHashSet::default();
     for (behind, &inst) in insts.iter().enumerate() {

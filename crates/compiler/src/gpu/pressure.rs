@@ -60,19 +60,10 @@ impl Live<'_> {
     }
 
     fn start_all_from_outside(&mut self, region: Region) {
-        let insts = self.func.walk_from(region);
-        let mut inside: FxHashSet<Value> = FxHashSet::default();
-        inside.extend(&self.func.regions[region].args);
-        for &inst in &insts {
-            let data = &self.func.insts[inst];
-            inside.extend(&data.results);
-            inside.extend(data.regions.iter().flat_map(|&inner| &self.func.regions[inner].args));
-        }
-        for &inst in &insts {
-            for value in self.func.insts[inst].uses() {
-                if !inside.contains(&value) {
-                    self.start(value);
-                }
+        let inside = self.func.defined_in(region);
+        for inst in self.func.walk_from(region) {
+            for value in self.func.insts[inst].uses().filter(|value| !inside.contains(value)) {
+                self.start(value);
             }
         }
     }

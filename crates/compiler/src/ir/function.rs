@@ -1,5 +1,6 @@
 //! A kernel as data: arenas of instructions, values and regions, and side tables.
 
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -321,6 +322,17 @@ impl Function {
                 self.walk_region(inner, order);
             }
         }
+    }
+
+    /// What `region` and the regions in it define: arguments and results.
+    pub fn defined_in(&self, region: Region) -> FxHashSet<Value> {
+        let mut defined = FxHashSet::from_iter(self.regions[region].args.iter().copied());
+        for inst in self.walk_from(region) {
+            let data = &self.insts[inst];
+            defined.extend(&data.results);
+            defined.extend(data.regions.iter().flat_map(|&inner| &self.regions[inner].args));
+        }
+        defined
     }
 
     /// The bits of a constant value, scalar or splat over a tile.

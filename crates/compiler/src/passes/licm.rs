@@ -35,7 +35,7 @@ fn visit(func: &mut Function, region: Region) {
 fn hoist_from(func: &mut Function, region: Region, owner: Inst) -> Vec<Inst> {
     let mut defined: FxHashSet<Value> = FxHashSet::default();
     for &inner in &func.insts[owner].regions {
-        define_all(func, inner, &mut defined);
+        defined.extend(func.defined_in(inner));
     }
     let insts = std::mem::take(&mut func.regions[region].insts);
     let mut hoisted = Vec::new();
@@ -57,16 +57,6 @@ fn hoist_from(func: &mut Function, region: Region, owner: Inst) -> Vec<Inst> {
     }
     func.regions[region].insts = kept;
     hoisted
-}
-
-fn define_all(func: &Function, region: Region, defined: &mut FxHashSet<Value>) {
-    defined.extend(func.regions[region].args.iter().copied());
-    for &inst in &func.regions[region].insts {
-        defined.extend(func.insts[inst].results.iter().copied());
-        for &inner in &func.insts[inst].regions {
-            define_all(func, inner, defined);
-        }
-    }
 }
 
 fn divides(opcode: Opcode) -> bool {
