@@ -12,6 +12,8 @@ use crate::ir::LaunchOptions;
 use crate::project::ItemRef;
 
 mod alternatives;
+mod argument;
+mod bind;
 mod config;
 mod contents;
 mod discover;
@@ -21,6 +23,7 @@ mod guess;
 mod heuristics;
 mod host;
 mod known;
+mod launches;
 mod preview;
 mod spelled;
 mod stated;
@@ -31,9 +34,10 @@ mod tuning;
 mod usage;
 
 pub(crate) use alternatives::alternatives;
+pub use argument::{Annotated, annotated};
 pub use config::Config;
 pub use contents::Contents;
-pub use discover::{Annotated, MAX_SPECIALIZATIONS, annotated, discover};
+pub use discover::{MAX_SPECIALIZATIONS, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_type, parse_value};
 pub use heuristics::{Passed, heuristics};

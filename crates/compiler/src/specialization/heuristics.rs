@@ -1,6 +1,8 @@
-//! What heuristics of a kernel make of the arguments of one launch.
+//! What heuristics of a kernel make of the arguments of a launch.
 
 use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use super::host::Host;
 use super::host::value::{Tensor, Value};
@@ -33,18 +35,28 @@ pub fn heuristics(
 ) -> Vec<(Name, ConstArg)> {
     let Some(kernel) = kernel(sources, at) else { return Vec::new() };
     let tuning = tuning(sources, &kernel);
-    let mut seen: Vec<(Value, Value)> =
-        args.iter().map(|(name, passed)| (Value::Str(name.clone()), passed.value())).collect();
+    let mut seen: IndexMap<Name, Value> =
+        args.iter().map(|(name, passed)| (name.clone(), passed.value())).collect();
     let mut set = Vec::new();
     for (name, function) in tuning.heuristics.iter().zip(&tuning.heuristic_functions) {
-        let meta = Value::Dict(seen.clone());
-        let value = Host::new(sources).call_value(function, &[(None, meta)]);
-        let Some(value) = value.to_const() else { continue };
-        seen.retain(|(key, _)| !matches!(key, Value::Str(known) if known == name));
-        seen.push((Value::Str(name.clone()), Value::from_const(&value)));
+        let args = seen.iter().map(|(name, value)| (name, value.clone()));
+        let Some(value) = computed(sources, name, function, args).to_const() else { continue };
+        seen.insert(name.clone(), Value::from_const(&value));
         set.push((name.clone(), value));
     }
     set
+}
+
+/// What `function` makes of the arguments of a launch, apart from `name`, which it sets.
+pub(super) fn computed<'a>(
+    sources: &dyn Sources,
+    name: &Name,
+    function: &Value,
+    args: impl Iterator<Item = (&'a Name, Value)>,
+) -> Value {
+    let others = args.filter(|(known, _)| *known != name);
+    let others = others.map(|(known, value)| (Value::Str(known.clone()), value)).collect();
+    Host::new(sources).call_value(function, &[(None, Value::Dict(others))])
 }
 
 impl Passed {

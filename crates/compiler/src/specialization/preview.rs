@@ -4,7 +4,7 @@
 //! parameters, whether integers equal 1 or are multiples of 16, and whether addresses are multiples
 //! of 16. A launch that differs in one of these compiles.
 
-use super::discover::{Annotated, annotated};
+use super::argument::{Annotated, annotated};
 use super::{ArgSpec, ConstArg, LaunchSite, Specialization, tuning};
 use crate::hir::Name;
 use crate::project::{ItemRef, Sources, kernel};

@@ -1,0 +1,309 @@
+//! Binding what a launch gives to the parameters of a kernel: one specialization per launch and
+//! autotune configuration.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::argument::value_of;
+use super::config::Config;
+use super::discover::MAX_SPECIALIZATIONS;
+use super::guess::KernelFacts;
+use super::heuristics::computed;
+use super::host::value::Value;
+use super::host::{Host, ObservedLaunch, Options};
+use super::known::{Binding, KnownLaunch, known_launch};
+use super::tuning::{Tuning, tuning};
+use super::usage::{self, Use};
+use super::{ArgSpec, ConstArg, Origin, Specialization};
+use crate::hir::{Name, ParamKind};
+use crate::ir::LaunchOptions;
+use crate::project::{Kernel, Sources, constexpr_params};
+use crate::source::FileRange;
+
+/// Binds arguments to the parameters of one kernel.
+pub(super) struct Binder<'a> {
+    pub(super) sources: &'a dyn Sources,
+    pub(super) kernel: &'a Kernel,
+    pub(super) tuning: Tuning,
+    pub(super) uses: Arc<[Use]>,
+    pub(super) constexpr: Vec<Name>,
+    pub(super) facts: KernelFacts,
+}
+
+/// An argument of one specialization.
+pub(super) struct Bound {
+    spec: ArgSpec,
+    /// The value that the launch gives, which tells more than the specialization keeps.
+    given: Option<Value>,
+    assumed: bool,
+}
+
+impl Bound {
+    pub(super) fn new(spec: ArgSpec, assumed: bool) -> Bound {
+        Bound { spec, given: None, assumed }
+    }
+
+    /// What heuristics see.
+    fn value(&self) -> Value {
+        match &self.given {
+            Some(value) if !matches!(value, Value::Unknown | Value::Omitted) => value.clone(),
+            _ => value_of(&self.spec),
+        }
+    }
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Binder<'a> {
+        let constexpr = constexpr_params(sources, kernel.at);
+        let uses = usage::uses(sources, kernel.at);
+        let extents = kernel.function.params.iter().zip(uses.iter());
+        let extents =
+            extents.filter(|(param, uses)| uses.extent && constexpr.contains(&param.name));
+        let facts = KernelFacts {
+            extents: extents.count(),
+            has_dot: usage::has_dot(&kernel.function.body),
+            has_columns: usage::has_columns(&kernel.function.body),
+        };
+        Binder { sources, kernel, tuning: tuning(sources, kernel), uses, constexpr, facts }
+    }
+
+    /// The specializations of launches; of one place in the text only those of which everything is
+    /// known, if there are such.
+    pub(super) fn of_launches(&self, launches: &[(Origin, ObservedLaunch)]) -> Vec<Specialization> {
+        let specialized: Vec<(&ObservedLaunch, Vec<Specialization>)> = launches
+            .iter()
+            .map(|(origin, launch)| {
+                let mut specs = Vec::new();
+                self.specialize(*origin, Some(launch), &mut specs);
+                (launch, specs)
+            })
+            .collect();
+        let certain: Vec<FileRange> = specialized
+            .iter()
+            .filter(|(_, specs)| is_certain(specs))
+            .filter_map(|(launch, _)| launch.at)
+            .collect();
+        let shown = |launch: &ObservedLaunch| launch.at.is_some_and(|at| certain.contains(&at));
+        let kept =
+            specialized.into_iter().filter(|(launch, specs)| is_certain(specs) || !shown(launch));
+        kept.flat_map(|(_, specs)| specs).collect()
+    }
+
+    /// Adds one specialization per autotune configuration, or one when there are none.
+    pub(super) fn specialize(
+        &self,
+        origin: Origin,
+        launch: Option<&ObservedLaunch>,
+        found: &mut Vec<Specialization>,
+    ) {
+        if self.tuning.configs.is_empty() {
+            found.push(self.bind(origin, launch, None));
+            return;
+        }
+        for (index, config) in self.tuning.configs.iter().take(MAX_SPECIALIZATIONS).enumerate() {
+            // What a scenario launches is the first configuration; the others are tuning.
+            let of_scenario = origin == Origin::Scenario && index == 0;
+            let origin = if of_scenario { origin } else { Origin::Autotune };
+            let spec = self.bind(origin, launch, Some(config));
+            found.push(Specialization { config: Some(index), ..spec });
+        }
+    }
+
+    fn bind(
+        &self,
+        origin: Origin,
+        launch: Option<&ObservedLaunch>,
+        config: Option<&Config>,
+    ) -> Specialization {
+        let mut bound: IndexMap<Name, Bound> = IndexMap::new();
+        let args = launch.map(|launch| &*launch.args);
+        let hooked = self.hooked_arguments(launch, args, config, false);
+        let example = launch.map(|launch| &*launch.example);
+        let hooked_example = self.hooked_arguments(launch, example, config, true);
+        for (index, param) in self.kernel.function.params.iter().enumerate() {
+            if matches!(param.kind, ParamKind::VarArgs | ParamKind::KwArgs) {
+                continue;
+            }
+            let given =
+                launch.and_then(|launch| argument(launch, &launch.args, index, &param.name));
+            let tuned = config.and_then(|config| {
+                config.kwargs.iter().find(|(name, _)| *name == param.name).map(|(_, value)| value)
+            });
+            let argument = match tuned {
+                Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), self.tuning.one_run),
+                None => {
+                    let hooked = hooked.iter().find(|(name, _)| *name == param.name);
+                    let given = hooked.map(|(_, value)| value).or(given);
+                    let bound = self.argument(index, param, given);
+                    let example = launch.filter(|_| bound.assumed && hooked.is_none());
+                    let example = example.and_then(|launch| {
+                        let hooked = hooked_example.iter().find(|(name, _)| *name == param.name);
+                        let shown = argument(launch, &launch.example, index, &param.name);
+                        let value = hooked.map(|(_, value)| value).or(shown)?;
+                        Some(self.argument(index, param, Some(value)).spec)
+                    });
+                    let spec = example.unwrap_or(bound.spec);
+                    Bound { spec, given: given.cloned(), ..bound }
+                }
+            };
+            bound.insert(param.name.clone(), argument);
+        }
+        self.apply_heuristics(&mut bound);
+        let known = launch.map(|launch| self.known_launch(origin, launch, &bound));
+        let assumed = bound.iter().filter(|(_, bound)| bound.assumed);
+        Specialization {
+            launches: known.into_iter().collect(),
+            assumed: assumed.map(|(name, _)| name.clone()).collect(),
+            args: bound.into_iter().map(|(name, bound)| (name, bound.spec)).collect(),
+            options: self.options(launch, config),
+            origin,
+            config: None,
+        }
+    }
+
+    fn options(&self, launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOptions {
+        let mut options = options(launch, config);
+        if let (None, None) = (launch, config) {
+            let stated = &self.tuning.stated;
+            options.num_warps = stated.num_warps.unwrap_or(options.num_warps);
+            options.num_stages = stated.num_stages.unwrap_or(options.num_stages);
+        }
+        options
+    }
+
+    /// What a launch shows beyond what the kernel is compiled for.
+    fn known_launch(
+        &self,
+        origin: Origin,
+        launch: &ObservedLaunch,
+        bound: &IndexMap<Name, Bound>,
+    ) -> KnownLaunch {
+        let meta = bound.iter().map(|(name, bound)| (Value::Str(name.clone()), bound.value()));
+        let meta = Value::Dict(meta.collect());
+        let args = bound.iter().map(|(name, bound)| {
+            let param = self.kernel.function.params.iter().find(|param| param.name == *name);
+            let default = param.and_then(|param| param.default).filter(|_| bound.given.is_none());
+            let value = match default {
+                Some(default) => self.head_value(default),
+                None => bound.value(),
+            };
+            (name, &bound.spec, value)
+        });
+        let missing = self.missing(launch, bound);
+        let binding = Binding { kernel: self.kernel, missing, constexpr: &self.constexpr };
+        known_launch(self.sources, origin, launch, args, meta, &binding)
+    }
+
+    /// Parameters that a launch gives no value, and nothing else does.
+    fn missing(&self, launch: &ObservedLaunch, bound: &IndexMap<Name, Bound>) -> Vec<Name> {
+        let known = self.tuning.complete || self.tuning.spelled.is_some();
+        let params = self.kernel.function.params.iter().enumerate().filter(|_| known);
+        let missing = params.filter(|(index, param)| {
+            let tuned = self
+                .tuning
+                .configs
+                .iter()
+                .any(|config| config.kwargs.iter().any(|(name, _)| *name == param.name));
+            let spelled =
+                self.tuning.spelled.as_ref().is_some_and(|names| names.contains(&param.name));
+            let set = tuned || spelled || self.tuning.heuristics.contains(&param.name);
+            let given = argument(launch, &launch.args, *index, &param.name).is_some();
+            param.default.is_none() && !set && !given && bound.contains_key(&param.name)
+        });
+        missing.map(|(_, param)| param.name.clone()).collect()
+    }
+
+    /// Arguments that the configuration's `pre_hook` changes before a launch: it gives
+    /// descriptors the block shapes that the configuration means.
+    fn hooked_arguments(
+        &self,
+        launch: Option<&ObservedLaunch>,
+        args: Option<&[(Option<Name>, Value)]>,
+        config: Option<&Config>,
+        one_run: bool,
+    ) -> Vec<(Name, Value)> {
+        let (Some(launch), Some(given), Some(config)) = (launch, args, config) else {
+            return Vec::new();
+        };
+        let Some(hook) = config.pre_hook else { return Vec::new() };
+        let mut args = Vec::new();
+        for (index, param) in self.kernel.function.params.iter().enumerate() {
+            let tuned = config.kwargs.iter().find(|(name, _)| *name == param.name);
+            let value = match tuned {
+                Some((_, value)) => Some(Value::from_const(value)),
+                None => argument(launch, given, index, &param.name).cloned(),
+            };
+            args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
+        }
+        let options = Options { one_run, ..Options::default() };
+        let changed = Host::with(self.sources, options).run_hook(hook, Value::Dict(args));
+        let descriptors = changed.into_iter().filter_map(|(key, value)| match (key, &value) {
+            (Value::Str(name), Value::Descriptor(_)) => Some((name, value)),
+            _ => None,
+        });
+        descriptors.collect()
+    }
+
+    /// Computes the parameters that heuristics set, from the other arguments.
+    fn apply_heuristics(&self, bound: &mut IndexMap<Name, Bound>) {
+        let is_set = |name: &Name| self.tuning.heuristics.contains(name);
+        let guessed = bound.iter().any(|(name, bound)| bound.assumed && !is_set(name));
+        for (name, function) in self.tuning.heuristics.iter().zip(&self.tuning.heuristic_functions)
+        {
+            let Some(index) = bound.get_index_of(name) else { continue };
+            let args = bound.iter().map(|(name, bound)| (name, bound.value()));
+            let (value, assumed) = match computed(self.sources, name, function, args) {
+                // Whatever is decided at run time, the general case is compiled.
+                Value::Bool(None) => (ConstArg::Bool(false), true),
+                value => match value.to_const() {
+                    Some(value) => (value, guessed),
+                    None => continue,
+                },
+            };
+            bound[index] = Bound::new(ArgSpec::Constexpr(value), assumed);
+        }
+    }
+}
+
+/// True when nothing about a launch's arguments had to be assumed.
+fn is_certain(specs: &[Specialization]) -> bool {
+    specs.iter().all(|spec| spec.assumed.is_empty())
+}
+
+/// The value that `args` of a launch give to a parameter.
+fn argument<'l>(
+    launch: &ObservedLaunch,
+    args: &'l [(Option<Name>, Value)],
+    index: usize,
+    name: &str,
+) -> Option<&'l Value> {
+    let keyword = args.iter().find(|(known, _)| known.as_deref() == Some(name));
+    let positional = args.get(index).filter(|(known, _)| known.is_none());
+    // A starred argument of unknown length shifts what follows it.
+    let positional = positional.filter(|_| launch.complete);
+    keyword.or(positional).map(|(_, value)| value)
+}
+
+/// Launch options from the launch's keywords and the configuration, which wins.
+fn options(launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOptions {
+    let mut options = LaunchOptions::default();
+    let keyword = |name: &str| {
+        let found = launch?.args.iter().find(|(known, _)| known.as_deref() == Some(name));
+        found.map(|(_, value)| value)
+    };
+    let count = |name: &str| match keyword(name) {
+        Some(Value::Int(Some(value))) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    let empty = Config::default();
+    let config = config.unwrap_or(&empty);
+    options.num_warps = config.num_warps.or(count("num_warps")).unwrap_or(options.num_warps);
+    options.num_stages = config.num_stages.or(count("num_stages")).unwrap_or(options.num_stages);
+    options.num_ctas = config.num_ctas.or(count("num_ctas")).unwrap_or(options.num_ctas);
+    options.max_registers = config.max_registers.or(count("maxnreg"));
+    if let Some(Value::Bool(Some(fusion))) = keyword("enable_fp_fusion") {
+        options.fp_fusion = *fusion;
+    }
+    options
+}
