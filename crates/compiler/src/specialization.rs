@@ -178,6 +178,18 @@ pub struct Specialization {
 }
 
 impl Specialization {
+    /// What a kernel is compiled for that gets these arguments, under the usual launch options.
+    pub fn new(origin: Origin, args: IndexMap<Name, ArgSpec>) -> Specialization {
+        Specialization {
+            args,
+            options: LaunchOptions::default(),
+            origin,
+            assumed: Vec::new(),
+            launches: Vec::new(),
+            config: None,
+        }
+    }
+
     /// True when nothing in it is a guess, so that what is wrong under it is wrong.
     pub fn is_certain(&self) -> bool {
         self.assumed.is_empty() && self.origin != Origin::Guess

@@ -24,7 +24,6 @@ use std::sync::Arc;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
 use tile_compiler::eval::{infer_file, lower_kernel};
 use tile_compiler::hir::{Expr, ItemKind, Name, Stmt};
-use tile_compiler::ir::LaunchOptions;
 use tile_compiler::project::{MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
@@ -236,14 +235,8 @@ fn argument(text: &str) -> ArgSpec {
 /// What compiling for the specialization finds, with the text printed at compile time.
 fn compiled(given: &Given, block: &Block, version: TritonVersion) -> Vec<(usize, String)> {
     let args = block.arguments().into_iter();
-    let spec = Specialization {
-        args: args.map(|(name, text)| (Name::from(name), argument(text))).collect(),
-        options: LaunchOptions::default(),
-        origin: Origin::Flags,
-        assumed: Default::default(),
-        launches: Vec::new(),
-        config: None,
-    };
+    let args = args.map(|(name, text)| (Name::from(name), argument(text))).collect();
+    let spec = Specialization::new(Origin::Flags, args);
     let result = lower_kernel(&given.sources, given.file, "kernel", &spec, version);
     let mut found = given.findings(&result.diagnostics);
     if let Some(function) = &result.function

@@ -12,7 +12,6 @@ use serde::Deserialize;
 use tile_compiler::diagnostic::Severity;
 use tile_compiler::eval::{Rules, lower_kernel};
 use tile_compiler::hir::{ItemKind, Name};
-use tile_compiler::ir::LaunchOptions;
 use tile_compiler::project::{self, MemorySources, Sources};
 use tile_compiler::source::FileId;
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
@@ -81,14 +80,7 @@ fn compile(
     }
     let mut sources = MemorySources::new(Vec::new());
     let file = sources.add("probe.py", text);
-    let spec = Specialization {
-        args,
-        options: LaunchOptions::default(),
-        origin: Origin::Flags,
-        assumed: Default::default(),
-        launches: Vec::new(),
-        config: None,
-    };
+    let spec = Specialization::new(Origin::Flags, args);
     let result = lower_kernel(&sources, file, kernel, &spec, version);
     let errors: Vec<String> = result
         .diagnostics

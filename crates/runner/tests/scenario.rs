@@ -529,7 +529,6 @@ fn files_keep_types_and_orders() {
 
 #[test]
 fn arguments_are_chosen_to_fit_the_kernel() {
-    use indexmap::IndexMap;
     use tile_compiler::specialization::{ArgSpec, Origin};
     let mut kernels = Kernels::default();
     let info = kernels.kernel("copy_kernel").unwrap();
@@ -537,19 +536,8 @@ fn arguments_are_chosen_to_fit_the_kernel() {
         |signature: &str| ArgSpec::Runtime { signature: signature.into(), divisible_by_16: false };
     let constant = ArgSpec::Constexpr(tile_compiler::specialization::ConstArg::Int(16));
     let args = ["*fp32", "*fp32", "i32"].map(runtime).into_iter().chain([constant]);
-    let specialization = Specialization {
-        args: info
-            .params
-            .iter()
-            .map(|param| param.name.clone())
-            .zip(args)
-            .collect::<IndexMap<_, _>>(),
-        options: Default::default(),
-        origin: Origin::Guess,
-        assumed: Vec::new(),
-        launches: Vec::new(),
-        config: None,
-    };
+    let names = info.params.iter().map(|param| param.name.clone());
+    let specialization = Specialization::new(Origin::Guess, names.zip(args).collect());
     let func = kernels.tile_ir("copy_kernel", &specialization).unwrap();
     let nothing = Default::default();
     let chosen = tile_runner::auto::choose(&specialization, &func, &nothing, None).unwrap();

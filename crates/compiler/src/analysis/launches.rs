@@ -260,9 +260,7 @@ impl Site<'_> {
         // Every configuration has a number of these, stated or not.
         let option = |name: &Name| matches!(&**name, "num_warps" | "num_stages" | "num_ctas");
         let sets = |name: &Name| {
-            let sets = |config: &Config| {
-                option(name) || config.kwargs.iter().any(|(known, _)| known == name)
-            };
+            let sets = |config: &Config| option(name) || config.value(name).is_some();
             !tuning.configs.is_empty() && tuning.configs.iter().all(sets)
         };
         if let Some((name, value)) = self.keyword_args().find(|(name, _)| sets(name)) {
@@ -291,17 +289,10 @@ impl Site<'_> {
             .filter(|(index, param)| {
                 let by_position = *index < given && param.kind.is_positional();
                 let by_name = self.keyword_args().any(|(name, _)| *name == param.name);
-                let by_config = tuning
-                    .configs
-                    .iter()
-                    .any(|config| config.kwargs.iter().any(|(name, _)| *name == param.name));
-                let by_config = by_config
-                    || tuning.spelled.as_ref().is_some_and(|names| names.contains(&param.name));
-                let by_heuristics = tuning.heuristics.contains(&param.name);
+                let by_decorator = tuning.may_set(&param.name);
                 // Configurations may set options that the kernel takes as parameters.
                 let by_option = OPTIONS[..4].contains(&&*param.name) && !tuning.configs.is_empty();
-                param.default.is_none()
-                    && !(by_position || by_name || by_config || by_heuristics || by_option)
+                param.default.is_none() && !(by_position || by_name || by_decorator || by_option)
             })
             .map(|(_, param)| &*param.name)
             .collect();

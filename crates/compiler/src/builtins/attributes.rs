@@ -1,5 +1,7 @@
 //! What can follow the dot of a value besides the methods of the table of builtins.
 
+use TypeKind::{Float, Integer, Pointer, Tile};
+
 /// An attribute of values of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute {
@@ -45,40 +47,106 @@ pub const OF_BLOCK_POINTERS: &[Attribute] = &[
     value("shape", "the extents of the block"),
 ];
 
+/// What a type is the type of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeKind {
+    /// Integers and bools.
+    Integer,
+    /// Floats.
+    Float,
+    /// Pointers.
+    Pointer,
+    /// Tiles.
+    Tile,
+}
+
+const ALL: &[TypeKind] = &[Integer, Float, Pointer, Tile];
+const NUMBERS: &[TypeKind] = &[Integer, Float];
+
+/// An attribute of types, and those that have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeAttribute {
+    /// The attribute. Those that kernels have no use for have no documentation.
+    pub attribute: Attribute,
+    /// The types.
+    pub of: &'static [TypeKind],
+}
+
+const fn of(of: &'static [TypeKind], attribute: Attribute) -> TypeAttribute {
+    TypeAttribute { attribute, of }
+}
+
 /// Attributes of element types, and of the types of tiles and pointers.
-pub const OF_TYPES: &[Attribute] = &[
-    value("element_ty", "what a pointer points to; the type itself where it is none"),
-    value("scalar", "the type of one element"),
-    value("primitive_bitwidth", "the width of a number in bits"),
-    value("int_bitwidth", "the width of an integer in bits"),
-    value("itemsize", "the size of a number in bytes"),
-    value("fp_mantissa_width", "the width of a float's mantissa in bits"),
-    value("int_signedness", "whether an integer has a sign"),
-    value("name", "the name as the IR spells it"),
-    method("is_floating", "whether it is a float"),
-    method("is_standard_floating", "whether it is a float of 16, 32 or 64 bits"),
-    method("is_int", "whether it is an integer"),
-    method("is_int_signed", "whether it is an integer with a sign"),
-    method("is_int_unsigned", "whether it is an integer without a sign"),
-    method("is_bool", "whether it is `int1`"),
-    method("is_ptr", "whether it is a pointer"),
-    method("is_const", "whether it is a pointer that nothing is stored through"),
-    method("is_block", "whether it is the type of a tile"),
-    method("is_fp8", "whether it is a float of 8 bits"),
-    method("is_fp16", "whether it is `float16`"),
-    method("is_bf16", "whether it is `bfloat16`"),
-    method("is_fp32", "whether it is `float32`"),
-    method("is_fp64", "whether it is `float64`"),
-    method("is_int1", "whether it is `int1`"),
-    method("is_int8", "whether it is `int8`"),
-    method("is_int16", "whether it is `int16`"),
-    method("is_int32", "whether it is `int32`"),
-    method("is_int64", "whether it is `int64`"),
-    method("is_uint8", "whether it is `uint8`"),
-    method("is_uint16", "whether it is `uint16`"),
-    method("is_uint32", "whether it is `uint32`"),
-    method("is_uint64", "whether it is `uint64`"),
+pub const OF_TYPES: &[TypeAttribute] = &[
+    of(
+        &[Pointer, Tile],
+        value("element_ty", "what a pointer points to; the type itself where it is none"),
+    ),
+    of(ALL, value("scalar", "the type of one element")),
+    of(NUMBERS, value("primitive_bitwidth", "the width of a number in bits")),
+    of(&[Integer], value("int_bitwidth", "the width of an integer in bits")),
+    of(NUMBERS, value("itemsize", "the size of a number in bytes")),
+    of(&[Float], value("fp_mantissa_width", "the width of a float's mantissa in bits")),
+    of(&[Integer], value("int_signedness", "whether an integer has a sign")),
+    of(ALL, value("name", "the name as the IR spells it")),
+    of(ALL, method("is_floating", "whether it is a float")),
+    of(ALL, method("is_standard_floating", "whether it is a float of 16, 32 or 64 bits")),
+    of(ALL, method("is_int", "whether it is an integer")),
+    of(ALL, method("is_int_signed", "whether it is an integer with a sign")),
+    of(ALL, method("is_int_unsigned", "whether it is an integer without a sign")),
+    of(ALL, method("is_bool", "whether it is `int1`")),
+    of(ALL, method("is_ptr", "whether it is a pointer")),
+    of(ALL, method("is_const", "whether it is a pointer that nothing is stored through")),
+    of(ALL, method("is_block", "whether it is the type of a tile")),
+    of(ALL, method("is_fp8", "whether it is a float of 8 bits")),
+    of(ALL, method("is_fp16", "whether it is `float16`")),
+    of(ALL, method("is_bf16", "whether it is `bfloat16`")),
+    of(ALL, method("is_fp32", "whether it is `float32`")),
+    of(ALL, method("is_fp64", "whether it is `float64`")),
+    of(ALL, method("is_int1", "whether it is `int1`")),
+    of(ALL, method("is_int8", "whether it is `int8`")),
+    of(ALL, method("is_int16", "whether it is `int16`")),
+    of(ALL, method("is_int32", "whether it is `int32`")),
+    of(ALL, method("is_int64", "whether it is `int64`")),
+    of(ALL, method("is_uint8", "whether it is `uint8`")),
+    of(ALL, method("is_uint16", "whether it is `uint16`")),
+    of(ALL, method("is_uint32", "whether it is `uint32`")),
+    of(ALL, method("is_uint64", "whether it is `uint64`")),
+    of(ALL, value("FP_TYPES", "")),
+    of(ALL, value("KIND", "")),
+    of(ALL, value("OTHER_TYPES", "")),
+    of(ALL, value("SIGNEDNESS", "")),
+    of(ALL, value("SINT_TYPES", "")),
+    of(ALL, value("STANDARD_FP_TYPES", "")),
+    of(ALL, value("UINT_TYPES", "")),
+    of(ALL, value("cache_key_part", "")),
+    of(ALL, value("codegen_name", "")),
+    of(ALL, value("get_int_max_value", "")),
+    of(ALL, value("get_int_min_value", "")),
+    of(ALL, value("is_dtype", "")),
+    of(ALL, value("is_fp8e4b8", "")),
+    of(ALL, value("is_fp8e5b16", "")),
+    of(ALL, value("is_fp8e4nv", "")),
+    of(ALL, value("is_fp8e5", "")),
+    of(ALL, value("is_fp8e4b15", "")),
+    of(ALL, value("is_void", "")),
+    of(ALL, value("kind", "")),
+    of(ALL, value("mangle", "")),
+    of(ALL, value("to_ir", "")),
+    of(ALL, value("with_element_ty", "")),
+    of(&[Float], value("exponent_bias", "")),
+    of(&[Pointer], value("address_space", "")),
+    of(&[Pointer], value("const", "")),
+    of(&[Tile], value("get_block_shapes", "")),
+    of(&[Tile], value("nbytes", "")),
+    of(&[Tile], value("numel", "")),
+    of(&[Tile], value("shape", "")),
 ];
+
+/// Those of [`OF_TYPES`] that kernels have a use for.
+pub fn documented_of_types() -> impl Iterator<Item = &'static Attribute> {
+    OF_TYPES.iter().map(|row| &row.attribute).filter(|attribute| !attribute.doc.is_empty())
+}
 
 /// Attributes of compile-time values.
 pub const OF_CONSTEXPRS: &[Attribute] = &[value("value", "the value itself")];

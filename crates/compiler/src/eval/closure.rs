@@ -203,7 +203,7 @@ fn held(resolution: &Resolution) -> Option<bool> {
 mod tests {
     use super::super::lower_kernel;
     use crate::diagnostic::Code;
-    use crate::ir::{self, LaunchOptions};
+    use crate::ir;
     use crate::project::MemorySources;
     use crate::specialization::{ArgSpec, Origin, Specialization, TritonVersion};
 
@@ -215,14 +215,8 @@ mod tests {
         let mut sources = MemorySources::default();
         let file = sources.add("kernel.py", &text);
         let pointer = ArgSpec::Runtime { signature: "*fp32".into(), divisible_by_16: true };
-        let spec = Specialization {
-            args: [("x_ptr".into(), pointer)].into_iter().collect(),
-            options: LaunchOptions::default(),
-            origin: Origin::Flags,
-            assumed: Default::default(),
-            launches: Vec::new(),
-            config: None,
-        };
+        let args = [("x_ptr".into(), pointer)].into_iter().collect();
+        let spec = Specialization::new(Origin::Flags, args);
         let result = lower_kernel(&sources, file, "kernel", &spec, TritonVersion::V3_9);
         let codes = result.diagnostics.iter().map(|found| found.code).collect();
         result.function.ok_or(codes)

@@ -4,45 +4,12 @@ use super::Evaluator;
 use super::attribute::{answering, shape_tuple};
 use super::dtype::{DType, Elem, Kind};
 use super::value::{Const, Shape, Value};
+use crate::builtins::attributes::{OF_TYPES, TypeKind};
 use crate::hir::Name;
 use crate::source::FileRange;
 
-/// What every type has, and the predicates that are told apart by [`predicate`].
-const SHARED: &[&str] = &[
-    "FP_TYPES",
-    "KIND",
-    "OTHER_TYPES",
-    "SIGNEDNESS",
-    "SINT_TYPES",
-    "STANDARD_FP_TYPES",
-    "UINT_TYPES",
-    "cache_key_part",
-    "codegen_name",
-    "get_int_max_value",
-    "get_int_min_value",
-    "is_block",
-    "is_const",
-    "is_dtype",
-    "is_fp8e4b8",
-    "is_fp8e5b16",
-    "is_ptr",
-    "is_void",
-    "kind",
-    "mangle",
-    "name",
-    "scalar",
-    "to_ir",
-    "with_element_ty",
-];
-
 /// What a type may have as something else besides: a compile-time value, and a type of PyTorch.
 const ELSEWHERE: &[&str] = &["is_complex", "is_floating_point", "is_signed", "type", "value"];
-
-const OF_NUMBERS: &[&str] = &["itemsize", "primitive_bitwidth"];
-const OF_INTEGERS: &[&str] = &["int_bitwidth", "int_signedness"];
-const OF_FLOATS: &[&str] = &["exponent_bias", "fp_mantissa_width"];
-const OF_POINTERS: &[&str] = &["address_space", "const", "element_ty"];
-const OF_TILES: &[&str] = &["element_ty", "get_block_shapes", "nbytes", "numel", "shape"];
 
 impl Evaluator<'_> {
     /// An attribute of the type `ty`. Predicates such as `is_int()` are methods.
@@ -145,30 +112,21 @@ impl Evaluator<'_> {
 
 /// Whether a type may have the attribute `name`; of a type that is not known, whether any has it.
 pub(super) fn has_attribute(ty: &Const, name: &str) -> bool {
-    let shared = |name: &str| {
-        SHARED.contains(&name) || ELSEWHERE.contains(&name) || predicate(name).is_some()
-    };
-    if shared(name) || name.starts_with('_') {
+    if ELSEWHERE.contains(&name) || name.starts_with('_') {
         return true;
     }
-    let number = |dtype: Option<DType>| {
-        let of_kind = match dtype {
-            Some(dtype) if dtype.is_float() => OF_FLOATS.contains(&name),
-            Some(_) => OF_INTEGERS.contains(&name),
-            None => OF_FLOATS.contains(&name) || OF_INTEGERS.contains(&name),
-        };
-        of_kind || OF_NUMBERS.contains(&name)
-    };
-    let any = || number(None) || OF_POINTERS.contains(&name) || OF_TILES.contains(&name);
-    match ty {
-        Const::DType(Elem::Unknown | Elem::Void) => any(),
-        Const::DType(Elem::Num(dtype)) => number(Some(*dtype)),
-        Const::DType(Elem::Ptr(_)) => OF_POINTERS.contains(&name),
+    let kind = match ty {
+        Const::DType(Elem::Unknown | Elem::Void) => None,
+        Const::DType(Elem::Num(dtype)) if dtype.is_float() => Some(TypeKind::Float),
+        Const::DType(Elem::Num(_)) => Some(TypeKind::Integer),
+        Const::DType(Elem::Ptr(_)) => Some(TypeKind::Pointer),
         // A value without a shape has its element's type.
-        Const::BlockType(_, shape) if shape.rank().is_none_or(|rank| rank == 0) => any(),
-        Const::BlockType(..) => OF_TILES.contains(&name),
-        _ => true,
-    }
+        Const::BlockType(_, shape) if shape.rank().is_none_or(|rank| rank == 0) => None,
+        Const::BlockType(..) => Some(TypeKind::Tile),
+        _ => return true,
+    };
+    let row = OF_TYPES.iter().find(|row| row.attribute.name == name);
+    row.is_some_and(|row| kind.is_none_or(|kind| row.of.contains(&kind)))
 }
 
 /// The question that a method asks about a type of numbers.
@@ -203,14 +161,18 @@ fn predicate(name: &str) -> Option<fn(DType) -> bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtins::attributes::OF_TYPES;
+    use crate::builtins::attributes::TypeAttribute;
 
     #[test]
-    fn documented_attributes_exist() {
-        let unknown = Const::DType(Elem::Unknown);
-        for attribute in OF_TYPES {
-            assert!(has_attribute(&unknown, attribute.name), "{}", attribute.name);
+    fn every_question_is_in_the_table() {
+        let float = Const::DType(Elem::Num(DType::Float32));
+        for TypeAttribute { attribute, .. } in OF_TYPES {
+            let is_question =
+                attribute.called && !matches!(attribute.name, "is_ptr" | "is_const" | "is_block");
+            assert!(!is_question || predicate(attribute.name).is_some(), "{}", attribute.name);
         }
-        assert!(!has_attribute(&unknown, "element_type"));
+        assert!(has_attribute(&float, "fp_mantissa_width"));
+        assert!(!has_attribute(&float, "int_bitwidth"));
+        assert!(!has_attribute(&Const::DType(Elem::Unknown), "element_type"));
     }
 }

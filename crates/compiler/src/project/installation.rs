@@ -93,7 +93,6 @@ fn version(capability: u32) -> [i128; 2] {
 #[cfg(test)]
 mod tests {
     use crate::eval::lower_kernel;
-    use crate::ir::LaunchOptions;
     use crate::project::MemorySources;
     use crate::specialization::{Origin, Specialization, TritonVersion};
 
@@ -104,14 +103,7 @@ mod tests {
         );
         let mut sources = MemorySources::default();
         let file = sources.add("kernel.py", &text);
-        let spec = Specialization {
-            args: Default::default(),
-            options: LaunchOptions::default(),
-            origin: Origin::Flags,
-            assumed: Default::default(),
-            launches: Vec::new(),
-            config: None,
-        };
+        let spec = Specialization::new(Origin::Flags, Default::default());
         let result = lower_kernel(&sources, file, "kernel", &spec, TritonVersion::V3_9);
         result.prints.into_iter().map(|(_, text)| text).collect()
     }

@@ -139,10 +139,9 @@ impl Binder<'_> {
             Value::Float(_) => guess::number("fp32"),
             Value::Tensor(Tensor { dtype: Some(dtype), .. }) => {
                 let konst = if self.is_const_pointer(param) { "k" } else { "" };
-                let aligned = !self.tuning.do_not_specialize.contains(&param.name)
-                    && !self.tuning.do_not_specialize_on_alignment.contains(&param.name);
+                let divisible_by_16 = self.tuning.specializes_on_alignment(&param.name);
                 let signature = format!("*{konst}{dtype}").into();
-                ArgSpec::Runtime { signature, divisible_by_16: aligned }
+                ArgSpec::Runtime { signature, divisible_by_16 }
             }
             Value::Descriptor(Descriptor { tensor, block }) => {
                 descriptor(tensor.dtype.as_deref()?, block)?
@@ -165,8 +164,6 @@ impl Binder<'_> {
     /// An integer argument, specialized as a launch does: 1 is a constant, and multiples of 16
     /// are marked.
     fn integer(&self, param: &Param, value: Option<i128>, forced: Option<&str>) -> ArgSpec {
-        let specialize = !self.tuning.do_not_specialize.contains(&param.name);
-        let align = specialize && !self.tuning.do_not_specialize_on_alignment.contains(&param.name);
         let signature = forced.unwrap_or(match value {
             Some(value) if i32::try_from(value).is_err() => {
                 if i64::try_from(value).is_ok() {
@@ -177,10 +174,11 @@ impl Binder<'_> {
             }
             _ => "i32",
         });
-        if value == Some(1) && specialize {
+        if value == Some(1) && self.tuning.specializes_on_value(&param.name) {
             return ArgSpec::Constexpr(ConstArg::Int(1));
         }
-        let divisible_by_16 = align && value.is_some_and(|value| value % 16 == 0);
+        let aligned = value.is_some_and(|value| value % 16 == 0);
+        let divisible_by_16 = aligned && self.tuning.specializes_on_alignment(&param.name);
         ArgSpec::Runtime { signature: signature.into(), divisible_by_16 }
     }
 

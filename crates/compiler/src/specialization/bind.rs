@@ -127,10 +127,7 @@ impl<'a> Binder<'a> {
             }
             let given =
                 launch.and_then(|launch| argument(launch, &launch.args, index, &param.name));
-            let tuned = config.and_then(|config| {
-                config.kwargs.iter().find(|(name, _)| *name == param.name).map(|(_, value)| value)
-            });
-            let argument = match tuned {
+            let argument = match config.and_then(|config| config.value(&param.name)) {
                 Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), self.tuning.one_run),
                 None => {
                     let hooked = hooked.iter().find(|(name, _)| *name == param.name);
@@ -200,16 +197,11 @@ impl<'a> Binder<'a> {
         let known = self.tuning.complete || self.tuning.spelled.is_some();
         let params = self.kernel.function.params.iter().enumerate().filter(|_| known);
         let missing = params.filter(|(index, param)| {
-            let tuned = self
-                .tuning
-                .configs
-                .iter()
-                .any(|config| config.kwargs.iter().any(|(name, _)| *name == param.name));
-            let spelled =
-                self.tuning.spelled.as_ref().is_some_and(|names| names.contains(&param.name));
-            let set = tuned || spelled || self.tuning.heuristics.contains(&param.name);
             let given = argument(launch, &launch.args, *index, &param.name).is_some();
-            param.default.is_none() && !set && !given && bound.contains_key(&param.name)
+            param.default.is_none()
+                && !self.tuning.may_set(&param.name)
+                && !given
+                && bound.contains_key(&param.name)
         });
         missing.map(|(_, param)| param.name.clone()).collect()
     }
@@ -229,9 +221,8 @@ impl<'a> Binder<'a> {
         let Some(hook) = config.pre_hook else { return Vec::new() };
         let mut args = Vec::new();
         for (index, param) in self.kernel.function.params.iter().enumerate() {
-            let tuned = config.kwargs.iter().find(|(name, _)| *name == param.name);
-            let value = match tuned {
-                Some((_, value)) => Some(Value::from_const(value)),
+            let value = match config.value(&param.name) {
+                Some(value) => Some(Value::from_const(value)),
                 None => argument(launch, given, index, &param.name).cloned(),
             };
             args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));

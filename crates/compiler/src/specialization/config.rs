@@ -25,6 +25,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// What it gives the parameter `name`.
+    pub fn value(&self, name: &str) -> Option<&ConstArg> {
+        self.kwargs.iter().find(|(known, _)| &**known == name).map(|(_, value)| value)
+    }
+
     /// Whether both ask for the same, wherever they stand.
     pub fn is_same(&self, other: &Config) -> bool {
         *self == Config { at: self.at, ..other.clone() }

@@ -42,14 +42,9 @@ pub fn preview(sources: &dyn Sources, at: ItemRef, spec: &Specialization) -> Vec
         let rules = Keyed {
             is_constexpr: constexpr.contains(name),
             has_forced_type: types.contains_key(name),
-            on_value: !tuning.do_not_specialize.contains(name),
-            on_alignment: !tuning.do_not_specialize.contains(name)
-                && !tuning.do_not_specialize_on_alignment.contains(name),
-            is_tuned: tuning
-                .configs
-                .iter()
-                .any(|config| config.kwargs.iter().any(|(tuned, _)| tuned == name))
-                || tuning.heuristics.contains(name),
+            on_value: tuning.specializes_on_value(name),
+            on_alignment: tuning.specializes_on_alignment(name),
+            is_tuned: tuning.sets(name),
         };
         let (known, anew) = rules.describe(arg);
         let assumed = spec.assumed.contains(name);

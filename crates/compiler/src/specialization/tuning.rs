@@ -44,6 +44,31 @@ pub struct Tuning {
     pub(super) heuristic_functions: Vec<Value>,
 }
 
+impl Tuning {
+    /// True when a kernel is compiled anew for integers that equal 1 of the parameter `name`.
+    pub fn specializes_on_value(&self, name: &str) -> bool {
+        !self.do_not_specialize.iter().any(|known| &**known == name)
+    }
+
+    /// True when a kernel is compiled anew for multiples of 16 of the parameter `name`.
+    pub fn specializes_on_alignment(&self, name: &str) -> bool {
+        let mut others = self.do_not_specialize_on_alignment.iter();
+        self.specializes_on_value(name) && !others.any(|known| &**known == name)
+    }
+
+    /// True when some configuration or heuristic sets the parameter `name`.
+    pub fn sets(&self, name: &str) -> bool {
+        let tuned = self.configs.iter().any(|config| config.value(name).is_some());
+        tuned || self.heuristics.iter().any(|known| &**known == name)
+    }
+
+    /// True when some configuration or heuristic sets the parameter `name`, or one that could not
+    /// be read spells it.
+    pub fn may_set(&self, name: &str) -> bool {
+        self.sets(name) || self.spelled.as_ref().is_some_and(|names| names.contains(name))
+    }
+}
+
 /// Reads the decorators of `kernel`, following lists, comprehensions and helper functions.
 pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
     let mut reader = Reader {

@@ -322,7 +322,7 @@ fn attribute(db: &dyn Db, semantics: &Semantics<'_>, offset: usize) -> Option<(S
     jit.iter().find(|(index, _)| *index == at.index)?;
     let text = match semantics.receiver_at(offset) {
         Some(receiver) => {
-            let mut known = attributes::OF_TENSORS.iter().chain(attributes::OF_TYPES);
+            let mut known = attributes::OF_TENSORS.iter().chain(attributes::documented_of_types());
             let found = known.find(|attribute| attribute.name == word)?;
             format!("```python\n{receiver}.{word}\n```\n\nIt is {}.", found.doc)
         }

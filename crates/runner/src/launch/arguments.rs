@@ -20,14 +20,9 @@ pub fn specialize(
         let spec = arg_spec(&arg.param, &arg.value, address)?;
         Ok((arg.param.name.clone(), spec))
     });
-    Ok(Specialization {
-        args: args.collect::<Result<_, LaunchFailure>>()?,
-        options: launch.options.clone(),
-        origin: Origin::Scenario,
-        assumed: Vec::new(),
-        launches: Vec::new(),
-        config: None,
-    })
+    let args = args.collect::<Result<_, LaunchFailure>>()?;
+    let options = launch.options.clone();
+    Ok(Specialization { options, ..Specialization::new(Origin::Scenario, args) })
 }
 
 /// What is known of a parameter that gets `value`; `address` tells where storages begin.

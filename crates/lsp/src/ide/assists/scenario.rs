@@ -7,7 +7,7 @@ use tile_compiler::eval::dtype::DType;
 use tile_compiler::ir::LaunchOptions;
 use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::TextRange;
-use tile_compiler::specialization::{ArgSpec, Specialization, Tuning, tuning};
+use tile_compiler::specialization::{ArgSpec, Specialization, tuning};
 
 use super::insert;
 use crate::db::{self, Analysis, Db, SourceFile};
@@ -67,7 +67,7 @@ impl MadeUp {
         let mut by_position = true;
         for (name, arg) in &spec.args {
             let value = match arg {
-                _ if is_set(&tuning, name) => {
+                _ if tuning.may_set(name) => {
                     by_position = false;
                     continue;
                 }
@@ -88,14 +88,6 @@ impl MadeUp {
         }
         Some(launch)
     }
-}
-
-/// Whether the decorators of the kernel give this parameter its value.
-fn is_set(tuning: &Tuning, name: &str) -> bool {
-    let mut configured = tuning.configs.iter().flat_map(|config| &config.kwargs);
-    configured.any(|(known, _)| &**known == name)
-        || tuning.heuristics.iter().any(|known| &**known == name)
-        || tuning.spelled.as_ref().is_some_and(|names| names.contains(name))
 }
 
 /// Launch options other than the usual ones, as arguments.

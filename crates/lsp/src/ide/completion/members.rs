@@ -53,25 +53,31 @@ impl Context<'_, '_> {
             known.map(|method| builtin_item(method, Some(&written), version)).collect()
         };
         let of_descriptors = || builtins::descriptor_methods().iter().collect();
-        let (attributes, methods): (&[attributes::Attribute], _) = match receiver {
-            Receiver::Tensor => (attributes::OF_TENSORS, methods(builtins::methods())),
-            Receiver::Descriptor => (attributes::OF_DESCRIPTORS, methods(of_descriptors())),
+        let (attributes, methods): (Vec<&attributes::Attribute>, _) = match receiver {
+            Receiver::Tensor => {
+                (attributes::OF_TENSORS.iter().collect(), methods(builtins::methods()))
+            }
+            Receiver::Descriptor => {
+                (attributes::OF_DESCRIPTORS.iter().collect(), methods(of_descriptors()))
+            }
             Receiver::Memory => {
                 let mut all = builtins::methods();
                 let known = all.clone();
                 let is_new = |method: &&Builtin| !known.iter().any(|it| it.name == method.name);
                 all.extend(builtins::descriptor_methods().iter().filter(is_new));
-                (attributes::OF_TENSORS, methods(all))
+                (attributes::OF_TENSORS.iter().collect(), methods(all))
             }
-            Receiver::BlockPointer => (attributes::OF_BLOCK_POINTERS, methods(builtins::methods())),
-            Receiver::Type => (attributes::OF_TYPES, Vec::new()),
-            Receiver::Constexpr => (attributes::OF_CONSTEXPRS, Vec::new()),
-            Receiver::HostTensor => (attributes::OF_HOST_TENSORS, Vec::new()),
+            Receiver::BlockPointer => {
+                (attributes::OF_BLOCK_POINTERS.iter().collect(), methods(builtins::methods()))
+            }
+            Receiver::Type => (attributes::documented_of_types().collect(), Vec::new()),
+            Receiver::Constexpr => (attributes::OF_CONSTEXPRS.iter().collect(), Vec::new()),
+            Receiver::HostTensor => (attributes::OF_HOST_TENSORS.iter().collect(), Vec::new()),
             Receiver::Names(names) => {
                 return names.iter().map(|name| item(&**name, ItemKindHint::Attribute)).collect();
             }
         };
-        let attributes = attributes.iter().map(|attribute| {
+        let attributes = attributes.into_iter().map(|attribute| {
             let kind = match attribute.called {
                 true => ItemKindHint::Builtin,
                 false => ItemKindHint::Attribute,
