@@ -204,6 +204,40 @@ async fn lenses_and_hover_tell_what_was_measured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lenses_tell_what_the_last_edit_changed() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    let before = ready(&mut client).await;
+    client.notification("tile/irChanged").await;
+    if before["resources"].is_null() {
+        eprintln!("skipped: there is no assembler");
+        return client.stop().await;
+    }
+    let registers = async |client: &mut Client| {
+        let params = json!({ "textDocument": { "uri": uri } });
+        let lenses = client.request("textDocument/codeLens", params).await.unwrap();
+        let titles = lenses.as_array().unwrap().iter().map(|lens| &lens["command"]["title"]);
+        let mut titles = titles.map(|title| title.as_str().unwrap().to_owned());
+        titles.find(|title| title.contains(" regs")).unwrap()
+    };
+    assert!(!registers(&mut client).await.contains("(+"), "nothing was edited");
+    let line = text.lines().position(|line| line.contains("tl.store")).unwrap() as u32;
+    let more = "x = tl.sort(x, descending=True) + tl.sin(y)\n    ";
+    client.edit(&uri, 2, [line, 4, line, 4], more).await;
+    let after = ready(&mut client).await;
+    let changed = client.notification("tile/irChanged").await;
+    assert_eq!(changed, json!({ "uri": uri, "kernel": "add_kernel" }));
+    let [old, new] = [&before, &after].map(|of| of["resources"]["registers"].as_i64().unwrap());
+    assert_ne!(old, new);
+    let wanted = format!("{new} regs ({:+})", new - old);
+    let title = registers(&mut client).await;
+    assert!(title.starts_with(&wanted), "{title}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn kernels_run_on_command() {
     let Some(program) = tile() else { return };
     let mut client = start(program).await;

@@ -3,6 +3,7 @@
 mod abuse;
 mod client;
 mod compile;
+mod documents;
 mod features;
 mod guesses;
 mod names;
