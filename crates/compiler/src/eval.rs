@@ -48,6 +48,7 @@ mod repair;
 mod report;
 mod rules;
 mod shape;
+mod size;
 mod stmt;
 pub mod symbolic;
 mod type_attribute;
@@ -264,10 +265,6 @@ const MAX_INFERENCE_STEPS: u32 = 100_000;
 const CHECK_EVERY: u32 = 64;
 /// Nested calls after which recursion is refused.
 const MAX_DEPTH: usize = 64;
-/// Items of a tuple, a text or a value of Python with all its parts at most.
-const MAX_ITEMS: usize = 65_536;
-/// How deep such values may lie in each other.
-const MAX_LEVELS: usize = 64;
 /// Blocks and expressions inside each other, through calls, after which evaluation gives up. A
 /// level takes up to 12 KB of the stack.
 const MAX_NESTING: u32 = 8_000;

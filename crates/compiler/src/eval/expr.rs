@@ -7,8 +7,9 @@ use smallvec::SmallVec;
 use super::constant::{compare_consts, literal};
 use super::display::const_text;
 use super::range::python_range;
+use super::size::size_of;
 use super::value::{Const, Held, Origin, Shape, Tensor, Tuple, Value};
-use super::{Evaluator, Lost, MAX_ITEMS, MAX_LEVELS, Mode, Source};
+use super::{Evaluator, Lost, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
 use crate::project::{self, installation::Fact};
@@ -85,7 +86,11 @@ impl Evaluator<'_> {
 
     /// Counts what a long tuple or text costs where it is used; false where no kernel has such.
     fn affords(&mut self, value: &Value) -> bool {
-        let size = size_of(value);
+        let size = size_of(value, |value| match value {
+            Value::Const(Const::Str(text)) => (text.len(), Vec::new()),
+            Value::Tuple(tuple) => (0, tuple.items.iter().collect()),
+            _ => (0, Vec::new()),
+        });
         self.pay(size.unwrap_or_default());
         size.is_some()
     }
@@ -784,25 +789,4 @@ pub(super) fn alternative(node: &str) -> &'static str {
         "Delete" => "leave the variable unused",
         _ => "",
     }
-}
-
-/// Items and letters of a value and all its parts; `None` where these are more than [`MAX_ITEMS`], or
-/// lie deeper in each other than [`MAX_LEVELS`].
-fn size_of(value: &Value) -> Option<usize> {
-    let (mut size, mut waiting) = (0, vec![(value, 0)]);
-    while let Some((value, level)) = waiting.pop() {
-        match value {
-            Value::Const(Const::Str(text)) => size += text.len(),
-            Value::Tuple(tuple) if level < MAX_LEVELS => {
-                size += tuple.items.len();
-                waiting.extend(tuple.items.iter().map(|item| (item, level + 1)));
-            }
-            Value::Tuple(_) => return None,
-            _ => {}
-        }
-        if size > MAX_ITEMS {
-            return None;
-        }
-    }
-    Some(size)
 }

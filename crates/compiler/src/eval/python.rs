@@ -12,8 +12,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::call::Argument;
+use super::size::size_of;
 use super::value::{ClassRef, Const, FunctionRef, Held, Role, Tensor, Tuple, Value};
-use super::{Evaluator, Frame, Locals, MAX_DEPTH, MAX_ITEMS, MAX_LEVELS, Mode, Source};
+use super::{Evaluator, Frame, Locals, MAX_DEPTH, Mode, Source};
 use crate::hir::{CompareOp, Expr, ExprId, Name, ParamKind};
 use crate::project;
 use crate::source::{FileId, FileRange};
@@ -389,38 +390,29 @@ fn bind_arguments<D: Clone>(
 impl Obj {
     const NONE: Obj = Obj::Const(Const::None);
 
-    /// Elements and letters of the value and all its parts; `None` where these are more than
-    /// [`MAX_ITEMS`], or lie deeper in each other than [`MAX_LEVELS`].
+    /// Elements and letters of the value and all its parts; `None` where these are too many.
     fn size(&self) -> Option<usize> {
-        let mut size = 0;
-        let mut waiting = vec![(self.clone(), 0)];
-        while let Some((value, level)) = waiting.pop() {
-            let parts: Vec<Obj> = match &value {
-                Obj::Const(Const::Str(text)) => {
-                    size += text.len();
-                    Vec::new()
-                }
-                Obj::Tuple(items, _) | Obj::Sequence(items, _) => items.to_vec(),
-                Obj::List(items) | Obj::Set(items) | Obj::Iterator(items, _) => {
-                    items.borrow().clone()
-                }
-                Obj::Dict(entries) => {
-                    entries.borrow().iter().flat_map(|(key, value)| [key, value]).cloned().collect()
-                }
-                Obj::Instance(instance) => {
-                    instance.fields.borrow().iter().map(|(_, value)| value.clone()).collect()
-                }
-                Obj::Constexpr(inner) => vec![Obj::clone(inner)],
-                Obj::Method(receiver, _) => vec![Obj::clone(receiver)],
-                _ => Vec::new(),
-            };
-            size += parts.len();
-            if size > MAX_ITEMS || (!parts.is_empty() && level >= MAX_LEVELS) {
-                return None;
+        size_of(self.clone(), |value| match value {
+            Obj::Const(Const::Str(text)) => (text.len(), Vec::new()),
+            value => (0, value.parts()),
+        })
+    }
+
+    /// What the value is put together of.
+    fn parts(&self) -> Vec<Obj> {
+        match self {
+            Obj::Tuple(items, _) | Obj::Sequence(items, _) => items.to_vec(),
+            Obj::List(items) | Obj::Set(items) | Obj::Iterator(items, _) => items.borrow().clone(),
+            Obj::Dict(entries) => {
+                entries.borrow().iter().flat_map(|(key, value)| [key, value]).cloned().collect()
             }
-            waiting.extend(parts.into_iter().map(|part| (part, level + 1)));
+            Obj::Instance(instance) => {
+                instance.fields.borrow().iter().map(|(_, value)| value.clone()).collect()
+            }
+            Obj::Constexpr(inner) => vec![Obj::clone(inner)],
+            Obj::Method(receiver, _) => vec![Obj::clone(receiver)],
+            _ => Vec::new(),
         }
-        Some(size)
     }
 
     fn int(value: i128) -> Obj {

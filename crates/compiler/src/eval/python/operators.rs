@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::super::Evaluator;
 use super::super::constant::compare_consts;
+use super::super::size::MAX_ITEMS;
 use super::super::value::{Const, Object, Value};
-use super::super::{Evaluator, MAX_ITEMS};
 use super::{Exit, Obj, Run, raise, text};
 use crate::builtins::Rule;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
