@@ -16,6 +16,7 @@ use tile_compiler::layout::LinearLayout;
 
 use super::local::Reader;
 use super::text::{Ty, Val};
+use super::warp_group::factor_format;
 use super::{Emitted, Emitter};
 use crate::CodegenError;
 
@@ -474,22 +475,18 @@ impl Mma {
             emitter.ty(data.operand(slot)).number().ok_or_else(|| emitter.unsupported(data))
         };
         let (lhs, rhs, acc) = (number(0)?, number(1)?, number(2)?);
-        let factor = |scalar: Scalar| match scalar {
-            Scalar::F16 => "f16",
-            Scalar::BF16 => "bf16",
-            Scalar::F32 => "tf32",
-            Scalar::I8 => "s8",
-            Scalar::F8E5 => "e5m2",
-            _ => "e4m3",
-        };
         let sum = match acc {
             Scalar::F32 => "f32",
             Scalar::F16 if lhs == Scalar::F16 => "f16",
             Scalar::I32 => "s32",
             _ => return Err(emitter.unsupported(data)),
         };
-        let name =
-            format!("m16n8k{}.row.col.{sum}.{}.{}.{sum}", 8 * k_width, factor(lhs), factor(rhs));
+        let name = format!(
+            "m16n8k{}.row.col.{sum}.{}.{}.{sum}",
+            8 * k_width,
+            factor_format(lhs),
+            factor_format(rhs)
+        );
         Ok(Mma { name, lhs, rhs, acc: Ty::of_scalar(acc), k_width })
     }
 }

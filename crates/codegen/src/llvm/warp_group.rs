@@ -304,7 +304,7 @@ impl Sum {
 }
 
 /// How instructions name an operand's type.
-fn factor_format(factor: Scalar) -> &'static str {
+pub(super) fn factor_format(factor: Scalar) -> &'static str {
     match factor {
         Scalar::F16 => "f16",
         Scalar::BF16 => "bf16",

@@ -294,17 +294,9 @@ impl Rebuilder<'_> {
             self.old.values[value].def,
             self.is_worked_on(value, work) || self.is_spread(value, work),
         ) {
-            let data = &self.old.insts[inst];
-            let mut operands = Vec::with_capacity(data.operands.len());
-            for (slot, operand) in data.operands.iter().enumerate() {
-                let asked = propagate::to_operand(self.old, data, slot, layout)?;
-                operands.push(match (operand, asked) {
-                    (None, _) => None,
-                    (Some(operand), Some(asked)) => Some(self.fragment(*operand, &asked, work)?),
-                    (Some(operand), None) => Some(self.anywhere(*operand)?),
-                });
-            }
-            self.emit(inst, data, operands, Some(layout))?;
+            self.write_from(inst, layout, |this, operand, asked| {
+                this.fragment(operand, asked, work)
+            })?;
             return self.get(value, layout);
         }
         let buffer = self.buffer(value, layout)?;

@@ -169,13 +169,23 @@ impl Rebuilder<'_> {
 
     /// Writes an instruction with its results in `layout`, operands as that implies.
     fn write_in(&mut self, inst: Inst, layout: &LinearLayout) -> Result<(), LowerError> {
+        self.write_from(inst, layout, Self::get)
+    }
+
+    /// The same, of operands as `read` finds them in a layout.
+    pub(super) fn write_from(
+        &mut self,
+        inst: Inst,
+        layout: &LinearLayout,
+        read: impl Fn(&mut Self, Value, &LinearLayout) -> Written,
+    ) -> Result<(), LowerError> {
         let data = &self.old.insts[inst];
         let mut operands = Vec::with_capacity(data.operands.len());
         for (slot, operand) in data.operands.iter().enumerate() {
             let asked = propagate::to_operand(self.old, data, slot, layout)?;
             operands.push(match (operand, asked) {
                 (None, _) => None,
-                (Some(value), Some(asked)) => Some(self.get(*value, &asked)?),
+                (Some(value), Some(asked)) => Some(read(self, *value, &asked)?),
                 (Some(value), None) => Some(self.anywhere(*value)?),
             });
         }
