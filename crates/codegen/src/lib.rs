@@ -23,7 +23,6 @@ use std::time::Instant;
 
 use tile_compiler::analysis::resources;
 use tile_compiler::artifact::{Artifact, Keep, LineMap, Manifest, ManifestParam, Timings};
-use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::gpu::limits::SmLimits;
 use tile_compiler::gpu::shared::SharedPlan;
 use tile_compiler::gpu::{self, GpuTarget};
@@ -59,11 +58,10 @@ pub fn compile(
     options: &Options,
 ) -> Result<Artifact, CodegenError> {
     let start = Instant::now();
-    let Inspected { gpu, findings } = lower(func, target)?;
+    let gpu = lower(func, target)?;
     let passes_ms = milliseconds(start);
     let mut artifact = generate(verified("gpu", &gpu)?, target, options)?;
     artifact.timings.passes = passes_ms;
-    artifact.findings = findings;
     Ok(artifact)
 }
 
@@ -73,19 +71,14 @@ pub fn compile(
 /// # Errors
 /// As [`compile`].
 pub fn inspect(func: &Function, target: Target) -> Result<Artifact, CodegenError> {
-    let Inspected { gpu, findings } = lower(func, target)?;
+    let gpu = lower(func, target)?;
     let manifest = manifest(&gpu, target, SharedPlan::new(&gpu)?.bytes());
     let has_products = resources::has_products(&gpu);
-    Ok(Artifact { findings, manifest, has_products, ..Artifact::default() })
+    Ok(Artifact { manifest, has_products, ..Artifact::default() })
 }
 
-/// A function at GPU level, and what that shows.
-struct Inspected {
-    gpu: Function,
-    findings: Vec<Diagnostic>,
-}
-
-fn lower(func: &Function, target: Target) -> Result<Inspected, CodegenError> {
+/// The function at GPU level, unless it takes what no block can have: no time is spent on that.
+fn lower(func: &Function, target: Target) -> Result<Function, CodegenError> {
     let mut tile = func.clone();
     passes::optimize(&mut tile).map_err(|(pass, errors)| CodegenError::Invalid { pass, errors })?;
     let tile = verified("front end", &tile)?;
@@ -93,34 +86,10 @@ fn lower(func: &Function, target: Target) -> Result<Inspected, CodegenError> {
     let has_warp_groups = capability == 90 && specific;
     let gpu_target = GpuTarget { capability, has_warp_groups };
     let gpu = gpu::lower(tile, gpu_target)?;
-    check_resources(Some((tile, gpu_target)), &gpu, target)?;
-    Ok(Inspected { gpu, findings: Vec::new() })
-}
-
-/// Compiles a GPU-level function.
-///
-/// # Errors
-/// As [`compile`].
-pub fn compile_gpu(
-    func: Verified<'_>,
-    target: Target,
-    options: &Options,
-) -> Result<Artifact, CodegenError> {
-    check_resources(None, &func, target)?;
-    generate(func, target, options)
-}
-
-/// Refuses what no block can have, before time is spent on it. `tile` is what `gpu` was lowered
-/// from.
-fn check_resources(
-    tile: Option<(Verified<'_>, GpuTarget)>,
-    gpu: &Function,
-    target: Target,
-) -> Result<(), CodegenError> {
     let arch = target.arch.to_string();
-    match resources::shared_memory(tile, gpu, &arch)? {
+    match resources::shared_memory(tile, gpu_target, &gpu, &arch)? {
         Some(over) => Err(CodegenError::SharedMemory { over: Box::new(over), arch }),
-        None => Ok(()),
+        None => Ok(gpu),
     }
 }
 

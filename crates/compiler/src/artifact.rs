@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostic::Diagnostic;
 use crate::source::FileId;
 
 mod listing;
@@ -43,11 +42,6 @@ pub struct Artifact {
     /// Whether it multiplies matrices: accumulators then fill the registers by design.
     #[serde(default)]
     pub has_products: bool,
-    /// What the stages behind tile IR found. Places are those of the IR that was compiled, and
-    /// nothing is said yet of the specialization; see
-    /// [`check_compiled`](crate::analysis::check_compiled).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Diagnostic>,
     /// Time spent in each stage of the back end.
     pub timings: Timings,
 }

@@ -38,7 +38,7 @@ fn compiled(
     let target = GpuTarget { capability: 90, has_warp_groups: true };
     let tile = verify(&func).expect("the function is well-formed");
     let gpu = gpu::lower(tile, target).expect("the kernel is lowered");
-    let over = analysis::resources::shared_memory(Some((tile, target)), &gpu, "sm_90a");
+    let over = analysis::resources::shared_memory(tile, target, &gpu, "sm_90a");
     let over = over.expect("shared memory is planned").map(|over| over.finding);
     let found = Vec::from_iter(over);
     analysis::check_compiled(sources, at, spec, CompiledKernel::failed(&found, "sm_90a"))

@@ -129,9 +129,7 @@ pub(crate) struct Verdict {
 impl Verdict {
     fn new(wish: Wish, outcome: &Result<Artifact, WorkerError>) -> Verdict {
         let (findings, resources, has_products) = match outcome {
-            Ok(artifact) => {
-                (artifact.findings.clone(), artifact.resources.clone(), artifact.has_products)
-            }
+            Ok(artifact) => (Vec::new(), artifact.resources.clone(), artifact.has_products),
             Err(WorkerError::Failed(failure)) => (failure.findings.clone(), None, false),
             Err(_) => (Vec::new(), None, false),
         };

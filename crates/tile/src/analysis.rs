@@ -97,7 +97,7 @@ fn check_compiled(
         let Some(function) = lowered.function else { continue };
         let compiled = compiler.try_compile(&function, Keep::default());
         let compiled = match &compiled {
-            Ok(artifact) => CompiledKernel::new(artifact, &artifact.findings),
+            Ok(artifact) => CompiledKernel::new(artifact),
             Err(WorkerError::Failed(failure)) => {
                 CompiledKernel::failed(&failure.findings, &compiler.arch)
             }

@@ -59,7 +59,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, default_value_t = Level::Error, value_name = "LEVEL")]
     pub(crate) deny: Level,
     /// Also compile every configuration that is known, and tell what it takes: shared memory that
-    /// does not fit, spills, occupancy, and costs that layouts show. Takes as long as compiling does.
+    /// does not fit, spills and occupancy. Takes as long as compiling does.
     #[arg(long)]
     pub(crate) compile: bool,
     #[command(flatten)]

@@ -261,7 +261,8 @@ pub struct Failure {
     /// What went wrong and what to do.
     pub message: String,
     /// The same in terms of the source, where a kernel does not compile for a reason that its
-    /// author can change. As [`Artifact::findings`].
+    /// author can change. Places are those of the IR that was compiled, and nothing is said yet of
+    /// the specialization; see [`check_compiled`](tile_compiler::analysis::check_compiled).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Diagnostic>,
 }

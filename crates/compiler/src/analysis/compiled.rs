@@ -23,10 +23,10 @@ pub struct CompiledKernel<'a> {
 }
 
 impl<'a> CompiledKernel<'a> {
-    /// What `artifact` says, its findings being `findings` once they are placed.
-    pub fn new(artifact: &'a Artifact, findings: &'a [Diagnostic]) -> CompiledKernel<'a> {
+    /// What `artifact` says.
+    pub fn new(artifact: &'a Artifact) -> CompiledKernel<'a> {
         CompiledKernel {
-            findings,
+            findings: &[],
             resources: artifact.resources.as_ref(),
             has_products: artifact.has_products,
             arch: &artifact.manifest.arch,

@@ -31,12 +31,13 @@ pub struct OverLimit {
 }
 
 /// Whether `gpu` asks for more shared memory than a block on `arch` can have. `tile` is what it
-/// was lowered from, and for what, where that is at hand: then the finding says how many stages fit.
+/// was lowered from, for `target`.
 ///
 /// # Errors
 /// When a conversion between layouts has no plan.
 pub fn shared_memory(
-    tile: Option<(Verified<'_>, GpuTarget)>,
+    tile: Verified<'_>,
+    target: GpuTarget,
     gpu: &Function,
     arch: &str,
 ) -> Result<Option<OverLimit>, LowerError> {
@@ -64,7 +65,7 @@ pub fn shared_memory(
     for product in products {
         found = found.with_related(place(gpu, gpu.insts[product].loc), "multiplied here");
     }
-    let advice = tile.and_then(|(tile, target)| stages_that_fit(tile, target, limit));
+    let advice = stages_that_fit(tile, target, limit);
     let found = found
         .with_note(advice.unwrap_or_else(|| "smaller blocks take less".to_owned()))
         .with_note("counted from Tile's own allocation for this configuration; no ptxas is needed");

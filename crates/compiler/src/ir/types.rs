@@ -309,15 +309,6 @@ impl Type {
         }
     }
 
-    /// The same elements at another shape, without layout.
-    #[must_use]
-    pub fn with_shape(&self, shape: &[u32]) -> Type {
-        match self.elem() {
-            Some(elem) => Type::of(elem, shape),
-            None => Type::Token,
-        }
-    }
-
     /// The same tile in `layout`; scalars have none and stay.
     #[must_use]
     pub fn with_layout(&self, layout: LayoutId) -> Type {

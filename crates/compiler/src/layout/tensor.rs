@@ -87,11 +87,6 @@ impl LinearLayout {
         coordinates
     }
 
-    /// What each bit of the register number contributes, by XOR, to the index along `axis`.
-    pub fn register_bases(&self, axis: usize) -> SmallVec<[u32; 8]> {
-        self.axis_bases(Dim::Register, axis)
-    }
-
     /// What each bit of the lane number contributes, by XOR, to the index along `axis`.
     pub fn lane_bases(&self, axis: usize) -> SmallVec<[u32; 8]> {
         self.axis_bases(Dim::Lane, axis)
