@@ -29,6 +29,12 @@ pub enum AssembleError {
     /// It took longer than [`DEADLINE`].
     #[error("ptxas did not finish within {} s; a smaller tile compiles faster", DEADLINE.as_secs())]
     Timeout,
+    /// It ended well and wrote nothing.
+    #[error("{} wrote no machine code; check that it is NVIDIA's ptxas, or run `tile doctor --fix`", path.display())]
+    Silent {
+        /// The assembler.
+        path: PathBuf,
+    },
     /// It rejected the PTX.
     #[error("ptxas rejected the PTX for {arch}:\n{log}")]
     Rejected {
@@ -127,10 +133,14 @@ fn assemble_with(
     };
     let log = reader.join().unwrap_or_default();
     if !status.success() {
-        let log = log.trim().replace(&*input.to_string_lossy(), "kernel.ptx");
+        let log = match log.trim() {
+            "" => format!("{} said nothing and ended with {status}", ptxas.display()),
+            log => log.replace(&*input.to_string_lossy(), "kernel.ptx"),
+        };
         return Err(AssembleError::Rejected { arch: arch.to_owned(), log });
     }
-    let cubin = std::fs::read(&output).map_err(io)?;
+    let silent = |_| AssembleError::Silent { path: ptxas.to_owned() };
+    let cubin = std::fs::read(&output).map_err(silent)?;
     Ok(Assembled { cubin, report: Report::parse(&log) })
 }
 
@@ -305,6 +315,48 @@ ptxas info    : Compile time = 9.1 ms
             static_shared_bytes: 32,
         };
         assert_eq!(Report::parse(log), expected);
+    }
+
+    /// What is assembled of PTX by a program that reports `full` of its usual effort and `little` of
+    /// `-O1`, and fails where there is nothing to report. The code is the effort's name.
+    #[cfg(unix)]
+    fn assembled(full: &str, little: &str) -> Result<String, AssembleError> {
+        let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ptxas.sh");
+        let report = |effort: &str, said: &str| match said {
+            "" => String::new(),
+            said => format!("// {effort}: {said}\n"),
+        };
+        let ptx = report("full", full) + &report("little", little);
+        let assembled = assemble(&stand_in, &ptx, "sm_90a")?;
+        Ok(String::from_utf8_lossy(&assembled.cubin).into_owned())
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn less_effort_is_taken_where_registers_are_not_allocated_and_it_spills_less() {
+        let starved = "Used 32 registers, 4096 bytes spill stores";
+        let spilling = "Used 255 registers, 64 bytes spill stores";
+        let better = assembled(starved, spilling).expect("both efforts end well");
+        assert_eq!(better, "little");
+        for (full, little) in [
+            (starved, starved),
+            (starved, ""),
+            (spilling, "Used 255 registers, 0 bytes spill stores"),
+            ("Used 32 registers, 0 bytes spill stores", "Used 24 registers"),
+        ] {
+            let taken = assembled(full, little).expect("the usual effort ends well");
+            assert_eq!(taken, "full", "{full}; {little}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_no_assembler_is_told_from_rejected_text() {
+        let ended = assembled("", "").expect_err("the program fails");
+        assert!(ended.to_string().contains("said nothing and ended with exit status"), "{ended}");
+        let silent =
+            assemble(Path::new("/bin/true"), "", "sm_90a").expect_err("nothing is written");
+        assert!(silent.to_string().contains("wrote no machine code"), "{silent}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn ptx(args: &[&str], program: &str) -> String {
 fn assemble(args: &[&str], program: &str) -> String {
     let assembler = tile_worker::ptxas::find(None, None);
     if assembler.is_none() {
-        eprintln!("skipped: {}", tile_worker::ptxas::MISSING);
+        eprintln!("skipped: {}", tile_worker::ptxas::missing());
     }
     let lines = args.iter().map(|arch| {
         let result = compiled(&[arch], program, assembler.clone());
@@ -48,7 +48,7 @@ fn assemble(args: &[&str], program: &str) -> String {
 fn fits(args: &[&str], program: &str) -> String {
     let assembler = tile_worker::ptxas::find(None, None);
     if assembler.is_none() {
-        eprintln!("skipped: {}", tile_worker::ptxas::MISSING);
+        eprintln!("skipped: {}", tile_worker::ptxas::missing());
     }
     let Some((limit, archs)) = args.split_first() else {
         return "`fits` needs the number of registers".to_owned();

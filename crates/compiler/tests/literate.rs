@@ -13,8 +13,8 @@ use tile_compiler::diagnostic::Code;
 
 /// Codes that no kernel alone shows, with the tests that do.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("syntax/unreadable", "crates/tile/tests/cli.rs: the file is no text"),
-    ("name/no-kernel", "crates/tile/tests/cli.rs: the command line is wrong"),
+    ("syntax/unreadable", "crates/tile/tests/cli/usage.rs: the file is no text"),
+    ("name/no-kernel", "crates/tile/tests/cli/usage.rs: the command line is wrong"),
     ("resource/spills", "crates/compiler/tests/analysis.rs: the assembler decides"),
     ("resource/occupancy", "crates/compiler/tests/analysis.rs: the assembler decides"),
     ("constexpr/inactive", "crates/lsp/tests/lsp/tags.rs: shown in editors alone"),

@@ -215,44 +215,58 @@ impl Opened {
 
     /// The kernel of this name under its best known specialization.
     pub(crate) fn select_one(&self, name: Option<&str>) -> Result<Selected, CommandError> {
-        let found = self.select_all(name)?;
-        let first = &found[0].name;
-        if found.iter().any(|other| other.name != *first) {
-            let mut names: Vec<&str> = found.iter().map(|kernel| &*kernel.name).collect();
-            names.dedup();
-            return Err(CommandError::usage(format!(
-                "the file has several kernels; choose one with FILE::KERNEL: {}",
-                names.join(", ")
-            )));
-        }
-        if found.len() > 1 {
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => self.only_kernel()?,
+        };
+        let found = self.select_all(Some(&name))?;
+        let ways = found.len();
+        let none = || CommandError::usage(format!("{}: {name} is no kernel", self.name()));
+        let first = found.into_iter().next().ok_or_else(none)?;
+        if ways > 1 {
+            let spec = &first.spec;
             output::note(&format!(
-                "{} is specialized in {} ways; this is the first, {}",
-                found[0].name,
-                found.len(),
-                found[0].spec
+                "{name} is specialized in {ways} ways; this is the first, {spec}"
             ));
         }
-        found.into_iter().next().ok_or_else(|| CommandError::usage("there is no kernel"))
+        Ok(first)
+    }
+
+    /// The kernel that is meant where none is named.
+    pub(crate) fn only_kernel(&self) -> Result<String, CommandError> {
+        let mut names = self.kernel_names();
+        names.dedup();
+        match &*names {
+            [] => Err(self.no_kernels()),
+            [name] => Ok(name.clone()),
+            names => Err(CommandError::usage(format!(
+                "{} has several kernels; choose one with FILE::KERNEL: {}",
+                self.name(),
+                names.join(", ")
+            ))),
+        }
+    }
+
+    /// The error of a file without kernels.
+    fn no_kernels(&self) -> CommandError {
+        let none = || {
+            let name = self.name();
+            CommandError::usage(format!(
+                "{name} has no kernels: functions marked @triton.jit that return no value"
+            ))
+        };
+        self.well_formed().err().unwrap_or_else(none)
     }
 
     /// The kernel of this name, or every kernel, under each specialization that is known; never
     /// empty.
     pub(crate) fn select_all(&self, name: Option<&str>) -> Result<Vec<Selected>, CommandError> {
-        let kernels = self.kernels();
         let wanted: Vec<(String, ItemRef)> = match name {
-            None => kernels,
-            Some(name) => self.jit_function(name).into_iter().collect(),
+            None => self.kernels(),
+            Some(name) => vec![(name.to_owned(), self.named(name)?)],
         };
         if wanted.is_empty() {
-            return Err(CommandError::usage(match name {
-                Some(name) => no_such_kernel(name, &self.kernel_names()),
-                None => {
-                    self.well_formed()?;
-                    "the file has no kernels: functions marked @triton.jit that return no value"
-                        .to_owned()
-                }
-            }));
+            return Err(self.no_kernels());
         }
         check_flags(&self.workspace, wanted.iter().map(|(_, at)| *at), &self.options)?;
         let mut selected = Vec::new();
@@ -311,10 +325,17 @@ impl Opened {
     }
 
     /// Any jit function, helpers included, by name.
-    pub(crate) fn jit_function(&self, name: &str) -> Option<(String, ItemRef)> {
-        let functions = project::jit_functions(&self.workspace, self.file).into_iter();
-        let mut named = functions.filter_map(|at| Some((self.item_name(at)?, at)));
-        named.rfind(|found| found.0 == name)
+    pub(crate) fn jit_function(&self, name: &str) -> Option<ItemRef> {
+        let mut functions = project::jit_functions(&self.workspace, self.file).into_iter();
+        functions.rfind(|at| self.item_name(*at).is_some_and(|known| known == name))
+    }
+
+    /// The jit function that the user names.
+    pub(crate) fn named(&self, name: &str) -> Result<ItemRef, CommandError> {
+        self.jit_function(name).ok_or_else(|| {
+            let message = no_such_kernel(name, &self.kernel_names());
+            CommandError::usage(format!("{}: {message}", self.name()))
+        })
     }
 
     fn item_name(&self, at: ItemRef) -> Option<String> {

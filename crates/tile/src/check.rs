@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
         false => None,
     };
     if compiler.as_ref().is_some_and(|compiler| compiler.ptxas.is_none()) {
-        output::note(&format!("spills and occupancy are not looked at: {}", ptxas::MISSING));
+        output::note(&format!("spills and occupancy are not looked at: {}", ptxas::missing()));
     }
     let mut unreadable = Vec::new();
     let mut jobs = jobs(arguments, &workspace, &mut unreadable);
@@ -121,6 +121,9 @@ fn jobs(arguments: &CheckArgs, workspace: &Workspace, unreadable: &mut Vec<ReadE
             }
         } else if path.is_dir() {
             let walked = workspace::walk(path);
+            if walked.is_empty() {
+                output::note(&format!("{}: no .py or .tile file lies below", path.display()));
+            }
             jobs.extend(walked.into_iter().map(|path| Job {
                 path,
                 kernel: kernel.clone(),

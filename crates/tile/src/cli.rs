@@ -156,8 +156,9 @@ pub(crate) struct BenchArgs {
 /// Arguments of `tile tune`.
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// The kernel.
-    #[arg(value_name = "FILE::KERNEL[#N]")]
+    /// The kernel, which may be left out when the file has one kernel, and, after `#`, which of its
+    /// scenarios, from 1.
+    #[arg(value_name = "FILE[::KERNEL[#N]]")]
     pub(crate) target: Target,
     /// Values to try for a constexpr parameter, `num_warps` or `num_stages`; without any, the
     /// kernel's autotune configurations.
@@ -379,6 +380,9 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Target, String> {
+        if text.is_empty() {
+            return Err("write the path of a file, or `-`".to_owned());
+        }
         let Some((path, rest)) = text.rsplit_once("::") else {
             return Ok(Target { path: text.into(), kernel: None, scenario: None });
         };

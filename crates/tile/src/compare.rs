@@ -107,7 +107,7 @@ fn triton_side(
         Answer::Compiled { version, ptx, shared_bytes, ms } => (version, ptx, shared_bytes, ms),
     };
     let Some(ptxas) = compiler.ptxas.clone() else {
-        return Err(CommandError::device(tile_worker::ptxas::MISSING));
+        return Err(CommandError::device(tile_worker::ptxas::missing()));
     };
     let ptx_bytes = ptx.len();
     let num_warps = selected.spec.options.num_warps;

@@ -84,7 +84,7 @@ impl Compiler {
 
     /// The assembler, which the command cannot do without.
     pub(crate) fn needs_assembler(&self) -> Result<(), CommandError> {
-        if self.ptxas.is_some() { Ok(()) } else { Err(CommandError::device(ptxas::MISSING)) }
+        if self.ptxas.is_some() { Ok(()) } else { Err(CommandError::device(ptxas::missing())) }
     }
 }
 

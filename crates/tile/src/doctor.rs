@@ -62,7 +62,7 @@ fn assembler_line(assembler: Option<&std::path::Path>) -> Finding {
             Some(version) => found("ptxas", format!("{version} ({})", path.display())),
             None => missing("ptxas", format!("{} does not answer", path.display())),
         },
-        None => missing("ptxas", ptxas::MISSING),
+        None => missing("ptxas", ptxas::missing()),
     }
 }
 

@@ -84,7 +84,7 @@ fn refuse_tuned_arguments(request: &RunRequest, opened: &Opened) -> Result<(), F
 /// The kernels that may be run.
 fn kernels(request: &RunRequest, opened: &Opened) -> Vec<ItemRef> {
     match &request.kernel {
-        Some(name) => opened.jit_function(name).map(|(_, at)| at).into_iter().collect(),
+        Some(name) => opened.jit_function(name).into_iter().collect(),
         None => project::jit_functions(&opened.workspace, opened.file),
     }
 }
@@ -139,9 +139,7 @@ fn chosen<'m>(
             Ok(all)
         };
     };
-    if opened.jit_function(kernel).is_none() {
-        return Err(usage(no_such_kernel(kernel, &opened.kernel_names())));
-    }
+    opened.named(kernel).map_err(command_failure)?;
     let own: Vec<&Scenario> =
         module.scenarios.iter().filter(|scenario| launches(module, scenario, kernel)).collect();
     match request.scenario {
@@ -262,7 +260,7 @@ struct FrontEnd<'a> {
 
 impl KernelCompiler for FrontEnd<'_> {
     fn kernel(&mut self, name: &str) -> Result<KernelInfo, LaunchFailure> {
-        let Some((_, at)) = self.opened.jit_function(name) else {
+        let Some(at) = self.opened.jit_function(name) else {
             let names = self.opened.kernel_names();
             return Err(LaunchFailure::Usage(no_such_kernel(name, &names)));
         };
@@ -271,7 +269,7 @@ impl KernelCompiler for FrontEnd<'_> {
     }
 
     fn heuristics(&mut self, kernel: &str, args: &[(Name, Value)]) -> Vec<(Name, Value)> {
-        let Some((_, at)) = self.opened.jit_function(kernel) else { return Vec::new() };
+        let Some(at) = self.opened.jit_function(kernel) else { return Vec::new() };
         let passed = args.iter().filter_map(|(name, value)| Some((name.clone(), passed(value)?)));
         let passed: Vec<(Name, Passed)> = passed.collect();
         let set = heuristics(&self.opened.workspace, at, &passed);
@@ -289,7 +287,7 @@ impl KernelCompiler for FrontEnd<'_> {
     }
 
     fn tile_ir(&mut self, kernel: &str, spec: &Specialization) -> Result<Function, LaunchFailure> {
-        let Some((_, at)) = self.opened.jit_function(kernel) else {
+        let Some(at) = self.opened.jit_function(kernel) else {
             let names = self.opened.kernel_names();
             return Err(LaunchFailure::Usage(no_such_kernel(kernel, &names)));
         };
@@ -317,9 +315,8 @@ impl KernelCompiler for FrontEnd<'_> {
         let options =
             tile_codegen::Options { ptxas: self.request.ptxas.clone(), ..Default::default() };
         let artifact = tile_codegen::compile(function, target, &options).map_err(failed)?;
-        let cubin = artifact
-            .cubin
-            .ok_or_else(|| LaunchFailure::Device(tile_worker::ptxas::MISSING.to_owned()))?;
+        let cubin =
+            artifact.cubin.ok_or_else(|| LaunchFailure::Device(tile_worker::ptxas::missing()))?;
         let (manifest, resources) = (artifact.manifest, artifact.resources);
         Ok(CompiledKernel { cubin, manifest, resources })
     }
@@ -342,14 +339,12 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
         let default = param.default.and_then(|id| parse_value(&text(id)).ok());
         let default = if constexpr { known(&param.name) } else { None }
             .or_else(|| default.map(|value| Value::from(&value)));
-        let never = tuning.do_not_specialize.contains(&param.name);
         KernelParam {
             name: param.name.clone(),
             constexpr,
             annotation: annotated.types.get(&param.name).cloned(),
-            specialize: !never,
-            specialize_alignment: !never
-                && !tuning.do_not_specialize_on_alignment.contains(&param.name),
+            specialize: tuning.specializes_on_value(&param.name),
+            specialize_alignment: tuning.specializes_on_alignment(&param.name),
             default,
             computed: tuning.heuristics.contains(&param.name),
         }

@@ -55,12 +55,13 @@ struct Milliseconds {
 pub(crate) fn run(arguments: &InfoArgs) -> Result<Exit, CommandError> {
     let flags = arguments.spec.flags();
     let opened = Opened::new(&arguments.target, &arguments.input, &flags)?;
+    let kernels = opened.select_all(arguments.target.kernel.as_deref())?;
     let compiler = opened.compiler()?;
     compiler.needs_assembler()?;
     let (mut infos, mut artifacts) = (Vec::new(), Vec::new());
     let (mut failed, mut unknown) = (false, false);
     let mut told = IndexSet::new();
-    for selected in opened.select_all(arguments.target.kernel.as_deref())? {
+    for selected in kernels {
         let start = Instant::now();
         let function = match opened.lower(&selected) {
             Ok(function) => function,
@@ -178,7 +179,7 @@ fn info(kernel: &str, spec: &Specialization, artifact: &Artifact, front: f64) ->
 
 /// What each parameter is compiled for, by name.
 fn specialized_on(opened: &Opened, selected: &Selected) -> Map<String, Value> {
-    let Some((_, at)) = opened.jit_function(&selected.name) else { return Map::new() };
+    let Some(at) = opened.jit_function(&selected.name) else { return Map::new() };
     let parameters = preview(&opened.workspace, at, &selected.spec).into_iter();
     parameters
         .map(|Previewed { name, known, anew, assumed }| {

@@ -5,12 +5,12 @@
 //! follows, else the launch's argument.
 
 use serde_json::{Value, json};
-use tile_compiler::project::{self, Sources};
+use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::specialization::{Config, scenario_edits, scenario_variables, tuning};
 use tile_worker::protocol::{RunRequest, timing};
 
 use crate::analysis::Opened;
-use crate::cli::{Format, InputArgs, TuneArgs};
+use crate::cli::{Format, InputArgs, Target, TuneArgs};
 use crate::{CommandError, Exit, output, run};
 
 /// `NAME=VALUE` pairs that are tried together.
@@ -23,23 +23,25 @@ const MAX_COMBINATIONS: usize = 4096;
 pub(crate) fn run(arguments: &TuneArgs) -> Result<Exit, CommandError> {
     let flags = arguments.common.flags();
     let opened = Opened::new(&arguments.target, &InputArgs::default(), &flags)?;
-    let kernel = arguments.target.kernel.as_deref();
-    let Some(kernel) = kernel else {
-        return Err(CommandError::usage("name the kernel to tune: FILE::KERNEL"));
+    let kernel = match &arguments.target.kernel {
+        Some(kernel) => kernel.clone(),
+        None => opened.only_kernel()?,
     };
+    let at = opened.named(&kernel)?;
+    let target = Target { kernel: Some(kernel.clone()), ..arguments.target.clone() };
     let combinations = if arguments.sets.is_empty() {
-        configurations(&opened, kernel)?
+        configurations(&opened, &kernel, at)?
     } else {
         product(&arguments.sets)?
     };
     let number = arguments.target.scenario.unwrap_or(0);
     let module = opened.workspace.module(opened.file);
     let variables =
-        module.map(|module| scenario_variables(&module, kernel, number)).unwrap_or_default();
+        module.map(|module| scenario_variables(&module, &kernel, number)).unwrap_or_default();
     let base = RunRequest {
         device: arguments.device,
         bench: true,
-        ..run::request(&arguments.target, &InputArgs::default(), &arguments.launch)?
+        ..run::request(&target, &InputArgs::default(), &arguments.launch)?
     };
     let mut timed = Vec::new();
     for combination in &combinations {
@@ -59,7 +61,7 @@ pub(crate) fn run(arguments: &TuneArgs) -> Result<Exit, CommandError> {
         return Err(CommandError::compile("no combination compiles and passes its asserts"));
     };
     if arguments.apply {
-        apply(&opened, kernel, arguments.target.scenario, best)?;
+        apply(&opened, &kernel, arguments.target.scenario, best)?;
     }
     Ok(Exit::Success)
 }
@@ -89,9 +91,12 @@ fn product(sets: &[(String, String)]) -> Result<Vec<Combination>, CommandError> 
 }
 
 /// The kernel's autotune configurations.
-fn configurations(opened: &Opened, kernel: &str) -> Result<Vec<Combination>, CommandError> {
-    let found =
-        opened.jit_function(kernel).and_then(|(_, at)| project::kernel(&opened.workspace, at));
+fn configurations(
+    opened: &Opened,
+    kernel: &str,
+    at: ItemRef,
+) -> Result<Vec<Combination>, CommandError> {
+    let found = project::kernel(&opened.workspace, at);
     let configs = found.map(|kernel| tuning(&opened.workspace, &kernel).configs);
     let configs = configs.unwrap_or_default();
     if configs.is_empty() {

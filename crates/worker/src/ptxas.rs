@@ -6,8 +6,23 @@ use std::process::Command;
 use crate::cache::user_folder;
 
 /// What to tell users who have none.
-pub const MISSING: &str = "there is no ptxas, so nothing can be measured or made into machine \
-                           code; `tile doctor --fix` fetches it, or set TILE_PTXAS";
+pub fn missing() -> String {
+    let none = "there is no ptxas, so nothing can be measured or made into machine code";
+    match chosen(None) {
+        Some(path) => {
+            let path = path.display();
+            format!("{none}: TILE_PTXAS is {path}, which is no program; correct or unset it")
+        }
+        None => format!("{none}; `tile doctor --fix` fetches it, or set TILE_PTXAS"),
+    }
+}
+
+/// What the user has chosen, whether it is there or not.
+fn chosen(setting: Option<&Path>) -> Option<PathBuf> {
+    let environment = || std::env::var_os("TILE_PTXAS").map(PathBuf::from);
+    let chosen = setting.map(Path::to_owned).or_else(environment);
+    chosen.filter(|path| !path.as_os_str().is_empty())
+}
 
 /// The assembler to use, or `None` when there is none.
 ///
@@ -15,9 +30,7 @@ pub const MISSING: &str = "there is no ptxas, so nothing can be measured or made
 /// by another. Else the first of: PATH, `CUDA_HOME` and `CUDA_PATH`, `/usr/local/cuda`, the
 /// wheels in `site_packages`, and what `tile doctor --fix` fetched.
 pub fn find(setting: Option<&Path>, site_packages: Option<&Path>) -> Option<PathBuf> {
-    let chosen =
-        setting.map(Path::to_owned).or_else(|| std::env::var_os("TILE_PTXAS").map(PathBuf::from));
-    if let Some(path) = chosen.filter(|path| !path.as_os_str().is_empty()) {
+    if let Some(path) = chosen(setting) {
         return which::which(path).ok();
     }
     if let Ok(path) = which::which("ptxas") {

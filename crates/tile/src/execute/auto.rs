@@ -6,8 +6,8 @@ use tile_runner::scenario::{self, Arguments, ScenarioOptions, Value};
 use tile_worker::protocol::{Failure, FailureKind, RunRequest};
 
 use super::kernel_info;
-use crate::analysis::{Opened, no_such_kernel};
-use crate::failure::{launch_failure, usage};
+use crate::analysis::Opened;
+use crate::failure::{command_failure, launch_failure, usage};
 
 /// The request's own arguments and, for the others and the grid, what is chosen.
 pub(super) fn complete(
@@ -15,8 +15,8 @@ pub(super) fn complete(
     opened: &Opened,
     kernel: &str,
 ) -> Result<(Vec<(String, String)>, String), Failure> {
-    let unknown = || usage(no_such_kernel(kernel, &opened.kernel_names()));
-    let (_, at) = opened.jit_function(kernel).ok_or_else(unknown)?;
+    let at = opened.named(kernel).map_err(command_failure)?;
+    let unknown = || usage(format!("{kernel} cannot be launched"));
     let info = kernel_info(opened, at).ok_or_else(unknown)?;
     let found = discover(&opened.workspace, at, &opened.options.flags).into_iter().next();
     let (given, grid) = given(request, opened)?;

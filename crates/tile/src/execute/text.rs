@@ -77,7 +77,7 @@ fn describes_launch(request: &RunRequest, opened: &Opened, module: &Module, kern
     if request.scenario.is_some() {
         return false;
     }
-    let Some((_, at)) = opened.jit_function(kernel) else { return false };
+    let Some(at) = opened.jit_function(kernel) else { return false };
     let Some(function) = tile_compiler::project::function(&opened.workspace, at) else {
         return false;
     };
@@ -172,7 +172,7 @@ fn passed(opened: &Opened, module: &Module, scenario: &Scenario, name: &str) -> 
     let mut inside = module.launches.iter();
     let launch = inside.find(|launch| scenario.range.contains_range(launch.range))?;
     let Expr::Name(kernel) = &launch.body.exprs[launch.kernel] else { return None };
-    let (_, at) = opened.jit_function(kernel)?;
+    let at = opened.jit_function(kernel)?;
     let function = tile_compiler::project::function(&opened.workspace, at)?;
     let index = function.params.iter().position(|param| &*param.name == name)?;
     let arg = launch.args.iter().enumerate().find(|(at, arg)| match &arg.kind {

@@ -5,9 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use expect_test::{Expect, expect};
+use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
+
+mod usage;
 
 /// A folder with files in it, where commands run.
 struct Folder(TempDir);
@@ -115,60 +117,6 @@ def add_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 "#;
 
 #[test]
-fn a_missing_file_and_a_wrong_flag_are_usage_errors() {
-    let folder = Folder::new(&[]);
-    folder.run("check nothing.py").expect(expect![[r#"
-        exit 2
-        err: error: nothing.py: no such file or folder
-    "#]]);
-    let folder = Folder::new(&[("add.py", ADD)]);
-    folder.run("check add.py nothing.py").expect(expect![[r#"
-        exit 2
-        out: no errors in 1 kernel of 1 file; not checked: 1 file (N ms)
-        err: error: nothing.py: no such file or folder
-    "#]]);
-    let done = folder.run("check --frobnicate a.py");
-    assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("--frobnicate"), "{}", done.stderr);
-    let done = folder.run("emit a.py --stage ptx --arch sm_20");
-    assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("sm_75 and later"), "{}", done.stderr);
-    let done = folder.run("info a.py --num-warps 3");
-    assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("1, 2, 4, 8, 16 or 32"), "{}", done.stderr);
-}
-
-#[test]
-fn a_file_that_is_not_utf8_gets_one_clear_error() {
-    let folder = Folder::new(&[]);
-    std::fs::write(folder.path().join("latin1.py"), b"import triton\n# caf\xe9\n").unwrap();
-    folder.run("check latin1.py").expect(expect![[r#"
-        exit 2
-        err: error: latin1.py: not UTF-8: byte 0xe9 on line 2; save the file as UTF-8
-    "#]]);
-    let done = folder.run("check --format json latin1.py");
-    assert_eq!(done.code, Some(2));
-    let lines = done.json();
-    assert_eq!(lines[0]["code"], "syntax/unreadable");
-    assert_eq!(lines[0]["severity"], "error");
-    assert!(lines[1]["summary"].is_object());
-    let done = folder.run_with_stdin("check -", b"\xff\xfe");
-    assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("not UTF-8"), "{}", done.stderr);
-}
-
-#[test]
-fn a_file_over_4_mib_gets_one_clear_error() {
-    let folder = Folder::new(&[("big.py", &"# triton.jit\n".repeat(400_000))]);
-    for command in ["check big.py", "check .", "info big.py"] {
-        let done = folder.run(command);
-        assert_eq!(done.code, Some(2), "{command}");
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
-        assert!(done.stderr.contains("4 MiB"), "{}", done.stderr);
-    }
-}
-
-#[test]
 fn a_folder_is_walked_without_what_git_ignores() {
     let folder = Folder::new(&[
         ("a/add.py", ADD),
@@ -180,18 +128,6 @@ fn a_folder_is_walked_without_what_git_ignores() {
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
     let last = done.json().pop().unwrap();
     assert_eq!((&last["summary"]["files"], &last["summary"]["kernels"]), (&1.into(), &1.into()));
-}
-
-#[test]
-fn codes_are_explained() {
-    let folder = Folder::new(&[]);
-    let done = folder.run("explain name/undefined");
-    assert_eq!(done.code, Some(0));
-    assert!(done.stdout.starts_with("name/undefined (error)\n"), "{}", done.stdout);
-    folder.run("explain name/undefine").expect(expect![[r#"
-        exit 2
-        err: error: there is no diagnostic `name/undefine`; did you mean `name/undefined`?
-    "#]]);
 }
 
 const BROKEN: &str = r#"import triton
@@ -269,30 +205,6 @@ fn stages_before_machine_code_need_no_assembler() {
         assert_eq!(flag.code, Some(2), "{command}");
         assert!(flag.stderr.contains("did you mean BLOCK?"), "{command}: {}", flag.stderr);
     }
-}
-
-#[test]
-fn without_an_assembler_nothing_is_measured_and_the_message_says_what_to_do() {
-    let folder = Folder::new(&[("add.py", ADD)]);
-    let mut command = folder.command("info add.py");
-    let done = Done::of(command.env("TILE_PTXAS", "/nonexistent/ptxas").output().unwrap());
-    assert_eq!(done.code, Some(4));
-    assert!(done.stderr.contains("tile doctor --fix"), "{}", done.stderr);
-}
-
-#[test]
-#[cfg(unix)]
-fn what_the_assembler_rejects_does_not_compile() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let script = "#!/bin/sh\necho \"ptxas kernel.ptx, line 9; error : Unknown symbol 'what'\" >&2\nexit 255\n";
-    let folder = Folder::new(&[("add.py", ADD), ("ptxas", script)]);
-    let assembler = folder.path().join("ptxas");
-    std::fs::set_permissions(&assembler, PermissionsExt::from_mode(0o755)).unwrap();
-    let mut command = folder.command("emit add.py --stage cubin -o add.cubin");
-    let done = Done::of(command.env("TILE_PTXAS", &assembler).output().unwrap());
-    assert_eq!(done.code, Some(3), "{}", done.stderr);
-    assert!(done.stderr.contains("Unknown symbol 'what'"), "{}", done.stderr);
 }
 
 #[test]
@@ -519,7 +431,7 @@ def scale(buffers, by: tl.constexpr, BLOCK: tl.constexpr):
 
 /// A product that asks for 256 KiB of shared memory, and reads a column for each lane.
 const DEEP: &str = concat!(
-    include_str!("../../../tests/kernels/deep.tile"),
+    include_str!("../../../../tests/kernels/deep.tile"),
     r#"
 # tile: a, b, c = randn(128, 512, dtype=fp16), randn(512, 128, dtype=fp16), empty(128, 128)
 # tile: deep[(1,)](a, b, c, 512, M=128, N=128, BK=128, num_stages=4)
