@@ -218,6 +218,10 @@ struct Evaluator<'a> {
     reported: FxHashSet<(Code, FileRange, FileRange)>,
     globals: Globals,
     resolving: Vec<ItemRef>,
+    /// What modules compute when they are imported, as far as it was asked for.
+    imports: python::Imports,
+    /// Modules whose statements run, the innermost last.
+    importing: Vec<python::Import>,
     lines: FxHashMap<FileId, (Arc<str>, LineIndex)>,
     /// Symbols that are certainly integers.
     integer_symbols: FxHashSet<symbolic::Atom>,
@@ -287,6 +291,8 @@ impl<'a> Evaluator<'a> {
             reported: FxHashSet::default(),
             globals: FxHashMap::default(),
             resolving: Vec::new(),
+            imports: python::Imports::default(),
+            importing: Vec::new(),
             lines: FxHashMap::default(),
             integer_symbols: FxHashSet::default(),
             other_symbols: FxHashSet::default(),

@@ -383,4 +383,6 @@ pub struct MainBlock {
     pub body: Arc<Body>,
     /// Where they stand.
     pub map: Arc<SourceMap>,
+    /// True for what `if __name__ == "__main__":` guards: imports do not run it.
+    pub is_program: bool,
 }

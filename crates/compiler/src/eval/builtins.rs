@@ -1,7 +1,7 @@
 //! The rules of the table of builtins.
 
 use super::call::{Argument, Call};
-use super::value::{Const, Held, ModuleRef, Tensor, Value};
+use super::value::{Const, Held, ModuleRef, Shape, Tensor, Value};
 use super::{Eval, Evaluator, Mode, OriginKind, Stop};
 use crate::builtins::{self, Rule};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -153,6 +153,7 @@ impl Evaluator<'_> {
             | Rule::Randn4x
             | Rule::UniformFloat
             | Rule::PairNormal => self.random(call),
+            Rule::Class if call.builtin.name == "tensor" => Ok(tensor_around(call)),
             Rule::Class | Rule::Opaque => Ok(Value::Unknown),
             Rule::IntDType => self.int_dtype(call),
             Rule::PointerType => self.pointer_type(call),
@@ -169,7 +170,8 @@ impl Evaluator<'_> {
             Rule::PythonGetAttr | Rule::PythonHasAttr => self.python_getattr(call),
             Rule::TypeLimits => self.type_limits(call),
             Rule::NoValue => Ok(Value::NONE),
-            Rule::PythonString => self.python_string(call),
+            // Python runs them, see `call_text_method`.
+            Rule::PythonString => Ok(self.fresh_const()),
             Rule::PythonBitLength => self.python_bit_length(call),
             Rule::ImportModule => Ok(import_module(&call.nth(0))),
             Rule::PythonSum => self.python_sum(call),
@@ -333,6 +335,16 @@ fn import_module(name: &Value) -> Value {
         Value::Const(Const::Str(path)) if path.split('.').next() == Some(builtins::TRITON) => {
             Value::NONE
         }
+        _ => Value::Unknown,
+    }
+}
+
+/// `tl.tensor(handle, type)`: made around what is no value of MLIR, it has a type, but nothing can
+/// compute with it.
+fn tensor_around(call: &Call) -> Value {
+    match call.value("type") {
+        Value::Const(Const::DType(elem)) => Value::Tensor(Tensor::new(elem, Shape::scalar())),
+        Value::Const(Const::BlockType(elem, shape)) => Value::Tensor(Tensor::new(elem, shape)),
         _ => Value::Unknown,
     }
 }

@@ -116,6 +116,10 @@ impl Evaluator<'_> {
             }
             _ => self.expr(source, callee),
         };
+        if let Some(star) = self.refused_star(&function, args) {
+            let hint = "pass the elements one by one";
+            return self.unsupported("Starred", hint, source.at(star));
+        }
         // The message of an assertion is evaluated only when it fails, and may itself fail then.
         let asserts = matches!(&function, Value::Builtin(it) if it.rule == Rule::StaticAssert);
         let (said, message) = args.split_at(if asserts { 1.min(args.len()) } else { args.len() });
@@ -132,6 +136,18 @@ impl Evaluator<'_> {
             self.refuse_bare_arguments(source, args, &arguments);
         }
         self.call_value(&function, arguments, at)
+    }
+
+    /// A `*` in a call that Triton itself runs while it compiles: there it is none of Python's.
+    #[inline(never)]
+    fn refused_star(&self, function: &Value, args: &[Arg]) -> Option<ExprId> {
+        let Value::Builtin(builtin) = function else { return None };
+        let runs = matches!(
+            builtin.rule,
+            Rule::StaticAssert | Rule::StaticPrint | Rule::PythonInt | Rule::PythonLen
+        );
+        let star = args.iter().find(|arg| arg.kind == ArgKind::Star)?;
+        (runs && self.frame().mode == Mode::Jit).then_some(star.value)
     }
 
     /// `x.__add__(y)` is `x + y`, and `x.__radd__(y)` is `y + x`.
@@ -242,6 +258,12 @@ impl Evaluator<'_> {
     ) -> Value {
         match function {
             Value::Builtin(builtin) => self.call_builtin(builtin, arguments, at),
+            Value::Bound(bound)
+                if let (Value::Const(Const::Str(_)), Value::Builtin(method)) = &**bound
+                    && method.rule == Rule::PythonString =>
+            {
+                self.call_text_method(&bound.0, method.name, arguments, at)
+            }
             Value::Bound(bound) => {
                 let receiver = Argument::positional(bound.0.clone(), at);
                 arguments.insert(0, receiver);

@@ -177,6 +177,8 @@ impl Evaluator<'_> {
                 let node = "GeneratorExp";
                 self.unsupported(node, alternative(node), at)
             }
+            Expr::DictComp(_) => self.unsupported("DictComp", alternative("DictComp"), at),
+            Expr::SetComp(_) => self.unsupported("SetComp", alternative("SetComp"), at),
             Expr::Unsupported(node) => self.unsupported(node, alternative(node), at),
         }
     }
@@ -576,7 +578,7 @@ impl Evaluator<'_> {
             match part {
                 FStringPart::Text(part) => text.push_str(part),
                 // Triton, too, looks at no width.
-                FStringPart::Hole(id) | FStringPart::Formatted(id) => match self
+                FStringPart::Hole(id) | FStringPart::Formatted { value: id, .. } => match self
                     .kept_expr(source, *id)
                 {
                     Value::Const(Const::Symbol(_)) | Value::Unknown => known = false,

@@ -148,6 +148,25 @@ impl Evaluator<'_> {
         Value::Unknown
     }
 
+    /// Calls a method of a compile-time text, which Python runs. Triton takes values by position out
+    /// of their constexprs, since version 3.9 also those in tuples.
+    #[inline(never)]
+    pub(super) fn call_text_method(
+        &mut self,
+        text: &Value,
+        method: &'static str,
+        arguments: Vec<Argument>,
+        at: FileRange,
+    ) -> Value {
+        match self.run_text_method(text, method, &arguments) {
+            Ok(value) => value,
+            Err(Exit::Raised(exception)) if self.frame().mode == Mode::Jit => {
+                self.report_exception(method, &exception, at)
+            }
+            Err(_) => self.fresh_const(),
+        }
+    }
+
     /// Reports an exception of a function that runs at compile time.
     fn report_exception(&mut self, name: &str, exception: &Exception, at: FileRange) -> Value {
         if self.may_be_dead() {
@@ -403,7 +422,8 @@ impl Evaluator<'_> {
         let mut frame = Frame::new(
             Mode::Python,
             function.file,
-            None,
+            // What a factory gave is known by the variables around the function.
+            (!function.closure.is_empty()).then(|| function.clone()),
             function.scope.clone(),
             Locals::default(),
         );

@@ -3,7 +3,7 @@
 use super::value::{Const, FunctionRef, Role, Value};
 use super::{Evaluator, Source};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{Expr, ExprId, Name, Param, ParamKind};
+use crate::hir::{Expr, ExprId, Function, Name, Param, ParamKind};
 use crate::project::{self, Resolution, Scope};
 use crate::source::FileRange;
 
@@ -47,6 +47,7 @@ impl Evaluator<'_> {
                 self.check_launched_annotation(source, annotation);
             }
             if let (Some(default), ParamKind::Normal) = (param.default, param.kind) {
+                self.check_enclosed(function, default);
                 let constexpr = param.annotation.is_some_and(|annotation| {
                     let spelled = matches!(&body.body.exprs[annotation], Expr::Literal(_));
                     !spelled && self.is_constexpr_param(function, param)
@@ -58,6 +59,32 @@ impl Evaluator<'_> {
         }
         if let Some(returns) = body.returns {
             self.check_launched_annotation(source, returns);
+        }
+    }
+
+    /// Of the variables of functions around it a jit function knows those that its statements name;
+    /// its defaults are evaluated again whenever it is compiled, and know no others.
+    fn check_enclosed(&mut self, function: &FunctionRef, default: ExprId) {
+        let body = &function.function.body;
+        let mut open = vec![default];
+        while let Some(id) = open.pop() {
+            body.exprs[id].for_each_child(|child| open.push(child));
+            let Some(name) = body.exprs[id].as_name() else { continue };
+            let scope = Scope { file: function.file, path: &function.scope };
+            let outside = Scope { path: &[], ..scope };
+            if self.is_of_module(scope, name)
+                || is_named_by_statements(&function.function, name)
+                || project::resolve(self.project, outside, name) != Resolution::Undefined
+            {
+                continue;
+            }
+            let at = Source::of(&function.function, function.file).at(id);
+            let message = format!(
+                "`{name}` is not defined in a default: of the function around it a jit function knows what its statements name"
+            );
+            let diagnostic = Diagnostic::new(Code::UndefinedName, at, message)
+                .with_note(format!("name `{name}` in the function, or pass it as an argument"));
+            self.emit_diagnostic(diagnostic);
         }
     }
 
@@ -226,6 +253,23 @@ impl Evaluator<'_> {
             .with_note("pass it as an argument to a `tl.constexpr` parameter");
         self.emit_diagnostic(diagnostic);
     }
+}
+
+/// True where a function names a variable outside of its head.
+fn is_named_by_statements(function: &Function, name: &Name) -> bool {
+    let body = &function.body;
+    let heads = function.params.iter().flat_map(|param| [param.annotation, param.default]);
+    let mut open: Vec<ExprId> = heads
+        .flatten()
+        .chain(function.returns)
+        .chain(function.decorators.iter().copied())
+        .collect();
+    let mut in_head = 0;
+    while let Some(id) = open.pop() {
+        body.exprs[id].for_each_child(|child| open.push(child));
+        in_head += usize::from(body.exprs[id].is_name(name));
+    }
+    body.exprs.values().filter(|expr| expr.is_name(name)).count() > in_head
 }
 
 /// Whether an assignment takes the value.

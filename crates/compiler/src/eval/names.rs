@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Role, Value};
-use super::{Evaluator, Frame, Locals, Lost, Mode, Source};
+use super::{Evaluator, Frame, Locals, Lost, Mode, Source, python};
 use crate::builtins::{
     self, FORBIDDEN_PYTHON, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH,
     TORCH_FUNCTIONAL, TORCH_NN, TORCH_VERSION, TRITON,
@@ -183,9 +183,64 @@ impl Evaluator<'_> {
         }
         let scoped = Scope { file, path: scope };
         let resolution = project::resolve_under(self.project, self.version, scoped, name);
-        let global = self.resolved(&resolution);
+        let mut global = self.resolved(&resolution);
+        if matches!(resolution, Resolution::Unknown | Resolution::Undefined)
+            && self.is_of_module(scoped, name)
+        {
+            global = self.bound_by_running(file, name).or(global);
+        }
         self.globals.insert(key, global.clone());
         global
+    }
+
+    /// True where no function around a scope has a variable of that name.
+    pub(super) fn is_of_module(&self, scope: Scope<'_>, name: &Name) -> bool {
+        let Some(module) = self.project.module(scope.file) else { return false };
+        !module.items.iter().any(|item| {
+            let around = item.scope.len() < scope.path.len() && scope.path.starts_with(&item.scope);
+            match &item.kind {
+                ItemKind::Function(function) if around => {
+                    scope.path[item.scope.len()] == item.name
+                        && (function.params.iter().any(|param| param.name == *name)
+                            || function.body.bound_names().any(|bound| bound == name))
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// A variable of a module that no statement names as its target alone.
+    fn bound_by_running(&mut self, file: FileId, name: &Name) -> Option<Global> {
+        let module = self.project.module(file)?;
+        if !module.mains.iter().any(|main| main.body.bound_names().any(|bound| bound == name)) {
+            return None;
+        }
+        let (value, constexpr) = self.imported(file, name).unwrap_or((Value::Unknown, true));
+        Some(Global { value, item: None, constexpr })
+    }
+
+    /// What running its module leaves in the variable that an item binds; `None` where the item's
+    /// own expression says it.
+    fn computed(&mut self, at: ItemRef, constexpr: bool) -> Option<Global> {
+        let module = self.project.module(at.file)?;
+        let item = module.items.get(at.index as usize)?;
+        if !item.scope.is_empty() {
+            return None;
+        }
+        if let ItemKind::Assign { body, .. } = &item.kind
+            && let Some(constant) = project::constant(self.project, at)
+            && python::is_plain(body, constant.value)
+            && module.items_named(&item.name).count() == 1
+        {
+            return None;
+        }
+        let global = |value, constexpr| Global { value, item: Some(at), constexpr };
+        match self.imported(at.file, &item.name) {
+            Some((value, constexpr)) => Some(global(value, constexpr)),
+            None => {
+                self.is_recomputed(at.file, &item.name).then(|| global(Value::Unknown, constexpr))
+            }
+        }
     }
 
     /// The value behind what a name means.
@@ -299,6 +354,9 @@ impl Evaluator<'_> {
     fn constant_global(&mut self, at: ItemRef, constexpr: bool) -> Option<Global> {
         if self.resolving.contains(&at) || self.resolving.len() > 32 {
             return Some(Global { value: Value::Unknown, item: Some(at), constexpr });
+        }
+        if let Some(global) = self.computed(at, constexpr) {
+            return Some(global);
         }
         let constant = project::constant(self.project, at)?;
         let scope: Arc<[Name]> = project::item_scope(self.project, at).into();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::call::Argument;
+use super::closure::Captured;
 use super::size::size_of;
 use super::value::{ClassRef, Const, FunctionRef, Held, Role, Tensor, Tuple, Value};
 use super::{Evaluator, Frame, Locals, MAX_DEPTH, Mode, Source};
@@ -20,11 +21,15 @@ use crate::project;
 use crate::source::{FileId, FileRange};
 
 mod builtins;
+mod classes;
 mod expr;
 mod methods;
+mod module;
 mod operators;
 mod run;
 mod text;
+
+pub(super) use module::{Import, Imports, is_plain};
 
 /// A value of Python.
 #[derive(Clone)]
@@ -138,7 +143,13 @@ impl Evaluator<'_> {
     ) -> Result<Value, Exit> {
         let mut given = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            let mut value = Obj::of(&argument.value).ok_or(Exit::Unknown)?.unwrapped();
+            let value = Obj::of(&argument.value).ok_or(Exit::Unknown)?;
+            // What makes kernels gives them constexprs as such.
+            let mut value = match (function.kind.role, argument.constexpr) {
+                (Role::Host, Some(true)) => value.wrapped(),
+                (Role::Host, None) if !matches!(value, Obj::Value(_)) => return Err(Exit::Unknown),
+                _ => value.unwrapped(),
+            };
             if let Obj::Sequence(_, fields @ Some(_)) = &mut value
                 && !self.is_3_9()
             {
@@ -148,6 +159,28 @@ impl Evaluator<'_> {
             given.push((argument.keyword.clone(), value));
         }
         let result = self.quietly(|this| this.apply_python(function, given))?;
+        self.python_result(&result).ok_or(Exit::Unknown)
+    }
+
+    /// What a method of a text gives for arguments of a kernel.
+    pub(super) fn run_text_method(
+        &mut self,
+        text: &Value,
+        method: &str,
+        arguments: &[Argument],
+    ) -> Result<Value, Exit> {
+        let receiver = Obj::of(text).ok_or(Exit::Unknown)?;
+        let mut given = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let value = Obj::of(&argument.value).ok_or(Exit::Unknown)?;
+            let value = match (&argument.keyword, &value) {
+                (Some(_), _) => value.wrapped(),
+                (None, Obj::Sequence(..)) if !self.is_3_9() => value,
+                (None, _) => value.unwrapped(),
+            };
+            given.push((argument.keyword.clone(), value));
+        }
+        let result = self.quietly(|this| this.python_method(&receiver, method, given))?;
         self.python_result(&result).ok_or(Exit::Unknown)
     }
 
@@ -278,6 +311,35 @@ impl Evaluator<'_> {
             Err(Exit::Raised(exception)) => Some(exception),
             _ => None,
         }
+    }
+
+    /// A function as the one that defines it gets it by name: with the variables around it.
+    #[inline(never)]
+    fn enclosing(&mut self, scope: &Scope, value: Obj) -> Obj {
+        let outer = &scope.function;
+        let Obj::Value(Value::Function(inner)) = &value else { return value };
+        let is_inside = inner.file == outer.file
+            && !outer.scope.is_empty()
+            && inner.scope.len() > outer.scope.len()
+            && inner.scope.starts_with(&outer.scope);
+        if !is_inside {
+            return value;
+        }
+        let own: Vec<(Name, Obj)> = scope
+            .locals
+            .borrow()
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let mut captured = Vec::with_capacity(own.len());
+        for (name, value) in own {
+            let held = self.python_result(&value);
+            let constexpr = held.as_ref().map(|_| matches!(value, Obj::Constexpr(_)));
+            captured.push(Captured { name, value: held.unwrap_or(Value::Unknown), constexpr });
+        }
+        let outside = outer.closure.iter().filter(|it| scope.get(&it.name).is_none());
+        captured.extend(outside.cloned());
+        Obj::Value(Value::Function(FunctionRef { closure: captured.into(), ..inner.clone() }))
     }
 
     fn bind_python(&mut self, scope: &Scope, given: Vec<(Option<Name>, Obj)>) -> Run<()> {

@@ -4,14 +4,25 @@
 //! Ranges inside of an item count from its start: an item that moves as one stays the same, and a
 //! range in it is found again by the distance between the two starts.
 
-use super::{Body, ExprId, Function, Item, ItemKind, Launch, Module, SourceMap};
+use super::{Body, ExprId, Function, Item, ItemKind, Launch, MainBlock, Module, SourceMap};
 use crate::source::TextRange;
 
 /// True when both modules bind the same names in the same order to what looks the same from
-/// outside: everything but statements of functions, and methods of classes.
+/// outside, everything but statements of functions and methods of classes, and run the same
+/// statements when they are imported.
 pub fn same_heads(old: &Module, new: &Module) -> bool {
     old.items.len() == new.items.len()
         && old.items.iter().zip(&new.items).all(|(old, new)| same_head(old, new))
+        && same_statements(old, new, |main| !main.is_program)
+}
+
+/// True when the outermost statements that `counts` chooses are the same.
+fn same_statements(old: &Module, new: &Module, counts: fn(&MainBlock) -> bool) -> bool {
+    let of = |module: &Module| {
+        let statements = module.mains.iter().filter(|main| counts(main));
+        statements.map(|main| main.body.clone()).collect::<Vec<_>>()
+    };
+    of(old) == of(new)
 }
 
 /// True when host code, launches and scenarios are the same: everything but the statements of
@@ -31,11 +42,8 @@ pub fn same_host(old: &Module, new: &Module, is_kernel: impl Fn(u32) -> bool) ->
         old.scenarios.len() == new.scenarios.len()
             && old.scenarios.iter().zip(&new.scenarios).all(|(old, new)| old.body == new.body)
     };
-    let same_mains = || {
-        old.mains.len() == new.mains.len()
-            && old.mains.iter().zip(&new.mains).all(|(old, new)| old.body == new.body)
-    };
-    same_heads(old, new) && same_items() && same_launches() && same_scenarios() && same_mains()
+    let same_program = || same_statements(old, new, |main| main.is_program);
+    same_heads(old, new) && same_items() && same_launches() && same_scenarios() && same_program()
 }
 
 /// True when the items are the same from outside; see [`same_heads`].

@@ -32,6 +32,10 @@ pub enum Expr {
     },
     /// `(element for target in iterable)`, by the comprehension of the same clauses.
     Generator(ExprId),
+    /// `{key: value for ...}`; the elements are those of a list comprehension, pairs.
+    DictComp(ExprId),
+    /// `{element for ...}`.
+    SetComp(ExprId),
     /// Binary operator.
     Binary {
         /// The operator.
@@ -124,7 +128,7 @@ pub enum Expr {
     /// `*value`.
     Starred(ExprId),
     /// Python that kernels may not use, by the name of its syntax tree node in Python's `ast`
-    /// (`Await`, `GeneratorExp`, `DictComp`, ...).
+    /// (`Await`, `Yield`, ...).
     Unsupported(&'static str),
 }
 
@@ -132,6 +136,14 @@ impl Expr {
     /// Whether it is this name.
     pub fn is_name(&self, name: &str) -> bool {
         matches!(self, Expr::Name(found) if &**found == name)
+    }
+
+    /// The name that it is, if it is one.
+    pub fn as_name(&self) -> Option<&Name> {
+        match self {
+            Expr::Name(name) => Some(name),
+            _ => None,
+        }
     }
 
     /// Calls `visit` with the expressions directly inside this one, in source order.
@@ -150,6 +162,8 @@ impl Expr {
             | Expr::Attribute { value: inner, .. }
             | Expr::Walrus { value: inner, .. }
             | Expr::Generator(inner)
+            | Expr::DictComp(inner)
+            | Expr::SetComp(inner)
             | Expr::Starred(inner) => visit(*inner),
             Expr::Lambda { params, body } => {
                 params.iter().filter_map(|param| param.default).for_each(&mut visit);
@@ -172,8 +186,8 @@ impl Expr {
                 [*on_true, *condition, *on_false].into_iter().for_each(visit);
             }
             Expr::FString(parts) => parts.iter().for_each(|part| {
-                if let FStringPart::Hole(hole) | FStringPart::Formatted(hole) = part {
-                    visit(*hole);
+                if let FStringPart::Hole(value) | FStringPart::Formatted { value, .. } = part {
+                    visit(*value);
                 }
             }),
             Expr::Dict(entries) => entries.iter().for_each(|(key, value)| {
@@ -191,8 +205,15 @@ pub enum FStringPart {
     Text(Arc<str>),
     /// `{value}`.
     Hole(ExprId),
-    /// `{value:width}`, `{value!r}` or `{value=}`.
-    Formatted(ExprId),
+    /// `{value:format}`, `{value!r}` or `{value=}`, whose label is text before it.
+    Formatted {
+        /// What is shown.
+        value: ExprId,
+        /// The letter after `!`; `r` for `{value=}`.
+        conversion: Option<char>,
+        /// What stands behind the colon.
+        format: Arc<str>,
+    },
 }
 
 /// A literal.

@@ -196,6 +196,8 @@ impl Printer<'_> {
                 format!("[{} for {target} in {iterable}{conditions}]", self.expr(*element))
             }
             Expr::Generator(inner) => format!("iter({})", self.expr(*inner)),
+            Expr::DictComp(inner) => format!("dict({})", self.expr(*inner)),
+            Expr::SetComp(inner) => format!("set({})", self.expr(*inner)),
             Expr::Binary { op, lhs, rhs } => {
                 format!("({} {} {})", self.expr(*lhs), op.symbol(), self.expr(*rhs))
             }
@@ -226,7 +228,11 @@ impl Printer<'_> {
                 let parts = parts.iter().map(|part| match part {
                     FStringPart::Text(text) => text.escape_debug().to_string(),
                     FStringPart::Hole(value) => format!("{{{}}}", self.expr(*value)),
-                    FStringPart::Formatted(value) => format!("{{{}:?}}", self.expr(*value)),
+                    FStringPart::Formatted { value, conversion, format } => {
+                        let conversion = conversion.map(|letter| format!("!{letter}"));
+                        let conversion = conversion.unwrap_or_default();
+                        format!("{{{}{conversion}:{format}}}", self.expr(*value))
+                    }
                 });
                 format!("f\"{}\"", parts.collect::<String>())
             }

@@ -122,7 +122,7 @@ impl Stmt {
     }
 
     /// The blocks directly inside the statement.
-    pub(super) fn blocks(&self) -> Vec<&[StmtId]> {
+    pub fn blocks(&self) -> Vec<&[StmtId]> {
         match self {
             Stmt::If { body, orelse, .. }
             | Stmt::For { body, orelse, .. }

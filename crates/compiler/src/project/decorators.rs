@@ -102,16 +102,31 @@ fn marks_builtins(sources: &dyn Sources, at: ItemRef) -> bool {
     })
 }
 
+/// True for what stands at this path in the `triton` package and decorates kernels.
+pub(super) fn is_decorator(path: &str) -> bool {
+    effect(path).is_some() || matches!(path, "autotune" | "heuristics")
+}
+
 /// What calls are made of whose results `function` returns, where it is named.
 pub(super) fn returned_callees(function: &Function) -> Vec<ExprId> {
     let body = &function.body;
-    let callees = body.stmts.values().filter_map(|stmt| match stmt {
-        Stmt::Return(Some(value)) => match &body.exprs[*value] {
-            Expr::Call { callee, .. } => Some(*callee),
-            _ => None,
-        },
+    let callees = returned(body).filter_map(|value| match &body.exprs[value] {
+        Expr::Call { callee, .. } => Some(*callee),
         _ => None,
     });
     let is_named = |id: &ExprId| matches!(body.exprs[*id], Expr::Name(_) | Expr::Attribute { .. });
     callees.filter(is_named).collect()
+}
+
+/// The variables that `function` returns.
+pub(super) fn returned_names(function: &Function) -> Vec<ExprId> {
+    let body = &function.body;
+    returned(body).filter(|value| body.exprs[*value].as_name().is_some()).collect()
+}
+
+fn returned(body: &Body) -> impl Iterator<Item = ExprId> {
+    body.stmts.values().filter_map(|stmt| match stmt {
+        Stmt::Return(value) => *value,
+        _ => None,
+    })
 }

@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 use super::conditions::Place;
 use super::installation::Fact;
 use super::{
-    ItemRef, Resolution, Scope, Sources, decorators, function, item, named_tuple, paths, triton,
+    ItemRef, Resolution, Scope, Sources, decorators, function, item, item_scope, named_tuple,
+    paths, triton,
 };
 use crate::builtins::{self, FORBIDDEN_PYTHON, PYTHON, PYTHON_HOST};
 use crate::hir::{Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion};
@@ -277,8 +278,7 @@ impl<'a> Resolver<'a> {
                 let mut marked = Resolution::Function(at);
                 for decorator in &function.decorators {
                     let decorator = self.step(|resolver| {
-                        let callee = decorators::callee(body, *decorator);
-                        resolver.expr(scope, body, callee, Some(at.index))
+                        resolver.decorator(scope, body, *decorator, Some(at.index))
                     });
                     match self.effect(&decorator) {
                         Some(decorators::Effect::Jit) => return Resolution::Jit(at),
@@ -358,6 +358,14 @@ impl<'a> Resolver<'a> {
             return Resolution::Class(ItemRef { file: scope.file, index: 0 });
         }
         let [Arg { value, .. }, ..] = args else { return Resolution::Unknown };
+        if is_partial(&wrapper) {
+            return match self.expr(scope, body, *value, before) {
+                Resolution::Triton(path) if decorators::is_decorator(&path) => {
+                    Resolution::Triton(path)
+                }
+                _ => Resolution::Unknown,
+            };
+        }
         if !matches!(body.exprs[*value], Expr::Name(_) | Expr::Attribute { .. }) {
             return Resolution::Unknown;
         }
@@ -369,8 +377,26 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// What a decorator calls, or what `functools.partial` keeps options for.
+    fn decorator(
+        &mut self,
+        scope: Scope<'_>,
+        body: &Body,
+        decorator: ExprId,
+        before: Option<u32>,
+    ) -> Resolution {
+        let found = self.expr(scope, body, decorators::callee(body, decorator), before);
+        match &body.exprs[decorator] {
+            Expr::Call { args, .. } if is_partial(&found) => match args.first() {
+                Some(Arg { value, .. }) => self.expr(scope, body, *value, before),
+                None => Resolution::Unknown,
+            },
+            _ => found,
+        }
+    }
+
     /// What a decorator that means `resolution` makes of a function. Functions of the project that
-    /// return `triton.jit(...)` count as it.
+    /// return `triton.jit(...)`, or a function that does, count as it.
     fn effect(&mut self, resolution: &Resolution) -> Option<decorators::Effect> {
         match resolution {
             Resolution::Triton(path) => decorators::effect(path),
@@ -379,8 +405,9 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// True when a `return` of the function `at` calls `triton.jit`. What is called may come back
-    /// to this function by way of a module's variable, so it counts as a step.
+    /// True when a `return` of the function `at` calls `triton.jit`, or gives a function inside of
+    /// which one does. What is called may come back to this function by way of a module's variable,
+    /// so it counts as a step.
     fn returns_jit(&mut self, at: ItemRef) -> bool {
         let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
         else {
@@ -388,10 +415,21 @@ impl<'a> Resolver<'a> {
         };
         let path = item.body_scope();
         let scope = Scope { file: at.file, path: &path };
-        decorators::returned_callees(&function).into_iter().any(|callee| {
+        let calls = decorators::returned_callees(&function).into_iter().any(|callee| {
             let called = self.step(|resolver| resolver.expr(scope, &function.body, callee, None));
             called == Resolution::Triton("jit".into())
-        })
+        });
+        calls
+            || decorators::returned_names(&function).into_iter().any(|name| {
+                match self.step(|resolver| resolver.expr(scope, &function.body, name, None)) {
+                    Resolution::Function(inner) if inner != at => {
+                        inner.file == at.file
+                            && item_scope(self.sources, inner) == path
+                            && self.returns_jit(inner)
+                    }
+                    _ => false,
+                }
+            })
     }
 
     pub(super) fn expr(
@@ -489,4 +527,10 @@ fn binder<'m>(module: &'m Module, path: &[Name]) -> Option<&'m Item> {
 /// Whether Python defines the name everywhere, and kernels or host code that is read may use it.
 fn is_python(name: &str) -> bool {
     [PYTHON, PYTHON_HOST].iter().any(|module| builtins::member(module, name).is_some())
+}
+
+/// True for `functools.partial`.
+fn is_partial(resolution: &Resolution) -> bool {
+    matches!(resolution, Resolution::External(path)
+        if matches!(&path[..], [module, name] if &**module == "functools" && &**name == "partial"))
 }

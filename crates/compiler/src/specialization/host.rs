@@ -30,6 +30,7 @@ mod enumeration;
 mod expr;
 mod flow;
 mod installed;
+mod instances;
 mod launch;
 mod made;
 mod number;
@@ -73,6 +74,8 @@ pub(super) struct Host<'a> {
     replaced: FxHashSet<u32>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
+    /// The classes of objects that are instances of the project's own.
+    classes: FxHashMap<usize, ItemRef>,
     /// Calls of functions without their decorators so far.
     undecorated: u32,
     /// Allocations that launches may have written.
@@ -201,6 +204,7 @@ impl<'a> Host<'a> {
             allocations: 0,
             replaced: FxHashSet::default(),
             objects: FxHashMap::default(),
+            classes: FxHashMap::default(),
             undecorated: 0,
             written: FxHashSet::default(),
             writes: FxHashMap::default(),
@@ -577,13 +581,16 @@ impl<'a> Host<'a> {
         match self.expr(frame, value) {
             Value::Member(member) => self.attribute_of_member(&member, attr),
             Value::Named(base) => self.member(&base, attr),
-            Value::Object(object) => self.object_attribute(object, attr),
+            Value::Object(object) => match self.object_attribute(object, attr) {
+                Value::Unknown => self.of_class(object, attr),
+                value => value,
+            },
             value => tensor::attribute(&value, attr),
         }
     }
 
     /// Calls a function of the project with known arguments.
-    fn call_function(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+    pub(super) fn call_function(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
         let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
         else {
             return Value::Unknown;

@@ -229,6 +229,15 @@ impl Evaluator<'_> {
         found
     }
 
+    /// `math.prod(factors)`.
+    fn product(&mut self, factors: &[Value]) -> Value {
+        let product = factors.iter().try_fold(Const::Int(1), |product, factor| {
+            let factor = factor.as_const().filter(|factor| !factor.is_symbol())?;
+            self.const_binary(BinaryOp::Mul, &product, factor)
+        });
+        product.map_or_else(|| self.fresh_const(), Value::Const)
+    }
+
     pub(super) fn python_math(&mut self, call: &Call) -> Eval<Value> {
         let first = call.nth(0);
         if let Value::Tensor(tensor) = &first {
@@ -239,6 +248,9 @@ impl Evaluator<'_> {
             let what = format!("the argument of Python's `math.{name}`");
             let at = call.place_nth(0);
             return Err(self.not_constexpr(Code::NotConstexpr, &what, &first, at));
+        }
+        if let (Value::Tuple(factors), "prod") = (&first, call.builtin.name) {
+            return Ok(self.product(&factors.items));
         }
         let (Some(x), y) = (number(&first), number(&call.nth(1))) else {
             return Ok(self.fresh_const());

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::super::size::MAX_ITEMS;
 use super::super::value::{Const, Role, Value};
 use super::super::{Evaluator, Source};
 use super::{Exit, Obj, Run, methods, raise, text};
@@ -72,6 +73,25 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("ValueError", &[]),
     ("ZeroDivisionError", &["ArithmeticError"]),
 ];
+
+/// Functions of Python's other modules.
+const IMPORTED: &[&str] = &[
+    "functools.reduce",
+    "itertools.chain",
+    "itertools.product",
+    "operator.add",
+    "operator.floordiv",
+    "operator.mod",
+    "operator.mul",
+    "operator.sub",
+    "operator.truediv",
+];
+
+/// The function that a dotted path means, as imports spell it.
+pub(super) fn imported(path: &[Name]) -> Option<&'static str> {
+    let path = path.join(".");
+    IMPORTED.iter().find(|known| **known == path).copied()
+}
 
 /// The builtin that a name means.
 pub(super) fn named(name: &str) -> Option<&'static str> {
@@ -144,6 +164,38 @@ impl Evaluator<'_> {
             ("isinstance", [value, class]) => self.python_is_instance(value, class).map(Obj::bool),
             ("sum", [items, start]) => self.python_total(items, start.clone()),
             ("enumerate", [items, start]) => self.python_enumerate(items, index(start)?),
+            ("functools.reduce", [_, items] | [_, items, _]) => {
+                let mut items = self.python_items(items)?.into_iter();
+                let Some(first) = args.get(2).cloned().or_else(|| items.next()) else {
+                    return raise("TypeError", "reduce() of empty iterable with no initial value");
+                };
+                items.try_fold(first, |left, right| {
+                    self.python_apply(source, &args[0], vec![(None, left), (None, right)])
+                })
+            }
+            ("itertools.chain", _) => {
+                let parts =
+                    args.iter().map(|items| self.python_items(items)).collect::<Run<Vec<_>>>()?;
+                Ok(iterator(parts.concat(), "chain"))
+            }
+            ("itertools.product", _) => {
+                let mut rows = vec![Vec::new()];
+                for items in &args {
+                    let items = self.python_items(items)?;
+                    if rows.len().saturating_mul(items.len()) > MAX_ITEMS {
+                        return Err(Exit::Unknown);
+                    }
+                    let extended = |row: &Vec<Obj>| {
+                        let row = row.clone();
+                        items.clone().into_iter().map(move |item| [&row[..], &[item]].concat())
+                    };
+                    rows = rows.iter().flat_map(extended).collect();
+                }
+                Ok(iterator(rows.into_iter().map(Obj::tuple).collect(), "product"))
+            }
+            (_, [left, right]) if let Some(op) = operator(name) => {
+                self.python_binary(op, left, right)
+            }
             ("divmod", [left, right]) => {
                 let quotient = self.python_binary(BinaryOp::FloorDiv, left, right)?;
                 let rest = self.python_binary(BinaryOp::Mod, left, right)?;
@@ -570,6 +622,19 @@ pub(super) fn index(value: &Obj) -> Run<i128> {
             raise("TypeError", format!("'{class}' object cannot be interpreted as an integer"))
         }
     }
+}
+
+/// The operator that a function of Python's `operator` is.
+fn operator(name: &str) -> Option<BinaryOp> {
+    Some(match name.strip_prefix("operator.")? {
+        "add" => BinaryOp::Add,
+        "floordiv" => BinaryOp::FloorDiv,
+        "mod" => BinaryOp::Mod,
+        "mul" => BinaryOp::Mul,
+        "sub" => BinaryOp::Sub,
+        "truediv" => BinaryOp::Div,
+        _ => return None,
+    })
 }
 
 fn based(value: i128, prefix: &str, digits: impl Fn(u128) -> String) -> String {

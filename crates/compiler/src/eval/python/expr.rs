@@ -11,7 +11,10 @@ use super::super::{Evaluator, Source};
 use super::{Exit, Lambda, Obj, Run, Scope, builtins, methods, operators, raise, text};
 use crate::builtins as language;
 use crate::builtins::Rule;
-use crate::hir::{Arg, ArgKind, CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
+use crate::hir::collections;
+use crate::hir::{
+    Arg, ArgKind, CompareOp, Expr, ExprId, FStringPart, ItemKind, LambdaParam, Name, UnaryOp,
+};
 use crate::project;
 
 impl Evaluator<'_> {
@@ -33,7 +36,9 @@ impl Evaluator<'_> {
 
     fn python_operand(&mut self, source: Source<'_>, scope: &Scope, id: ExprId) -> Run<Obj> {
         match &source.body.exprs[id] {
-            Expr::Name(name) => self.python_name(scope, name),
+            Expr::Name(name) => self
+                .python_name(scope, name)
+                .or_else(|exit| self.imported_function(source, scope, id).ok_or(exit)),
             Expr::Literal(value) => Obj::of(&literal(value)).ok_or(Exit::Unknown),
             Expr::Tuple(items) => Ok(Obj::tuple(self.python_display(source, scope, items)?)),
             Expr::List(items) => Ok(Obj::list(self.python_display(source, scope, items)?)),
@@ -55,6 +60,11 @@ impl Evaluator<'_> {
             Expr::Generator(elements) => {
                 let items = self.python_elements(source, scope, *elements)?;
                 Ok(Obj::Iterator(Rc::new(RefCell::new(items)), "generator"))
+            }
+            Expr::DictComp(elements) => self.python_dictionary(source, scope, *elements),
+            Expr::SetComp(elements) => {
+                let items = self.python_elements(source, scope, *elements)?;
+                self.python_set(items)
             }
             Expr::Binary { op, lhs, rhs } => {
                 let left = self.python_expr(source, scope, *lhs)?;
@@ -81,10 +91,13 @@ impl Evaluator<'_> {
             }
             Expr::Compare { first, rest } => self.python_comparison(source, scope, *first, rest),
             Expr::Call { callee, args } => self.python_call(source, scope, *callee, args),
-            Expr::Attribute { value, attr } => {
-                let object = self.python_expr(source, scope, *value)?;
-                self.python_attribute(source, &object, attr)
-            }
+            Expr::Attribute { value, attr } => match self.imported_function(source, scope, id) {
+                Some(function) => Ok(function),
+                None => {
+                    let object = self.python_expr(source, scope, *value)?;
+                    self.python_attribute(source, &object, attr)
+                }
+            },
             Expr::Subscript { value, index } => {
                 let object = self.python_expr(source, scope, *value)?;
                 if let Expr::Slice { lower, upper, step } = &source.body.exprs[*index] {
@@ -104,32 +117,8 @@ impl Evaluator<'_> {
                 let branch = if self.python_truth(&condition)? { on_true } else { on_false };
                 self.python_expr(source, scope, *branch)
             }
-            Expr::FString(parts) => {
-                let mut out = String::new();
-                for part in parts {
-                    match part {
-                        FStringPart::Text(part) => out.push_str(part),
-                        FStringPart::Hole(value) => {
-                            let value = self.python_expr(source, scope, *value)?;
-                            out.push_str(&text::str(&value).ok_or(Exit::Unknown)?);
-                        }
-                        FStringPart::Formatted(_) => return Err(Exit::Unknown),
-                    }
-                }
-                Ok(Obj::str(&out))
-            }
-            Expr::Lambda { params, body } => {
-                let mut made = Vec::with_capacity(params.len());
-                for param in params {
-                    let default = match param.default {
-                        Some(default) => Some(self.python_expr(source, scope, default)?),
-                        None => None,
-                    };
-                    made.push((param.name.clone(), param.kind, default));
-                }
-                let lambda = Lambda { params: made, body: *body, scope: scope.clone() };
-                Ok(Obj::Lambda(Rc::new(lambda)))
-            }
+            Expr::FString(parts) => self.python_fstring(source, scope, parts),
+            Expr::Lambda { params, body } => self.python_lambda(source, scope, params, *body),
             Expr::Walrus { target, value } => {
                 let value = self.python_expr(source, scope, *value)?;
                 scope.set(target, value.clone());
@@ -138,6 +127,81 @@ impl Evaluator<'_> {
             Expr::Missing | Expr::Slice { .. } | Expr::Starred(_) | Expr::Unsupported(_) => {
                 Err(Exit::Unknown)
             }
+        }
+    }
+
+    /// `{key: value for ...}`.
+    #[inline(never)]
+    fn python_dictionary(
+        &mut self,
+        source: Source<'_>,
+        scope: &Scope,
+        elements: ExprId,
+    ) -> Run<Obj> {
+        let made = Obj::Dict(Rc::default());
+        for pair in self.python_elements(source, scope, elements)? {
+            let Obj::Tuple(pair, None) = &pair else { return Err(Exit::Unknown) };
+            let [key, value] = pair.as_slice() else { return Err(Exit::Unknown) };
+            self.python_store(&made, key, value.clone())?;
+        }
+        Ok(made)
+    }
+
+    #[inline(never)]
+    fn python_fstring(
+        &mut self,
+        source: Source<'_>,
+        scope: &Scope,
+        parts: &[FStringPart],
+    ) -> Run<Obj> {
+        let mut out = String::new();
+        for part in parts {
+            match part {
+                FStringPart::Text(part) => out.push_str(part),
+                FStringPart::Hole(value) => {
+                    let value = self.python_expr(source, scope, *value)?;
+                    out.push_str(&text::str(&value).ok_or(Exit::Unknown)?);
+                }
+                FStringPart::Formatted { value, conversion, format } => {
+                    let value = self.python_expr(source, scope, *value)?;
+                    let shown = text::converted(&value, *conversion, format);
+                    out.push_str(&shown.ok_or(Exit::Unknown)?);
+                }
+            }
+        }
+        Ok(Obj::str(&out))
+    }
+
+    #[inline(never)]
+    fn python_lambda(
+        &mut self,
+        source: Source<'_>,
+        scope: &Scope,
+        params: &[LambdaParam],
+        body: ExprId,
+    ) -> Run<Obj> {
+        let mut made = Vec::with_capacity(params.len());
+        for param in params {
+            let default = match param.default {
+                Some(default) => Some(self.python_expr(source, scope, default)?),
+                None => None,
+            };
+            made.push((param.name.clone(), param.kind, default));
+        }
+        Ok(Obj::Lambda(Rc::new(Lambda { params: made, body, scope: scope.clone() })))
+    }
+
+    /// A function of one of Python's modules, by what it was imported as.
+    #[inline(never)]
+    fn imported_function(&self, source: Source<'_>, scope: &Scope, id: ExprId) -> Option<Obj> {
+        let name = collections::root(source.body, id)?;
+        if scope.get(name).is_some() {
+            return None;
+        }
+        let place = project::Scope { file: scope.file(), path: &scope.function.scope };
+        match project::resolve_expr(self.project, place, source.body, id) {
+            project::Resolution::External(path) => builtins::imported(&path).map(Obj::Builtin),
+            _ => None,
         }
     }
 
@@ -210,11 +274,17 @@ impl Evaluator<'_> {
         Ok(result)
     }
 
+    // Frames of what runs within itself stay small: what is large in them is called apart.
+    #[inline(never)]
     pub(super) fn python_name(&mut self, scope: &Scope, name: &Name) -> Run<Obj> {
         if let Some(value) = scope.get(name) {
-            return Ok(value);
+            return if value.is_lost() {
+                Err(Exit::Unknown)
+            } else {
+                Ok(self.enclosing(scope, value))
+            };
         }
-        // A variable without a value, or a function defined inside.
+        // A variable without a value.
         if scope.function.function.body.may_bind(name) {
             return Err(Exit::Unknown);
         }
@@ -229,6 +299,19 @@ impl Evaluator<'_> {
         }
         let path = scope.function.scope.clone();
         if let Some(global) = self.global(scope.file(), &path, name) {
+            if let Some(at) = global.item
+                && let Some(item) = project::item(self.project, at)
+                && item.scope.is_empty()
+                && matches!(item.kind, ItemKind::Assign { .. } | ItemKind::Unknown)
+            {
+                if let Some(value) = self.module_variable(at.file, &item.name) {
+                    return Ok(value);
+                }
+                // Which of several bindings counts is a guess.
+                if self.has_alternatives(at) {
+                    return Err(Exit::Unknown);
+                }
+            }
             let value = Obj::of(&global.value).ok_or(Exit::Unknown)?;
             let held = global.constexpr && global.item.is_some();
             return Ok(match (held, global.value) {
@@ -252,11 +335,7 @@ impl Evaluator<'_> {
             raise("AttributeError", format!("'{class}' object has no attribute '{attr}'"))
         };
         match object {
-            Obj::Instance(instance) => {
-                let fields = instance.fields.borrow();
-                let field = fields.iter().find(|(field, _)| field == attr);
-                field.map(|(_, value)| value.clone()).ok_or(Exit::Unknown)
-            }
+            Obj::Instance(instance) => self.instance_member(instance, attr),
             Obj::Constexpr(value) if &**attr == "value" => Ok((**value).clone()),
             Obj::Constexpr(_) => Err(Exit::Unknown),
             Obj::Tuple(items, Some(named)) | Obj::Sequence(items, Some(named))
@@ -298,6 +377,9 @@ impl Evaluator<'_> {
             }
             Obj::Value(Value::Function(_)) if builtins::is_method_name(attr) => {
                 none(object.class_text())
+            }
+            Obj::Value(Value::Class(class)) if self.is_plain_class(class) => {
+                self.class_member(class, attr)?.ok_or(Exit::Unknown)
             }
             Obj::Value(value) => {
                 let value = self.attribute(value, attr, source_start(source));
@@ -382,8 +464,13 @@ impl Evaluator<'_> {
                     "RuntimeError",
                     "Cannot call @triton.jit'd outside of the scope of a kernel",
                 ),
+                // What keeps results gives the same ones.
+                Role::Unknown if self.is_cached(function) => self.apply_python(function, given),
                 Role::Builtin | Role::Unknown => Err(Exit::Unknown),
             },
+            Obj::Value(Value::Class(class)) if self.is_plain_class(class) => {
+                self.instantiate(class, given)
+            }
             Obj::Value(Value::Class(class)) => {
                 project::named_tuple_fields(&class.class).ok_or(Exit::Unknown)?;
                 self.python_outside(source, &Value::Class(class.clone()), given)
@@ -437,6 +524,7 @@ impl Evaluator<'_> {
             let math =
                 matches!(callee, Value::Builtin(builtin) if builtin.rule == Rule::PythonMath);
             if math
+                && !matches!(value, Value::Tuple(_))
                 && !matches!(value, Value::Const(Const::Int(_) | Const::Bool(_) | Const::Float(_)))
             {
                 let class = Obj::of(&value).ok_or(Exit::Unknown)?;

@@ -150,6 +150,9 @@ impl Evaluator<'_> {
         if let (Obj::Const(Const::Str(text)), "format") = (receiver, name) {
             return Ok(Obj::str(&formatted(text, &given).ok_or(Exit::Unknown)?));
         }
+        if let Obj::Instance(instance) = receiver {
+            return self.call_instance_method(instance, name, given);
+        }
         if given.iter().any(|(keyword, _)| keyword.is_some()) {
             return Err(Exit::Unknown);
         }
@@ -350,7 +353,7 @@ fn integer_method(value: i128, name: &str, args: &[Obj]) -> Run<Obj> {
     }
 }
 
-/// `text.format(...)`, where fields name arguments by position or by keyword, without a format.
+/// `text.format(...)`, where fields name arguments by position or by keyword.
 fn formatted(text: &str, given: &[(Option<Name>, Obj)]) -> Option<String> {
     let mut positional = given.iter().filter(|(keyword, _)| keyword.is_none());
     let mut out = String::new();
@@ -364,12 +367,14 @@ fn formatted(text: &str, given: &[(Option<Name>, Obj)]) -> Option<String> {
             continue;
         }
         let (field, behind) = brace.strip_prefix('{')?.split_once('}')?;
+        let (field, format) = field.split_once(':').unwrap_or((field, ""));
+        let (field, letter) = field.split_once('!').unwrap_or((field, ""));
         let (_, value) = match field.parse::<usize>() {
             _ if field.is_empty() => positional.next()?,
             Ok(at) => given.iter().filter(|(keyword, _)| keyword.is_none()).nth(at)?,
             Err(_) => given.iter().find(|(keyword, _)| keyword.as_deref() == Some(field))?,
         };
-        out.push_str(&text::str(value)?);
+        out.push_str(&text::converted(value, letter.chars().next(), format)?);
         rest = behind;
     }
     Some(out + rest)

@@ -162,6 +162,7 @@ impl Evaluator<'_> {
                 let exception = Exception { kind: None, message: String::new(), at: None };
                 return Err(Exit::Raised(exception));
             }
+            Stmt::Unsupported("FunctionDef") => self.python_definition(source, scope, id)?,
             Stmt::With { .. } | Stmt::Unsupported(_) | Stmt::Error => return Err(Exit::Unknown),
         }
         Ok(Flow::Falls)
@@ -322,6 +323,12 @@ impl Evaluator<'_> {
         name: &Name,
         value: Obj,
     ) -> Run<()> {
+        if self.is_plain_class(&instance.class) {
+            let mut fields = instance.fields.borrow_mut();
+            fields.retain(|(field, _)| field != name);
+            fields.push((name.clone(), value));
+            return Ok(());
+        }
         let class = instance.class.class.clone();
         let declared = class.fields.iter().find(|(field, ..)| field == name);
         let Some((_, Some(annotation), _)) = declared else {

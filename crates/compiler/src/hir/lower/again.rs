@@ -179,6 +179,6 @@ impl Shift {
 
     fn main(self, main: &MainBlock) -> MainBlock {
         let map = self.shared_map(&main.map);
-        MainBlock { range: self.range(main.range), body: main.body.clone(), map }
+        MainBlock { range: self.range(main.range), map, ..main.clone() }
     }
 }

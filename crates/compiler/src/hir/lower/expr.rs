@@ -73,9 +73,14 @@ impl Lowering<'_> {
             | Kind::SplatType => Expr::Starred(self.only_child(node)),
             Kind::Await => Expr::Unsupported("Await"),
             Kind::Yield => Expr::Unsupported("Yield"),
-            Kind::GeneratorExpression => self.generator(node),
-            Kind::DictionaryComprehension => Expr::Unsupported("DictComp"),
-            Kind::SetComprehension => Expr::Unsupported("SetComp"),
+            Kind::GeneratorExpression => Expr::Generator(self.elements(node)),
+            Kind::DictionaryComprehension => Expr::DictComp(self.elements(node)),
+            Kind::SetComprehension => Expr::SetComp(self.elements(node)),
+            // An entry of a comprehension.
+            Kind::Pair => Expr::Tuple(vec![
+                self.field_expr(node, Field::Key),
+                self.field_expr(node, Field::Value),
+            ]),
             Kind::DictionarySplat => Expr::Unsupported("Dict"),
             Kind::AsPattern => return self.only_child(node),
             _ => Expr::Missing,
@@ -107,9 +112,10 @@ impl Lowering<'_> {
         Expr::Dict(entries)
     }
 
-    fn generator(&mut self, node: Node<'_>) -> Expr {
+    /// The elements of a comprehension that makes no list, as those of one that does.
+    fn elements(&mut self, node: Node<'_>) -> ExprId {
         let elements = self.list_comprehension(node);
-        Expr::Generator(self.add_expr(range(node), elements))
+        self.add_expr(range(node), elements)
     }
 
     /// Comprehensions with several `for` clauses nest from the right: each inner one is a starred

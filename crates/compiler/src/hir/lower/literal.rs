@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tree_sitter::Node;
 
 use super::Lowering;
-use crate::hir::{Expr, FStringPart, Literal};
+use crate::hir::{Expr, ExprId, FStringPart, Literal};
 use crate::syntax::kind::{Field, Kind};
 
 impl Lowering<'_> {
@@ -42,15 +42,41 @@ impl Lowering<'_> {
                 Kind::Interpolation | Kind::FormatExpression => {
                     let value = self.field_expr(child, Field::Expression);
                     // Within the braces stands the value alone.
-                    let plain = child.child_count() == 3;
-                    parts.push(match plain {
-                        true => FStringPart::Hole(value),
-                        false => FStringPart::Formatted(value),
-                    });
+                    if child.child_count() == 3 {
+                        parts.push(FStringPart::Hole(value));
+                        continue;
+                    }
+                    let part = self.formatted(child, value, parts);
+                    parts.push(part);
                 }
                 _ => {}
             }
         }
+    }
+}
+
+impl Lowering<'_> {
+    /// `{value=!r:format}`; the label of `=` becomes text.
+    fn formatted(
+        &self,
+        hole: Node<'_>,
+        value: ExprId,
+        parts: &mut Vec<FStringPart>,
+    ) -> FStringPart {
+        let end = Field::Expression.of(hole).map_or(hole.start_byte(), |node| node.end_byte());
+        let rest = self.text.get(end..hole.end_byte()).unwrap_or_default();
+        let rest = rest.strip_suffix('}').unwrap_or(rest);
+        let (how, format) = rest.split_once(':').unwrap_or((rest, ""));
+        let (label, letter) = how.split_once('!').unwrap_or((how, ""));
+        let mut conversion = letter.trim().chars().next();
+        if label.contains('=') {
+            let from = hole.start_byte() + 1;
+            push_text(parts, self.text.get(from..end + label.len()).unwrap_or_default());
+            if format.is_empty() {
+                conversion = conversion.or(Some('r'));
+            }
+        }
+        FStringPart::Formatted { value, conversion, format: Arc::from(format) }
     }
 }
 

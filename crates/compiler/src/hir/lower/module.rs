@@ -148,12 +148,14 @@ impl Collector<'_> {
         }
         let mut lowering = Lowering::new(self.text);
         let condition = Field::Condition.of(node).map(|condition| lowering.expr(condition));
-        lowering.body.root = match condition.is_some_and(|test| is_main(&lowering.body, test)) {
+        let is_program = condition.is_some_and(|test| is_main(&lowering.body, test));
+        lowering.body.root = match is_program {
             true => lowering.field_block(node, Field::Consequence),
             false => vec![lowering.stmt(node)],
         };
         let (body, map) = lowering.finish();
-        self.module.mains.push(MainBlock { range: range(node), body, map: Arc::new(map) });
+        let map = Arc::new(map);
+        self.module.mains.push(MainBlock { range: range(node), body, map, is_program });
     }
 
     /// The condition that stands in an `if` or `elif`, outside of functions and classes.

@@ -7,7 +7,7 @@ use super::tensor::{self, Args};
 use super::value::{Callable, Storage, Tensor, Value};
 use super::{Frame, Host, collections, launch, made, operators, rebound, views};
 use crate::builtins::TORCH;
-use crate::hir::{Arg, BinaryOp, CompareOp, Expr, ExprId, Name, ParamKind};
+use crate::hir::{Arg, BinaryOp, Body, CompareOp, Expr, ExprId, Name, ParamKind};
 use crate::project::installation::{self, CURRENT_TARGET, Fact};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::{FileId, FileRange};
@@ -47,6 +47,12 @@ impl Host<'_> {
             && kernel_value.is_kernel()
         {
             return self.launch_by_method(frame, (*kernel, kernel_value), attr, args);
+        }
+        if let Some((object, attr)) = &method
+            && is_super(code.body(), *object)
+        {
+            let (values, _) = self.arguments(frame, args);
+            return self.call_super(frame, attr, &values);
         }
         let (receiver, callee) = match &method {
             Some((value, attr)) => match self.expr(frame, *value) {
@@ -118,7 +124,10 @@ impl Host<'_> {
                     path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
                 self.allocate(result, contents)
             }
-            (Value::Named(Resolution::Class(at)), ..) if complete => self.record(at, &args),
+            (Value::Named(Resolution::Class(at)), ..) if complete => {
+                self.record(at, &args).unwrap_or_else(|| self.instance(at, &values))
+            }
+            (Value::Object(object), ..) if complete => self.call_instance(object, &values),
             (Value::Global(name), ..) => self.global_call(&name, &args),
             (Value::Callable(Callable::Launcher { kernel, grid }), ..) => {
                 self.launch((*kernel, *grid), (values, complete), place)
@@ -154,10 +163,10 @@ impl Host<'_> {
         }
     }
 
-    /// An instance of a named tuple; of other classes nothing is known.
-    fn record(&mut self, class: ItemRef, args: &Args<'_>) -> Value {
-        let Some(found) = project::class(self.sources, class) else { return Value::Unknown };
-        let Some(fields) = project::named_tuple_fields(&found) else { return Value::Unknown };
+    /// An instance of a named tuple; `None` for other classes.
+    fn record(&mut self, class: ItemRef, args: &Args<'_>) -> Option<Value> {
+        let found = project::class(self.sources, class)?;
+        let fields = project::named_tuple_fields(&found)?;
         let names: Vec<Name> = fields.iter().map(|(name, ..)| name.clone()).collect();
         let scope = project::item_scope(self.sources, class);
         let code = (found.body.clone(), Arc::new(found.map.clone()));
@@ -172,7 +181,7 @@ impl Host<'_> {
         });
         let items = items.collect();
         let names = Arc::new(TupleNames { class: found.name.clone(), fields: names });
-        Value::Record { names, items }
+        Some(Value::Record { names, items })
     }
 
     /// Notes that host code may have written these allocations, now or in between launches.
@@ -321,6 +330,14 @@ impl Host<'_> {
                 }
             }
         }
+    }
+}
+
+/// True for `super()`.
+fn is_super(body: &Body, object: ExprId) -> bool {
+    match &body.exprs[object] {
+        Expr::Call { callee, .. } => body.exprs[*callee].is_name("super"),
+        _ => false,
     }
 }
 
@@ -482,6 +499,9 @@ fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
             .unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", name] => {
             args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
+        }
+        ["torch", "nn", "Parameter"] | ["torch", "nn", "parameter", "Parameter" | "Buffer"] => {
+            args.get(0, "data").cloned().unwrap_or(Value::Unknown)
         }
         // A variable of the environment is not set unless somebody sets it.
         ["os", "getenv"] | ["os", "environ", "get"] => {

@@ -31,6 +31,10 @@ impl Host<'_> {
                 self.comprehension(frame, *element, *target, *iterable, conditions)
             }
             Expr::Generator(elements) => self.expr(frame, *elements),
+            Expr::DictComp(elements) => match self.expr(frame, *elements) {
+                Value::List(pairs) => dict_of(pairs),
+                _ => Value::Unknown,
+            },
             Expr::Binary { op, lhs, rhs } => {
                 let lhs = self.expr(frame, *lhs);
                 let rhs = self.expr(frame, *rhs);
@@ -202,7 +206,7 @@ impl Host<'_> {
         for part in parts {
             match part {
                 FStringPart::Text(piece) => text.push_str(piece),
-                FStringPart::Formatted(value) => {
+                FStringPart::Formatted { value, .. } => {
                     self.expr(frame, *value);
                     return Value::Unknown;
                 }
@@ -239,4 +243,17 @@ impl Host<'_> {
         }
         Value::Dict(dict)
     }
+}
+
+/// The dictionary of pairs of a key and a value.
+fn dict_of(pairs: Vec<Value>) -> Value {
+    let mut dict = Vec::new();
+    for pair in pairs {
+        let Value::Tuple(pair) = pair else { return Value::Unknown };
+        let Ok([key, value]) = <[Value; 2]>::try_from(pair) else { return Value::Unknown };
+        if collections::set(&mut dict, key, value).is_none() {
+            return Value::Unknown;
+        }
+    }
+    Value::Dict(dict)
 }

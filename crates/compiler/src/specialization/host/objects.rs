@@ -61,12 +61,12 @@ impl Host<'_> {
             "parse_known_args" => {
                 Value::Tuple(vec![Value::Object(object), Value::List(Vec::new())])
             }
-            _ => Value::Unknown,
+            _ => self.instance_method(object, name, args.0),
         }
     }
 
     /// The method `name` of the class whose body has the scope `class`.
-    fn method(&self, file: FileId, class: &[Name], name: &str) -> Option<ItemRef> {
+    pub(super) fn method(&self, file: FileId, class: &[Name], name: &str) -> Option<ItemRef> {
         let module = self.sources.module(file)?;
         let mut named = module.items_named(name);
         let index = named.find(|index| module.items[*index as usize].scope == class)?;

@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 mod control;
+mod instances;
 
 use crate::project::{MemorySources, kernels};
 use crate::specialization::tests::{ADD, check};

@@ -1,0 +1,237 @@
+//! Instances of the project's own classes, those of `torch.nn.Module` among them: what their
+//! constructors set, what their methods do, and what calls of them run.
+
+use std::sync::Arc;
+
+use super::value::Value;
+use super::{Frame, Host};
+use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name};
+use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
+
+/// Classes whose bases are followed no deeper than this.
+const MAX_BASES: usize = 8;
+
+/// Methods of PyTorch's modules that change neither types nor shapes, and give the module.
+const KEEPING: &[&str] =
+    &["cpu", "cuda", "eval", "requires_grad_", "share_memory", "train", "zero_grad"];
+
+impl Host<'_> {
+    /// `Class(...)` with what the constructor sets; unknown for classes whose bases or decorators
+    /// may make something else of it.
+    pub(super) fn instance(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        let Some(found) = class(self.sources, at).filter(|_| self.is_made_plainly(at, 0)) else {
+            return Value::Unknown;
+        };
+        let instance = self.object();
+        let Value::Object(number) = instance else { return Value::Unknown };
+        self.classes.insert(number, at);
+        if let Some(init) = self.class_method(at, "__init__") {
+            let mut given = vec![(None, instance.clone())];
+            given.extend(args.iter().cloned());
+            self.call_function(init, &given);
+        } else if !found.decorators.is_empty() {
+            self.fill(number, at, &found, args);
+        }
+        instance
+    }
+
+    /// What the constructor of a data class sets.
+    fn fill(&mut self, object: usize, at: ItemRef, class: &Class, args: &[(Option<Name>, Value)]) {
+        let fields = class.fields.iter().filter(|(_, annotation, _)| annotation.is_some());
+        let mut positional = args.iter().filter(|(name, _)| name.is_none());
+        for (name, _, default) in fields {
+            let named = args.iter().find(|(keyword, _)| keyword.as_ref() == Some(name));
+            let value = match (named.or_else(|| positional.next()), default) {
+                (Some((_, value)), _) => value.clone(),
+                (None, Some(default)) => self.class_value(at, class, *default),
+                (None, None) => Value::Unknown,
+            };
+            self.set_attribute(object, name, value);
+        }
+    }
+
+    fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
+        let map = Arc::new(class.map.clone());
+        self.module_expr(
+            at.file,
+            &project::item_scope(self.sources, at),
+            (&class.body, &map),
+            value,
+        )
+    }
+
+    /// What an instance has of its class: a variable, or what a property gives.
+    pub(super) fn of_class(&mut self, object: usize, name: &str) -> Value {
+        let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
+        if let Some(method) = self.class_method(at, name) {
+            return match self.is_marked(method, "property") {
+                true => self.call_function(method, &[(None, Value::Object(object))]),
+                false => Value::Unknown,
+            };
+        }
+        for at in self.lineage(at) {
+            let Some(class) = class(self.sources, at) else { return Value::Unknown };
+            let field = class.fields.iter().find(|(field, ..)| **field == *name);
+            if let Some((_, _, Some(value))) = field {
+                return self.class_value(at, &class, *value);
+            }
+        }
+        Value::Unknown
+    }
+
+    /// `instance(...)`: the class's `__call__`, or the `forward` of a module.
+    pub(super) fn call_instance(&mut self, object: usize, args: &[(Option<Name>, Value)]) -> Value {
+        let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
+        let called = self.class_method(at, "__call__");
+        let forward = || self.class_method(at, "forward").filter(|_| self.is_module(at));
+        match called.or_else(forward) {
+            Some(method) => self.call_function(method, &with_receiver(object, args)),
+            None => Value::Unknown,
+        }
+    }
+
+    /// `instance.name(...)`.
+    pub(super) fn instance_method(
+        &mut self,
+        object: usize,
+        name: &str,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        match self.object_attribute(object, name) {
+            Value::Unknown => {}
+            Value::Object(inner) => return self.call_instance(inner, args),
+            held => return self.call_value(&held, args),
+        }
+        let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
+        if let Some(method) = self.class_method(at, name) {
+            return match self.is_marked(method, "staticmethod") {
+                true => self.call_function(method, args),
+                false if self.is_marked(method, "classmethod") => Value::Unknown,
+                false => self.call_function(method, &with_receiver(object, args)),
+            };
+        }
+        match (name, args) {
+            (
+                "register_buffer" | "register_parameter",
+                [(None, Value::Str(name)), (_, value), ..],
+            ) => {
+                self.set_attribute(object, &name.clone(), value.clone());
+                Value::None
+            }
+            // Devices are texts; types would change what the module holds.
+            ("to", [(None, Value::Str(_))]) if self.is_module(at) => Value::Object(object),
+            _ if KEEPING.contains(&name) && self.is_module(at) => Value::Object(object),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// `super().name(...)` in a method: the first base of the project that has it, for the object
+    /// that the method is of.
+    pub(super) fn call_super(
+        &mut self,
+        frame: &Frame,
+        name: &str,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let [class @ .., method] = &frame.scope[..] else { return Value::Unknown };
+        let Some(module) = self.sources.module(frame.file) else { return Value::Unknown };
+        let is_class =
+            |item: &Item| matches!(item.kind, ItemKind::Class(_)) && item.body_scope() == class;
+        let Some(index) = module.items.iter().position(is_class) else { return Value::Unknown };
+        let at = ItemRef { file: frame.file, index: index as u32 };
+        let function = self.method(at.file, class, method);
+        let function = function.and_then(|method| project::function(self.sources, method));
+        let receiver = function.and_then(|function| Some(function.params.first()?.name.clone()));
+        let object = match receiver.and_then(|name| frame.variables.get(&name)) {
+            Some(Value::Object(object)) => *object,
+            _ => return Value::Unknown,
+        };
+        let mut bases = self.lineage(at).into_iter().skip(1);
+        match bases.find_map(|base| self.class_method(base, name)) {
+            Some(method) => self.call_function(method, &with_receiver(object, args)),
+            None => Value::Unknown,
+        }
+    }
+
+    /// A method of a class or of the classes of the project that it derives from.
+    fn class_method(&self, at: ItemRef, name: &str) -> Option<ItemRef> {
+        self.lineage(at).into_iter().find_map(|at| {
+            let scope = project::item(self.sources, at)?.body_scope();
+            let method = self.method(at.file, &scope, name)?;
+            project::function(self.sources, method).map(|_| method)
+        })
+    }
+
+    /// A class with those of the project that it derives from, itself first.
+    fn lineage(&self, at: ItemRef) -> Vec<ItemRef> {
+        let mut classes = vec![at];
+        let mut next = 0;
+        while let Some(at) = classes.get(next).copied().filter(|_| next < MAX_BASES) {
+            for base in self.bases(at) {
+                if let Resolution::Class(base) = base
+                    && !classes.contains(&base)
+                {
+                    classes.push(base);
+                }
+            }
+            next += 1;
+        }
+        classes
+    }
+
+    fn bases(&self, at: ItemRef) -> Vec<Resolution> {
+        let Some(class) = class(self.sources, at) else { return Vec::new() };
+        let scope = project::item_scope(self.sources, at);
+        let scope = Scope { file: at.file, path: &scope };
+        let resolve = |base| resolve_expr(self.sources, scope, &class.body, base);
+        class.bases.iter().copied().map(resolve).collect()
+    }
+
+    /// True for a module of PyTorch.
+    fn is_module(&self, at: ItemRef) -> bool {
+        self.lineage(at).into_iter().any(|at| self.bases(at).iter().any(is_torch_module))
+    }
+
+    /// True where the class makes its instances as Python does: neither a base nor a decorator is
+    /// unknown.
+    fn is_made_plainly(&self, at: ItemRef, depth: usize) -> bool {
+        let Some(class) = class(self.sources, at).filter(|_| depth < MAX_BASES) else {
+            return false;
+        };
+        let scope = project::item_scope(self.sources, at);
+        let scope = Scope { file: at.file, path: &scope };
+        let is_data = |decorator: &ExprId| {
+            let callee = match &class.body.exprs[*decorator] {
+                Expr::Call { callee, .. } => *callee,
+                _ => *decorator,
+            };
+            let found = resolve_expr(self.sources, scope, &class.body, callee);
+            is_external(&found, &["dataclasses", "dataclass"])
+        };
+        let is_followed = |base: Resolution| match base {
+            Resolution::Class(base) => base != at && self.is_made_plainly(base, depth + 1),
+            Resolution::Undefined => true,
+            base => is_torch_module(&base) || is_external(&base, &["abc", "ABC"]),
+        };
+        class.decorators.iter().all(is_data) && self.bases(at).into_iter().all(is_followed)
+    }
+
+    /// True where a decorator of Python's own marks a method.
+    fn is_marked(&self, method: ItemRef, by: &str) -> bool {
+        let Some(function) = project::function(self.sources, method) else { return false };
+        function.decorators.iter().any(|decorator| function.body.exprs[*decorator].is_name(by))
+    }
+}
+
+fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<Name>, Value)> {
+    std::iter::once((None, Value::Object(object))).chain(args.iter().cloned()).collect()
+}
+
+fn is_torch_module(base: &Resolution) -> bool {
+    is_external(base, &["torch", "nn", "Module"])
+        || is_external(base, &["torch", "nn", "modules", "Module"])
+}
+
+fn is_external(found: &Resolution, path: &[&str]) -> bool {
+    matches!(found, Resolution::External(found) if found.iter().map(|name| &**name).eq(path.iter().copied()))
+}
