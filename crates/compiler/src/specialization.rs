@@ -37,7 +37,7 @@ pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
 pub use config::Config;
 pub use contents::Contents;
-pub use discover::{MAX_SPECIALIZATIONS, discover};
+pub use discover::{Discovery, MAX_SPECIALIZATIONS, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_type, parse_value};
 pub use heuristics::{Passed, heuristics};

@@ -10,7 +10,7 @@ use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, FileRange};
-use tile_compiler::specialization::{Specialization, discover, worth_checking};
+use tile_compiler::specialization::{Discovery, Specialization, discover, worth_checking};
 use tile_worker::WorkerError;
 use tile_worker::protocol::SpecFlags;
 
@@ -49,6 +49,7 @@ pub(crate) fn check(
     }
     diagnostics.extend(analysis::check_launches(workspace, file));
     let mut kernels = Vec::new();
+    let discovery = Discovery::new(workspace, &options.flags);
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
         let mut lowering = options.rules.lowering(workspace, at);
@@ -57,7 +58,7 @@ pub(crate) fn check(
             let compiled = check_compiled(workspace, at, options, compiler);
             diagnostics.extend(compiled);
         }
-        let specs = discover(workspace, at, &options.flags);
+        let specs = discovery.of(at);
         let specs: Vec<&Specialization> = specs.iter().collect();
         for (number, index) in worth_checking(&specs).into_iter().enumerate() {
             let spec = specs[index];

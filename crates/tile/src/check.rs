@@ -63,10 +63,10 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let mut unreadable = Vec::new();
     let mut jobs = jobs(arguments, &workspace, &mut unreadable);
     jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));
+    index_launches(&workspace, &jobs);
     if !options.flags.args.is_empty() {
         analysis::check_flags(&workspace, kernels(&workspace, &jobs), &options)?;
     }
-    index_launches(&workspace, &jobs);
     let results: Vec<_> =
         jobs.par_iter().map(|job| check(&workspace, job, &options, compiler.as_ref())).collect();
     let mut summary = Summary::default();

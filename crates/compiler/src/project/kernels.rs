@@ -35,6 +35,14 @@ pub fn kernel(sources: &dyn Sources, at: ItemRef) -> Option<Kernel> {
 /// Every jit function of `file` in source order, helpers included, but for those that are never
 /// defined. `name = triton.jit(f)` counts as `f`.
 pub fn jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
+    let find = || find_jit_functions(sources, file);
+    match sources.facts() {
+        Some(facts) => facts.functions.get(file, || find().into()).to_vec(),
+        None => find(),
+    }
+}
+
+fn find_jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
     let Some(module) = sources.module(file) else { return Vec::new() };
     let mut found = Vec::new();
     for (index, item) in module.items.iter().enumerate() {
@@ -64,6 +72,14 @@ pub fn jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
 
 /// The jit functions of `file` that are entry points: see [`is_entry`].
 pub fn kernels(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
+    let find = || find_kernels(sources, file);
+    match sources.facts() {
+        Some(facts) => facts.kernels.get(file, || find().into()).to_vec(),
+        None => find(),
+    }
+}
+
+fn find_kernels(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
     let functions = jit_functions(sources, file);
     let called = called_from_jit(sources, &functions);
     let launched = launched(sources, file);

@@ -8,7 +8,7 @@ use indexmap::map::Entry;
 
 use super::bind::Binder;
 use super::flags::Flags;
-use super::launches::launches;
+use super::launches::HostCode;
 use super::{ArgSpec, Origin, Specialization};
 use crate::project::{ItemRef, Sources, kernel};
 
@@ -24,22 +24,41 @@ const MAX_LAUNCHES: usize = 8;
 /// With flags there is one origin only: what is found without them, with their arguments in
 /// place of what was found.
 pub fn discover(sources: &dyn Sources, at: ItemRef, flags: &Flags) -> Vec<Specialization> {
-    let Some(kernel) = kernel(sources, at) else { return Vec::new() };
-    let binder = Binder::new(sources, &kernel);
-    let mut found = binder.of_launches(&launches(sources, &kernel));
-    if found.is_empty() {
-        let is_guess = binder.tuning.stated.is_empty();
-        let origin = if is_guess { Origin::Guess } else { Origin::Autotune };
-        binder.specialize(origin, None, &mut found);
+    Discovery::new(sources, flags).of(at)
+}
+
+/// Finds what several kernels are compiled for: host code runs once for all of them.
+pub struct Discovery<'a> {
+    sources: &'a dyn Sources,
+    flags: &'a Flags,
+    host_code: HostCode<'a>,
+}
+
+impl<'a> Discovery<'a> {
+    /// A search that has found nothing yet.
+    pub fn new(sources: &'a dyn Sources, flags: &'a Flags) -> Discovery<'a> {
+        Discovery { sources, flags, host_code: HostCode::new(sources) }
     }
-    follow_scenario(&mut found);
-    if !flags.is_empty() {
-        found.iter_mut().for_each(|spec| overlay(spec, flags));
+
+    /// As [`discover`].
+    pub fn of(&self, at: ItemRef) -> Vec<Specialization> {
+        let Some(kernel) = kernel(self.sources, at) else { return Vec::new() };
+        let binder = Binder::new(self.sources, &kernel);
+        let mut found = binder.of_launches(&self.host_code.launches(&kernel));
+        if found.is_empty() {
+            let is_guess = binder.tuning.stated.is_empty();
+            let origin = if is_guess { Origin::Guess } else { Origin::Autotune };
+            binder.specialize(origin, None, &mut found);
+        }
+        follow_scenario(&mut found);
+        if !self.flags.is_empty() {
+            found.iter_mut().for_each(|spec| overlay(spec, self.flags));
+        }
+        found.sort_by_key(|spec| (spec.origin, spec.assumed.len(), spec.is_doubtful()));
+        let mut found = merge_equal(found);
+        found.truncate(MAX_SPECIALIZATIONS);
+        found
     }
-    found.sort_by_key(|spec| (spec.origin, spec.assumed.len(), spec.is_doubtful()));
-    let mut found = merge_equal(found);
-    found.truncate(MAX_SPECIALIZATIONS);
-    found
 }
 
 /// Gives arguments that a launch does not show what the first scenario gives them: element types

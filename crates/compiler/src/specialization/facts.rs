@@ -9,14 +9,18 @@ use super::usage::Use;
 use crate::project::{ItemRef, Resolution};
 use crate::source::FileId;
 
-/// What was found out about files and their jit functions: an owner of files that never change keeps
-/// it, so that it is found out once. See [`Sources::facts`](crate::project::Sources::facts).
+/// What was found out about files and their jit functions: an owner of files that never change, and
+/// whose importers do not, keeps it, so that it is found out once. See [`Sources::facts`](crate::project::Sources::facts).
 #[derive(Debug, Default)]
 pub struct Facts {
     /// How each parameter of a function is used.
     pub(super) uses: Table<ItemRef, Use>,
     /// Whether each parameter of a function may be written to.
     pub(super) written: Table<ItemRef, bool>,
+    /// The jit functions of a file.
+    pub(crate) functions: Table<FileId, ItemRef>,
+    /// Those that are kernels.
+    pub(crate) kernels: Table<FileId, ItemRef>,
     /// What each item of a file means.
     pub(super) items: Table<FileId, Resolution>,
     /// What each launch in a file launches.
@@ -25,7 +29,7 @@ pub struct Facts {
 
 /// Answers in order: one for each parameter of a function, say.
 #[derive(Debug)]
-pub(super) struct Table<K, T>(Mutex<FxHashMap<K, Arc<[T]>>>);
+pub(crate) struct Table<K, T>(Mutex<FxHashMap<K, Arc<[T]>>>);
 
 impl<K, T> Default for Table<K, T> {
     fn default() -> Table<K, T> {
@@ -36,7 +40,7 @@ impl<K, T> Default for Table<K, T> {
 impl<K: Copy + Eq + Hash, T> Table<K, T> {
     /// The answers for `at`, which `find` gives when nobody asked before. Nobody waits for it:
     /// two threads may find the same.
-    pub(super) fn get(&self, at: K, find: impl FnOnce() -> Arc<[T]>) -> Arc<[T]> {
+    pub(crate) fn get(&self, at: K, find: impl FnOnce() -> Arc<[T]>) -> Arc<[T]> {
         let table = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = table().get(&at).cloned();
         known.unwrap_or_else(|| {

@@ -91,7 +91,7 @@ pub(super) struct Host<'a> {
 }
 
 /// How what the text leaves open is taken.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Options {
     /// Arguments that are flags by default may as well be the other way round.
     pub(super) open_flags: bool,
@@ -119,6 +119,17 @@ pub(super) struct ObservedLaunch {
     /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
     /// known.
     pub(super) doubtful: bool,
+}
+
+impl ObservedLaunch {
+    /// Whether `other` is the same launch at the same place.
+    pub(super) fn is_same(&self, other: &ObservedLaunch) -> bool {
+        self.at == other.at
+            && self.complete == other.complete
+            && self.kernel == other.kernel
+            && self.grid == other.grid
+            && self.args == other.args
+    }
 }
 
 /// The code that a frame runs.
@@ -212,6 +223,14 @@ impl<'a> Host<'a> {
             changed: Vec::new(),
             doubt: Doubt::default(),
         }
+    }
+
+    /// Begins another question: with all of the fuel, and nothing launched.
+    pub(super) fn begin(&mut self) {
+        self.fuel = FUEL;
+        self.joined = false;
+        self.launches.clear();
+        self.doubt = Doubt::default();
     }
 
     /// A module-level expression's value.

@@ -1,58 +1,67 @@
-//! The launches of a kernel, as scenarios and host code show them. Nothing is executed: see
-//! [`super::host`].
+//! The launches of kernels that scenarios and host code show.
+//!
+//! A file's host code is run piece by piece: each function and module-level value that may launch
+//! something, the program, and each launch that stands by itself. A kernel's launches are those of
+//! it in the pieces from which it can be reached; a piece is run once for all kernels.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
 use super::host::value::{Descriptor, Value};
 use super::host::{Host, ObservedLaunch, Options};
-use crate::hir::{Body, Expr, ItemKind, Launch, MainBlock, Module, Name};
+use crate::hir::{Body, Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, is_expected_to_fail, is_jit, launch_scope,
     launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
-/// Launches of `kernel` with what is known of their arguments: scenarios first.
-pub(super) fn launches(sources: &dyn Sources, kernel: &Kernel) -> Vec<(Origin, ObservedLaunch)> {
-    let mut host = Host::new(sources);
-    let file = kernel.at.file;
-    let Some(module) = sources.module(file) else { return Vec::new() };
-    for scenario in &module.scenarios {
-        host.run_scenario(file, scenario);
-    }
-    let mut found = take_launches(&mut host, kernel, Origin::Scenario);
-    let mut files = vec![file];
-    files.extend(sources.importers(file));
-    for file in files {
-        for open_flags in [false, true] {
-            let options = Options { open_flags, one_run: false };
-            let (mut launches, joined) = run_host_code(sources, file, kernel, options);
-            if joined && launches.iter().any(|(_, launch)| is_open(launch)) {
-                let options = Options { one_run: true, ..options };
-                let (examples, _) = run_host_code(sources, file, kernel, options);
-                launches.iter_mut().for_each(|(_, launch)| add_example(launch, &examples));
-            }
-            found.extend(launches);
-            // A launch that the defaults of the functions around it do not reach.
-            if !found.is_empty() {
-                break;
-            }
-        }
-    }
-    found
+/// The host code around kernels, as far as it was run.
+pub(super) struct HostCode<'a> {
+    sources: &'a dyn Sources,
+    files: RefCell<FxHashMap<FileId, Rc<HostFile<'a>>>>,
 }
 
-fn take_launches(
-    host: &mut Host<'_>,
-    kernel: &Kernel,
-    origin: Origin,
-) -> Vec<(Origin, ObservedLaunch)> {
-    let wanted = Value::Named(Resolution::Jit(kernel.at));
-    let launches = std::mem::take(&mut host.launches).into_iter();
-    launches.filter(|launch| launch.kernel == wanted).map(|launch| (origin, launch)).collect()
+impl<'a> HostCode<'a> {
+    pub(super) fn new(sources: &'a dyn Sources) -> HostCode<'a> {
+        HostCode { sources, files: RefCell::default() }
+    }
+
+    /// Launches of `kernel` with what is known of their arguments: scenarios first.
+    pub(super) fn launches(&self, kernel: &Kernel) -> Vec<(Origin, ObservedLaunch)> {
+        let file = kernel.at.file;
+        let scenarios = self.file(file).of_scenarios(kernel.at);
+        let mut found: Vec<_> =
+            scenarios.into_iter().map(|launch| (Origin::Scenario, launch)).collect();
+        for from in [file].into_iter().chain(self.sources.importers(file)) {
+            let from = self.file(from);
+            for open_flags in [false, true] {
+                let options = Options { open_flags, one_run: false };
+                let (mut launches, joined) = from.launches(kernel.at, options);
+                if joined && launches.iter().any(is_open) {
+                    let options = Options { one_run: true, ..options };
+                    let (examples, _) = from.launches(kernel.at, options);
+                    launches.iter_mut().for_each(|launch| add_example(launch, &examples));
+                }
+                found.extend(launches.into_iter().map(|launch| (Origin::Launch, launch)));
+                // A launch that the defaults of the functions around it do not reach.
+                if !found.is_empty() {
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    fn file(&self, file: FileId) -> Rc<HostFile<'a>> {
+        let mut files = self.files.borrow_mut();
+        Rc::clone(files.entry(file).or_insert_with(|| Rc::new(HostFile::new(self.sources, file))))
+    }
 }
 
 /// True when a launch shows too little of an argument to compile for it.
@@ -72,8 +81,8 @@ fn is_open(launch: &ObservedLaunch) -> bool {
 }
 
 /// Notes the arguments of the same launch in one possible run, which must be those that are known.
-fn add_example(launch: &mut ObservedLaunch, examples: &[(Origin, ObservedLaunch)]) {
-    let agrees = |example: &ObservedLaunch| {
+fn add_example(launch: &mut ObservedLaunch, examples: &[ObservedLaunch]) {
+    let agrees = |example: &&ObservedLaunch| {
         let names = |launch: &ObservedLaunch| {
             launch.args.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };
@@ -85,106 +94,268 @@ fn add_example(launch: &mut ObservedLaunch, examples: &[(Origin, ObservedLaunch)
                 known.to_const().is_none_or(|known| shown.to_const() == Some(known))
             })
     };
-    if let Some((_, example)) = examples.iter().find(|(_, example)| agrees(example)) {
+    if let Some(example) = examples.iter().find(agrees) {
         launch.example.clone_from(&example.args);
     }
 }
 
-/// What launches `kernel` when the host code of `file` runs that launches it, names it, or
-/// mentions functions that do; and whether branches left something unknown.
-fn run_host_code(
-    sources: &dyn Sources,
-    file: FileId,
-    kernel: &Kernel,
-    options: Options,
-) -> (Vec<(Origin, ObservedLaunch)>, bool) {
-    let Some(module) = sources.module(file) else { return (Vec::new(), false) };
-    let mut host = Host::with(sources, options);
-    let launches: Vec<&Launch> = module
-        .launches
-        .iter()
-        .zip(launched(sources, file, &module).iter())
-        .filter(|(launch, named)| may_launch(launch, named, kernel.at))
-        .map(|(launch, _)| launch)
-        .filter(|launch| !is_expected_to_fail(sources, file, launch.range))
-        .collect();
-    let launching = launching_items(sources, file, &module, &launches, kernel.at);
-    let names = launcher_names(&module, &launching);
-    for (index, item) in module.items.iter().enumerate() {
-        let at = ItemRef { file, index: index as u32 };
-        if item.guard.is_some() && never_runs(sources, None, at) {
-            continue;
-        }
-        match &item.kind {
-            // What runs as a program runs below, in order.
-            ItemKind::Assign { .. } if in_main(&module, item.range) => {}
-            ItemKind::Assign { body, map, value, .. } if mentions(body, &names) => {
-                host.module_expr(file, &item.scope, (body, map), *value);
-            }
-            ItemKind::Function(function)
-                if launching.contains(&(index as u32)) || mentions(&function.body, &names) =>
-            {
-                host.run_function(file, &item.scope, function);
-            }
-            _ => {}
-        }
-    }
-    if !module.mains.is_empty() {
-        let mut reaching = reaching_names(&module, &names);
-        reaching.extend(kernel_names(sources, file, &module, kernel.at));
-        let runs = |main: &MainBlock| {
-            let mut launches = launches.iter();
-            let launches_here = launches.any(|launch| main.range.contains_range(launch.range));
-            launches_here || mentions(&main.body, &reaching)
-        };
-        if module.mains.iter().any(runs) {
-            host.run_mains(file, &module.mains);
-        }
-    }
-    for launch in launches {
-        let in_scenario = module.scenarios.iter().any(|s| s.range.contains_range(launch.range));
-        let at = FileRange { file, range: launch.map.exprs[launch.kernel] };
-        // What is run in order may end before it comes to the launch.
-        let met = || host.launches.iter().any(|known| known.at == Some(at));
-        if launch.host.is_none() && !in_scenario && !met() {
-            host.observe(file, launch);
-        }
-    }
-    (take_launches(&mut host, kernel, Origin::Launch), host.joined)
+/// A piece of host code that is run by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Piece {
+    /// A function, or the value of an assignment, by its index among the items.
+    Item(u32),
+    /// What the file runs when it is a program.
+    Program,
+    /// A launch outside of functions, by its index.
+    Launch(u32),
 }
 
-/// Functions of host code that launch the kernel themselves, or name it: they may launch it in
-/// another way.
-fn launching_items(
-    sources: &dyn Sources,
+/// What a piece launches.
+struct Run {
+    launches: Vec<ObservedLaunch>,
+    /// Whether branches left something unknown.
+    joined: bool,
+}
+
+/// Pieces of one file that were run.
+struct Runs<'a> {
+    host: Host<'a>,
+    done: FxHashMap<Piece, Rc<Run>>,
+}
+
+/// One file's host code.
+struct HostFile<'a> {
+    sources: &'a dyn Sources,
     file: FileId,
-    module: &Module,
-    launches: &[&Launch],
-    kernel: ItemRef,
-) -> Vec<u32> {
-    let mut found: Vec<u32> =
-        launches.iter().filter_map(|launch| launching_item(module, launch)).collect();
-    let names = kernel_names(sources, file, module, kernel);
-    for (index, item) in module.items.iter().enumerate() {
-        let at = ItemRef { file, index: index as u32 };
-        if let ItemKind::Function(function) = &item.kind
-            && !found.contains(&at.index)
-            && mentions(&function.body, &names)
-            && !is_jit(sources, at)
+    module: Arc<Module>,
+    /// What each launch names.
+    launched: Arc<[Resolution]>,
+    /// The names that kernels have in the file.
+    kernels: FxHashMap<ItemRef, FxHashSet<Name>>,
+    /// The functions and assignments whose code has a name in it, in order.
+    mentions: FxHashMap<Name, Vec<u32>>,
+    scenarios: RefCell<Option<Rc<Run>>>,
+    runs: RefCell<FxHashMap<Options, Runs<'a>>>,
+}
+
+impl<'a> HostFile<'a> {
+    fn new(sources: &'a dyn Sources, file: FileId) -> HostFile<'a> {
+        let module = sources.module(file).unwrap_or_default();
+        HostFile {
+            launched: launched(sources, file, &module),
+            kernels: kernel_names(sources, file, &module),
+            mentions: mentions(&module),
+            scenarios: RefCell::default(),
+            runs: RefCell::default(),
+            sources,
+            file,
+            module,
+        }
+    }
+
+    /// Launches of a kernel in the file's scenarios.
+    fn of_scenarios(&self, kernel: ItemRef) -> Vec<ObservedLaunch> {
+        let mut run = self.scenarios.borrow_mut();
+        let run = run.get_or_insert_with(|| {
+            let mut host = Host::new(self.sources);
+            for scenario in &self.module.scenarios {
+                host.run_scenario(self.file, scenario);
+            }
+            Rc::new(Run { launches: host.launches, joined: host.joined })
+        });
+        of_kernel(&run.launches, kernel).cloned().collect()
+    }
+
+    /// What launches `kernel` when the host code runs that launches it, names it, or mentions
+    /// functions that do; and whether branches left something unknown.
+    fn launches(&self, kernel: ItemRef, options: Options) -> (Vec<ObservedLaunch>, bool) {
+        let launches: Vec<(u32, &Launch)> = (0..)
+            .zip(&self.module.launches)
+            .zip(self.launched.iter())
+            .filter(|((_, launch), named)| may_launch(launch, named, kernel))
+            .map(|(launch, _)| launch)
+            .filter(|(_, launch)| !is_expected_to_fail(self.sources, self.file, launch.range))
+            .collect();
+        let launching = self.launching(&launches, kernel);
+        let names = self.launchers(&launching);
+        let mut runs: Vec<Rc<Run>> = self
+            .items_to_run(&launching, &names)
+            .into_iter()
+            .map(|index| self.run(Piece::Item(index), options))
+            .collect();
+        if self.program_reaches(kernel, &launches, names) {
+            runs.push(self.run(Piece::Program, options));
+        }
+        for (index, launch) in launches {
+            let mut scenarios = self.module.scenarios.iter();
+            let in_scenario = scenarios.any(|s| s.range.contains_range(launch.range));
+            let at = FileRange { file: self.file, range: launch.map.exprs[launch.kernel] };
+            // What is run in order may end before it comes to the launch.
+            let met = || {
+                let mut met = runs.iter().flat_map(|run| &run.launches);
+                met.any(|known| known.at == Some(at))
+            };
+            if launch.host.is_none() && !in_scenario && !met() {
+                runs.push(self.run(Piece::Launch(index), options));
+            }
+        }
+        let mut found: Vec<ObservedLaunch> = Vec::new();
+        for launch in runs.iter().flat_map(|run| of_kernel(&run.launches, kernel)) {
+            match found.iter_mut().find(|known| known.is_same(launch)) {
+                // It happens if one of the two does.
+                Some(known) => known.doubtful &= launch.doubtful,
+                None => found.push(launch.clone()),
+            }
+        }
+        (found, runs.iter().any(|run| run.joined))
+    }
+
+    /// Functions of host code that launch the kernel themselves, or name it: they may launch it in
+    /// another way.
+    fn launching(&self, launches: &[(u32, &Launch)], kernel: ItemRef) -> FxHashSet<u32> {
+        let launches = launches.iter();
+        let mut found: FxHashSet<u32> =
+            launches.filter_map(|(_, launch)| launching_item(&self.module, launch)).collect();
+        for index in self.kernels.get(&kernel).into_iter().flat_map(|names| self.mentioning(names))
         {
-            found.push(at.index);
+            let at = ItemRef { file: self.file, index };
+            let is_function = matches!(self.item(index).kind, ItemKind::Function(_));
+            if is_function && !found.contains(&index) && !is_jit(self.sources, at) {
+                found.insert(index);
+            }
+        }
+        found
+    }
+
+    /// Names through which host code reaches the functions at `launching`: their own, their
+    /// classes', and those of module-level values made from these.
+    fn launchers(&self, launching: &FxHashSet<u32>) -> FxHashSet<Name> {
+        let mut names: FxHashSet<Name> =
+            launching.iter().map(|index| outermost_name(self.item(*index)).clone()).collect();
+        let mut open = self.mentioning(&names);
+        while let Some(index) = open.pop_first() {
+            let item = self.item(index);
+            if matches!(item.kind, ItemKind::Assign { .. }) && names.insert(item.name.clone()) {
+                let later = self.mentioning([&item.name]).into_iter();
+                open.extend(later.filter(|later| *later > index));
+            }
+        }
+        names
+    }
+
+    /// The functions and values to run for a kernel that the functions at `launching` launch, which
+    /// have these names.
+    fn items_to_run(&self, launching: &FxHashSet<u32>, names: &FxHashSet<Name>) -> BTreeSet<u32> {
+        let mut found = self.mentioning(names);
+        found.extend(launching);
+        found.retain(|index| {
+            let item = self.item(*index);
+            let at = ItemRef { file: self.file, index: *index };
+            // What runs as a program runs there, in order.
+            let in_program = matches!(item.kind, ItemKind::Assign { .. })
+                && self.module.mains.iter().any(|main| main.range.contains_range(item.range));
+            !in_program && !(item.guard.is_some() && never_runs(self.sources, None, at))
+        });
+        found
+    }
+
+    /// Whether the program launches the kernel, by its own name or one of `names`, or calls what does.
+    fn program_reaches(
+        &self,
+        kernel: ItemRef,
+        launches: &[(u32, &Launch)],
+        mut names: FxHashSet<Name>,
+    ) -> bool {
+        if self.module.mains.is_empty() {
+            return false;
+        }
+        let mut open: Vec<Name> = names.iter().cloned().collect();
+        while let Some(name) = open.pop() {
+            for index in self.mentioning([&name]) {
+                let item = self.item(index);
+                let reaching = outermost_name(item);
+                if matches!(item.kind, ItemKind::Function(_)) && names.insert(reaching.clone()) {
+                    open.push(reaching.clone());
+                }
+            }
+        }
+        names.extend(self.kernels.get(&kernel).into_iter().flatten().cloned());
+        let reaches = |main: &MainBlock| {
+            let holds = |range: TextRange| main.range.contains_range(range);
+            launches.iter().any(|(_, launch)| holds(launch.range))
+                || named_in(&main.body).any(|name| names.contains(name))
+        };
+        self.module.mains.iter().any(reaches)
+    }
+
+    fn item(&self, index: u32) -> &Item {
+        &self.module.items[index as usize]
+    }
+
+    /// The functions and assignments that mention one of `names`.
+    fn mentioning<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> BTreeSet<u32> {
+        let items = names.into_iter().filter_map(|name| self.mentions.get(name));
+        items.flatten().copied().collect()
+    }
+
+    /// What a piece launches.
+    fn run(&self, piece: Piece, options: Options) -> Rc<Run> {
+        let mut runs = self.runs.borrow_mut();
+        let Runs { host, done } = runs.entry(options).or_insert_with(|| Runs {
+            host: Host::with(self.sources, options),
+            done: FxHashMap::default(),
+        });
+        let run = done.entry(piece).or_insert_with(|| {
+            host.begin();
+            self.run_in(host, piece);
+            Rc::new(Run { launches: std::mem::take(&mut host.launches), joined: host.joined })
+        });
+        Rc::clone(run)
+    }
+
+    fn run_in(&self, host: &mut Host<'a>, piece: Piece) {
+        match piece {
+            Piece::Item(index) => {
+                let item = self.item(index);
+                match &item.kind {
+                    ItemKind::Assign { body, map, value, .. } => {
+                        host.module_expr(self.file, &item.scope, (body, map), *value);
+                    }
+                    ItemKind::Function(function) => {
+                        host.run_function(self.file, &item.scope, function);
+                    }
+                    _ => {}
+                }
+            }
+            Piece::Program => {
+                host.run_mains(self.file, &self.module.mains);
+            }
+            Piece::Launch(index) => host.observe(self.file, &self.module.launches[index as usize]),
         }
     }
-    found
 }
 
-/// The names that a kernel has in a file.
+/// The launches of one kernel.
+fn of_kernel(
+    launches: &[ObservedLaunch],
+    kernel: ItemRef,
+) -> impl Iterator<Item = &ObservedLaunch> {
+    let wanted = Value::Named(Resolution::Jit(kernel));
+    launches.iter().filter(move |launch| launch.kernel == wanted)
+}
+
+/// The name by which a module reaches a function: that of the outermost class or function around
+/// it, or its own.
+fn outermost_name(item: &Item) -> &Name {
+    item.scope.first().unwrap_or(&item.name)
+}
+
+/// The names that each kernel has in a file.
 fn kernel_names(
     sources: &dyn Sources,
     file: FileId,
     module: &Module,
-    kernel: ItemRef,
-) -> FxHashSet<Name> {
+) -> FxHashMap<ItemRef, FxHashSet<Name>> {
     let find = || {
         let items = (0..module.items.len() as u32).map(|index| ItemRef { file, index });
         items.map(|at| resolve_item(sources, at)).collect()
@@ -193,52 +364,42 @@ fn kernel_names(
         Some(facts) => facts.items.get(file, find),
         None => find(),
     };
-    let items = module.items.iter().zip(meant.iter());
-    let items = items.filter(|(_, meant)| **meant == Resolution::Jit(kernel));
-    items.map(|(item, _)| item.name.clone()).collect()
-}
-
-fn in_main(module: &Module, range: TextRange) -> bool {
-    module.mains.iter().any(|main| main.range.contains_range(range))
-}
-
-/// Names through which host code reaches the functions at `launching`: their own, their
-/// classes', and those of module-level values made from these.
-fn launcher_names(module: &Module, launching: &[u32]) -> FxHashSet<Name> {
-    let items = launching.iter().map(|index| &module.items[*index as usize]);
-    let mut names: FxHashSet<Name> =
-        items.map(|item| item.scope.first().unwrap_or(&item.name).clone()).collect();
-    for item in &module.items {
-        if let ItemKind::Assign { body, .. } = &item.kind
-            && mentions(body, &names)
-        {
-            names.insert(item.name.clone());
+    let mut names: FxHashMap<ItemRef, FxHashSet<Name>> = FxHashMap::default();
+    for (item, meant) in module.items.iter().zip(meant.iter()) {
+        if let Resolution::Jit(kernel) = meant {
+            names.entry(*kernel).or_default().insert(item.name.clone());
         }
     }
     names
 }
 
-/// `names` and the names of functions that reach one of them through others.
-fn reaching_names(module: &Module, names: &FxHashSet<Name>) -> FxHashSet<Name> {
-    let mut reaching = names.clone();
-    loop {
-        let before = reaching.len();
-        for item in &module.items {
-            if let ItemKind::Function(function) = &item.kind
-                && mentions(&function.body, &reaching)
-            {
-                reaching.insert(item.scope.first().unwrap_or(&item.name).clone());
+/// Which functions and assignments of a module have each name in their code.
+fn mentions(module: &Module) -> FxHashMap<Name, Vec<u32>> {
+    let mut mentions: FxHashMap<Name, Vec<u32>> = FxHashMap::default();
+    for (index, item) in (0..).zip(&module.items) {
+        let body = match &item.kind {
+            ItemKind::Function(function) => &function.body,
+            ItemKind::Assign { body, .. } => body,
+            _ => continue,
+        };
+        for name in named_in(body) {
+            match mentions.get_mut(name) {
+                Some(items) if items.last() == Some(&index) => {}
+                Some(items) => items.push(index),
+                None => {
+                    mentions.insert(name.clone(), vec![index]);
+                }
             }
         }
-        if reaching.len() == before {
-            return reaching;
-        }
     }
+    mentions
 }
 
-fn mentions(body: &Body, names: &FxHashSet<Name>) -> bool {
-    let is_name = |expr: &Expr| matches!(expr, Expr::Name(name) if names.contains(name));
-    !names.is_empty() && body.exprs.values().any(is_name)
+fn named_in(body: &Body) -> impl Iterator<Item = &Name> {
+    body.exprs.values().filter_map(|expr| match expr {
+        Expr::Name(name) => Some(name),
+        _ => None,
+    })
 }
 
 /// What each launch in a file names.

@@ -10,9 +10,12 @@ fn check_with(text: &str, flags: &Flags, expected: Expect) {
     let mut sources = MemorySources::new(Vec::new());
     let file = sources.add("kernel.py", text);
     let mut out = String::new();
+    let discovery = Discovery::new(&sources, flags);
     for at in kernels(&sources, file) {
         let name = crate::project::item(&sources, at).expect("an item").name;
-        for spec in discover(&sources, at, flags) {
+        let found = discovery.of(at);
+        assert_eq!(found, discover(&sources, at, flags), "other kernels change nothing");
+        for spec in found {
             let origin = format!("{:?}", spec.origin).to_lowercase();
             out.push_str(&format!("{name} ({origin}): {spec}"));
             if !spec.assumed.is_empty() {
@@ -458,6 +461,40 @@ def template(out_ptr0, n):
             pointwise (autotune): in_ptr0=*bf16:16 out_ptr0=*fp16 ks0=i64 one=1 xnumel=i32:16 XBLOCK=128 num_warps=4 num_stages=3 assumed XBLOCK
             reduction (autotune): in_ptr0=*fp32:16 out_ptr0=*fp32:16 xnumel=i32 r0_numel=i32 XBLOCK=1 R0_BLOCK=1024 num_warps=4 num_stages=3 assumed XBLOCK R0_BLOCK
             template (autotune): out_ptr0=*fp32:16 n=i32:16 num_warps=8 num_stages=2
+        "#]],
+    );
+}
+
+#[test]
+fn functions_that_launch_several_kernels_run_for_all_of_them() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+@triton.jit
+def first(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+@triton.jit
+def second(x_ptr, n, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), n)
+def launch(x, block):
+    first[(1,)](x, BLOCK=block)
+    second[(1,)](x, 7, BLOCK=block * 2)
+run = lambda: launch(torch.empty(64, dtype=torch.float16), 32)
+def both():
+    launch(torch.empty(64, dtype=torch.float32), 16)
+    second[(1,)](torch.empty(64, dtype=torch.float16), 7, BLOCK=64)
+if __name__ == '__main__':
+    both()
+    first[(1,)](torch.empty(64, dtype=torch.int32), BLOCK=8)
+first[(1,)](torch.empty(64, dtype=torch.int8), BLOCK=4)
+",
+        expect![[r#"
+            first (launch): x_ptr=*fp32:16 BLOCK=16 num_warps=4 num_stages=3
+            first (launch): x_ptr=*i32:16 BLOCK=8 num_warps=4 num_stages=3
+            first (launch): x_ptr=*i8:16 BLOCK=4 num_warps=4 num_stages=3
+            second (launch): x_ptr=*fp32:16 n=i32 BLOCK=32 num_warps=4 num_stages=3
+            second (launch): x_ptr=*fp16:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
         "#]],
     );
 }

@@ -169,6 +169,8 @@ impl Host<'_> {
         };
         let again = written(&later.args);
         let mut met = false;
+        // Each is compared with all before it, as when a loop launches.
+        self.fuel = self.fuel.saturating_sub(self.launches.len() as u32);
         for launch in &mut self.launches {
             let same = launch.kernel == later.kernel && launch.grid == later.grid;
             if same && written(&launch.args) == again {
