@@ -27,6 +27,7 @@ EDITS_OF_A_KERNEL = 12
 OPEN_FILES = 50
 CHECKED_FILES = 500
 LOADED_FILES = 1000
+IDLE_SECONDS = 30
 
 
 class Server:
@@ -111,6 +112,28 @@ class Server:
         status = Path(f"/proc/{self.child.pid}/status").read_text()
         figure = lambda name: int(status.split(name)[1].split()[0]) / 1024
         return figure("VmRSS:"), figure("RssAnon:")
+
+    def family(self):
+        """The server and its workers, as process ids."""
+        parents = {}
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                # The name in parentheses may hold spaces.
+                parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+        found = [self.child.pid]
+        for process in found:
+            found.extend(child for child, parent in parents.items() if parent == process)
+        return found
+
+    def processor_seconds(self):
+        """What the server and its workers have used of processors."""
+        used = 0
+        for process in self.family():
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            used += int(fields[11]) + int(fields[12])
+        return used / os.sysconf("SC_CLK_TCK")
 
     def stop(self):
         self.request("shutdown", None)
@@ -200,6 +223,22 @@ def memory(tile, corpus, environment):
         server.stop()
 
 
+def idle(tile, large, environment):
+    """What a server with one large file takes while nobody does anything."""
+    server = Server([tile, "lsp"], large.parent, environment)
+    uri = server.open(large)
+    server.wait(lambda message: message.get("params", {}).get("uri") == uri)
+    time.sleep(15)
+    before = server.processor_seconds()
+    time.sleep(IDLE_SECONDS)
+    used = server.processor_seconds() - before
+    resident, data = server.resident()
+    workers = len(server.family()) - 1
+    memory = f"{resident:.0f} MiB, {data:.0f} MiB of it data"
+    tell(f"idle, {workers} workers: processor time in {IDLE_SECONDS} s; memory", f"{used * 1e3:.0f} ms; {memory}")
+    server.stop()
+
+
 def check(tile, corpus, environment):
     """`tile check` over many files on two processors."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -226,9 +265,9 @@ def main():
     parser.add_argument("--examples", default="examples", type=lambda text: Path(text).resolve())
     parser.add_argument("--other", action="append", default=[], help="another server's command")
     parser.add_argument("--edits", type=int, default=50)
-    parser.add_argument("--only", help="comma-separated: latency, compiles, memory, check, load")
+    parser.add_argument("--only", help="comma-separated: latency, compiles, memory, idle, check, load")
     given = parser.parse_args()
-    wanted = given.only.split(",") if given.only else ["latency", "compiles", "memory", "check", "load"]
+    wanted = given.only.split(",") if given.only else ["latency", "compiles", "memory", "idle", "check", "load"]
     tile, bench = str(given.tile), str(given.bench)
     with tempfile.TemporaryDirectory() as scratch:
         environment = {**os.environ, "XDG_CACHE_HOME": scratch}
@@ -242,6 +281,8 @@ def main():
             compiles(tile, given.examples, environment)
         if "memory" in wanted:
             memory(tile, given.corpus, environment)
+        if "idle" in wanted:
+            idle(tile, given.large, environment)
         if "check" in wanted:
             check(tile, given.corpus, environment)
         if "load" in wanted:

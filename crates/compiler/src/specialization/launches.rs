@@ -254,7 +254,8 @@ impl<'a> HostFile<'a> {
             // What runs as a program runs there, in order.
             let in_program = matches!(item.kind, ItemKind::Assign { .. })
                 && self.module.mains.iter().any(|main| main.range.contains_range(item.range));
-            !in_program && !(item.guard.is_some() && never_runs(self.sources, None, at))
+            let never = item.guard.is_some() && never_runs(self.sources, None, at);
+            !in_program && !never
         });
         found
     }
