@@ -7,6 +7,7 @@
 
 mod across;
 mod arith;
+mod atomic;
 mod cast;
 mod cluster;
 mod code;
