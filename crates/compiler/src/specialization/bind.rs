@@ -16,9 +16,9 @@ use super::known::{Binding, KnownLaunch, known_launch};
 use super::tuning::{Tuning, tuning};
 use super::usage::{self, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
-use crate::hir::{Name, ParamKind};
+use crate::hir::{Name, Param, ParamKind};
 use crate::ir::LaunchOptions;
-use crate::project::{Kernel, Sources, constexpr_params};
+use crate::project::{ItemRef, Kernel, Sources, constexpr_params};
 use crate::source::FileRange;
 
 /// Binds arguments to the parameters of one kernel.
@@ -50,6 +50,24 @@ impl Bound {
             Some(value) if !matches!(value, Value::Unknown | Value::Omitted) => value.clone(),
             _ => value_of(&self.spec),
         }
+    }
+}
+
+/// What a launch gives.
+struct Given<'l> {
+    launch: &'l ObservedLaunch,
+    args: &'l [(Option<Name>, Value)],
+    /// Arguments that a hook replaces.
+    hooked: Vec<(Name, Value)>,
+}
+
+impl Given<'_> {
+    fn value(&self, index: usize, name: &Name) -> Option<&Value> {
+        self.hooked(name).or_else(|| argument(self.launch, self.args, index, name))
+    }
+
+    fn hooked(&self, name: &Name) -> Option<&Value> {
+        self.hooked.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 }
 
@@ -116,33 +134,16 @@ impl<'a> Binder<'a> {
         launch: Option<&ObservedLaunch>,
         config: Option<&Config>,
     ) -> Specialization {
+        let given = launch.map(|launch| self.given(launch, &launch.args, config, false));
+        let example = launch.map(|launch| self.given(launch, &launch.example, config, true));
         let mut bound: IndexMap<Name, Bound> = IndexMap::new();
-        let args = launch.map(|launch| &*launch.args);
-        let hooked = self.hooked_arguments(launch, args, config, false);
-        let example = launch.map(|launch| &*launch.example);
-        let hooked_example = self.hooked_arguments(launch, example, config, true);
         for (index, param) in self.kernel.function.params.iter().enumerate() {
             if matches!(param.kind, ParamKind::VarArgs | ParamKind::KwArgs) {
                 continue;
             }
-            let given =
-                launch.and_then(|launch| argument(launch, &launch.args, index, &param.name));
             let argument = match config.and_then(|config| config.value(&param.name)) {
                 Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), self.tuning.one_run),
-                None => {
-                    let hooked = hooked.iter().find(|(name, _)| *name == param.name);
-                    let given = hooked.map(|(_, value)| value).or(given);
-                    let bound = self.argument(index, param, given);
-                    let example = launch.filter(|_| bound.assumed && hooked.is_none());
-                    let example = example.and_then(|launch| {
-                        let hooked = hooked_example.iter().find(|(name, _)| *name == param.name);
-                        let shown = argument(launch, &launch.example, index, &param.name);
-                        let value = hooked.map(|(_, value)| value).or(shown)?;
-                        Some(self.argument(index, param, Some(value)).spec)
-                    });
-                    let spec = example.unwrap_or(bound.spec);
-                    Bound { spec, given: given.cloned(), ..bound }
-                }
+                None => self.bind_argument(index, param, given.as_ref(), example.as_ref()),
             };
             bound.insert(param.name.clone(), argument);
         }
@@ -157,6 +158,24 @@ impl<'a> Binder<'a> {
             origin,
             config: None,
         }
+    }
+
+    /// A parameter that no configuration sets. Where what is given leaves something open, the example
+    /// says what it is compiled for.
+    fn bind_argument(
+        &self,
+        index: usize,
+        param: &Param,
+        given: Option<&Given<'_>>,
+        example: Option<&Given<'_>>,
+    ) -> Bound {
+        let value = given.and_then(|given| given.value(index, &param.name));
+        let bound = self.argument(index, param, value);
+        let is_hooked = given.is_some_and(|given| given.hooked(&param.name).is_some());
+        let shown = example.filter(|_| bound.assumed && !is_hooked);
+        let shown = shown.and_then(|example| example.value(index, &param.name));
+        let spec = shown.map(|shown| self.argument(index, param, Some(shown)).spec);
+        Bound { spec: spec.unwrap_or(bound.spec), given: value.cloned(), ..bound }
     }
 
     fn options(&self, launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOptions {
@@ -206,24 +225,37 @@ impl<'a> Binder<'a> {
         missing.map(|(_, param)| param.name.clone()).collect()
     }
 
-    /// Arguments that the configuration's `pre_hook` changes before a launch: it gives
+    /// What `args` of a launch give once the configuration's `pre_hook` has changed them: it gives
     /// descriptors the block shapes that the configuration means.
-    fn hooked_arguments(
+    fn given<'l>(
         &self,
-        launch: Option<&ObservedLaunch>,
-        args: Option<&[(Option<Name>, Value)]>,
+        launch: &'l ObservedLaunch,
+        args: &'l [(Option<Name>, Value)],
         config: Option<&Config>,
         one_run: bool,
+    ) -> Given<'l> {
+        let mut given = Given { launch, args, hooked: Vec::new() };
+        if let Some(config) = config
+            && let Some(hook) = config.pre_hook
+        {
+            given.hooked = self.hooked(&given, config, hook, one_run);
+        }
+        given
+    }
+
+    /// The descriptors that a `pre_hook` makes.
+    fn hooked(
+        &self,
+        given: &Given<'_>,
+        config: &Config,
+        hook: ItemRef,
+        one_run: bool,
     ) -> Vec<(Name, Value)> {
-        let (Some(launch), Some(given), Some(config)) = (launch, args, config) else {
-            return Vec::new();
-        };
-        let Some(hook) = config.pre_hook else { return Vec::new() };
         let mut args = Vec::new();
         for (index, param) in self.kernel.function.params.iter().enumerate() {
             let value = match config.value(&param.name) {
                 Some(value) => Some(Value::from_const(value)),
-                None => argument(launch, given, index, &param.name).cloned(),
+                None => given.value(index, &param.name).cloned(),
             };
             args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
         }
