@@ -73,20 +73,25 @@ fn write_stage(
         Stage::Cubin => return cubin(out, selected, artifact),
         Stage::Ast | Stage::Tile => Listing::default(),
     };
+    let written = match arguments.annotate {
+        true => annotated(arguments.stage, opened, listing),
+        false => listing.text,
+    };
+    let exit = text(out, &written)?;
     if arguments.stage == Stage::Ptx {
         write_manifest(out, artifact)?;
     }
-    if !arguments.annotate {
-        return text(out, &listing.text);
-    }
-    let readable = match arguments.stage {
+    Ok(exit)
+}
+
+fn annotated(stage: Stage, opened: &Opened, listing: Listing) -> String {
+    let readable = match stage {
         Stage::Ptx => Listing::ptx(&listing.text, &listing.line_map),
         Stage::Llvm => Listing::llvm(&listing.text, &listing.line_map),
         _ => listing,
     };
-    let comment = if arguments.stage == Stage::Llvm { ";" } else { "//" };
-    let source = |frame: &Frame| opened.source_line(frame);
-    text(out, &readable.annotated(comment, &source))
+    let comment = if stage == Stage::Llvm { ";" } else { "//" };
+    readable.annotated(comment, &|frame: &Frame| opened.source_line(frame))
 }
 
 fn cubin(
@@ -126,6 +131,11 @@ fn text(out: Option<&Path>, text: &str) -> Result<Exit, CommandError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    std::fs::write(path, bytes)
-        .map_err(|error| CommandError::usage(format!("cannot write {}: {error}", path.display())))
+    std::fs::write(path, bytes).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "its folder does not exist".to_owned(),
+            _ => error.to_string(),
+        };
+        CommandError::usage(format!("cannot write {}: {why}", path.display()))
+    })
 }

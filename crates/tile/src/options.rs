@@ -44,13 +44,18 @@ impl Options {
                     .ok_or_else(|| CommandError::usage(format!("Triton {name} is not known")))?,
             ),
         };
+        let wrong = |flag: &str, given: &str, why: &str| {
+            CommandError::usage(format!("--{flag} {given}: {why}"))
+        };
         let mut flags =
             Flags { num_warps: spec.num_warps, num_stages: spec.num_stages, ..Flags::default() };
         for (name, ty) in &spec.types {
-            flags.add_type(&format!("{name}={ty}")).map_err(CommandError::usage)?;
+            let given = format!("{name}={ty}");
+            flags.add_type(&given).map_err(|why| wrong("type", &given, &why))?;
         }
         for (name, value) in &spec.values {
-            flags.add_value(&format!("{name}={value}")).map_err(CommandError::usage)?;
+            let given = format!("{name}={value}");
+            flags.add_value(&given).map_err(|why| wrong("set", &given, &why))?;
         }
         let arch = spec.arch.clone().or(project.arch);
         Ok(Options { rules, flags, lints: project.lints, arch })

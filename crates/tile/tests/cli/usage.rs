@@ -131,6 +131,24 @@ fn the_only_kernel_is_tuned_without_being_named() {
 }
 
 #[test]
+fn flags_that_say_nothing_and_files_that_cannot_be_written_are_named() {
+    let folder = Folder::new(&[("add.py", ADD)]);
+    for (flag, told) in [
+        ("--type n=integer", "error: --type n=integer: \"integer\" is not a type; "),
+        ("--set BLOCK=1+", "error: --set BLOCK=1+: "),
+    ] {
+        let done = folder.run(&format!("emit add.py --stage tile {flag}"));
+        assert_eq!(done.code, Some(2), "{}", done.stderr);
+        assert!(done.stderr.starts_with(told), "{}", done.stderr);
+    }
+    for stage in ["tile", "ptx"] {
+        let done = folder.run(&format!("emit add.py --stage {stage} -o none/out --arch sm_90a"));
+        let told = "error: cannot write none/out: its folder does not exist\n";
+        assert_eq!((done.code, &*done.stderr), (Some(2), told), "{stage}");
+    }
+}
+
+#[test]
 fn a_path_without_kernel_files_is_told_of() {
     let folder = Folder::new(&[("empty/notes.txt", "")]);
     folder.run("check empty").expect(expect![[r#"
