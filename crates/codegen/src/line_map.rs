@@ -14,12 +14,12 @@ use tile_compiler::ir::{Function, Loc};
 use tile_compiler::source::FileId;
 
 /// The debug line that stands for `loc`; 0, which means no line, for the unknown location.
-pub fn debug_line(func: &Function, loc: Loc) -> u32 {
+pub(crate) fn debug_line(func: &Function, loc: Loc) -> u32 {
     if func.frames(loc).is_empty() { 0 } else { loc.as_u32() }
 }
 
 /// Replaces the numbered locations of the PTX that LLVM printed, and maps its lines.
-pub fn relocate(ptx: &str, func: &Function) -> (String, LineMap) {
+pub(crate) fn relocate(ptx: &str, func: &Function) -> (String, LineMap) {
     let mut relocation = Relocation::new(func);
     let mut located = false;
     let mut body = String::with_capacity(ptx.len());

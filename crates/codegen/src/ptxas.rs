@@ -177,7 +177,7 @@ fn at_source(message: &str, map: &LineMap) -> Option<String> {
 
 impl Assembled {
     /// Bytes of instructions, padding included; `None` when the image is no ELF file.
-    pub fn code_bytes(&self) -> Option<u64> {
+    pub(crate) fn code_bytes(&self) -> Option<u64> {
         let image = object::File::parse(&*self.cubin).ok()?;
         let is_code = |section: &object::Section<'_, '_>| {
             section.name().is_ok_and(|name| name.starts_with(".text."))

@@ -29,7 +29,7 @@ const OLDEST: u32 = 75;
 
 impl Arch {
     /// The architecture named in the PTX: this one, or the newest known one below it.
-    pub fn virtual_arch(self) -> Arch {
+    pub(crate) fn virtual_arch(self) -> Arch {
         if self.capability > NEWEST { Arch { capability: NEWEST, specific: false } } else { self }
     }
 }

@@ -21,7 +21,6 @@ use tile_compiler::artifact::{Manifest, Resources};
 use tile_compiler::hir::Name;
 use tile_compiler::ir::Function;
 use tile_compiler::specialization::{Specialization, TupleNames};
-pub use uses::{ParamUse, param_uses};
 
 use crate::cpu::{Arg, Finding};
 use crate::scenario::{KernelInfo, LaunchFailure, Storage, StorageId, Value};

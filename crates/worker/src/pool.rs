@@ -26,10 +26,10 @@ use crate::protocol::{
 use crate::scratch::{self, Scratch};
 
 /// Longest that a compilation may take; the assembler has a shorter deadline of its own.
-pub const COMPILE_DEADLINE: Duration = Duration::from_secs(150);
+pub(crate) const COMPILE_DEADLINE: Duration = Duration::from_secs(150);
 
 /// Longest that a worker may be silent while it runs kernels.
-pub const RUN_DEADLINE: Duration = Duration::from_secs(300);
+pub(crate) const RUN_DEADLINE: Duration = Duration::from_secs(300);
 
 /// How to start a worker.
 #[derive(Debug, Clone)]
@@ -112,7 +112,7 @@ impl Cancel {
     }
 
     /// True once [`Cancel::cancel`] was called.
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.state.cancelled.load(Ordering::SeqCst)
     }
 
@@ -270,7 +270,8 @@ impl Pool {
     }
 
     /// Process ids of the idle workers.
-    pub fn idle_ids(&self) -> Vec<u32> {
+    #[cfg(test)]
+    fn idle_ids(&self) -> Vec<u32> {
         lock(&self.idle).iter().map(|worker| worker.child.id()).collect()
     }
 

@@ -89,7 +89,7 @@ pub fn fetch() -> Result<PathBuf, String> {
 }
 
 /// Where `tile doctor --fix` unpacks the assembler's wheel.
-pub fn fetched_folder() -> Option<PathBuf> {
+pub(crate) fn fetched_folder() -> Option<PathBuf> {
     Some(user_folder()?.join("ptxas"))
 }
 

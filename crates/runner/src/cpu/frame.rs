@@ -71,7 +71,7 @@ impl Frame {
     }
 
     /// Sets the first element of a register.
-    pub fn set_scalar<T: Pod>(&mut self, slot: Slot, value: T) {
+    pub(crate) fn set_scalar<T: Pod>(&mut self, slot: Slot, value: T) {
         bytemuck::cast_slice_mut(&mut self.slots[slot.0 as usize])[0] = value;
     }
 

@@ -123,7 +123,7 @@ impl<'b> Machine<'b> {
 
     /// Called at each loop iteration and each program: ends the launch when it should.
     #[inline]
-    pub fn tick(&self, frame: &mut Frame) -> Flow {
+    pub(crate) fn tick(&self, frame: &mut Frame) -> Flow {
         frame.ticks += 1;
         if frame.ticks >= TICKS {
             frame.ticks = 0;
@@ -133,7 +133,7 @@ impl<'b> Machine<'b> {
     }
 
     #[cold]
-    pub fn check_time(&self) -> Flow {
+    pub(crate) fn check_time(&self) -> Flow {
         if self.until.is_some_and(|until| Instant::now() > until) {
             self.timed_out.store(true, Ordering::Relaxed);
             self.stop();
@@ -227,7 +227,7 @@ impl<'b> Machine<'b> {
 
     /// Notes the read of one element, and finds what sanitizing finds.
     #[cold]
-    pub fn note_read(&self, frame: &Frame, site: &Site, lane: usize, address: u64) {
+    pub(crate) fn note_read(&self, frame: &Frame, site: &Site, lane: usize, address: u64) {
         let Some((id, range)) = self.granules(address, site.size) else { return };
         let fresh = self.buffers.get(id).mark_read(range.clone());
         if fresh && self.options.sanitize {
@@ -286,7 +286,13 @@ impl<'b> Machine<'b> {
 
     /// Reports two lanes of one store that write different values to one address.
     #[cold]
-    pub fn report_overlap(&self, frame: &Frame, site: &Site, lanes: [usize; 2], address: u64) {
+    pub(crate) fn report_overlap(
+        &self,
+        frame: &Frame,
+        site: &Site,
+        lanes: [usize; 2],
+        address: u64,
+    ) {
         let Some((id, _)) = self.granules(address, site.size) else { return };
         let access = self.access(id, address);
         let [first, second] = lanes.map(|lane| unravel(lane, &site.shape));

@@ -217,7 +217,7 @@ impl Event {
     }
 
     /// True when everything before it is done.
-    pub fn is_done(&self) -> Result<bool, CudaError> {
+    pub(crate) fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is alive.
         match unsafe { result::event::query(self.0) } {
             Ok(()) => Ok(true),
@@ -277,7 +277,7 @@ impl LoadedFunction {
     }
 
     /// Lets launches ask for this much dynamic shared memory, which must be done beyond 48 KiB.
-    pub fn allow_shared(&self, bytes: u32) -> Result<(), CudaError> {
+    pub(crate) fn allow_shared(&self, bytes: u32) -> Result<(), CudaError> {
         use sys::CUfunction_attribute_enum as Attribute;
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function's module is loaded.
@@ -305,7 +305,7 @@ impl LoadedFunction {
 
     /// How many CTAs of `threads` threads and `shared_bytes` of dynamic shared memory a
     /// multiprocessor holds at once, as the driver says. Clusters are not looked at.
-    pub fn resident_ctas(&self, threads: u32, shared_bytes: u32) -> Result<u32, CudaError> {
+    pub(crate) fn resident_ctas(&self, threads: u32, shared_bytes: u32) -> Result<u32, CudaError> {
         // SAFETY: the function's module is loaded.
         let ctas = unsafe {
             result::occupancy::max_active_block_per_multiprocessor(

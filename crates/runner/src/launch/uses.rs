@@ -5,16 +5,16 @@ use tile_compiler::ir::{Function, InstData, Opcode, Region, Value};
 
 /// How a kernel uses the memory that a parameter points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ParamUse {
+pub(crate) struct ParamUse {
     /// Some load may read it.
-    pub read: bool,
+    pub(crate) read: bool,
     /// Some store may write it.
-    pub written: bool,
+    pub(crate) written: bool,
 }
 
 /// The uses of each parameter, in order. A pointer is followed through every operation that may
 /// pass it on; one that comes out of memory is taken for any parameter's.
-pub fn param_uses(func: &Function) -> Vec<ParamUse> {
+pub(crate) fn param_uses(func: &Function) -> Vec<ParamUse> {
     let mut flow = Flow { func, sources: SecondaryMap::new(), changed: true };
     for (index, &arg) in func.regions[func.body].args.iter().enumerate() {
         flow.sources[arg] = 1 << index.min(127);

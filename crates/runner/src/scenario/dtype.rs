@@ -22,7 +22,7 @@ macro_rules! dtypes {
             }
 
             /// Triton's long name, as in `tl.float32`.
-            pub fn long_name(self) -> &'static str {
+            pub(crate) fn long_name(self) -> &'static str {
                 match self { $(DType::$name => $long,)* }
             }
 
@@ -109,7 +109,7 @@ impl DType {
     }
 
     /// The integer with the given bits.
-    pub fn decode_int(self, bits: u64) -> i64 {
+    pub(crate) fn decode_int(self, bits: u64) -> i64 {
         let spare = 64 - self.scalar().bits();
         if self.is_unsigned() {
             (bits << spare >> spare) as i64

@@ -20,7 +20,7 @@ pub(super) enum Operand {
 
 impl Operand {
     /// The operand as an array of `dtype`'s class.
-    pub fn to_array(&self, dtype: DType) -> Array {
+    pub(crate) fn to_array(&self, dtype: DType) -> Array {
         match self {
             Operand::Array(array) => (**array).clone(),
             Operand::Int(value) if dtype.is_float() => {

@@ -241,7 +241,7 @@ impl Array {
     }
 
     /// Element `at` as a float.
-    pub fn float_at(&self, at: usize) -> f64 {
+    pub(crate) fn float_at(&self, at: usize) -> f64 {
         match &self.data {
             Data::Float(values) => values[at],
             Data::Int(values) => values[at] as f64,
