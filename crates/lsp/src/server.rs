@@ -88,6 +88,7 @@ impl Default for Options {
 /// When threads cannot be started.
 pub fn serve(options: Options) -> std::io::Result<bool> {
     heap::limit();
+    heap::give_back_code();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(tile_compiler::eval::STACK_BYTES)
