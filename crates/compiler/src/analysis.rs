@@ -21,6 +21,7 @@ mod masks;
 mod narrow;
 mod passed;
 mod perf;
+mod points;
 mod race;
 mod report;
 pub mod resources;

@@ -215,13 +215,21 @@ impl Specialization {
     /// types of arguments; assertions may test those. Under a guessed compile-time value it is one of
     /// inference for all values.
     pub fn proves(&self, code: Code) -> bool {
-        // Launches and configurations are told of their options where they stand.
-        if self.proves_nothing() || code == Code::WarpCount {
+        // Launches and configurations are told of the options that they write where they stand.
+        let computes_warps = |launch: &KnownLaunch| {
+            launch.arg_faults.iter().any(|fault| matches!(fault, ArgFault::Warps(_)))
+        };
+        let is_told = code == Code::WarpCount && !self.launches.iter().any(computes_warps);
+        if self.proves_nothing() || is_told {
             return false;
         }
         let of_launch = matches!(
             code,
-            Code::MissingLaunchArgument | Code::SurplusArgument | Code::ArgumentType
+            Code::MissingLaunchArgument
+                | Code::SurplusArgument
+                | Code::RepeatedArgument
+                | Code::ArgumentType
+                | Code::WarpCount
         );
         if self.is_certain() || of_launch {
             return true;

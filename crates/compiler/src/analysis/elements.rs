@@ -217,6 +217,11 @@ impl<'f> Elements<'f> {
         search_within(&self.terms, ranges, conds, fuel, self.pause)
     }
 
+    /// Lets others go on, in work that may take a while.
+    pub(super) fn pause(&self) {
+        (self.pause)();
+    }
+
     /// Ranges of the variables in which an example is looked for. What may be any number is small,
     /// and so are launches that may be any.
     pub(super) fn small_ranges(&self) -> Vec<Interval> {

@@ -7,11 +7,11 @@
 
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
 use super::elements::{Access, Element, Elements, Index, Variable};
-use super::terms::{Domain, Linear, Terms, Var};
+use super::terms::{Domain, Interval, Linear, Terms, Var, note_var};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
 
 /// Elements that may be looked at for one comparison.
@@ -71,7 +71,7 @@ impl<'e, 'f> Origins<'e, 'f> {
         let own = self.print(data.operand(0), &lane)?;
         let mut open = vec![(data.operand(1), false)];
         while let Some((value, changed)) = open.pop() {
-            use Opcode::{Add, FAdd, FDiv, FExt, FMul, FSub, FTrunc, Load, Mul, Sub};
+            use Opcode::{Add, Exp, Exp2, FAdd, FDiv, FExt, FMul, FSub, FTrunc, Load, Mul, Sub};
             let Some(data) = func.def(value) else { continue };
             match data.opcode {
                 Load if changed && self.print(data.operand(0), &lane) == Some(own) => {
@@ -80,7 +80,7 @@ impl<'e, 'f> Origins<'e, 'f> {
                         return Some(true);
                     }
                 }
-                Add | Sub | Mul | FAdd | FSub | FMul | FDiv => {
+                Add | Sub | Mul | FAdd | FSub | FMul | FDiv | Exp | Exp2 => {
                     open.extend(data.uses().map(|operand| (operand, true)));
                 }
                 FExt | FTrunc => open.push((data.operand(0), changed)),
@@ -106,7 +106,6 @@ impl<'e, 'f> Origins<'e, 'f> {
     }
 
     fn new(func: &'f Function, elements: &'e mut Elements<'f>, point: &[i128]) -> Self {
-        let point = padded(&elements.terms, point);
         let vars = point.iter().enumerate().map(|(var, value)| (Var(var as u32), *value));
         let mut owner = FxHashMap::default();
         for inst in func.walk() {
@@ -131,22 +130,31 @@ impl<'e, 'f> Origins<'e, 'f> {
     }
 
     /// A value for every variable: what the program fixes, and the least where it fixes nothing.
-    fn whole_point(&self) -> Vec<i128> {
+    /// Random numbers among `used` that it does not fix are what their places say.
+    fn whole_point(&self, used: &FxHashSet<Var>) -> Vec<i128> {
         let ranges = self.elements.terms.var_ranges().iter().enumerate();
-        ranges
-            .map(|(var, range)| self.point.get(&Var(var as u32)).copied().unwrap_or(range.lo))
-            .collect()
+        let fixed = |(var, range): (usize, &Interval)| {
+            self.point.get(&Var(var as u32)).copied().unwrap_or(range.lo)
+        };
+        let mut point: Vec<i128> = ranges.map(fixed).collect();
+        let open = |var: &Var| !self.point.contains_key(var);
+        self.elements.place_random(&mut point, |var| used.contains(var) && open(var));
+        point
     }
 
     /// The value of a term in this program.
     fn value(&mut self, term: &Linear) -> Option<i128> {
-        let point = self.whole_point();
+        let mut used = FxHashSet::default();
+        self.elements.terms.visit(term, &mut |_, kind| note_var(kind, &mut used));
+        let point = self.whole_point(&used);
         Domain::at(&self.elements.terms, &point).value(term)
     }
 
     fn truth(&mut self, value: Value, at: &Position) -> Option<bool> {
         let Element::Bool(cond) = self.elements.element(value, &index(at)) else { return None };
-        let point = self.whole_point();
+        let mut used = FxHashSet::default();
+        self.elements.terms.visit_cond(cond, &mut |_, kind| note_var(kind, &mut used));
+        let point = self.whole_point(&used);
         Domain::at(&self.elements.terms, &point).truth(cond)
     }
 

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use self::options::OPTIONS;
 use super::grid;
-use super::passed::{missing_text, surplus_text};
+use super::passed::{missing_text, repeated_text, surplus_text};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
@@ -251,8 +251,7 @@ impl Site<'_> {
             self.kernel.function.params.iter().take(given).map(|param| &param.name).collect();
         let (name, value) = self.keyword_args().find(|(name, _)| by_position.contains(name))?;
         let range = self.keyword_range(name, value).unwrap_or_else(|| self.range(value));
-        let message = format!("`{name}` is given by position already");
-        Some(self.finding(Code::RepeatedArgument, range, message))
+        Some(self.finding(Code::RepeatedArgument, range, repeated_text(name)))
     }
 
     /// Parameters given although the decorators set them.

@@ -2,6 +2,7 @@
 
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::no_power_of_two;
 use crate::project::{ItemRef, Sources, kernel};
 use crate::source::FileRange;
 use crate::specialization::{ArgFault, KnownLaunch, Specialization};
@@ -18,6 +19,10 @@ pub(super) fn check(
     let Some(kernel) = kernel(sources, at) else { return Vec::new() };
     let defined = FileRange { file: at.file, range: kernel.item.name_range };
     let params = &kernel.function.params;
+    let passed = |param: &str| {
+        let index = params.iter().position(|known| *known.name == *param);
+        Spot::Passed(param.into(), index.unwrap_or(usize::MAX))
+    };
     let finding = |launch: &KnownLaunch, fault: &ArgFault| {
         let name = &kernel.function.name;
         let (code, message, spot) = match fault {
@@ -27,11 +32,23 @@ pub(super) fn check(
             ArgFault::Surplus { given } => {
                 (Code::SurplusArgument, surplus_text(name, params.len(), *given), Spot::Call)
             }
+            ArgFault::Repeated(param) => {
+                (Code::RepeatedArgument, repeated_text(param), passed(param))
+            }
             ArgFault::Text(param) => {
                 let message = format!("`{param}` is given a string, which a launch does not take");
-                let index = params.iter().position(|known| known.name == *param);
-                let spot = Spot::Passed(param.clone(), index.unwrap_or(usize::MAX));
-                (Code::ArgumentType, message, spot)
+                (Code::ArgumentType, message, passed(param))
+            }
+            ArgFault::NoDimension { param, at, rank } => {
+                let message = format!(
+                    "`{param}` is given what a tensor has along dimension {at}, but the tensor has \
+                     {rank} dimensions"
+                );
+                (Code::ArgumentType, message, passed(param))
+            }
+            ArgFault::Warps(warps) => {
+                let message = no_power_of_two("num_warps", *warps).unwrap_or_default();
+                (Code::WarpCount, message, passed("num_warps"))
             }
         };
         let mut found = Diagnostic::new(code, defined, message)
@@ -55,6 +72,11 @@ pub(super) fn missing_text(kernel: &str, missing: &[impl AsRef<str>]) -> String 
     let names: Vec<String> = missing.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     let many = if names.len() == 1 { "argument" } else { "arguments" };
     format!("this launch of `{kernel}` lacks the {many} {}", names.join(", "))
+}
+
+/// That a parameter is given by name although it is by position.
+pub(super) fn repeated_text(param: &str) -> String {
+    format!("`{param}` is given by position already")
 }
 
 /// That a launch of `kernel` has too many arguments by position.

@@ -13,12 +13,18 @@ use super::grid;
 use super::identity::{Origins, padded};
 use super::report;
 use super::solve::Outcome;
-use super::terms::{Atom, AtomKind, Cond, Domain, Interval, Linear, Substitution, Terms, Var};
+use super::terms::{
+    Atom, AtomKind, Cond, Domain, Interval, Linear, Substitution, Terms, Var, note_var,
+};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Opcode};
 use crate::specialization::KnownLaunch;
 
+mod counted;
 mod reads;
+
+/// Boxes that may be looked at for one pair of accesses before points are looked at one by one.
+const FIRST_FUEL: u32 = 500;
 
 /// Boxes that may be looked at for one pair of accesses.
 const PAIR_FUEL: u32 = 4_000;
@@ -63,14 +69,22 @@ pub(super) fn check<'f>(
         let within = within(func, launch, elements, first);
         let part = Part { programs: &programs, asked, apart: Apart::Programs, within };
         let lanes = Part { apart: Apart::Lanes, within: part.within.clone(), ..part };
-        let pair = race(func, elements, part, &mut other, (first, second));
+        let mut met = race(func, elements, part, &mut other, (first, second));
         // What programs do in any order is the greater mistake.
-        let pair = pair.or_else(|| {
-            let same = first.inst == second.inst && !first.lanes.is_empty();
-            same.then(|| race(func, elements, lanes, &mut other, (first, second)))?
-        });
-        if let Some(pair) = pair {
-            found.push(describe(func, launch, elements, first, second, &pair));
+        let same = first.inst == second.inst;
+        if same && !first.lanes.is_empty() && !matches!(met, Collision::Counts(_)) {
+            let among_lanes = race(func, elements, lanes, &mut other, (first, second));
+            met = met.or(among_lanes);
+        }
+        match met {
+            Collision::Counts(pair) => {
+                found.push(describe(func, launch, elements, first, second, &pair));
+            }
+            Collision::Passed if same => {
+                let stores = (first, accesses);
+                found.extend(counted::left_out(func, launch, elements, &programs, stores));
+            }
+            _ => {}
         }
     }
     found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));
@@ -89,18 +103,20 @@ enum Apart {
     Lanes,
 }
 
-/// The points of two programs that store different values to one element.
+/// What is known of two programs that store different values to one element.
 ///
 /// Values may be equal at the edges, where masks replace them, and differ elsewhere: collisions are
-/// looked for among all programs, among later ones, and among later elements and lanes.
+/// looked for among all programs, among later ones, and among later elements and lanes. Where a
+/// search gives up, points are looked at one after another.
 fn race<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
     all: Part<'_>,
     other: &mut Other,
     stores: (&Access, &Access),
-) -> Option<Pair> {
-    let mut fuel = PAIR_FUEL;
+) -> Collision {
+    let mut fuel = FIRST_FUEL;
+    let mut met = Collision::Unknown;
     for part in parts(elements, all.programs, stores.0) {
         let within = all.within.iter().chain(&part).copied().collect();
         let differ = |elements: &mut Elements<'f>, pair: &Pair| {
@@ -112,13 +128,23 @@ fn race<'f>(
             };
             same == Some(false)
         };
-        match collision(elements, &Part { within, ..all }, other, stores, (&mut fuel, differ)) {
-            Collision::Counts(pair) => return Some(pair),
-            Collision::Never if part.is_empty() => return None,
-            Collision::Never | Collision::Passed => {}
+        let among = Part { within, ..all.clone() };
+        let mut here = collision(elements, &among, other, stores, (&mut fuel, differ));
+        if part.is_empty() {
+            if matches!(here, Collision::Unknown) {
+                here = counted::collision(elements, &among, other, stores, differ);
+            }
+            if matches!(here, Collision::Never | Collision::Unknown) {
+                return here;
+            }
+            fuel = PAIR_FUEL;
+        }
+        met = here.or(met);
+        if matches!(met, Collision::Counts(_)) {
+            break;
         }
     }
-    None
+    met
 }
 
 /// What a search for two accesses to one element found.
@@ -129,9 +155,24 @@ enum Collision {
     Passed,
     /// No pair.
     Never,
+    /// The search gave up.
+    Unknown,
+}
+
+impl Collision {
+    /// What two searches show together.
+    fn or(self, other: Collision) -> Collision {
+        match (self, other) {
+            (counts @ Collision::Counts(_), _) | (_, counts @ Collision::Counts(_)) => counts,
+            (Collision::Passed, _) | (_, Collision::Passed) => Collision::Passed,
+            (Collision::Unknown, _) | (_, Collision::Unknown) => Collision::Unknown,
+            (Collision::Never, Collision::Never) => Collision::Never,
+        }
+    }
 }
 
 /// Programs of a launch among which two are looked for.
+#[derive(Clone)]
 struct Part<'p> {
     /// The position in the grid along each axis.
     programs: &'p [Linear; 3],
@@ -284,6 +325,12 @@ fn collision<'f>(
                 conds.push(next);
                 conds.extend(first_lanes(&mut elements.terms, first));
                 outcome = elements.search(&conds, &mut { LANE_FUEL });
+                if outcome == Outcome::Never {
+                    outcome = Outcome::Unknown;
+                }
+            }
+            if outcome == Outcome::Unknown && matches!(found, Collision::Never) {
+                found = Collision::Unknown;
             }
             if let Outcome::Found(point) = outcome {
                 let mut pair = other.points(&elements.terms, &point);
@@ -393,12 +440,6 @@ fn used_by(terms: &Terms, (first, second): (&Access, &Access)) -> FxHashSet<Var>
         terms.visit(&access.offset, &mut note);
     }
     used
-}
-
-fn note_var(kind: &AtomKind, used: &mut FxHashSet<Var>) {
-    if let AtomKind::Var(var) = kind {
-        used.insert(*var);
-    }
 }
 
 fn describe(

@@ -688,6 +688,13 @@ fn operation_range(op: Operation, a: Interval, b: Interval) -> Interval {
     }
 }
 
+/// Adds the variable that an atom is, if it is one.
+pub(super) fn note_var(kind: &AtomKind, used: &mut FxHashSet<Var>) {
+    if let AtomKind::Var(var) = kind {
+        used.insert(*var);
+    }
+}
+
 /// Bounds of every variable, and what terms are within them.
 pub struct Domain<'t> {
     terms: &'t Terms,

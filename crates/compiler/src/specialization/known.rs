@@ -7,10 +7,13 @@ use super::contents::Contents;
 use super::host::value::{Storage, Tensor, Value};
 use super::host::{self, Host, ObservedLaunch};
 use super::{ArgSpec, Origin};
-use crate::hir::{ArgKind, Launch, Name, ParamKind};
-use crate::ir::MAX_GRID;
+use crate::hir::{ArgKind, Expr, Launch, Literal, Name, Param, ParamKind};
+use crate::ir::{MAX_GRID, no_power_of_two};
 use crate::project::{Decorator, Kernel, Sources};
 use crate::source::{FileId, FileRange};
+
+/// The option for how many warps run a program.
+const WARPS: &str = "num_warps";
 
 /// One launch of a kernel under a specialization.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +47,21 @@ pub enum ArgFault {
         /// How many there are.
         given: usize,
     },
+    /// A parameter gets a value by position and another by name.
+    Repeated(Name),
     /// A parameter that is no compile-time value gets a string.
     Text(Name),
+    /// A parameter gets the size or stride along a dimension that the tensor does not have.
+    NoDimension {
+        /// The parameter.
+        param: Name,
+        /// The dimension asked for.
+        at: i128,
+        /// How many there are.
+        rank: usize,
+    },
+    /// `num_warps` is computed as a number that is no power of two.
+    Warps(i128),
 }
 
 /// A grid that no device takes.
@@ -128,6 +144,16 @@ impl LaunchSite {
             launch.is_some_and(|launch| launch.args.iter().any(|arg| arg.kind == *kind))
         };
         has(&ArgKind::Star) && !has(&ArgKind::DoubleStar)
+    }
+
+    /// Whether it gives the argument `name` as a number; `None` where it has no argument of that
+    /// name in its text.
+    fn is_number(self, sources: &dyn Sources, name: &str) -> Option<bool> {
+        let module = sources.module(self.file)?;
+        let launch = module.launches.get(self.index as usize)?;
+        let named = |kind: &ArgKind| matches!(kind, ArgKind::Keyword(given) if **given == *name);
+        let arg = launch.args.iter().find(|arg| named(&arg.kind))?;
+        Some(matches!(launch.body.exprs[arg.value], Expr::Literal(Literal::Int(_))))
     }
 
     /// Where its grid stands now.
@@ -252,6 +278,8 @@ fn arg_faults(
         let takes = params.iter().filter(|param| param.kind.is_positional()).count();
         if positional > takes {
             faults.push(ArgFault::Surplus { given: positional });
+        } else if let Some(repeated) = repeated(params, launch, positional) {
+            faults.push(ArgFault::Repeated(repeated));
         } else if !binding.missing.is_empty() {
             faults.push(ArgFault::Missing(binding.missing.clone()));
         }
@@ -260,11 +288,43 @@ fn arg_faults(
         Some(name) => Some((params.iter().find(|param| param.name == *name)?, value)),
         None => Some((params.get(at)?, value)),
     });
-    let texts = named.filter(|(param, value)| {
-        matches!(value, Value::Str(_)) && !binding.constexpr.contains(&param.name)
-    });
-    faults.extend(texts.map(|(param, _)| ArgFault::Text(param.name.clone())));
+    faults.extend(named.filter_map(|(param, value)| match value {
+        Value::Str(_) if !binding.constexpr.contains(&param.name) => {
+            Some(ArgFault::Text(param.name.clone()))
+        }
+        Value::NoDimension { at, rank } => {
+            Some(ArgFault::NoDimension { param: param.name.clone(), at: *at, rank: *rank })
+        }
+        _ => None,
+    }));
+    faults.extend(computed_warps(sources, site, launch).map(ArgFault::Warps));
     faults
+}
+
+/// The `num_warps` of a launch where host code computes it and it is no power of two: what is
+/// written as a number is looked at where it stands.
+fn computed_warps(
+    sources: &dyn Sources,
+    site: Option<LaunchSite>,
+    launch: &ObservedLaunch,
+) -> Option<i128> {
+    let option = |(name, value): &(Option<Name>, Value)| match value {
+        Value::Int(Some(warps)) if name.as_deref() == Some(WARPS) => Some(*warps),
+        _ => None,
+    };
+    let warps = launch.args.iter().find_map(option)?;
+    let is_written = site.and_then(|site| site.is_number(sources, WARPS))?;
+    (!is_written && no_power_of_two(WARPS, warps).is_some()).then_some(warps)
+}
+
+/// The first of so many parameters given by position that is given by name as well.
+fn repeated(params: &[Param], launch: &ObservedLaunch, positional: usize) -> Option<Name> {
+    let mut by_name = launch.args.iter().filter_map(|(name, _)| name.as_ref());
+    let is_by_position = |name: &&Name| {
+        let mut params = params.iter().filter(|param| param.kind.is_positional());
+        params.position(|param| param.name == **name).is_some_and(|at| at < positional)
+    };
+    by_name.find(is_by_position).cloned()
 }
 
 fn extents(grid: &Value) -> Option<[u32; 3]> {

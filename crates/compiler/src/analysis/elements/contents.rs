@@ -16,9 +16,6 @@ use crate::specialization::{Contents, KnownArg, KnownBuffer};
 /// Numbers of a list that a read chooses from, one after another.
 const MAX_CHOICES: usize = 32;
 
-/// Neighbors in random memory are taken to be this far from each other, where they may be anything.
-const SPREAD: i128 = 19;
-
 /// Random numbers are certainly not all different where the chance of that is below exp(-32).
 const CERTAIN: i128 = 32;
 
@@ -187,12 +184,30 @@ impl<'f> Elements<'f> {
                 let Some(at) = Domain::at(&self.terms, &whole).value(&read.offset) else {
                     continue;
                 };
-                let range = self.terms.var_ranges()[read.var.0 as usize];
-                let any = at.saturating_mul(SPREAD).saturating_add(SPREAD);
-                let any = range.lo + any.rem_euclid(range.hi - range.lo + 1);
+                let any = self.any_number(read, at);
                 if let Some(value) = point.get_mut(read.var.0 as usize) {
                     *value = *held.entry(self.place(read, at)).or_insert(any);
                 }
+            }
+        }
+    }
+
+    /// A number that a read of the element `at` may give, which has nothing to do with those of
+    /// other elements.
+    fn any_number(&self, read: &RandomRead, at: i128) -> i128 {
+        let range = self.terms.var_ranges()[read.var.0 as usize];
+        range.lo + i128::from(scattered(at as u64)).rem_euclid(range.hi - range.lo + 1)
+    }
+
+    /// Gives the random reads of a point that are `wanted` numbers by their places.
+    pub(in crate::analysis) fn place_random(
+        &self,
+        point: &mut [i128],
+        wanted: impl Fn(&Var) -> bool,
+    ) {
+        for read in self.random.iter().filter(|read| wanted(&read.var)) {
+            if let Some(at) = Domain::at(&self.terms, point).value(&read.offset) {
+                point[read.var.0 as usize] = self.any_number(read, at);
             }
         }
     }
@@ -281,4 +296,12 @@ impl<'f> Elements<'f> {
         }
         same
     }
+}
+
+/// A number that shares no pattern with `at`: the generator SplitMix64.
+fn scattered(at: u64) -> u64 {
+    let mixed = at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }

@@ -115,7 +115,7 @@ impl<'f> Search<'_, 'f> {
             match collision(self.elements, &part, other, accesses, (&mut fuel, matters)) {
                 Collision::Counts(pair) => return Some(pair),
                 Collision::Never if part.within.len() == inside.len() => return None,
-                Collision::Never | Collision::Passed => {}
+                Collision::Never | Collision::Unknown | Collision::Passed => {}
             }
         }
         None

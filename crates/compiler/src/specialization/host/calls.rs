@@ -79,8 +79,23 @@ impl Host<'_> {
     pub(super) fn call_with(
         &mut self,
         frame: &mut Frame,
+        called: (Value, Option<Value>, Option<(ExprId, Name)>),
+        given: launch::Given,
+        place: Option<FileRange>,
+    ) -> Value {
+        let complete = given.1;
+        match self.call_given(frame, called, given, place) {
+            // Arguments that were left out may be sizes.
+            Value::Tensor(tensor) if !complete => Value::tensor(tensor.dtype.as_deref()),
+            result => result,
+        }
+    }
+
+    fn call_given(
+        &mut self,
+        frame: &mut Frame,
         (callee, receiver, method): (Value, Option<Value>, Option<(ExprId, Name)>),
-        (values, complete): (Vec<(Option<Name>, Value)>, bool),
+        (values, complete): launch::Given,
         place: Option<FileRange>,
     ) -> Value {
         let holds = match &callee {
@@ -136,6 +151,12 @@ impl Host<'_> {
                 let given = launch::applied(&held, values);
                 self.call_with(frame, (*callee, None, None), (given, complete), place)
             }
+            (Value::Named(Resolution::Function(at)), ..)
+                if complete && self.lacks_arguments(at, &values) =>
+            {
+                self.doubt.raised = true;
+                Value::Unknown
+            }
             (callee @ (Value::Callable(_) | Value::Named(Resolution::Function(_))), ..)
                 if complete =>
             {
@@ -161,6 +182,23 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// Whether a call of a function of a module gives a parameter nothing that needs something.
+    fn lacks_arguments(&self, at: ItemRef, args: &[(Option<Name>, Value)]) -> bool {
+        let Some(function) = project::function(self.sources, at) else { return false };
+        let scope = project::item_scope(self.sources, at);
+        let keeps_arguments = |decorator: &Resolution| match decorator {
+            Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
+            _ => false,
+        };
+        let decorators = self.decorators(at.file, &scope, &function);
+        let is_plain = scope.is_empty() && decorators.iter().all(keeps_arguments);
+        let params: Vec<_> =
+            function.params.iter().map(|param| (&param.name, param.kind)).collect();
+        let given = bound(&params, args);
+        let mut needed = function.params.iter().zip(given);
+        is_plain && needed.any(|(param, given)| param.default.is_none() && given.is_none())
     }
 
     /// An instance of a named tuple; `None` for other classes.

@@ -452,7 +452,9 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         (None, Some(values)) => Value::Tuple(values),
         (None, None) => Value::Ints,
         (Some(Value::Int(Some(at))), Some(values)) => {
-            position(values.len(), *at).map_or(Value::Int(None), |at| values[at].clone())
+            let rank = values.len();
+            position(rank, *at)
+                .map_or(Value::NoDimension { at: *at, rank }, |at| values[at].clone())
         }
         _ => Value::Int(None),
     };

@@ -43,6 +43,13 @@ pub(in crate::specialization) enum Value {
     Constexpr(Box<Value>),
     /// Integers of a number that is not known: a shape.
     Ints,
+    /// A dimension that a tensor does not have: PyTorch raises an exception.
+    NoDimension {
+        /// The dimension asked for.
+        at: i128,
+        /// How many there are.
+        rank: usize,
+    },
     /// A dict in order.
     Dict(Vec<(Value, Value)>),
     /// A tensor.

@@ -1,0 +1,141 @@
+//! Stores that meet, found by looking at one point after another, and elements that get nothing
+//! since others get two values.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Apart, Collision, Other, Part, used_by};
+use crate::analysis::bounds::buffer;
+use crate::analysis::elements::{Access, Elements, Variable};
+use crate::analysis::points::Points;
+use crate::analysis::report;
+use crate::analysis::terms::{Linear, Var};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Function, Opcode};
+use crate::specialization::{Contents, KnownLaunch};
+
+use super::{Pair, is_same_memory};
+
+/// Points of one access that are looked at for a pair.
+const MAX_POINTS: i128 = 1 << 15;
+
+/// Points of one store that are counted.
+const MAX_COUNTED: i128 = 1 << 17;
+
+/// Pairs of points of which it is found out whether they count.
+const MAX_MEETINGS: usize = 12;
+
+/// As [`collision`](super::collision), where what is known of both accesses depends on programs,
+/// loops and lanes alone.
+pub(super) fn collision<'f>(
+    elements: &mut Elements<'f>,
+    part: &Part<'_>,
+    other: &Other,
+    (first, second): (&Access, &Access),
+    mut counts: impl FnMut(&mut Elements<'f>, &Pair) -> bool,
+) -> Collision {
+    let points = |elements: &Elements<'f>, access| {
+        Points::of(elements, access, part.programs, &part.within, MAX_POINTS)
+    };
+    let Some(of_first) = points(elements, first) else { return Collision::Unknown };
+    let of_second = match first.inst == second.inst {
+        true => None,
+        false => match points(elements, second) {
+            Some(of_second) => Some(of_second),
+            None => return Collision::Unknown,
+        },
+    };
+    let of_second = of_second.as_ref().unwrap_or(&of_first);
+    let meetings = meetings(elements, part, first, (&of_first, of_second));
+    let complete = of_first.complete && of_second.complete;
+    if meetings.is_empty() {
+        return if complete { Collision::Never } else { Collision::Unknown };
+    }
+    let used = used_by(&elements.terms, (first, second));
+    let apart = meetings.len().div_ceil(MAX_MEETINGS);
+    for (one, two) in meetings.into_iter().step_by(apart) {
+        let one = of_first.whole(elements, one, other.plain);
+        let mut pair = (one, of_second.whole(elements, two, other.plain));
+        elements.tell_apart(&used, &mut pair);
+        if counts(elements, &pair) {
+            return Collision::Counts(pair);
+        }
+    }
+    Collision::Passed
+}
+
+/// Pairs of points that access one element, by their numbers.
+fn meetings(
+    elements: &Elements<'_>,
+    part: &Part<'_>,
+    access: &Access,
+    (first, second): (&Points, &Points),
+) -> Vec<(i128, i128)> {
+    let position = |programs: &dyn Fn(usize) -> bool| -> Vec<Var> {
+        let axes = (0..3).filter(|axis| programs(*axis));
+        axes.filter_map(|axis| elements.variable(Variable::Program(axis as u32))).collect()
+    };
+    // What is the same at both points, and what differs.
+    let (same, different) = match part.apart {
+        Apart::Programs => {
+            (position(&|axis| !part.asked[axis]), position(&|axis| part.asked[axis]))
+        }
+        Apart::Lanes => {
+            let trips = access.loops.iter().map(|inst| elements.variable(Variable::Trip(*inst)));
+            let same = position(&|_| true).into_iter().chain(trips.flatten());
+            (same.collect(), access.lanes.clone())
+        }
+    };
+    let values = |points: &Points, number: i128, wanted: &[Var]| -> Vec<i128> {
+        let of_all = points.values(number).filter(|(var, _)| wanted.contains(var));
+        of_all.map(|(_, value)| value).collect()
+    };
+    let mut known: FxHashMap<(i128, Vec<i128>), (i128, Vec<i128>)> = FxHashMap::default();
+    for &(number, element) in &first.found {
+        let at = (element, values(first, number, &same));
+        known.entry(at).or_insert_with(|| (number, values(first, number, &different)));
+    }
+    let meets = |&(number, element): &(i128, i128)| {
+        let (known, apart) = known.get(&(element, values(second, number, &same)))?;
+        (values(second, number, &different) != *apart).then_some((*known, number))
+    };
+    second.found.iter().filter_map(meets).collect()
+}
+
+/// A store of as many values as its buffer has elements, of which some get several values and
+/// others none.
+pub(super) fn left_out(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &Elements<'_>,
+    programs: &[Linear; 3],
+    (store, accesses): (&Access, &[Access]),
+) -> Option<Diagnostic> {
+    let buffer = buffer(func, launch, store.param)?;
+    let writes = |access: &&Access| {
+        func.insts[access.inst].opcode != Opcode::Load
+            && is_same_memory(func, launch, access.param, store.param)
+    };
+    let is_alone = accesses.iter().filter(writes).count() == 1;
+    if buffer.contents != Contents::Uninitialized || !is_alone {
+        return None;
+    }
+    let points = Points::of(elements, store, programs, &[], MAX_COUNTED)?;
+    let is_whole = points.complete && points.found.len() as i128 == buffer.elements;
+    let written: FxHashSet<i128> =
+        points.found.iter().map(|(_, element)| *element).filter(|_| is_whole).collect();
+    let missed = (0..buffer.elements).find(|element| !written.contains(element))?;
+    if !is_whole {
+        return None;
+    }
+    let name = elements.param_name(store.param);
+    let message = format!(
+        "as many values are stored to `{name}` as it has elements, but element {missed} gets none"
+    );
+    let found = report::finding(func, func.insts[store.inst].loc, Code::Uncovered, message);
+    let has = report::count(buffer.elements, "element");
+    let note = format!(
+        "of {has}, {} are written, some of them by several programs or lanes",
+        written.len()
+    );
+    Some(found.with_note(note))
+}
