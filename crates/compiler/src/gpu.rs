@@ -16,6 +16,8 @@
 //! | [`early_stores`] | puts operands of later products into their buffers before earlier ones |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
+//! | [`loads_first`] | issues loads before work that waits for others |
+//! | [`copies`] | copies tiles straight into the buffers that they are loaded for |
 //! | [`anew`] | computes addresses anew behind loops of products, which need the registers |
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
 //!
@@ -28,11 +30,13 @@ pub mod anew;
 pub mod assign;
 pub mod barrier;
 pub mod coalesce;
+pub mod copies;
 mod early;
 pub mod early_stores;
 pub mod exchange;
 pub mod in_flight;
 pub mod limits;
+pub mod loads_first;
 mod merge;
 mod operands;
 mod origin;
@@ -142,6 +146,8 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("pipeline", &lowered)?;
+    let mut lowered = with_loads_first(lowered, target)?;
+    check("loads_first and copies", &lowered)?;
     anew::compute_anew(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("anew", &lowered)?;
@@ -189,6 +195,41 @@ fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> 
     }
     pipeline::pipeline(&mut fewer, EarlyLoads::OfBuffers);
     Ok(fewer)
+}
+
+/// `func` with its loads first, where the tiles that wait for their use take few registers and leave
+/// room for as many CTAs.
+fn with_loads_first(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let mut first = func.clone();
+    let any = loads_first::load_first(&mut first);
+    let func = with_copies(func, target)?;
+    if !any {
+        return Ok(func);
+    }
+    let first = with_copies(first, target)?;
+    let few = pressure::registers(&func).max(TYPICAL_REGISTERS);
+    let fits = pressure::registers(&first) <= few && !has_fewer_ctas(&first, &func, target)?;
+    Ok(if fits { first } else { func })
+}
+
+/// `func` with tiles copied straight into their buffers, where that leaves room for as many CTAs.
+fn with_copies(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let mut copied = func.clone();
+    if target.capability < ASYNC_COPIES || !copies::copy(&mut copied) {
+        return Ok(func);
+    }
+    Ok(if has_fewer_ctas(&copied, &func, target)? { func } else { copied })
+}
+
+/// Whether fewer CTAs of `func` fit a multiprocessor than of `other`.
+fn has_fewer_ctas(
+    func: &Function,
+    other: &Function,
+    target: GpuTarget,
+) -> Result<bool, LowerError> {
+    let Some(limits) = SmLimits::of_capability(target.capability) else { return Ok(true) };
+    let ctas = |func: &Function| resident(func, limits, pressure::registers(func));
+    Ok(ctas(func)? < ctas(other)?)
 }
 
 /// The CTAs that fit a multiprocessor if threads have so many registers.

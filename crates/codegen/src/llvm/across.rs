@@ -17,6 +17,9 @@ use crate::CodegenError;
 /// One element per operand of the reduction.
 type Tuple = Vec<Val>;
 
+/// Chains of instructions that hide each other's latency.
+const CHAINS: usize = 4;
+
 impl Emitter<'_> {
     pub(super) fn reduce(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let Attrs::Axis(axis) = &data.attrs else { return Err(self.unsupported(data)) };
@@ -30,12 +33,14 @@ impl Emitter<'_> {
         let region = data.regions[0];
 
         let mut results = Vec::new();
-        for group in groups(layout, &reduced, axis) {
+        let groups = groups(layout, &reduced, axis);
+        let chains = CHAINS.div_ceil(groups.len());
+        for group in groups {
             let mut tuples: Vec<Tuple> = group
                 .iter()
                 .map(|&register| inputs.iter().map(|input| input[register]).collect())
                 .collect();
-            let mut total = self.combine_all(region, &mut tuples)?;
+            let mut total = self.combine_all(region, &mut tuples, chains)?;
             for bit in (0..5).filter(|bit| bits.lane >> bit & 1 != 0) {
                 let other = self.shuffle_tuple(&types, &total, 1 << bit);
                 total = self.combine(region, &total, &other)?;
@@ -68,17 +73,17 @@ impl Emitter<'_> {
         Ok(yielded.unwrap_or_default().into_iter().map(|value| self.registers(value)[0]).collect())
     }
 
-    /// Combines neighbors in as many chains as hide an instruction's latency, then their results.
-    /// Order is kept. What enters a chain may become part of a fused instruction.
+    /// Combines neighbors in `chains` chains, then their results. Order is kept. What enters a chain
+    /// may become part of a fused instruction.
     fn combine_all(
         &mut self,
         region: Region,
         tuples: &mut Vec<Tuple>,
+        chains: usize,
     ) -> Result<Tuple, CodegenError> {
-        const CHAINS: usize = 4;
-        if tuples.len() > CHAINS {
-            let mut ends = Vec::with_capacity(CHAINS);
-            for chain in tuples.chunks(tuples.len().div_ceil(CHAINS)) {
+        if tuples.len() > chains {
+            let mut ends = Vec::with_capacity(chains);
+            for chain in tuples.chunks(tuples.len().div_ceil(chains)) {
                 let mut sum = chain[0].clone();
                 for tuple in &chain[1..] {
                     sum = self.combine(region, &sum, tuple)?;
@@ -179,7 +184,7 @@ impl Emitter<'_> {
             let parts = self.read_warps(&totals, &reading, first, types, &bases);
             let rows = combinations(first, totals.neighbors());
             for (row, mut parts) in rows.into_iter().zip(parts) {
-                let mut total = self.combine_all(data.regions[0], &mut parts)?;
+                let mut total = self.combine_all(data.regions[0], &mut parts, CHAINS)?;
                 for &lane in &reading.lanes {
                     let other = self.shuffle_tuple(types, &total, 1 << lane);
                     total = self.combine(data.regions[0], &total, &other)?;

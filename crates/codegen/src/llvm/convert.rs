@@ -3,7 +3,7 @@
 use tile_compiler::gpu::shared;
 use tile_compiler::ir::{Elem, Inst, InstData, Value};
 use tile_compiler::layout::{
-    Conversion, Dim, SharedConversion, ShufflePlan, ThreadIndex, VectorAccess,
+    Conversion, Dim, SharedConversion, ShufflePlan, ShuffleStep, ThreadIndex, VectorAccess,
 };
 
 use super::text::{Ty, Val};
@@ -34,17 +34,61 @@ impl Emitter<'_> {
     }
 
     fn shuffle_conversion(&mut self, plan: &ShufflePlan, ty: Ty, source: &[Val]) -> Vec<Val> {
-        let mut received = Vec::with_capacity(plan.steps.len());
-        for step in &plan.steps {
-            let offered = self.choose(ty, &step.source_register, source);
-            received.push(if plan.moves_lanes {
-                let lane = self.thread_number(&step.source_lane);
-                self.shuffle("idx", ty, offered, lane)
-            } else {
-                offered
-            });
-        }
+        let offered: Vec<Val> =
+            plan.steps.iter().map(|step| self.choose(ty, &step.source_register, source)).collect();
+        let received =
+            if plan.moves_lanes { self.exchange(&plan.steps, ty, &offered) } else { offered };
         plan.results.iter().map(|result| self.choose(ty, result, &received)).collect()
+    }
+
+    /// What each of `steps` brings, of what is offered in it. Elements of 8 and 16 bits that come from
+    /// one lane share a shuffle.
+    fn exchange(&mut self, steps: &[ShuffleStep], ty: Ty, offered: &[Val]) -> Vec<Val> {
+        let per_word = if matches!(ty.bits(), 8 | 16) { 32 / ty.bits() as usize } else { 1 };
+        let mut received = vec![Val::Poison; steps.len()];
+        let mut rest: Vec<usize> = (0..steps.len()).collect();
+        while let Some(&first) = rest.first() {
+            let lane = &steps[first].source_lane;
+            let (from_lane, others): (Vec<usize>, Vec<usize>) =
+                rest.into_iter().partition(|&step| steps[step].source_lane == *lane);
+            rest = others;
+            let lane = self.thread_number(lane);
+            for word in from_lane.chunks(per_word) {
+                let values: Vec<Val> = word.iter().map(|&step| offered[step]).collect();
+                for (&step, value) in word.iter().zip(self.shuffle_packed(ty, &values, lane)) {
+                    received[step] = value;
+                }
+            }
+        }
+        received
+    }
+
+    /// Shuffles values that fit 32 bits together.
+    fn shuffle_packed(&mut self, ty: Ty, values: &[Val], lane: Val) -> Vec<Val> {
+        if let [value] = values {
+            return vec![self.shuffle("idx", ty, *value, lane)];
+        }
+        let (raw_ty, word_ty) = (Ty::Int(ty.bits()), Ty::Int(32));
+        let packed_ty = format!("<{} x {raw_ty}>", word_ty.bits() / ty.bits());
+        let mut packed = "zeroinitializer".to_owned();
+        for (at, &value) in values.iter().enumerate() {
+            let raw = self.text.bitcast(ty, value, raw_ty);
+            packed = self
+                .text
+                .op(format_args!("insertelement {packed_ty} {packed}, {raw_ty} {raw}, i32 {at}"))
+                .to_string();
+        }
+        let word = self.text.op(format_args!("bitcast {packed_ty} {packed} to {word_ty}"));
+        let word = self.shuffle("idx", word_ty, word, lane);
+        let moved = self.text.op(format_args!("bitcast {word_ty} {word} to {packed_ty}"));
+        let elements = 0..values.len();
+        elements
+            .map(|at| {
+                let raw =
+                    self.text.op(format_args!("extractelement {packed_ty} {moved}, i32 {at}"));
+                self.text.bitcast(raw_ty, raw, ty)
+            })
+            .collect()
     }
 
     /// A number that depends on the thread.

@@ -14,7 +14,7 @@ use crate::layout::{Dim, LinearLayout};
 const LEAST_COPY_BYTES: u32 = 4;
 
 /// The largest asynchronous copy of one thread, in bytes.
-const MOST_COPY_BYTES: u32 = 16;
+pub(super) const MOST_COPY_BYTES: u32 = 16;
 
 /// A load that can be issued early.
 pub(super) struct EarlyLoad {
@@ -78,7 +78,7 @@ impl EarlyLoad {
     }
 
     /// The bytes that one thread can copy at a time.
-    fn copy_bytes(&self, func: &Function, infos: &AxisInfos) -> u32 {
+    pub fn copy_bytes(&self, func: &Function, infos: &AxisInfos) -> u32 {
         let data = &func.insts[self.load];
         let ptr = data.operand(0);
         let Some(tile) = func.ty(ptr).layout() else { return 0 };

@@ -51,7 +51,7 @@ fn store_early_in(func: &mut Function, region: Region) -> bool {
 }
 
 /// Whether threads meet here, or work for which they need their registers.
-fn is_stop(func: &Function, inst: Inst) -> bool {
+pub(super) fn is_stop(func: &Function, inst: Inst) -> bool {
     let data = &func.insts[inst];
     let is_work = matches!(
         data.opcode,

@@ -17,10 +17,10 @@ use super::assign::Layouts;
 use super::coalesce::{default_layout, held_by_all};
 use super::{GpuTarget, LowerError, propagate};
 use crate::ir::{
-    Attrs, Builder, Effects, Function, Inst, InstData, LayoutId, Level, Opcode, Region, Type,
+    Attrs, Builder, Effects, Elem, Function, Inst, InstData, LayoutId, Level, Opcode, Region, Type,
     Value, ValueDef,
 };
-use crate::layout::LinearLayout;
+use crate::layout::{Conversion, LinearLayout, plan_conversion};
 
 /// Rebuilds `func` with `layouts`.
 ///
@@ -355,7 +355,9 @@ impl Rebuilder<'_> {
             return Ok(form);
         }
         match self.old.values[value].def {
-            ValueDef::Result(inst, _) if self.is_repeatable(value, inst) => {
+            ValueDef::Result(inst, _)
+                if self.is_repeatable(value, inst) || self.widens_behind_shuffles(inst, layout) =>
+            {
                 self.write_in(inst, layout)?;
             }
             _ => self.convert(value, id)?,
@@ -377,6 +379,20 @@ impl Rebuilder<'_> {
         let data = &self.old.insts[inst];
         let free = self.layouts.home[value].is_none() && data.opcode.is_pure();
         free && (!self.written.contains_key(&value) || is_cheap(data))
+    }
+
+    /// Whether to move what `inst` widens to `layout`, and to widen it there: several narrow elements
+    /// share a shuffle. Through shared memory, an H200 moves what was widened no slower.
+    fn widens_behind_shuffles(&self, inst: Inst, layout: &LinearLayout) -> bool {
+        let data = &self.old.insts[inst];
+        let is_widening = matches!(data.opcode, Opcode::FExt | Opcode::ExtS | Opcode::ExtU);
+        let source = data.operand_opt(0).filter(|_| is_widening);
+        let Some(home) = source.and_then(|source| self.layouts.home[source].as_ref()) else {
+            return false;
+        };
+        let bits = source.and_then(|source| self.old.ty(source).elem()).map_or(8, Elem::bits);
+        let plan = plan_conversion(home, layout, bits.max(8) as usize);
+        matches!(plan, Ok(Conversion::WarpShuffle(_)))
     }
 
     fn convert(&mut self, value: Value, layout: LayoutId) -> Result<(), LowerError> {
