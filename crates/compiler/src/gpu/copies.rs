@@ -73,7 +73,7 @@ fn candidates(
         let is_store = |inst: &&Inst| func.insts[**inst].opcode == Opcode::LocalStore;
         let stores: Vec<Inst> = together.iter().filter(is_store).copied().collect();
         if !stores.iter().all(|store| found.contains_key(store)) {
-            stores.iter().for_each(|store| drop(found.remove(store)));
+            found.retain(|store, _| !stores.contains(store));
         }
     }
     found.into_values().collect()
