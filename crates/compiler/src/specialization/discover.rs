@@ -16,7 +16,7 @@ use crate::project::{ItemRef, Sources, kernel};
 pub const MAX_SPECIALIZATIONS: usize = 64;
 
 /// At most this many launches of one specialization are kept.
-const MAX_LAUNCHES: usize = 8;
+pub(super) const MAX_LAUNCHES: usize = 8;
 
 /// Everything that the kernel `at` is compiled for, best known first: flags, scenarios,
 /// launches, autotune configurations, the guess. Empty when `at` is no jit function.

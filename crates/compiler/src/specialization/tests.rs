@@ -498,3 +498,33 @@ first[(1,)](torch.empty(64, dtype=torch.int8), BLOCK=4)
         "#]],
     );
 }
+
+#[test]
+fn what_follows_loops_that_measure_is_found() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+@triton.jit
+def fill(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+def launch(dtype, block):
+    x = torch.empty(64, dtype=dtype)
+    grid = lambda meta: (triton.cdiv(64, meta['BLOCK']),)
+    fill[grid](x, BLOCK=block)
+def measure():
+    for _ in range(10):
+        launch(torch.float32, 16)
+    for _ in range(512):
+        launch(torch.float32, 16)
+    for _ in range(512):
+        launch(torch.float32, 8)
+    launch(torch.float16, 32)
+",
+        expect![[r#"
+            fill (launch): x_ptr=*fp32:16 BLOCK=16 num_warps=4 num_stages=3
+            fill (launch): x_ptr=*fp32:16 BLOCK=8 num_warps=4 num_stages=3
+            fill (launch): x_ptr=*fp16:16 BLOCK=32 num_warps=4 num_stages=3
+        "#]],
+    );
+}

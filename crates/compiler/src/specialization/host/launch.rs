@@ -7,6 +7,7 @@ use super::{Frame, Host, ObservedLaunch, operators};
 use crate::hir::{Arg, ExprId, Name};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::FileRange;
+use crate::specialization::discover::MAX_LAUNCHES;
 use crate::specialization::usage;
 
 /// Evaluated arguments; the flag is false when some were left out.
@@ -52,11 +53,20 @@ impl Host<'_> {
             let doubtful = self.doubt.conditions > 0;
             let launch = ObservedLaunch { kernel, grid, args, example, at, complete, doubtful };
             if !self.note_later_launch(&launch, &allocations) {
-                self.launches.push(launch);
+                self.keep_launch(launch);
             }
         }
         self.written.extend(allocations);
         Value::Unknown
+    }
+
+    /// Keeps a launch unless enough are known that its place repeats, as in a loop that measures how
+    /// long the kernel takes.
+    fn keep_launch(&mut self, launch: ObservedLaunch) {
+        let repeated = self.launches.iter().filter(|known| known.repeats(&launch));
+        if repeated.count() < MAX_LAUNCHES {
+            self.launches.push(launch);
+        }
     }
 
     /// The allocations that a kernel may write of what it gets.
@@ -124,15 +134,8 @@ impl Host<'_> {
             // No program runs, so the grid tells nothing.
             let (grid, example) = (Value::Unknown, Vec::new());
             let doubtful = self.doubt.conditions > 0;
-            self.launches.push(ObservedLaunch {
-                kernel,
-                grid,
-                args,
-                example,
-                at,
-                complete,
-                doubtful,
-            });
+            let launch = ObservedLaunch { kernel, grid, args, example, at, complete, doubtful };
+            self.keep_launch(launch);
         }
         Value::Unknown
     }
@@ -183,6 +186,23 @@ impl Host<'_> {
             }
         }
         met
+    }
+}
+
+impl ObservedLaunch {
+    /// Whether `other` differs at most in allocations and in what a function computes the grid from:
+    /// the kernel is compiled for both in the same way.
+    fn repeats(&self, other: &ObservedLaunch) -> bool {
+        let by_function = |grid: &Value| matches!(grid, Value::Callable(_));
+        let anywhere = |args: &[(Option<Name>, Value)]| -> Vec<(Option<Name>, Value)> {
+            args.iter().map(|(name, value)| (name.clone(), value.clone().anywhere())).collect()
+        };
+        self.at == other.at
+            && self.kernel == other.kernel
+            && self.complete == other.complete
+            && self.doubtful == other.doubtful
+            && (self.grid == other.grid || by_function(&self.grid) && by_function(&other.grid))
+            && anywhere(&self.args) == anywhere(&other.args)
     }
 }
 

@@ -350,20 +350,35 @@ impl Value {
 
     /// Notes that the allocations for which `written` holds may have been written.
     pub(super) fn note_writes(&mut self, written: &dyn Fn(u32) -> bool) {
-        match self {
-            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. })
-                if tensor.allocation().is_some_and(written) =>
-            {
+        self.change_tensors(&|tensor| {
+            if tensor.allocation().is_some_and(written) {
                 tensor.note_write();
             }
+        });
+    }
+
+    /// The same of any allocations.
+    pub(super) fn anywhere(mut self) -> Value {
+        self.change_tensors(&|tensor| {
+            if let Some(storage) = &mut tensor.storage {
+                storage.id = None;
+            }
+        });
+        self
+    }
+
+    /// Changes the tensors that it gives access to.
+    fn change_tensors(&mut self, change: &dyn Fn(&mut Tensor)) {
+        match self {
+            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => change(tensor),
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
-                items.iter_mut().for_each(|item| item.note_writes(written));
+                items.iter_mut().for_each(|item| item.change_tensors(change));
             }
             Value::Dict(entries) => {
-                entries.iter_mut().for_each(|(_, value)| value.note_writes(written));
+                entries.iter_mut().for_each(|(_, value)| value.change_tensors(change));
             }
             Value::Callable(Callable::Partial { args, .. }) => {
-                args.iter_mut().for_each(|(_, value)| value.note_writes(written));
+                args.iter_mut().for_each(|(_, value)| value.change_tensors(change));
             }
             _ => {}
         }
