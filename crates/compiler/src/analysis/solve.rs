@@ -361,25 +361,39 @@ fn least_of_sum(
 
 /// A corner of the box at which all conditions hold: the lowest, and those that favor each linear
 /// condition.
-fn corner(terms: &Terms, domain: &Domain<'_>, rest: &Rest, conds: &[Cond]) -> Option<Vec<i128>> {
-    let lowest: Vec<i128> = domain.ranges().iter().map(|range| range.lo).collect();
+fn corner(
+    terms: &Terms,
+    domain: &mut Domain<'_>,
+    rest: &Rest,
+    conds: &[Cond],
+) -> Option<Vec<i128>> {
+    let ranges = domain.ranges().to_vec();
+    let lowest: Vec<i128> = ranges.iter().map(|range| range.lo).collect();
     let favoring = rest.linear.iter().rev().take(3).map(|term| {
         let mut point = lowest.clone();
         for (atom, factor) in &term.terms {
             if let AtomKind::Var(var) = terms.atom(*atom) {
-                let range = domain.ranges()[var.0 as usize];
+                let range = ranges[var.0 as usize];
                 point[var.0 as usize] = if *factor > 0 { range.lo } else { range.hi };
             }
         }
         point
     });
     let mut points = std::iter::once(lowest.clone()).chain(favoring);
-    points.find(|point| holds(terms, conds, point))
+    let found = points.find(|point| {
+        domain.move_to(point);
+        hold(domain, conds)
+    });
+    domain.reset(&ranges);
+    found
 }
 
 /// True when all conditions hold at a point, whatever is unknown.
 pub fn holds(terms: &Terms, conds: &[Cond], point: &[i128]) -> bool {
-    let mut domain = Domain::at(terms, point);
+    hold(&mut Domain::at(terms, point), conds)
+}
+
+fn hold(domain: &mut Domain<'_>, conds: &[Cond]) -> bool {
     conds.iter().all(|cond| domain.truth(*cond) == Some(true))
 }
 

@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use cranelift_entity::{SparseMap, SparseMapValue, entity_impl};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -19,6 +20,7 @@ pub use substitute::Substitution;
 /// An atom of a [`Terms`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom(u32);
+entity_impl!(Atom);
 
 /// A variable of a [`Terms`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +29,7 @@ pub struct Var(pub u32);
 /// A truth value of a [`Terms`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cond(u32);
+entity_impl!(Cond);
 
 /// The integers `lo..=hi`; empty when `lo > hi`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -699,14 +702,39 @@ pub(super) fn note_var(kind: &AtomKind, used: &mut FxHashSet<Var>) {
 pub struct Domain<'t> {
     terms: &'t Terms,
     ranges: Vec<Interval>,
-    resolved: FxHashMap<Atom, (Linear, Interval)>,
-    truths: FxHashMap<Cond, Option<bool>>,
+    resolved: SparseMap<Atom, Resolved>,
+    truths: SparseMap<Cond, Truth>,
+}
+
+/// What an atom that is no variable is within the bounds.
+struct Resolved {
+    atom: Atom,
+    term: Linear,
+    range: Interval,
+}
+
+impl SparseMapValue<Atom> for Resolved {
+    fn key(&self) -> Atom {
+        self.atom
+    }
+}
+
+/// Whether a condition holds at every point within the bounds, or at none.
+struct Truth {
+    cond: Cond,
+    holds: Option<bool>,
+}
+
+impl SparseMapValue<Cond> for Truth {
+    fn key(&self) -> Cond {
+        self.cond
+    }
 }
 
 impl<'t> Domain<'t> {
     /// The variables of `terms` within `ranges`.
     pub fn new(terms: &'t Terms, ranges: Vec<Interval>) -> Domain<'t> {
-        Domain { terms, ranges, resolved: FxHashMap::default(), truths: FxHashMap::default() }
+        Domain { terms, ranges, resolved: SparseMap::new(), truths: SparseMap::new() }
     }
 
     /// The one point at which every variable has the value given.
@@ -716,8 +744,17 @@ impl<'t> Domain<'t> {
 
     /// Bounds the variables anew; memory is kept.
     pub(super) fn reset(&mut self, ranges: &[Interval]) {
+        self.bound(ranges.iter().copied());
+    }
+
+    /// Gives every variable one value; memory is kept.
+    pub(super) fn move_to(&mut self, point: &[i128]) {
+        self.bound(point.iter().map(|value| Interval::point(*value)));
+    }
+
+    fn bound(&mut self, ranges: impl Iterator<Item = Interval>) {
         self.ranges.clear();
-        self.ranges.extend_from_slice(ranges);
+        self.ranges.extend(ranges);
         self.resolved.clear();
         self.truths.clear();
     }
@@ -737,7 +774,7 @@ impl<'t> Domain<'t> {
                     Some(value) => sum.add_scaled(&Linear::constant(value), *factor),
                     None => sum.add_multiple(*atom, *factor),
                 },
-                _ => sum.add_scaled(&self.resolved_atom(*atom).0, *factor),
+                _ => sum.add_scaled(&self.resolved_atom(*atom).term, *factor),
             };
             if !added {
                 return term.clone();
@@ -757,12 +794,12 @@ impl<'t> Domain<'t> {
     }
 
     /// What an atom that is no variable is here.
-    fn resolved_atom(&mut self, atom: Atom) -> &(Linear, Interval) {
-        if !self.resolved.contains_key(&atom) {
-            let found = self.resolve_atom(atom);
-            self.resolved.insert(atom, found);
+    fn resolved_atom(&mut self, atom: Atom) -> &Resolved {
+        if !self.resolved.contains_key(atom) {
+            let (term, range) = self.resolve_atom(atom);
+            self.resolved.insert(Resolved { atom, term, range });
         }
-        &self.resolved[&atom]
+        self.resolved.get(atom).expect("invariant: it was resolved")
     }
 
     fn resolve_atom(&mut self, atom: Atom) -> (Linear, Interval) {
@@ -806,11 +843,11 @@ impl<'t> Domain<'t> {
 
     /// Whether a condition holds at every point, or at none.
     pub fn truth(&mut self, cond: Cond) -> Option<bool> {
-        if let Some(known) = self.truths.get(&cond) {
-            return *known;
+        if let Some(known) = self.truths.get(cond) {
+            return known.holds;
         }
         let terms = self.terms;
-        let found = match terms.cond(cond) {
+        let holds = match terms.cond(cond) {
             CondKind::True => Some(true),
             CondKind::False => Some(false),
             CondKind::Unknown(_) => None,
@@ -836,16 +873,16 @@ impl<'t> Domain<'t> {
                 _ => None,
             },
         };
-        self.truths.insert(cond, found);
-        found
+        self.truths.insert(Truth { cond, holds });
+        holds
     }
 
     /// Where an atom of a resolved term lies.
     pub(super) fn atom_range(&self, atom: Atom) -> Interval {
         match self.terms.atom(atom) {
             AtomKind::Var(var) => self.ranges[var.0 as usize],
-            _ => match self.resolved.get(&atom) {
-                Some((_, range)) => *range,
+            _ => match self.resolved.get(atom) {
+                Some(resolved) => resolved.range,
                 None => self.terms.atoms[atom.0 as usize].1,
             },
         }
