@@ -105,7 +105,7 @@ fn axis(_args: &[&str], program: &str) -> String {
 fn with_function(program: &str, run: impl FnOnce(Function) -> String) -> String {
     match ir::parse(program) {
         Ok(func) => run(func),
-        Err(error) => format!("parse error: {error}"),
+        Err(error) => panic!("the program of a filetest does not parse: {error}"),
     }
 }
 
