@@ -6,7 +6,7 @@
 //! by whole accesses and combines them itself. What is left, lanes combine once more.
 
 use tile_compiler::gpu::exchange::Places;
-use tile_compiler::ir::{Attrs, Inst, InstData, Region};
+use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Region};
 use tile_compiler::layout::{LinearLayout, PlaceMasks};
 
 use super::text::{Ty, Val};
@@ -34,7 +34,9 @@ impl Emitter<'_> {
 
         let mut results = Vec::new();
         let groups = groups(layout, &reduced, axis);
-        let chains = CHAINS.div_ceil(groups.len());
+        // A product that is added to a chain becomes one fused instruction.
+        let fuses = self.func.def(data.operand(0)).is_some_and(|def| def.opcode == Opcode::FMul);
+        let chains = if fuses { CHAINS.div_ceil(groups.len()) } else { CHAINS };
         for group in groups {
             let mut tuples: Vec<Tuple> = group
                 .iter()

@@ -6,13 +6,15 @@
 //! is on its way. A copy may read memory until it is waited for: where something may be written
 //! between the two, the load stays. It stays too where threads put something else into a buffer
 //! before the same product, and so must wait for loads anyway, which arrive sooner (on an H200, such
-//! kernels take up to 1.13 times as long with copies); and in loops, where
-//! [`pipeline`](super::pipeline) copies iterations ahead. Buffers live longer; see
+//! kernels take up to 1.13 times as long with copies); in loops, where
+//! [`pipeline`](super::pipeline) copies iterations ahead; and beside loops of products, of which the
+//! first copies would wait (attention takes up to 1.02 times as long). Buffers live longer; see
 //! [`lower`](super::lower) for when that is worth it. Cost: linear but for the instructions between
 //! loads and stores.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::anew::is_loop_of_products;
 use super::early::{Buffered, EarlyLoad, MOST_COPY_BYTES};
 use super::early_stores::is_stop;
 use crate::analysis::axis::AxisInfos;
@@ -55,6 +57,9 @@ fn candidates(
     region: Region,
 ) -> Vec<(Inst, Buffered)> {
     let insts = &func.regions[region].insts;
+    if insts.iter().any(|&inst| is_loop_of_products(func, inst)) {
+        return Vec::new();
+    }
     let position = |inst: Inst| insts.iter().position(|&other| other == inst);
     let stored = insts.iter().filter_map(|&store| EarlyLoad::stored(func, insts, store));
     let whole = stored.filter(|early| {

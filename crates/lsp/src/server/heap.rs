@@ -94,12 +94,12 @@ mod tests {
 
     /// KiB of the program's code that are in memory.
     fn resident() -> u64 {
-        let own = own_code().unwrap().remove(0);
-        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let own = own_code().expect("a program has code").remove(0);
+        let maps = std::fs::read_to_string("/proc/self/smaps").expect("the system tells it");
         let mut lines =
             maps.lines().skip_while(|line| !line.starts_with(&format!("{:x}-", own.start)));
-        let figure = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
-        figure.trim().trim_end_matches(" kB").parse().unwrap()
+        let figure = lines.find_map(|line| line.strip_prefix("Rss:")).expect("each range has it");
+        figure.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 
     #[test]
