@@ -16,7 +16,6 @@ use tile_compiler::layout::LinearLayout;
 
 use super::local::Reader;
 use super::text::{Ty, Val};
-use super::warp_group::factor_format;
 use super::{Emitted, Emitter};
 use crate::CodegenError;
 
@@ -488,6 +487,18 @@ impl Mma {
             factor_format(rhs)
         );
         Ok(Mma { name, lhs, rhs, acc: Ty::of_scalar(acc), k_width })
+    }
+}
+
+/// How instructions name an operand's type.
+pub(super) fn factor_format(factor: Scalar) -> &'static str {
+    match factor {
+        Scalar::F16 => "f16",
+        Scalar::BF16 => "bf16",
+        Scalar::F32 => "tf32",
+        Scalar::I8 => "s8",
+        Scalar::F8E5 => "e5m2",
+        _ => "e4m3",
     }
 }
 

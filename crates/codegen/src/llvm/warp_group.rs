@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Scalar, Type, Value};
 use tile_compiler::layout::{Dim, LinearLayout, MmaLayout, MmaVersion, NvmmaSharedLayout};
 
-use super::dot::{Fragments, Place, Sums, foreign_layout, matrix_place, registers_by_place};
+use super::dot::{
+    Fragments, Place, Sums, factor_format, foreign_layout, matrix_place, registers_by_place,
+};
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
@@ -300,18 +302,6 @@ impl Sum {
             Scalar::I8 => Sum { ty: Ty::Int(32), format: "s32", result: "=r" },
             _ => Sum { ty: Ty::Float, format: "f32", result: "=f" },
         }
-    }
-}
-
-/// How instructions name an operand's type.
-pub(super) fn factor_format(factor: Scalar) -> &'static str {
-    match factor {
-        Scalar::F16 => "f16",
-        Scalar::BF16 => "bf16",
-        Scalar::F32 => "tf32",
-        Scalar::I8 => "s8",
-        Scalar::F8E5 => "e5m2",
-        _ => "e4m3",
     }
 }
 
