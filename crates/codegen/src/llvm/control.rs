@@ -72,10 +72,8 @@ impl Emitter<'_> {
         let mut leaves = false;
         for &inst in &self.func.regions[region].insts {
             let is = |inst: Inst, opcode: Opcode| self.func.insts[inst].opcode == opcode;
-            let inner = self.func.insts[inst].regions.iter();
-            let mut inner = inner.flat_map(|&region| self.func.walk_from(region));
-            leaves |= is(inst, Opcode::LocalStore);
-            leaves |= inner.any(|inst| is(inst, Opcode::LocalStore));
+            let inner = self.func.walk_inst(inst);
+            leaves |= inner.into_iter().any(|inst| is(inst, Opcode::LocalStore));
             leaves &= !is(inst, Opcode::Barrier);
         }
         leaves

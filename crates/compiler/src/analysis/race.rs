@@ -234,12 +234,9 @@ fn is_before(func: &Function, store: &Access, synchronization: Option<usize>) ->
     let order = func.walk();
     let position = |inst| order.iter().position(|other| *other == inst).unwrap_or(usize::MAX);
     let outermost = store.loops.first().copied();
-    let end = outermost.map_or(position(store.inst), |outer| {
-        let inside: usize =
-            func.insts[outer].regions.iter().map(|region| func.walk_from(*region).len()).sum();
-        position(outer) + inside
-    });
-    end < first
+    let end = outermost
+        .map_or(position(store.inst) + 1, |outer| position(outer) + func.walk_inst(outer).len());
+    end <= first
 }
 
 /// Whether two parameters are certainly in one buffer.

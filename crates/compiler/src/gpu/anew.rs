@@ -21,10 +21,8 @@ pub fn compute_anew(func: &mut Function) {
 
 /// Whether `inst` is a loop of matrix products.
 pub fn is_loop_of_products(func: &Function, inst: Inst) -> bool {
-    let data = &func.insts[inst];
-    let inner = || data.regions.iter().flat_map(|&region| func.walk_from(region));
-    matches!(data.opcode, Opcode::For | Opcode::While)
-        && inner().any(|inst| func.insts[inst].opcode.is_gpu_product())
+    matches!(func.insts[inst].opcode, Opcode::For | Opcode::While)
+        && func.walk_inst(inst).iter().any(|&inst| func.insts[inst].opcode.is_gpu_product())
 }
 
 fn visit(func: &mut Function, region: Region) {
@@ -42,9 +40,7 @@ fn visit(func: &mut Function, region: Region) {
 
 /// Computes at the end of `region`, which is where a loop has just ended, what `rest` uses.
 fn renew(func: &mut Function, region: Region, rest: &[Inst]) {
-    let inside = |inst: Inst| func.insts[inst].regions.iter().flat_map(|&at| func.walk_from(at));
-    let later: Vec<Inst> =
-        rest.iter().flat_map(|&inst| std::iter::once(inst).chain(inside(inst))).collect();
+    let later: Vec<Inst> = rest.iter().flat_map(|&inst| func.walk_inst(inst)).collect();
     let mut own: FxHashSet<Value> = FxHashSet::default();
     for &inst in &later {
         let data = &func.insts[inst];

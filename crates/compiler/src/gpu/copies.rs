@@ -9,8 +9,7 @@
 //! kernels take up to 1.13 times as long with copies); in loops, where
 //! [`pipeline`](super::pipeline) copies iterations ahead; and beside loops of products, of which the
 //! first copies would wait (attention takes up to 1.02 times as long). Buffers live longer; see
-//! [`lower`](super::lower) for when that is worth it. Cost: linear but for the instructions between
-//! loads and stores.
+//! [`lower`](super::lower) for when that is worth it. Cost: linear.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +17,7 @@ use super::anew::is_loop_of_products;
 use super::early::{Buffered, EarlyLoad, MOST_COPY_BYTES};
 use super::early_stores::is_stop;
 use crate::analysis::axis::AxisInfos;
-use crate::ir::{Attrs, Builder, Effects, Function, Inst, Opcode, Region, Type, Value, Wait};
+use crate::ir::{Attrs, Builder, Function, Inst, Opcode, Region, Type, Value, Wait};
 
 /// Copies the tiles of `func` that can be; tells whether there are any.
 pub fn copy(func: &mut Function) -> bool {
@@ -60,8 +59,14 @@ fn candidates(
     if insts.iter().any(|&inst| is_loop_of_products(func, inst)) {
         return Vec::new();
     }
-    let position = |inst: Inst| insts.iter().position(|&other| other == inst);
-    let stored = insts.iter().filter_map(|&store| EarlyLoad::stored(func, insts, store));
+    let positions = func.positions(region);
+    let may_write = |at: &usize| {
+        let inner = func.walk_inst(insts[*at]);
+        inner.into_iter().any(|inst| func.insts[inst].opcode.may_write_global())
+    };
+    let writes: Vec<usize> = (0..insts.len()).filter(may_write).collect();
+    let writes_before = |inst: Inst| writes.partition_point(|&at| at < positions[&inst]);
+    let stored = insts.iter().filter_map(|&store| EarlyLoad::stored(func, &positions, store));
     let whole = stored.filter(|early| {
         early.is_copy(func, infos) && early.copy_bytes(func, infos) == MOST_COPY_BYTES
     });
@@ -69,8 +74,7 @@ fn candidates(
     let mut found: FxHashMap<Inst, (Inst, Buffered)> = alone
         .filter_map(|early| {
             let buffered = early.buffered?;
-            let between = position(early.load)? + 1..position(buffered.store)?;
-            let is_safe = !insts[between].iter().any(|&inst| may_write(func, inst));
+            let is_safe = writes_before(early.load) == writes_before(buffered.store);
             is_safe.then_some((buffered.store, (early.load, buffered)))
         })
         .collect();
@@ -82,23 +86,6 @@ fn candidates(
         }
     }
     found.into_values().collect()
-}
-
-/// Whether what the instruction does may change global memory, or let others do so.
-fn may_write(func: &Function, inst: Inst) -> bool {
-    let data = &func.insts[inst];
-    let is_local = matches!(
-        data.opcode,
-        Opcode::LocalAlloc
-            | Opcode::LocalStore
-            | Opcode::AsyncCopy
-            | Opcode::AsyncCommit
-            | Opcode::AsyncWait
-            | Opcode::WarpGroupWait
-    );
-    let inner = data.regions.iter().flat_map(|&region| func.walk_from(region));
-    data.opcode.info().effects == Effects::Write && !is_local
-        || inner.into_iter().any(|inst| may_write(func, inst))
 }
 
 /// Writes copies in the place of `loads`, each a group of its own, and waits in that of stores.

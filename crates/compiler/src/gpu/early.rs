@@ -4,7 +4,7 @@
 //! products follow from by way of registers, as the packed weights and the scales of a quantized
 //! product. The latter get a buffer of their own, in which each thread finds again what it copied.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{Attrs, Elem, Function, Inst, Opcode, Region, Shape, Type, Value, ValueDef};
@@ -38,15 +38,19 @@ pub(super) struct Buffered {
 }
 
 impl EarlyLoad {
-    /// The load whose tile `store` puts into a buffer of its own, if all three are among `insts`.
-    pub fn stored(func: &Function, insts: &[Inst], store: Inst) -> Option<EarlyLoad> {
+    /// The load whose tile `store` puts into a buffer of its own, if all three have `positions`.
+    pub fn stored(
+        func: &Function,
+        positions: &FxHashMap<Inst, usize>,
+        store: Inst,
+    ) -> Option<EarlyLoad> {
         let data = &func.insts[store];
         if data.opcode != Opcode::LocalStore {
             return None;
         }
         let defined_by = |value: Value, opcode: Opcode| match func.values[value].def {
             ValueDef::Result(inst, _) if func.insts[inst].opcode == opcode => {
-                insts.contains(&inst).then_some(inst)
+                positions.contains_key(&inst).then_some(inst)
             }
             _ => None,
         };

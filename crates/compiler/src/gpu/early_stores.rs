@@ -21,9 +21,8 @@ pub fn store_early(func: &mut Function) -> bool {
 }
 
 fn store_early_in(func: &mut Function, region: Region) -> bool {
+    let at = func.positions(region);
     let insts = std::mem::take(&mut func.regions[region].insts);
-    let at: FxHashMap<Inst, usize> =
-        insts.iter().enumerate().map(|(at, &inst)| (inst, at)).collect();
     let stops: Vec<usize> = (0..insts.len()).filter(|&at| is_stop(func, insts[at])).collect();
     let mut moved: FxHashMap<usize, Vec<Inst>> = FxHashMap::default();
     let mut gone = FxHashSet::default();

@@ -31,18 +31,12 @@ pub fn load_first(func: &mut Function) -> bool {
 /// Whether the instruction keeps its place among loads: what writes may write what they read, and
 /// products need their registers.
 fn is_stop(func: &Function, inst: Inst) -> bool {
-    let data = &func.insts[inst];
-    match data.opcode {
+    let writes = |inst: Inst| func.insts[inst].opcode.info().effects == Effects::Write;
+    match func.insts[inst].opcode {
         Opcode::LocalAlloc => false,
         Opcode::For | Opcode::While | Opcode::If => true,
-        opcode if opcode.is_gpu_product() => true,
-        opcode => {
-            let inner = data.regions.iter().flat_map(|&region| func.walk_from(region));
-            let is_write = |opcode: Opcode| opcode.info().effects == Effects::Write;
-            opcode.info().effects == Effects::Terminator
-                || is_write(opcode)
-                || inner.into_iter().any(|inst| is_write(func.insts[inst].opcode))
-        }
+        opcode if opcode.is_gpu_product() || opcode.is_terminator() => true,
+        _ => func.walk_inst(inst).into_iter().any(writes),
     }
 }
 
@@ -91,11 +85,9 @@ fn operands_in<'f>(
     run: &'f FxHashMap<Inst, usize>,
     inst: Inst,
 ) -> impl Iterator<Item = Inst> + 'f {
-    let inner = func.insts[inst].regions.iter().flat_map(|&region| func.walk_from(region));
-    std::iter::once(inst).chain(inner).flat_map(|inst| func.insts[inst].uses()).filter_map(
-        |value| match func.values[value].def {
-            ValueDef::Result(from, _) => run.contains_key(&from).then_some(from),
-            ValueDef::Argument(..) => None,
-        },
-    )
+    let uses = func.walk_inst(inst).into_iter().flat_map(|inst| func.insts[inst].uses());
+    uses.filter_map(|value| match func.values[value].def {
+        ValueDef::Result(from, _) => run.contains_key(&from).then_some(from),
+        ValueDef::Argument(..) => None,
+    })
 }

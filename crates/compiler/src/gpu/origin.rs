@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ir::{Effects, Function, Inst, Opcode, Region, Value, ValueDef};
+use crate::ir::{Function, Inst, Opcode, Region, Value, ValueDef};
 
 /// The first operand of a loop that is carried.
 const FIRST_INIT: usize = 3;
@@ -90,7 +90,7 @@ impl<'f> Origins<'f> {
             let data = &self.func.insts[inst];
             if self.is_plain_write(inst) {
                 written.extend(self.of_pointer(data.operand(0))?);
-            } else if data.opcode.info().effects == Effects::Write && !is_local(data.opcode) {
+            } else if data.opcode.may_write_global() {
                 return None;
             }
         }
@@ -121,17 +121,4 @@ impl<'f> Origins<'f> {
             _ => false,
         }
     }
-}
-
-/// Whether an operation that counts as a write leaves global memory as it is.
-fn is_local(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::LocalAlloc
-            | Opcode::LocalStore
-            | Opcode::WarpGroupWait
-            | Opcode::Assume
-            | Opcode::DevicePrint
-            | Opcode::DeviceAssert
-    )
 }

@@ -432,7 +432,8 @@ fn is_plain_load(data: &InstData) -> bool {
 /// The loads of a loop's body that may be issued early, in order.
 fn candidates(func: &Function, body: Region, which: EarlyLoads) -> Vec<EarlyLoad> {
     let insts = &func.regions[body].insts;
-    let stored = insts.iter().filter_map(|&store| EarlyLoad::stored(func, insts, store));
+    let positions = func.positions(body);
+    let stored = insts.iter().filter_map(|&store| EarlyLoad::stored(func, &positions, store));
     let mut found: Vec<EarlyLoad> = stored.collect();
     if which == EarlyLoads::OfOperands {
         let known: FxHashSet<Inst> = found.iter().map(|early| early.load).collect();
@@ -455,12 +456,8 @@ fn fits(func: &Function, body: Region, stages: u32, early: &[(EarlyLoad, Slice)]
 /// Every value that `insts` and what is inside them use.
 fn used_values(func: &Function, insts: &[Inst]) -> FxHashSet<Value> {
     let mut used = FxHashSet::default();
-    for &inst in insts {
+    for inst in insts.iter().flat_map(|&inst| func.walk_inst(inst)) {
         used.extend(func.insts[inst].uses());
-        for &region in &func.insts[inst].regions {
-            let inner = func.walk_from(region);
-            used.extend(inner.into_iter().flat_map(|inst| func.insts[inst].uses()));
-        }
     }
     used
 }

@@ -308,8 +308,7 @@ fn extend_lives(func: &Function, insts: &[Inst], users: &mut [Placement]) {
             ends.entry(func.allocation(value)).or_default().push(at);
         }
         if matches!(data.opcode, Opcode::For | Opcode::While) {
-            let inside = data.regions.iter().map(|&region| func.walk_from(region).len());
-            loops.push(at..at + 1 + inside.sum::<usize>());
+            loops.push(at..at + func.walk_inst(inst).len());
         }
     }
     for user in users {

@@ -1,6 +1,6 @@
 //! A kernel as data: arenas of instructions, values and regions, and side tables.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -308,6 +308,15 @@ impl Function {
         self.walk_from(self.body)
     }
 
+    /// `inst` and every instruction in its regions, in program order.
+    pub fn walk_inst(&self, inst: Inst) -> Vec<Inst> {
+        let mut order = vec![inst];
+        for &inner in &self.insts[inst].regions {
+            self.walk_region(inner, &mut order);
+        }
+        order
+    }
+
     /// Every instruction of `region` and inside it, in program order, outer before inner.
     pub fn walk_from(&self, region: Region) -> Vec<Inst> {
         let mut order = Vec::new();
@@ -322,6 +331,11 @@ impl Function {
                 self.walk_region(inner, order);
             }
         }
+    }
+
+    /// Where each instruction of `region` stands in it.
+    pub fn positions(&self, region: Region) -> FxHashMap<Inst, usize> {
+        self.regions[region].insts.iter().enumerate().map(|(at, &inst)| (inst, at)).collect()
     }
 
     /// What `region` and the regions in it define: arguments and results.

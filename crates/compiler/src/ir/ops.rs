@@ -402,6 +402,23 @@ impl Opcode {
         self.info().effects == Effects::Pure
     }
 
+    /// Whether it may change global memory, or let others do so.
+    pub fn may_write_global(self) -> bool {
+        let is_local = matches!(
+            self,
+            Opcode::LocalAlloc
+                | Opcode::LocalStore
+                | Opcode::AsyncCopy
+                | Opcode::AsyncCommit
+                | Opcode::AsyncWait
+                | Opcode::WarpGroupWait
+                | Opcode::Assume
+                | Opcode::DevicePrint
+                | Opcode::DeviceAssert
+        );
+        self.info().effects == Effects::Write && !is_local
+    }
+
     /// True when it ends a region.
     pub fn is_terminator(self) -> bool {
         self.info().effects == Effects::Terminator

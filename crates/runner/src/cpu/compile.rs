@@ -160,8 +160,8 @@ impl<'f> Compiler<'f> {
         let mut last: FxHashMap<Value, Inst> = FxHashMap::default();
         for &inst in &self.func.regions[region].insts {
             let data = &self.func.insts[inst];
-            let inner = data.regions.iter().flat_map(|&region| self.func.walk_from(region));
-            for value in [inst].into_iter().chain(inner).flat_map(|at| self.func.insts[at].uses()) {
+            let inner = self.func.walk_inst(inst).into_iter();
+            for value in inner.flat_map(|at| self.func.insts[at].uses()) {
                 if let Some(last) = last.get_mut(&value) {
                     *last = inst;
                 }

@@ -78,9 +78,7 @@ fn may_order(func: &Function) -> bool {
         match (data.opcode, &data.attrs) {
             (Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::InlineAsm, _) => true,
             (Opcode::Load, Attrs::LoadHints(hints)) => hints.volatile,
-            (Opcode::While, _) => {
-                data.regions.iter().any(|region| func.walk_from(*region).iter().any(is_load))
-            }
+            (Opcode::While, _) => func.walk_inst(inst).iter().any(is_load),
             _ => false,
         }
     })
