@@ -3,11 +3,17 @@
 //! What a search gives up on, such as remainders of what programs and lanes add up to, is decided by
 //! looking at all points where they are few, and at the first ones where they are many.
 
-use rustc_hash::FxHashSet;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bounds::happens;
+use super::columns::{Column, Columns};
 use super::elements::{Access, Elements};
-use super::terms::{AtomKind, Cond, Domain, Interval, Linear, Var};
+use super::terms::{AtomKind, Cond, Interval, Linear, Terms, Var};
+
+/// Points that are worked out together: few enough for the columns to stay in the cache.
+const AT_ONCE: i128 = 1 << 10;
 
 /// Points at which an access happens.
 pub(super) struct Points {
@@ -20,14 +26,15 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Those of `access` among `programs`, where `within` holds; no more than `limit` points are
-    /// looked at. `None` when it depends on more than the program, loops and the lane.
+    /// Those of `access` among `programs`, where `within` holds: all of them when there are no more
+    /// than `most`, else among the first points, of which there are no more than `part`. `None` when
+    /// it depends on more than the program, loops and the lane.
     pub(super) fn of(
         elements: &Elements<'_>,
         access: &Access,
         programs: &[Linear; 3],
         within: &[Cond],
-        limit: i128,
+        (most, part): (i128, i128),
     ) -> Option<Points> {
         let terms = &elements.terms;
         let conds: Vec<Cond> = happens(access).into_iter().chain(within.iter().copied()).collect();
@@ -48,28 +55,49 @@ impl Points {
         used.sort_unstable();
         let range = |var: Var| (var, terms.var_ranges()[var.0 as usize]);
         let mut vars: Vec<(Var, Interval)> = used.into_iter().map(range).collect();
-        let complete = !shorten(&mut vars, limit);
+        let complete = count(&vars) <= most;
+        if !complete {
+            shorten(&mut vars, part);
+        }
         let mut points = Points { vars, found: Vec::new(), complete };
         points.look(elements, access, &conds);
         Some(points)
     }
 
     fn look(&mut self, elements: &Elements<'_>, access: &Access, conds: &[Cond]) {
-        let mut ranges = elements.terms.var_ranges().to_vec();
-        let mut domain = Domain::new(&elements.terms, Vec::new());
-        for number in 0..count(&self.vars) {
+        let all = count(&self.vars);
+        let mut from = 0;
+        while from < all {
             elements.pause();
+            let numbers = from..all.min(from + AT_ONCE);
+            from = numbers.end;
+            self.look_at(&elements.terms, numbers, access, conds);
+        }
+    }
+
+    fn look_at(&mut self, terms: &Terms, numbers: Range<i128>, access: &Access, conds: &[Cond]) {
+        let mut vars: FxHashMap<Var, Column> = FxHashMap::default();
+        for number in numbers.clone() {
             for (var, value) in self.values(number) {
-                ranges[var.0 as usize] = Interval::point(value);
+                vars.entry(var).or_default().push(value.try_into().ok());
             }
-            domain.reset(&ranges);
-            let truths = conds.iter().map(|cond| domain.truth(*cond));
-            let truths: Vec<Option<bool>> = truths.collect();
-            if truths.contains(&Some(false)) {
-                continue;
+        }
+        let points = (numbers.end - numbers.start) as usize;
+        let mut columns = Columns::new(terms, points, vars);
+        let mut happens = vec![Some(true); points];
+        for cond in conds {
+            for (so_far, here) in happens.iter_mut().zip(columns.truths(*cond)) {
+                *so_far = match (*so_far, here) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (so_far, here) => so_far.and(*here),
+                };
             }
-            match domain.value(&access.offset) {
-                Some(element) if !truths.contains(&None) => self.found.push((number, element)),
+        }
+        for ((number, happens), element) in numbers.zip(happens).zip(columns.values(&access.offset))
+        {
+            match (happens, element) {
+                (Some(false), _) => {}
+                (Some(true), Some(element)) => self.found.push((number, element.into())),
                 _ => self.complete = false,
             }
         }
@@ -106,15 +134,12 @@ fn count(vars: &[(Var, Interval)]) -> i128 {
 }
 
 /// Leaves the first values of the variables that have most, until no more than `limit` points are
-/// left. Whether there were more.
-fn shorten(vars: &mut [(Var, Interval)], limit: i128) -> bool {
-    let mut shortened = false;
+/// left.
+fn shorten(vars: &mut [(Var, Interval)], limit: i128) {
     while count(vars) > limit {
         let Some((_, longest)) = vars.iter_mut().max_by_key(|(_, range)| extent(*range)) else {
             break;
         };
         longest.hi = longest.lo + extent(*longest) / 2 - 1;
-        shortened = true;
     }
-    shortened
 }

@@ -2,6 +2,7 @@
 //! since others get two values.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::{Apart, Collision, Other, Part, used_by};
 use crate::analysis::bounds::buffer;
@@ -15,14 +16,20 @@ use crate::specialization::{Contents, KnownLaunch};
 
 use super::{Pair, is_same_memory};
 
-/// Points of one access that are looked at for a pair.
+/// Points of one access that are looked at for a pair, when these are all.
 const MAX_POINTS: i128 = 1 << 15;
+
+/// Points of one access that are looked at for a pair, when there are more.
+const FIRST_POINTS: i128 = 1 << 12;
 
 /// Points of one store that are counted.
 const MAX_COUNTED: i128 = 1 << 17;
 
 /// Pairs of points of which it is found out whether they count.
 const MAX_MEETINGS: usize = 12;
+
+/// Values of some of the variables at a point.
+type Values = SmallVec<[i128; 4]>;
 
 /// As [`collision`](super::collision), where what is known of both accesses depends on programs,
 /// loops and lanes alone.
@@ -34,7 +41,7 @@ pub(super) fn collision<'f>(
     mut counts: impl FnMut(&mut Elements<'f>, &Pair) -> bool,
 ) -> Collision {
     let points = |elements: &Elements<'f>, access| {
-        Points::of(elements, access, part.programs, &part.within, MAX_POINTS)
+        Points::of(elements, access, part.programs, &part.within, (MAX_POINTS, FIRST_POINTS))
     };
     let Some(of_first) = points(elements, first) else { return Collision::Unknown };
     let of_second = match first.inst == second.inst {
@@ -85,12 +92,14 @@ fn meetings(
             (same.collect(), access.lanes.clone())
         }
     };
-    let values = |points: &Points, number: i128, wanted: &[Var]| -> Vec<i128> {
+    let values = |points: &Points, number: i128, wanted: &[Var]| -> Values {
         let of_all = points.values(number).filter(|(var, _)| wanted.contains(var));
         of_all.map(|(_, value)| value).collect()
     };
-    let mut known: FxHashMap<(i128, Vec<i128>), (i128, Vec<i128>)> = FxHashMap::default();
-    for &(number, element) in &first.found {
+    let shared = shared(first, second);
+    let is_shared = |(_, element): &&(i128, i128)| shared.contains(element);
+    let mut known: FxHashMap<(i128, Values), (i128, Values)> = FxHashMap::default();
+    for &(number, element) in first.found.iter().filter(is_shared) {
         let at = (element, values(first, number, &same));
         known.entry(at).or_insert_with(|| (number, values(first, number, &different)));
     }
@@ -98,7 +107,18 @@ fn meetings(
         let (known, apart) = known.get(&(element, values(second, number, &same)))?;
         (values(second, number, &different) != *apart).then_some((*known, number))
     };
-    second.found.iter().filter_map(meets).collect()
+    second.found.iter().filter(is_shared).filter_map(meets).collect()
+}
+
+/// Elements at several points: most have none, for which values need not be compared.
+fn shared(first: &Points, second: &Points) -> FxHashSet<i128> {
+    let of_second = second.found.iter().map(|(_, element)| *element);
+    let mut known = FxHashSet::default();
+    if std::ptr::eq(first, second) {
+        return of_second.filter(|element| !known.insert(*element)).collect();
+    }
+    known.extend(first.found.iter().map(|(_, element)| *element));
+    of_second.filter(|element| known.contains(element)).collect()
 }
 
 /// A store of as many values as its buffer has elements, of which some get several values and
@@ -119,7 +139,7 @@ pub(super) fn left_out(
     if buffer.contents != Contents::Uninitialized || !is_alone {
         return None;
     }
-    let points = Points::of(elements, store, programs, &[], MAX_COUNTED)?;
+    let points = Points::of(elements, store, programs, &[], (MAX_COUNTED, 0))?;
     let is_whole = points.complete && points.found.len() as i128 == buffer.elements;
     let written: FxHashSet<i128> =
         points.found.iter().map(|(_, element)| *element).filter(|_| is_whole).collect();
