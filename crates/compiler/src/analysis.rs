@@ -11,7 +11,6 @@ use crate::specialization::{LaunchSite, Specialization};
 pub mod axis;
 mod blame;
 mod bounds;
-mod columns;
 mod compiled;
 pub mod elements;
 mod flow;

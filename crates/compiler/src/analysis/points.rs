@@ -8,9 +8,8 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bounds::happens;
-use super::columns::{Column, Columns};
 use super::elements::{Access, Elements};
-use super::terms::{AtomKind, Cond, Interval, Linear, Terms, Var};
+use super::terms::{AtomKind, Column, Columns, Cond, Interval, Linear, Terms, Var};
 
 /// Points that are worked out together: few enough for the columns to stay in the cache.
 const AT_ONCE: i128 = 1 << 10;

@@ -12,11 +12,13 @@ use std::fmt;
 use cranelift_entity::entity_impl;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod columns;
 mod domain;
 mod linear;
 mod operation;
 mod substitute;
 
+pub(super) use columns::{Column, Columns};
 pub use domain::Domain;
 pub use linear::{Interval, Linear};
 pub use operation::Operation;

@@ -101,7 +101,7 @@ fn quotient(
 }
 
 /// `a op b`; `None` where it is not defined.
-fn apply(op: Operation, a: i128, b: i128) -> Option<i128> {
+pub(super) fn apply(op: Operation, a: i128, b: i128) -> Option<i128> {
     match op {
         Operation::Mul => a.checked_mul(b),
         Operation::Div => a.checked_div(b),

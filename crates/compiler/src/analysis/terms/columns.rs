@@ -6,16 +6,17 @@
 
 use rustc_hash::FxHashMap;
 
-use super::terms::{Atom, AtomKind, Cond, CondKind, Interval, Linear, Terms, Var, apply, wrapped};
+use super::operation::{apply, wrapped};
+use super::{Atom, AtomKind, Cond, CondKind, Interval, Linear, Terms, Var};
 
 /// A value at each point; `None` where it is not known, not defined or beyond 64 bits.
-pub(super) type Column = Vec<Option<i64>>;
+pub(in crate::analysis) type Column = Vec<Option<i64>>;
 
 /// A truth value at each point; `None` where it is not known.
 type Truths = Vec<Option<bool>>;
 
 /// Terms at so many points.
-pub(super) struct Columns<'t> {
+pub(in crate::analysis) struct Columns<'t> {
     terms: &'t Terms,
     points: usize,
     vars: FxHashMap<Var, Column>,
@@ -26,7 +27,7 @@ pub(super) struct Columns<'t> {
 impl<'t> Columns<'t> {
     /// At `points` points, with the values of the variables at each. Other variables are not known
     /// unless they have only one value.
-    pub(super) fn new(
+    pub(in crate::analysis) fn new(
         terms: &'t Terms,
         points: usize,
         vars: FxHashMap<Var, Column>,
@@ -35,7 +36,7 @@ impl<'t> Columns<'t> {
     }
 
     /// The values of a term.
-    pub(super) fn values(&mut self, term: &Linear) -> Column {
+    pub(in crate::analysis) fn values(&mut self, term: &Linear) -> Column {
         let mut sum = vec![i64::try_from(term.constant).ok(); self.points];
         for &(atom, factor) in &term.terms {
             let factor = i64::try_from(factor).ok();
@@ -92,7 +93,7 @@ impl<'t> Columns<'t> {
     }
 
     /// Where a condition holds.
-    pub(super) fn truths(&mut self, cond: Cond) -> &Truths {
+    pub(in crate::analysis) fn truths(&mut self, cond: Cond) -> &Truths {
         if !self.conds.contains_key(&cond) {
             let truths = self.decide(cond);
             self.conds.insert(cond, truths);
