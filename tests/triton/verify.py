@@ -273,7 +273,7 @@ def main():
     chosen = [word for word in sys.argv[1:] if not word.startswith("-")]
     show = "--show" in sys.argv
     everything = list(fx.fixtures(VERSION))
-    keys = {fixture.key() for fixture in everything}
+    current = {(it.chapter, it.key()) for it in everything if not it.ours}
     recorded = RECORD.read_text().splitlines() if RECORD.exists() else []
     recorded = {tuple(row.split("\t")) for row in recorded}
     verified, shown, failed = [], [], 0
@@ -296,7 +296,7 @@ def main():
             verified.append(row)
     others = lambda row: not row[2].startswith(VERSION) or chosen and row[0][:-3] not in chosen
     update(RECORD, "chapter\tfixture\ttriton", verified,
-           lambda row: row[1] in keys and others(row))
+           lambda row: tuple(row[:2]) in current and others(row))
     if VERSION == st.VERSION:
         texts = {f.chapter: "" for f in everything}
         for fixture in everything:

@@ -20,6 +20,7 @@ mod expr;
 mod lower;
 pub mod pretty;
 mod scenario;
+pub mod statements;
 mod stmt;
 #[cfg(test)]
 mod tests;

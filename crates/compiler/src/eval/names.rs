@@ -10,7 +10,7 @@ use crate::builtins::{
     TORCH_FUNCTIONAL, TORCH_NN, TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Expr, ExprId, ItemKind, Name};
+use crate::hir::{Expr, ExprId, ItemKind, Name, statements};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::named_dtype;
@@ -237,9 +237,8 @@ impl Evaluator<'_> {
         let global = |value, constexpr| Global { value, item: Some(at), constexpr };
         match self.imported(at.file, &item.name) {
             Some((value, constexpr)) => Some(global(value, constexpr)),
-            None => {
-                self.is_recomputed(at.file, &item.name).then(|| global(Value::Unknown, constexpr))
-            }
+            None => statements::is_recomputed(&module, &item.name)
+                .then(|| global(Value::Unknown, constexpr)),
         }
     }
 

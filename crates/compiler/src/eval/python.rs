@@ -26,10 +26,12 @@ mod expr;
 mod methods;
 mod module;
 mod operators;
+mod plain;
 mod run;
 mod text;
 
 pub(super) use module::{Import, Imports, is_plain};
+pub(crate) use plain::{Arguments, Plain, Python};
 
 /// A value of Python.
 #[derive(Clone)]

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::value::{Callable, Descriptor, Value};
+use crate::eval::Python;
 use crate::hir::{
-    self, Arg, ArgKind, Body, Expr, ExprId, Function, Launch, Literal, MainBlock, Name, Param,
-    ParamKind, Scenario, SourceMap, Stmt,
+    self, Arg, ArgKind, Body, Expr, ExprId, Function, Item, Launch, Literal, MainBlock, Name,
+    Param, ParamKind, Scenario, SourceMap, Stmt,
 };
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, callee, constant, function, installation, item,
@@ -27,6 +28,7 @@ mod collections;
 mod doubt;
 mod dtype;
 mod enumeration;
+mod exact;
 mod expr;
 mod flow;
 mod installed;
@@ -50,6 +52,7 @@ pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};
 use flow::{Exits, Flow};
 use rebound::Rebound;
+use tensor::Args;
 pub(super) use views::strides;
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
@@ -88,6 +91,10 @@ pub(super) struct Host<'a> {
     changed: Vec<Value>,
     /// What may keep the running code from running.
     doubt: Doubt,
+    /// What knows Python exactly, once it was asked.
+    python: Option<Box<Python<'a>>>,
+    /// What running modules left in variables, as far as that was asked for.
+    left: FxHashMap<(FileId, Name), Value>,
 }
 
 /// How what the text leaves open is taken.
@@ -222,6 +229,8 @@ impl<'a> Host<'a> {
             rebound: FxHashMap::default(),
             changed: Vec::new(),
             doubt: Doubt::default(),
+            python: None,
+            left: FxHashMap::default(),
         }
     }
 
@@ -517,7 +526,13 @@ impl<'a> Host<'a> {
         }
         let scope = Scope { file: frame.file, path: &frame.scope };
         match resolve(self.sources, scope, name) {
-            Resolution::Undefined => Value::Global(name.clone()),
+            found @ (Resolution::Undefined | Resolution::Unknown) => {
+                match (self.bound_by_running(frame, name), found) {
+                    (Some(value), _) => value,
+                    (None, Resolution::Undefined) => Value::Global(name.clone()),
+                    (None, _) => Value::Unknown,
+                }
+            }
             Resolution::Function(at) if self.stands_in(at, frame) => {
                 Value::Callable(Callable::Closure { frame: frame.kept(), at })
             }
@@ -573,8 +588,12 @@ impl<'a> Host<'a> {
         let value =
             self.module_expr(at.file, &scope, (&constant.body, &constant.map), constant.value);
         self.depth -= 1;
-        let name = item(self.sources, at).map(|item| item.name);
-        match name.is_some_and(|name| self.is_rebound(at.file, &scope, &name)) {
+        let Some(Item { name, .. }) = item(self.sources, at) else { return value };
+        let value = match scope.is_empty() {
+            true => self.as_imported(at.file, &name, value),
+            false => value,
+        };
+        match self.is_rebound(at.file, &scope, &name) {
             true => value.degraded(),
             false => value,
         }
@@ -765,6 +784,7 @@ impl<'a> Host<'a> {
                 self.call_value(callee, &launch::applied(held, args.to_vec()))
             }
             Value::Named(Resolution::Function(at)) => self.call_function(*at, args),
+            Value::Global(name) => self.global_call(name, &Args(args)),
             _ => Value::Unknown,
         }
     }

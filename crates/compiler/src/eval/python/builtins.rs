@@ -218,6 +218,11 @@ impl Evaluator<'_> {
                     (_, None, None) => raise("AttributeError", format!("no attribute '{attr}'")),
                 }
             }
+            ("int", [Obj::Const(Const::Str(text)), base]) => {
+                let base = u32::try_from(index(base)?).ok();
+                let base = base.filter(|base| (2..=36).contains(base)).ok_or(Exit::Unknown)?;
+                Ok(Obj::int(i128::from_str_radix(text, base).map_err(|_| Exit::Unknown)?))
+            }
             ("int" | "float" | "str" | "bool" | "list" | "tuple" | "set" | "dict", []) => {
                 self.python_empty(name)
             }

@@ -13,10 +13,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::value::{FunctionKind, FunctionRef, Role, Value};
 use super::super::{Evaluator, Frame, Locals, Mode, Source, names};
 use super::{Exit, Obj, Run, Scope};
-use crate::hir::collections::{self, root};
 use crate::hir::{
-    Body, Expr, ExprId, Function, Item, ItemKind, Literal, MainBlock, Module, Name, SourceMap,
-    Stmt, StmtId,
+    Body, Expr, ExprId, Function, Item, Literal, MainBlock, Module, Name, SourceMap, StmtId,
+    statements,
 };
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::FileId;
@@ -90,18 +89,6 @@ impl Evaluator<'_> {
         Some((self.python_result(&object)?, constexpr))
     }
 
-    /// True where no expression alone says what a variable of a module holds: a loop or an augmented
-    /// assignment binds it, or what it holds is changed in place.
-    pub(in super::super) fn is_recomputed(&self, file: FileId, name: &Name) -> bool {
-        let Some(module) = self.project.module(file) else { return false };
-        let changed = |body: &Body| changes(body, name);
-        module
-            .mains
-            .iter()
-            .any(|main| rebinds(&main.body, &main.body.root, name, false) || changed(&main.body))
-            || module.items.iter().any(|item| is_changed_by(item, name))
-    }
-
     /// As [`Self::imported`], as Python holds it.
     #[inline(never)]
     pub(super) fn module_variable(&mut self, file: FileId, name: &Name) -> Option<Obj> {
@@ -125,8 +112,8 @@ impl Evaluator<'_> {
 
     fn import(&mut self, file: FileId, name: &Name) -> Option<Obj> {
         let module = self.project.module(file)?;
-        let statements = concerned(&module, name);
-        if !statements.iter().any(|main| binds(&main.body, name)) {
+        let statements = statements::concerned(&module, name);
+        if !statements.iter().any(|main| statements::binds(&main.body, name)) {
             return None;
         }
         let variables = Variables::default();
@@ -160,14 +147,14 @@ impl Evaluator<'_> {
         if self.python_block(source, &scope, &main.body.root).is_ok() {
             return;
         }
-        for name in bound(&main.body) {
+        for name in statements::bound(&main.body) {
             scope.set(name, LOST);
         }
         let body = &main.body;
         let named = |name: &Name| body.exprs.values().any(|expr| expr.is_name(name));
         let calls = body.exprs.values().any(|expr| matches!(expr, Expr::Call { .. }));
         let changed: FxHashSet<&Name> =
-            module.items.iter().filter(|_| calls).flat_map(changed_by).collect();
+            module.items.iter().filter(|_| calls).flat_map(statements::changed_by).collect();
         let mut variables = variables.borrow_mut();
         // Variables may share what one of them names.
         let reached = variables
@@ -224,79 +211,6 @@ pub(super) fn outermost(file: FileId, body: &Arc<Body>, map: &SourceMap) -> Func
         scope: Arc::from([]),
         closure: Arc::from([]),
     }
-}
-
-/// The statements of a module that have to do with a variable, in order.
-fn concerned<'m>(module: &'m Module, name: &Name) -> Vec<&'m MainBlock> {
-    let statements: Vec<_> = module.mains.iter().filter(|main| !main.is_program).collect();
-    let mut needed = FxHashSet::from_iter([name]);
-    let mut taken = vec![false; statements.len()];
-    loop {
-        let before = needed.len();
-        for (main, taken) in statements.iter().zip(&mut taken) {
-            let concerns = |name: &&Name| binds(&main.body, name) || changes(&main.body, name);
-            let calls = |item: &Item| {
-                changed_by(item).any(|name| needed.contains(name))
-                    && main.body.exprs.values().any(|expr| expr.is_name(&item.name))
-            };
-            if !*taken && (needed.iter().any(concerns) || module.items.iter().any(calls)) {
-                *taken = true;
-                needed.extend(main.body.exprs.values().filter_map(Expr::as_name));
-            }
-        }
-        if needed.len() == before {
-            break;
-        }
-    }
-    statements.into_iter().zip(taken).filter_map(|(main, taken)| taken.then_some(main)).collect()
-}
-
-/// The names that a statement of a module binds, outside of comprehensions and lambdas.
-fn bound(body: &Body) -> impl Iterator<Item = &Name> {
-    let walrus = body.exprs.values().filter_map(|expr| match expr {
-        Expr::Walrus { target, .. } => Some(target),
-        _ => None,
-    });
-    body.bound_in(&body.root).into_iter().chain(walrus)
-}
-
-fn binds(body: &Body, name: &Name) -> bool {
-    bound(body).any(|bound| bound == name)
-}
-
-/// Whether statements bind a name more than once, or to what depends on what it held.
-fn rebinds(body: &Body, stmts: &[StmtId], name: &Name, repeated: bool) -> bool {
-    stmts.iter().any(|id| {
-        let stmt = &body.stmts[*id];
-        let repeated = repeated
-            || matches!(stmt, Stmt::AugAssign { .. } | Stmt::For { .. } | Stmt::While { .. });
-        let targets = stmt.targets().into_iter().flat_map(|target| body.names_in(target));
-        (repeated && targets.into_iter().any(|target| target == name))
-            || stmt.blocks().into_iter().any(|block| rebinds(body, block, name, repeated))
-    })
-}
-
-/// Whether code changes what a variable holds in place.
-fn changes(body: &Body, name: &Name) -> bool {
-    let calls = body.exprs.keys().filter(|call| collections::changes(body, *call));
-    let targets = body.stmts.values().flat_map(Stmt::targets);
-    let places = targets.filter(|target| {
-        matches!(body.exprs[*target], Expr::Subscript { .. } | Expr::Attribute { .. })
-    });
-    calls.chain(places).any(|place| root(body, place) == Some(name))
-}
-
-/// The variables around it that a function changes in place.
-fn changed_by(item: &Item) -> impl Iterator<Item = &Name> {
-    let function = match &item.kind {
-        ItemKind::Function(function) => Some(function),
-        _ => None,
-    };
-    function.into_iter().flat_map(|function| &function.changes)
-}
-
-fn is_changed_by(item: &Item, name: &Name) -> bool {
-    changed_by(item).any(|changed| changed == name)
 }
 
 /// True for what needs no statements to run: a literal.

@@ -91,7 +91,13 @@ impl Evaluator<'_> {
                 }
                 Ok(Obj::Set(Rc::new(RefCell::new(result))))
             }
-            (Obj::Dict(_), Obj::Dict(_)) if op == BinaryOp::Or => Err(Exit::Unknown),
+            (Obj::Dict(a), Obj::Dict(b)) if op == BinaryOp::Or => {
+                let made = Obj::Dict(Rc::new(RefCell::new(a.borrow().clone())));
+                for (key, value) in b.borrow().iter() {
+                    self.python_store(&made, key, value.clone())?;
+                }
+                Ok(made)
+            }
             (Obj::Value(Value::Object(object)), _) | (_, Obj::Value(Value::Object(object)))
                 if may_define_operators(object) =>
             {

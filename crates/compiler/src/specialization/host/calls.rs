@@ -135,6 +135,7 @@ impl Host<'_> {
             }
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
+                let result = self.exactly_called(&path, &args, result);
                 let contents =
                     path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
                 self.allocate(result, contents)
@@ -278,7 +279,7 @@ impl Host<'_> {
     }
 
     /// A call of something that no item binds.
-    fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
+    pub(super) fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
         match (name, args.positional().as_slice()) {
             ("filter", [function, items]) => self.filter(function, items),
             ("map", [function, items]) => match items.elements() {
@@ -290,8 +291,38 @@ impl Host<'_> {
                 ),
                 None => Value::Unknown,
             },
-            _ => python_call(name, args),
+            ("sorted", [items]) if let Some(key) = args.keyword("key") => {
+                self.sorted(items, key, args.keyword("reverse"))
+            }
+            _ => {
+                let value = python_call(name, args);
+                self.exactly_called(&[Name::from(name)], args, value)
+            }
         }
+    }
+
+    /// Elements in the order of what a function makes of them, if that is known.
+    fn sorted(&mut self, items: &Value, key: &Value, reverse: Option<&Value>) -> Value {
+        let reverse = reverse.map_or(Some(false), operators::truth);
+        let (Some(items), Some(reverse)) = (items.elements(), reverse) else {
+            return Value::Unknown;
+        };
+        let mut sorted: Vec<(Value, Value)> = Vec::new();
+        for item in items {
+            let key = self.call_value(key, &[(None, item.clone())]);
+            let mut at = sorted.len();
+            while at > 0 {
+                let (this, before) = (&key, &sorted[at - 1].0);
+                let (less, than) = if reverse { (before, this) } else { (this, before) };
+                match operators::compare(CompareOp::Lt, less, than) {
+                    Some(true) => at -= 1,
+                    Some(false) => break,
+                    None => return Value::Unknown,
+                }
+            }
+            sorted.insert(at, (key, item));
+        }
+        Value::List(sorted.into_iter().map(|(_, item)| item).collect())
     }
 
     /// Elements that are not known to be filtered out.
@@ -342,11 +373,9 @@ impl Host<'_> {
             (Value::Dict(entries), "keys") => {
                 Value::List(entries.iter().map(|(key, _)| key.clone()).collect())
             }
-            (Value::Int(Some(value)), "bit_length") => {
-                Value::Int(Some(i128::from(128 - value.unsigned_abs().leading_zeros())))
+            (Value::Str(_) | Value::Int(_) | Value::Tuple(_) | Value::List(_), _) => {
+                self.exact_method(receiver, name, args)
             }
-            (Value::Str(text), "lower") => Value::Str(text.to_lowercase().into()),
-            (Value::Str(text), "upper") => Value::Str(text.to_uppercase().into()),
             _ => {
                 if name.ends_with('_') {
                     self.note_write(frame, object);

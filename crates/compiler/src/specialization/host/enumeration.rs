@@ -9,12 +9,14 @@ use crate::project::{ItemRef, class, enumeration, is_member_name};
 use crate::specialization::MemberArg;
 
 impl Host<'_> {
-    /// A member of an enumeration; of other classes nothing is known.
+    /// A member of an enumeration, or a variable of another class.
     pub(super) fn member_of_class(&mut self, at: ItemRef, name: &str) -> Value {
         let Some(class) = class(self.sources, at) else { return Value::Unknown };
         let fields = || class.fields.iter().filter(|(field, ..)| **field == *name);
-        let is_field = is_member_name(name) && fields().next().is_some();
-        if !is_field || enumeration(self.sources, at.file, &class).is_none() {
+        if enumeration(self.sources, at.file, &class).is_none() {
+            return self.exact_member(at, name);
+        }
+        if !is_member_name(name) || fields().next().is_none() {
             return Value::Unknown;
         }
         Value::Member(MemberArg {

@@ -38,7 +38,10 @@ impl Host<'_> {
             Expr::Binary { op, lhs, rhs } => {
                 let lhs = self.expr(frame, *lhs);
                 let rhs = self.expr(frame, *rhs);
-                operators::binary(*op, &lhs, &rhs)
+                match operators::binary(*op, &lhs, &rhs) {
+                    Value::Unknown => self.exact_binary(*op, &lhs, &rhs),
+                    value => value,
+                }
             }
             Expr::Unary { op, operand } => {
                 let operand = self.expr(frame, *operand);
@@ -72,10 +75,17 @@ impl Host<'_> {
             Expr::Subscript { value, index } => {
                 let value = self.expr(frame, *value);
                 match &body.exprs[*index] {
-                    Expr::Slice { lower, upper, step: None } => {
-                        let lower = lower.map(|bound| self.expr(frame, bound));
-                        let upper = upper.map(|bound| self.expr(frame, bound));
-                        operators::slice(&value, lower.as_ref(), upper.as_ref())
+                    Expr::Slice { lower, upper, step } => {
+                        let [lower, upper, step] = [lower, upper, step]
+                            .map(|bound| bound.map(|bound| self.expr(frame, bound)));
+                        let simple = match &step {
+                            None => operators::slice(&value, lower.as_ref(), upper.as_ref()),
+                            Some(_) => Value::Unknown,
+                        };
+                        match simple {
+                            Value::Unknown => self.exact_slice(&value, [lower, upper, step]),
+                            value => value,
+                        }
                     }
                     _ => {
                         let index = self.expr(frame, *index);
@@ -206,15 +216,20 @@ impl Host<'_> {
         for part in parts {
             match part {
                 FStringPart::Text(piece) => text.push_str(piece),
-                FStringPart::Formatted { value, .. } => {
-                    self.expr(frame, *value);
-                    return Value::Unknown;
+                FStringPart::Formatted { value, conversion, format } => {
+                    let value = self.expr(frame, *value);
+                    match self.exact_format(&value, *conversion, format) {
+                        Some(piece) => text.push_str(&piece),
+                        None => return Value::Unknown,
+                    }
                 }
-                FStringPart::Hole(hole) => match self.expr(frame, *hole) {
-                    Value::Str(piece) => text.push_str(&piece),
-                    Value::Int(Some(value)) => text.push_str(&value.to_string()),
-                    _ => return Value::Unknown,
-                },
+                FStringPart::Hole(hole) => {
+                    let value = self.expr(frame, *hole);
+                    match self.exact_format(&value, None, "") {
+                        Some(piece) => text.push_str(&piece),
+                        None => return Value::Unknown,
+                    }
+                }
             }
         }
         Value::Str(text.into())

@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 mod control;
+mod exact;
 mod instances;
 
 use crate::project::{MemorySources, kernels};
