@@ -28,16 +28,18 @@ mod shape;
 mod signature;
 mod text;
 
-pub use foreign::{instead, is_shared};
-pub use host::FORBIDDEN_PYTHON;
-pub use libdevice::{LIBDEVICE_FUNCTIONS, LibdeviceFunction, LibdeviceType};
+pub use foreign::instead;
+pub(crate) use foreign::is_shared;
+pub(crate) use host::FORBIDDEN_PYTHON;
+pub(crate) use libdevice::LIBDEVICE_FUNCTIONS;
+pub use libdevice::{LibdeviceFunction, LibdeviceType};
 pub use options::Choice;
 pub use scenario::{SCENARIO_FUNCTIONS, ScenarioFunction, scenario_function};
 pub use signature::{Parameter, ParameterKind};
 
 /// Members of `triton.language` that only forks of Triton have, with the fork. Kernels written
 /// for those devices are not broken, so the names are worth a warning, not an error.
-pub const FORK_MEMBERS: &[(&str, &str)] = &[
+pub(crate) const FORK_MEMBERS: &[(&str, &str)] = &[
     ("extract_slice", "the fork for Ascend devices"),
     ("insert_slice", "the fork for Ascend devices"),
 ];
@@ -46,41 +48,41 @@ pub const FORK_MEMBERS: &[(&str, &str)] = &[
 pub const LANGUAGE: &str = "triton.language";
 
 /// What kernels use of Triton's profiler.
-pub const PROFILER: &str = "triton.profiler.language";
+pub(crate) const PROFILER: &str = "triton.profiler.language";
 /// Dotted path of the part of the language that the compiler itself provides.
-pub const CORE: &str = "triton.language.core";
+pub(crate) const CORE: &str = "triton.language.core";
 /// Dotted path of the language's math module.
-pub const MATH: &str = "triton.language.math";
+pub(crate) const MATH: &str = "triton.language.math";
 /// Dotted path of the device library's module.
-pub const LIBDEVICE: &str = "triton.language.extra.libdevice";
+pub(crate) const LIBDEVICE: &str = "triton.language.extra.libdevice";
 /// Dotted path of the CUDA extension module.
 pub const CUDA: &str = "triton.language.extra.cuda";
 /// Dotted path of the module that describes the target.
-pub const TARGET_INFO: &str = "triton.language.target_info";
+pub(crate) const TARGET_INFO: &str = "triton.language.target_info";
 /// Dotted path of Triton's host module.
 pub const TRITON: &str = "triton";
 /// Pseudo-module of the Python builtins that kernels may use.
 pub const PYTHON: &str = "builtins";
 /// Python's builtin names that host code may use and kernels may not.
-pub const PYTHON_HOST: &str = "builtins, outside of kernels";
+pub(crate) const PYTHON_HOST: &str = "builtins, outside of kernels";
 /// The module that imports modules by name.
-pub const IMPORTLIB: &str = "importlib";
+pub(crate) const IMPORTLIB: &str = "importlib";
 /// The part of [`IMPORTLIB`] that looks for modules.
-pub const IMPORTLIB_UTIL: &str = "importlib.util";
+pub(crate) const IMPORTLIB_UTIL: &str = "importlib.util";
 /// PyTorch, of which constants of modules are made: types and their limits.
-pub const TORCH: &str = "torch";
+pub(crate) const TORCH: &str = "torch";
 /// PyTorch's module of networks.
-pub const TORCH_NN: &str = "torch.nn";
+pub(crate) const TORCH_NN: &str = "torch.nn";
 /// PyTorch's module of functions of networks.
-pub const TORCH_FUNCTIONAL: &str = "torch.nn.functional";
+pub(crate) const TORCH_FUNCTIONAL: &str = "torch.nn.functional";
 /// NumPy.
-pub const NUMPY: &str = "numpy";
+pub(crate) const NUMPY: &str = "numpy";
 /// The module that says what PyTorch was built for.
-pub const TORCH_VERSION: &str = "torch.version";
+pub(crate) const TORCH_VERSION: &str = "torch.version";
 /// Python's `math` module.
-pub const PYTHON_MATH: &str = "math";
+pub(crate) const PYTHON_MATH: &str = "math";
 
-pub use text::{INTEGER, STRING};
+pub(crate) use text::{INTEGER, STRING};
 
 /// A member of the language.
 #[derive(Debug)]
@@ -403,7 +405,7 @@ impl Builtin {
     }
 
     /// The parameters in `version` as Python writes them.
-    pub fn signature_text(&self, version: TritonVersion) -> &'static str {
+    pub(crate) fn signature_text(&self, version: TritonVersion) -> &'static str {
         match (version, self.signature_3_9) {
             (TritonVersion::V3_9, Some(signature)) => signature,
             _ => self.signature,
@@ -489,7 +491,7 @@ pub fn method(name: &str) -> Option<&'static Builtin> {
 }
 
 /// The method `name` of tensor descriptors.
-pub fn descriptor_method(name: &str) -> Option<&'static Builtin> {
+pub(crate) fn descriptor_method(name: &str) -> Option<&'static Builtin> {
     memory::DESCRIPTOR_METHODS.iter().find(|builtin| builtin.name == name)
 }
 
@@ -575,7 +577,7 @@ pub fn module_doc(module: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// True for modules whose members the table lists completely.
-pub fn is_known_module(module: &str) -> bool {
+pub(crate) fn is_known_module(module: &str) -> bool {
     matches!(
         canonical_module(module),
         LANGUAGE
@@ -597,7 +599,7 @@ pub fn defines(module: &str, builtin: &Builtin) -> bool {
 }
 
 /// Modules that are spelled in several ways have one canonical path.
-pub fn canonical_module(module: &str) -> &str {
+pub(crate) fn canonical_module(module: &str) -> &str {
     match module {
         CORE | "triton.language.standard" | "triton.language.random" => LANGUAGE,
         "triton.language.extra.cuda.libdevice"

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::FileRange;
 
-pub mod codes;
+mod codes;
 mod policy;
 
 pub use codes::{Code, CodeInfo};
@@ -93,21 +93,21 @@ impl Diagnostic {
 
     /// Adds a related location.
     #[must_use]
-    pub fn with_related(mut self, at: FileRange, message: impl Into<String>) -> Diagnostic {
+    pub(crate) fn with_related(mut self, at: FileRange, message: impl Into<String>) -> Diagnostic {
         self.related.push(Related { at, message: message.into() });
         self
     }
 
     /// Adds a note.
     #[must_use]
-    pub fn with_note(mut self, note: impl Into<String>) -> Diagnostic {
+    pub(crate) fn with_note(mut self, note: impl Into<String>) -> Diagnostic {
         self.notes.push(note.into());
         self
     }
 
     /// Adds a fix.
     #[must_use]
-    pub fn with_fix(mut self, title: impl Into<String>, edits: Vec<TextEdit>) -> Diagnostic {
+    pub(crate) fn with_fix(mut self, title: impl Into<String>, edits: Vec<TextEdit>) -> Diagnostic {
         self.fixes.push(Fix { title: title.into(), edits });
         self
     }

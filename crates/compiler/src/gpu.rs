@@ -27,25 +27,25 @@
 
 pub mod accumulate;
 pub mod anew;
-pub mod assign;
-pub mod barrier;
+mod assign;
+mod barrier;
 pub mod coalesce;
-pub mod copies;
+mod copies;
 mod early;
-pub mod early_stores;
+mod early_stores;
 pub mod exchange;
-pub mod in_flight;
+mod in_flight;
 pub mod limits;
-pub mod loads_first;
+mod loads_first;
 mod merge;
 mod operands;
 mod origin;
-pub mod pipeline;
+mod pipeline;
 pub mod precision;
-pub mod pressure;
+mod pressure;
 pub mod product;
 mod propagate;
-pub mod rebuild;
+mod rebuild;
 pub mod scaled;
 pub mod shared;
 
@@ -59,7 +59,7 @@ use crate::layout::LayoutError;
 use crate::passes;
 
 /// Threads of a warp.
-pub const LANES: usize = 32;
+pub(crate) const LANES: usize = 32;
 
 /// Registers of a thread in kernels with matrix products, as far as their number is asked for before
 /// it is known.

@@ -73,7 +73,12 @@ impl Module {
 
     /// True when an `allow` comment switches `diagnostic` off. `lines` indexes `text`, the text
     /// of the file that the module and the diagnostic are of.
-    pub fn is_allowed(&self, lines: &LineIndex, text: &str, diagnostic: &Diagnostic) -> bool {
+    pub(crate) fn is_allowed(
+        &self,
+        lines: &LineIndex,
+        text: &str,
+        diagnostic: &Diagnostic,
+    ) -> bool {
         let line = lines.line(diagnostic.primary.range.start);
         let code = diagnostic.code.name();
         let family = code.split('/').next().unwrap_or(code);
@@ -244,7 +249,7 @@ pub enum ParamKind {
 
 impl ParamKind {
     /// True for what takes an argument by its position.
-    pub fn is_positional(self) -> bool {
+    pub(crate) fn is_positional(self) -> bool {
         matches!(self, ParamKind::Normal | ParamKind::PositionalOnly)
     }
 }
@@ -297,7 +302,7 @@ impl Body {
     }
 
     /// Whether a name stands where a syntax error is.
-    pub fn may_bind(&self, name: &str) -> bool {
+    pub(crate) fn may_bind(&self, name: &str) -> bool {
         let names = self.broken.iter().flat_map(|broken| &broken.names);
         names.into_iter().any(|found| &**found == name)
     }
@@ -322,7 +327,7 @@ impl Body {
 
     /// The names that some of the statements bind, with those within them; repeated ones more than
     /// once.
-    pub fn bound_in(&self, stmts: &[StmtId]) -> Vec<&Name> {
+    pub(crate) fn bound_in(&self, stmts: &[StmtId]) -> Vec<&Name> {
         let mut names = Vec::new();
         let mut open = stmts.to_vec();
         while let Some(id) = open.pop() {
@@ -334,7 +339,7 @@ impl Body {
     }
 
     /// The names in the target of an assignment.
-    pub fn names_in(&self, target: ExprId) -> Vec<&Name> {
+    pub(crate) fn names_in(&self, target: ExprId) -> Vec<&Name> {
         match &self.exprs[target] {
             Expr::Name(name) => vec![name],
             Expr::Tuple(targets) | Expr::List(targets) => {

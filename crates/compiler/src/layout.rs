@@ -4,7 +4,8 @@
 //! way of doing so is one type, [`LinearLayout`]: a map from the bits of a hardware location
 //! (register, lane, warp, CTA; or the offset in shared memory) to the bits of a tensor index, in
 //! which every output bit is an XOR of input bits. [Blocked](BlockedLayout),
-//! [matrix](MmaLayout) and [shared memory](SharedLayout) layouts are constructors into it, and everything the compiler wants to know is computed from it.
+//! [matrix](MmaLayout) and [shared memory](NvmmaSharedLayout) layouts are constructors into it, and
+//! everything the compiler wants to know is computed from it.
 //!
 //! # A worked table
 //!
@@ -44,7 +45,7 @@
 //! | registers per thread | [`elements_per_thread`](LinearLayout::elements_per_thread) |
 //! | index of register `r` along an axis | [`offset_for_register`](LinearLayout::offset_for_register) XOR the [`lane_bases`](LinearLayout::lane_bases) and [`warp_bases`](LinearLayout::warp_bases) at the set bits of lane and warp |
 //! | who stores when threads repeat elements | [`duplicates`](LinearLayout::duplicates): where none of these bits is set |
-//! | vectors for global memory | [`vector_bits`](LinearLayout::vector_bits), [`global_access`](LinearLayout::global_access) |
+//! | vectors for global memory | [`vector_bits`](LinearLayout::vector_bits) |
 //! | offsets in a shared buffer | [`invert_and_compose`](LinearLayout::invert_and_compose) with its layout, [`shared_access`](LinearLayout::shared_access), [`MatrixAccess`] |
 //! | a reduction along an axis | [`reduction_bits`](LinearLayout::reduction_bits), then [`remove_axis`](LinearLayout::remove_axis) |
 //! | a layout conversion | [`plan_conversion`] |
@@ -58,21 +59,21 @@ mod matrix_access;
 mod mma;
 mod report;
 mod shared;
-mod slice;
 mod tensor;
 
 pub use blocked::BlockedLayout;
+pub(crate) use convert::plan_conversion;
 pub use convert::{
     Conversion, RoundBits, SharedConversion, ShufflePlan, ShuffleStep, ThreadIndex, VectorAccess,
-    plan_conversion, plan_shared_conversion, plan_shuffle_conversion,
 };
 pub use error::LayoutError;
 pub use linear::{Coordinates, Dim, DimBits, HardwarePoint, LinearLayout};
 pub use matrix_access::MatrixAccess;
-pub use mma::{DotOperandLayout, MmaLayout, MmaVersion};
-pub use report::{GlobalAccess, PlaceMasks, SharedAccess};
-pub use shared::{NvmmaSharedLayout, SharedLayout, SwizzledSharedLayout};
-pub use slice::{DistributedLayout, SliceLayout};
+#[cfg(test)]
+pub(crate) use mma::DotOperandLayout;
+pub use mma::{MmaLayout, MmaVersion};
+pub use report::{PlaceMasks, SharedAccess};
+pub use shared::{NvmmaSharedLayout, SwizzledSharedLayout};
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,9 @@ mod licm;
 mod ranges;
 
 pub use canonicalize::canonicalize;
-pub use cse::eliminate_common_subexpressions;
+pub(crate) use cse::eliminate_common_subexpressions;
 pub use dce::eliminate_dead_code;
-pub use licm::hoist_loop_invariants;
+pub(crate) use licm::hoist_loop_invariants;
 
 use crate::ir::{Function, VerifyError, verify};
 

@@ -26,24 +26,22 @@ pub mod paths;
 mod resolve;
 #[cfg(test)]
 mod tests;
-pub mod triton;
+pub(crate) mod triton;
 
-pub use annotations::{constexpr_params, is_constexpr};
-pub use arrays::ArrayHead;
+pub use annotations::constexpr_params;
+pub(crate) use annotations::is_constexpr;
+pub use arrays::{ArrayHead, MAX_ARRAY_HEADER};
 pub use decorators::{Decorator, callee, decorators, is_jit};
-pub use enumeration::{Also, Enumeration, enumeration, is_member_name};
-pub use failing::{is_expected_to_fail, takes_exceptions};
-pub use kernels::{
-    Kernel, called_from_jit, is_entry, is_helper_of_others, jit_functions, kernel, kernels,
-    launch_scope, launching_item, used_files,
-};
+pub use enumeration::{Also, Enumeration};
+pub(crate) use enumeration::{enumeration, is_member_name};
+pub(crate) use failing::{is_expected_to_fail, takes_exceptions};
+pub use kernels::{Kernel, called_from_jit, jit_functions, kernel, kernels, used_files};
+pub(crate) use kernels::{is_entry, is_helper_of_others, launch_scope, launching_item};
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
 pub(crate) use resolve::fact;
-pub use resolve::{
-    never_runs, resolve, resolve_expr, resolve_item, resolve_member, resolve_member_under,
-    resolve_under,
-};
+pub(crate) use resolve::{never_runs, resolve_member_under, resolve_under};
+pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
 
 /// The files that analysis may look at.
 pub trait Sources {
@@ -200,6 +198,6 @@ pub fn constant(sources: &dyn Sources, at: ItemRef) -> Option<Constant> {
 }
 
 /// Where an item's own statement looks names up, as [`Scope::path`].
-pub fn item_scope(sources: &dyn Sources, at: ItemRef) -> Vec<Name> {
+pub(crate) fn item_scope(sources: &dyn Sources, at: ItemRef) -> Vec<Name> {
     item(sources, at).map(|item| item.scope).unwrap_or_default()
 }

@@ -113,7 +113,7 @@ impl LineIndex {
     }
 
     /// Number of lines; the text after the last line end counts as one.
-    pub fn line_count(&self) -> u32 {
+    pub(crate) fn line_count(&self) -> u32 {
         self.starts.len() as u32
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tile_compiler::project::paths;
+use tile_compiler::project::{ArrayHead, MAX_ARRAY_HEADER, paths};
 
 /// Reads the files around the open ones. The one seam to the file system, so that tests and other
 /// hosts can bring their own.
@@ -52,9 +52,6 @@ pub fn too_large(bytes: u64) -> String {
     format!("{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file")
 }
 
-/// The largest header of an array that is read, in bytes.
-const MAX_HEADER: u64 = 64 << 10;
-
 /// The header of the array in NumPy's file at `path`, of which no more is read.
 ///
 /// # Errors
@@ -63,18 +60,10 @@ pub fn array_header(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let mut bytes = Vec::new();
     std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_HEADER).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_ARRAY_HEADER).read_to_end(&mut bytes))
         .map_err(|error| format!("cannot open {shown}: {error}"))?;
-    let header = || {
-        let [major, _minor, rest @ ..] = bytes.strip_prefix(b"\x93NUMPY")? else { return None };
-        let (length, rest) = match (major, rest) {
-            (1, [a, b, rest @ ..]) => (u32::from(u16::from_le_bytes([*a, *b])), rest),
-            (2 | 3, [a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
-            _ => return None,
-        };
-        String::from_utf8(rest.get(..length as usize)?.to_vec()).ok()
-    };
-    header().ok_or_else(|| format!("{shown} is not an .npy file"))
+    let header = ArrayHead::header(&bytes).map(str::to_owned);
+    header.ok_or_else(|| format!("{shown} is not an .npy file"))
 }
 
 impl FileSystem for Disk {

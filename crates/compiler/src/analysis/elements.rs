@@ -13,7 +13,7 @@ use contents::RandomRead;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::solve::{Outcome, Pause, search_within};
+use super::solve::{Outcome, Pause, search};
 use super::terms::{Atom, Cond, Interval, Linear, Terms, Var};
 use crate::ir::{Function, Inst, IntPredicate, Opcode, Region, Value, ValueDef};
 use crate::specialization::{KnownArg, KnownLaunch};
@@ -152,7 +152,7 @@ impl<'f> Elements<'f> {
     }
 
     /// Of `func` whatever its arguments, the grid and memory are: variables stand for them.
-    pub fn of_any_launch(func: &'f Function, pause: Pause<'f>) -> Elements<'f> {
+    pub(crate) fn of_any_launch(func: &'f Function, pause: Pause<'f>) -> Elements<'f> {
         Elements::new(func, None, true, pause)
     }
 
@@ -198,11 +198,11 @@ impl<'f> Elements<'f> {
 
     /// True when an element was too much work, and is taken for anything its type can be: then a
     /// point that was found shows nothing where what is unknown is a variable.
-    pub fn gave_up(&self) -> bool {
+    pub(crate) fn gave_up(&self) -> bool {
         self.gave_up
     }
 
-    /// A point at which all of `conds` hold; see [`search`](super::solve::search).
+    /// A point at which all of `conds` hold; see [`search`].
     pub(super) fn search(&self, conds: &[Cond], fuel: &mut u32) -> Outcome {
         self.search_within(self.terms.var_ranges().to_vec(), conds, fuel)
     }
@@ -214,7 +214,7 @@ impl<'f> Elements<'f> {
         conds: &[Cond],
         fuel: &mut u32,
     ) -> Outcome {
-        search_within(&self.terms, ranges, conds, fuel, self.pause)
+        search(&self.terms, ranges, conds, fuel, self.pause)
     }
 
     /// Lets others go on, in work that may take a while.
@@ -261,7 +261,7 @@ impl<'f> Elements<'f> {
     }
 
     /// The values whose computation wraps around at `term`, as [`AtomKind::Wrap`] holds it.
-    pub fn wrapping_values(&self, bits: u32, term: &Linear) -> &[Value] {
+    pub(crate) fn wrapping_values(&self, bits: u32, term: &Linear) -> &[Value] {
         self.wraps.get(&(bits, term.clone())).map_or(&[], Vec::as_slice)
     }
 
@@ -535,7 +535,7 @@ impl<'f> Elements<'f> {
     }
 
     /// Name of the parameter at an index.
-    pub fn param_name(&self, param: usize) -> Arc<str> {
+    pub(crate) fn param_name(&self, param: usize) -> Arc<str> {
         self.func.params[param].name.clone()
     }
 }

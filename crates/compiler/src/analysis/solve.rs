@@ -31,14 +31,10 @@ const ROUNDS: usize = 4;
 /// Conditions that are combined with one, one after another.
 const COMBINATIONS: usize = 6;
 
-/// Searches for a point at which all of `conds` hold. `fuel` is the number of boxes that may be
-/// looked at; what is used is taken off it. `pause` is called before each box.
-pub fn search(terms: &Terms, conds: &[Cond], fuel: &mut u32, pause: Pause<'_>) -> Outcome {
-    search_within(terms, terms.var_ranges().to_vec(), conds, fuel, pause)
-}
-
-/// As [`search`], for variables within `ranges`.
-pub fn search_within(
+/// Searches for a point with every variable within its one of `ranges` at which all of `conds` hold.
+/// `fuel` is the number of boxes that may be looked at; what is used is taken off it. `pause` is
+/// called before each box.
+pub fn search(
     terms: &Terms,
     ranges: Vec<Interval>,
     conds: &[Cond],
@@ -386,11 +382,6 @@ fn corner(
     });
     domain.reset(&ranges);
     found
-}
-
-/// True when all conditions hold at a point, whatever is unknown.
-pub fn holds(terms: &Terms, conds: &[Cond], point: &[i128]) -> bool {
-    hold(&mut Domain::at(terms, point), conds)
 }
 
 fn hold(domain: &mut Domain<'_>, conds: &[Cond]) -> bool {

@@ -106,9 +106,9 @@ impl Default for Terms {
 
 impl Terms {
     /// Always so.
-    pub const TRUE: Cond = Cond(0);
+    pub(crate) const TRUE: Cond = Cond(0);
     /// Never so.
-    pub const FALSE: Cond = Cond(1);
+    pub(crate) const FALSE: Cond = Cond(1);
 
     /// A fresh variable within `range`.
     pub fn var(&mut self, range: Interval) -> Var {
@@ -118,7 +118,7 @@ impl Terms {
     }
 
     /// A variable as a term.
-    pub fn var_term(&mut self, var: Var) -> Linear {
+    pub(crate) fn var_term(&mut self, var: Var) -> Linear {
         let range = self.vars[var.0 as usize];
         match range.constant() {
             Some(value) => Linear::constant(value),
@@ -127,12 +127,12 @@ impl Terms {
     }
 
     /// The atom of a variable; `None` when it has one value.
-    pub fn var_atom(&mut self, var: Var) -> Option<Atom> {
+    pub(crate) fn var_atom(&mut self, var: Var) -> Option<Atom> {
         self.var_term(var).terms.first().map(|(atom, _)| *atom)
     }
 
     /// Bounds of every variable.
-    pub fn var_ranges(&self) -> &[Interval] {
+    pub(crate) fn var_ranges(&self) -> &[Interval] {
         &self.vars
     }
 
@@ -143,7 +143,7 @@ impl Terms {
     }
 
     /// An unknown truth value.
-    pub fn unknown_cond(&mut self) -> Cond {
+    pub(crate) fn unknown_cond(&mut self) -> Cond {
         self.unknowns += 1;
         self.intern_cond(CondKind::Unknown(self.unknowns))
     }
@@ -154,7 +154,7 @@ impl Terms {
     }
 
     /// What a truth value is.
-    pub fn cond(&self, cond: Cond) -> &CondKind {
+    pub(crate) fn cond(&self, cond: Cond) -> &CondKind {
         &self.conds[cond.0 as usize]
     }
 
@@ -223,7 +223,7 @@ impl Terms {
     }
 
     /// `term <= 0`.
-    pub fn at_most_zero(&mut self, term: Option<Linear>) -> Cond {
+    pub(crate) fn at_most_zero(&mut self, term: Option<Linear>) -> Cond {
         let Some(term) = term else { return self.unknown_cond() };
         let range = self.range(&term);
         if range.hi <= 0 {
@@ -236,7 +236,7 @@ impl Terms {
     }
 
     /// `a <= b`.
-    pub fn at_most(&mut self, a: &Linear, b: &Linear) -> Cond {
+    pub(crate) fn at_most(&mut self, a: &Linear, b: &Linear) -> Cond {
         self.at_most_zero(a.minus(b))
     }
 
@@ -322,7 +322,7 @@ impl Terms {
     }
 
     /// As [`Terms::visit`], of a truth value.
-    pub fn visit_cond(&self, cond: Cond, visit: &mut dyn FnMut(Atom, &AtomKind)) {
+    pub(crate) fn visit_cond(&self, cond: Cond, visit: &mut dyn FnMut(Atom, &AtomKind)) {
         self.visit_truth(cond, &mut Seen::default(), visit);
     }
 
@@ -367,7 +367,7 @@ impl Terms {
     }
 
     /// True when a truth value depends on an unknown one.
-    pub fn has_unknown_cond(&self, cond: Cond) -> bool {
+    pub(crate) fn has_unknown_cond(&self, cond: Cond) -> bool {
         let mut seen = FxHashSet::default();
         let mut pending = vec![cond];
         while let Some(cond) = pending.pop() {

@@ -77,7 +77,7 @@ const fn of(of: &'static [TypeKind], attribute: Attribute) -> TypeAttribute {
 }
 
 /// Attributes of element types, and of the types of tiles and pointers.
-pub const OF_TYPES: &[TypeAttribute] = &[
+pub(crate) const OF_TYPES: &[TypeAttribute] = &[
     of(
         &[Pointer, Tile],
         value("element_ty", "what a pointer points to; the type itself where it is none"),

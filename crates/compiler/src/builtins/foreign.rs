@@ -153,7 +153,7 @@ pub fn instead(name: &str) -> Option<&'static str> {
 }
 
 /// Whether PyTorch or NumPy have a function of this name that the language has too.
-pub fn is_shared(name: &str) -> bool {
+pub(crate) fn is_shared(name: &str) -> bool {
     SHARED.binary_search(&name).is_ok()
 }
 

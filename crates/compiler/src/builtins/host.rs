@@ -9,7 +9,7 @@ const fn math(name: &'static str, signature: &'static str, doc: &'static str) ->
 }
 
 /// Python builtins that kernels may not use, whatever host code does.
-pub const FORBIDDEN_PYTHON: &[&str] = &[
+pub(crate) const FORBIDDEN_PYTHON: &[&str] = &[
     "abs",
     "all",
     "any",

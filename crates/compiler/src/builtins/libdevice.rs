@@ -30,7 +30,7 @@ pub struct LibdeviceFunction {
 
 impl LibdeviceFunction {
     /// Argument types, result type and symbol of each overload.
-    pub fn overloads(
+    pub(crate) fn overloads(
         &self,
     ) -> impl Iterator<Item = (Vec<LibdeviceType>, LibdeviceType, &'static str)> {
         self.overloads.split_whitespace().filter_map(|overload| {
@@ -42,7 +42,7 @@ impl LibdeviceFunction {
     }
 
     /// True for predicates, whose `int32` result becomes an `int1`.
-    pub fn is_predicate(&self) -> bool {
+    pub(crate) fn is_predicate(&self) -> bool {
         matches!(self.name, "isnan" | "isinf" | "finitef" | "isfinited")
     }
 }
@@ -64,7 +64,7 @@ const fn row(name: &'static str, arity: usize, overloads: &'static str) -> Libde
 }
 
 /// Every function of the device library.
-pub static LIBDEVICE_FUNCTIONS: &[LibdeviceFunction] = &[
+pub(crate) static LIBDEVICE_FUNCTIONS: &[LibdeviceFunction] = &[
     row("clz", 1, "ii=clz li=clzll"),
     row("popc", 1, "ii=popc li=popcll"),
     row("byte_perm", 3, "iiii=byte_perm"),

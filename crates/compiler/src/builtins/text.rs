@@ -3,9 +3,9 @@
 use super::{Builtin, Rule};
 
 /// Methods of strings.
-pub const STRING: &str = "str";
+pub(crate) const STRING: &str = "str";
 /// Methods of integers.
-pub const INTEGER: &str = "int";
+pub(crate) const INTEGER: &str = "int";
 
 const fn string(name: &'static str, signature: &'static str, doc: &'static str) -> Builtin {
     Builtin::new(STRING, name, signature, Rule::PythonString, doc)

@@ -51,7 +51,7 @@ impl Code {
     }
 
     /// True when the message is one example of many that prove the same.
-    pub fn is_counter_example(self) -> bool {
+    pub(crate) fn is_counter_example(self) -> bool {
         let family = self.name().split('/').next();
         matches!(family, Some("bounds" | "race" | "perf"))
     }

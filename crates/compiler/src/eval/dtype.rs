@@ -134,7 +134,7 @@ impl DType {
     }
 
     /// True for signed integers.
-    pub fn is_signed(self) -> bool {
+    pub(crate) fn is_signed(self) -> bool {
         self.kind() == Kind::Signed
     }
 
@@ -149,12 +149,12 @@ impl DType {
     }
 
     /// True for floats that are not 8 bits wide.
-    pub fn is_standard_float(self) -> bool {
+    pub(crate) fn is_standard_float(self) -> bool {
         self.is_float() && self.bits() > 8
     }
 
     /// Smallest and largest value of an integer type.
-    pub fn int_range(self) -> Option<(i128, i128)> {
+    pub(crate) fn int_range(self) -> Option<(i128, i128)> {
         match self.kind() {
             Kind::Float => None,
             Kind::Bool => Some((0, 1)),
@@ -164,7 +164,7 @@ impl DType {
     }
 
     /// Mantissa bits of a float, as the language counts them.
-    pub fn mantissa_width(self) -> u32 {
+    pub(crate) fn mantissa_width(self) -> u32 {
         match self {
             DType::Float8E5 | DType::Float8E5B16 => 2,
             DType::Float8E4NV | DType::Float8E4B15 | DType::Float8E4B8 => 3,
@@ -177,7 +177,7 @@ impl DType {
     }
 
     /// The integer type of `bits` and signedness.
-    pub fn int_of(bits: u32, signed: bool) -> Option<DType> {
+    pub(crate) fn int_of(bits: u32, signed: bool) -> Option<DType> {
         let kind = if signed { Kind::Signed } else { Kind::Unsigned };
         DType::ALL.iter().copied().find(|dtype| dtype.kind() == kind && dtype.bits() == bits)
     }
@@ -265,7 +265,7 @@ impl Elem {
     }
 
     /// A plain pointer to `to`.
-    pub fn pointer_to(to: Option<DType>) -> Elem {
+    pub(crate) fn pointer_to(to: Option<DType>) -> Elem {
         Elem::Ptr(Pointer { to, depth: 1, constant: false })
     }
 

@@ -151,7 +151,7 @@ impl Rules {
 
     /// The argument of `spec` because of whose type alone the kernel does not lower: with another
     /// one it does. `failed` is what came of `spec`.
-    pub fn culprit(
+    pub(crate) fn culprit(
         self,
         sources: &dyn Sources,
         at: ItemRef,

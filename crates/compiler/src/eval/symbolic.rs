@@ -49,7 +49,7 @@ impl Sym {
     }
 
     /// The atom, if it is exactly one.
-    pub fn as_atom(&self) -> Option<&Atom> {
+    pub(crate) fn as_atom(&self) -> Option<&Atom> {
         match self {
             Sym::Poly(poly) => match poly.terms.as_slice() {
                 [(monomial, 1)] => match monomial.as_slice() {
@@ -63,7 +63,7 @@ impl Sym {
     }
 
     /// True when a value of which nothing is known takes part.
-    pub fn is_opaque(&self) -> bool {
+    pub(crate) fn is_opaque(&self) -> bool {
         match self {
             Sym::Int(_) => false,
             Sym::Poly(poly) => poly.atoms().any(|atom| atom.starts_with('?')),
@@ -71,7 +71,7 @@ impl Sym {
     }
 
     /// Every atom that takes part.
-    pub fn atoms(&self) -> Vec<Atom> {
+    pub(crate) fn atoms(&self) -> Vec<Atom> {
         match self {
             Sym::Int(_) => Vec::new(),
             Sym::Poly(poly) => poly.atoms().cloned().collect(),
@@ -130,7 +130,7 @@ impl Sym {
 
     /// An atom that stands for `self op other`: equal texts are equal values. What nobody would read
     /// is known by the digest of its text, since each atom holds the texts of those within.
-    pub fn opaque(&self, op: &str, other: &Sym) -> Sym {
+    pub(crate) fn opaque(&self, op: &str, other: &Sym) -> Sym {
         const MAX_TEXT: usize = 1024;
         let text = format!("({} {op} {})", Nested(self), Nested(other));
         match text.len() {
@@ -173,7 +173,7 @@ impl Sym {
     }
 
     /// True when the two differ whatever positive values the atoms have.
-    pub fn certainly_differs(&self, other: &Sym) -> bool {
+    pub(crate) fn certainly_differs(&self, other: &Sym) -> bool {
         match self.sub(other) {
             Sym::Int(difference) => difference != 0,
             difference @ Sym::Poly(_) => {
@@ -184,7 +184,7 @@ impl Sym {
     }
 
     /// True when it exceeds one whatever positive values the atoms have.
-    pub fn certainly_exceeds_one(&self) -> bool {
+    pub(crate) fn certainly_exceeds_one(&self) -> bool {
         match self {
             Sym::Int(value) => *value > 1,
             Sym::Poly(poly) => {

@@ -122,7 +122,7 @@ pub struct Origin(pub u32);
 
 impl Origin {
     /// No reason recorded.
-    pub const NONE: Origin = Origin(u32::MAX);
+    pub(crate) const NONE: Origin = Origin(u32::MAX);
 }
 
 /// A tuple, with names if it is a named one.
@@ -156,14 +156,14 @@ pub enum Held {
 
 impl Held {
     /// True for a value of Python in one constexpr.
-    pub fn is_python(self) -> bool {
+    pub(crate) fn is_python(self) -> bool {
         matches!(self, Held::Python | Held::PythonList)
     }
 }
 
 impl Tuple {
     /// The same tuple with other elements.
-    pub fn with_items(&self, items: Vec<Value>) -> Tuple {
+    pub(crate) fn with_items(&self, items: Vec<Value>) -> Tuple {
         Tuple { items, named: self.named.clone(), held: self.held }
     }
 }
@@ -320,7 +320,7 @@ pub struct RangeValue {
 
 impl Value {
     /// `None`.
-    pub const NONE: Value = Value::Const(Const::None);
+    pub(crate) const NONE: Value = Value::Const(Const::None);
 
     /// What a store gives: a tensor that has no value.
     pub fn void() -> Value {
@@ -328,7 +328,7 @@ impl Value {
     }
 
     /// True for what [`Self::void`] gives.
-    pub fn is_void(&self) -> bool {
+    pub(crate) fn is_void(&self) -> bool {
         matches!(self, Value::Tensor(tensor) if tensor.elem == Elem::Void)
     }
 
@@ -353,7 +353,7 @@ impl Value {
     }
 
     /// A tuple without names, and how it is held.
-    pub fn held_tuple(items: Vec<Value>, held: Held) -> Value {
+    pub(crate) fn held_tuple(items: Vec<Value>, held: Held) -> Value {
         Value::Tuple(Arc::new(Tuple { items, named: None, held }))
     }
 
@@ -378,7 +378,7 @@ impl Value {
     }
 
     /// The value as a name holds it: a constexpr holds members of enumerations.
-    pub fn in_constexpr(self) -> Value {
+    pub(crate) fn in_constexpr(self) -> Value {
         match self {
             Value::Const(Const::Member(member)) if member.bare => {
                 Value::Const(Const::Member(Arc::new(Member { bare: false, ..(*member).clone() })))
@@ -388,7 +388,7 @@ impl Value {
     }
 
     /// The compile-time value, if it is one.
-    pub fn as_const(&self) -> Option<&Const> {
+    pub(crate) fn as_const(&self) -> Option<&Const> {
         match self {
             Value::Const(value) => Some(value),
             _ => None,
@@ -416,7 +416,7 @@ impl Value {
 
 impl Const {
     /// The number as a symbolic integer, for integers, bools and symbols.
-    pub fn to_sym(&self) -> Option<Sym> {
+    pub(crate) fn to_sym(&self) -> Option<Sym> {
         match self {
             Const::Int(value) => Some(Sym::Int(*value)),
             Const::Bool(value) => Some(Sym::Int(i128::from(*value))),
@@ -427,7 +427,7 @@ impl Const {
     }
 
     /// The integer of a symbolic result.
-    pub fn from_sym(sym: Sym) -> Const {
+    pub(crate) fn from_sym(sym: Sym) -> Const {
         match sym {
             Sym::Int(value) => Const::Int(value),
             poly @ Sym::Poly(_) => Const::Symbol(poly),
@@ -454,7 +454,7 @@ impl Const {
     }
 
     /// True for a value that is not known yet.
-    pub fn is_symbol(&self) -> bool {
+    pub(crate) fn is_symbol(&self) -> bool {
         matches!(self, Const::Symbol(_))
     }
 }
@@ -477,7 +477,7 @@ impl Shape {
     }
 
     /// Its extents, if the rank is known.
-    pub fn dims(&self) -> Option<&[Sym]> {
+    pub(crate) fn dims(&self) -> Option<&[Sym]> {
         match &self.0 {
             Extents::Unknown => None,
             Extents::Scalar => Some(&[]),

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ir::{Builder, Function, Inst, Opcode, Region, Type, Value, ValueDef};
 
 /// Computes tiles that follow from ranges and scalars once more behind each loop of products.
-pub fn compute_anew(func: &mut Function) {
+pub(crate) fn compute_anew(func: &mut Function) {
     visit(func, func.body);
 }
 

@@ -75,7 +75,7 @@ pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
 ///
 /// # Errors
 /// When a shape or the number of warps is not a power of two.
-pub fn default_layout(func: &Function, shape: &[u32]) -> Result<LinearLayout, LayoutError> {
+pub(crate) fn default_layout(func: &Function, shape: &[u32]) -> Result<LinearLayout, LayoutError> {
     let order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
     blocked(func, shape, &order, 1)
 }

@@ -51,7 +51,7 @@ const fn limits(
 }
 
 /// The table, by compute capability.
-pub const SM_LIMITS: &[SmLimits] = &[
+pub(crate) const SM_LIMITS: &[SmLimits] = &[
     limits(75, 32, 16, 64, 0),
     limits(80, 64, 32, 164, KIB),
     limits(86, 48, 16, 100, KIB),
@@ -73,7 +73,7 @@ impl SmLimits {
     }
 
     /// As [`SmLimits::of`], by compute capability as one number.
-    pub fn of_capability(capability: u32) -> Option<&'static SmLimits> {
+    pub(crate) fn of_capability(capability: u32) -> Option<&'static SmLimits> {
         SM_LIMITS.iter().rev().find(|limits| limits.capability <= capability)
     }
 

@@ -107,7 +107,7 @@ pub enum Obstacle {
 /// capability. `None` when they compute it, when nothing in the source can change that (the units
 /// of old architectures are not used, nor those for f64), or when the change does not pay: padding
 /// columns moves more than it saves.
-pub fn obstacle(func: &Function, data: &InstData, capability: u32) -> Option<Obstacle> {
+pub(crate) fn obstacle(func: &Function, data: &InstData, capability: u32) -> Option<Obstacle> {
     let scalar = func.ty(data.operand(0)).number()?;
     let other = func.ty(data.operand(1)).number()?;
     let has_units = matches!(scalar, Scalar::F16 | Scalar::BF16 | Scalar::I8 | Scalar::F32);

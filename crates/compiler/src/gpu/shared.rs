@@ -380,7 +380,11 @@ fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, LowerError> {
 
 /// Elements of each operand of a reduction that go through shared memory: one per result element
 /// and group of warps that share a row.
-pub fn reduce_partials(func: &Function, data: &InstData, axis: usize) -> Result<u32, LayoutError> {
+pub(crate) fn reduce_partials(
+    func: &Function,
+    data: &InstData,
+    axis: usize,
+) -> Result<u32, LayoutError> {
     let input = data.operand(0);
     let Some(layout) = func.ty(input).layout().map(|id| &func.layouts[id]) else { return Ok(0) };
     let Some(bits) = layout.reduction_bits(axis) else { return Ok(0) };

@@ -139,7 +139,7 @@ impl Expr {
     }
 
     /// The name that it is, if it is one.
-    pub fn as_name(&self) -> Option<&Name> {
+    pub(crate) fn as_name(&self) -> Option<&Name> {
         match self {
             Expr::Name(name) => Some(name),
             _ => None,

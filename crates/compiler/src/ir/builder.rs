@@ -43,7 +43,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Sets the location given to new instructions; returns the one before.
-    pub fn set_loc(&mut self, loc: Loc) -> Loc {
+    pub(crate) fn set_loc(&mut self, loc: Loc) -> Loc {
         std::mem::replace(&mut self.loc, loc)
     }
 

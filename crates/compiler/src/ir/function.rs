@@ -142,7 +142,7 @@ pub struct LocData {
 
 /// The largest extent of a grid along each axis (CUDA C++ Programming Guide, table of technical
 /// specifications per compute capability).
-pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+pub(crate) const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 
 /// Launch options that shape the code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -292,7 +292,7 @@ impl Function {
     }
 
     /// The id of `layout` in this function's table.
-    pub fn intern_layout(&mut self, layout: LinearLayout) -> LayoutId {
+    pub(crate) fn intern_layout(&mut self, layout: LinearLayout) -> LayoutId {
         let known = self.layouts.iter().find(|(_, known)| **known == layout).map(|(id, _)| id);
         known.unwrap_or_else(|| self.layouts.push(layout))
     }
@@ -339,7 +339,7 @@ impl Function {
     }
 
     /// What `region` and the regions in it define: arguments and results.
-    pub fn defined_in(&self, region: Region) -> FxHashSet<Value> {
+    pub(crate) fn defined_in(&self, region: Region) -> FxHashSet<Value> {
         let mut defined = FxHashSet::from_iter(self.regions[region].args.iter().copied());
         for inst in self.walk_from(region) {
             let data = &self.insts[inst];

@@ -388,12 +388,12 @@ ops! {
 
 impl Opcode {
     /// Whether it is a matrix product at GPU level.
-    pub fn is_gpu_product(self) -> bool {
+    pub(crate) fn is_gpu_product(self) -> bool {
         matches!(self, Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd)
     }
 
     /// The operation spelled `mnemonic`.
-    pub fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {
+    pub(crate) fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {
         Opcode::ALL.iter().copied().find(|opcode| opcode.info().mnemonic == mnemonic)
     }
 
@@ -403,7 +403,7 @@ impl Opcode {
     }
 
     /// Whether it may change global memory, or let others do so.
-    pub fn may_write_global(self) -> bool {
+    pub(crate) fn may_write_global(self) -> bool {
         let is_local = matches!(
             self,
             Opcode::LocalAlloc

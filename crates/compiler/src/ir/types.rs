@@ -155,15 +155,6 @@ impl Elem {
         }
     }
 
-    /// The pointer type to this element type, if the IR has it.
-    pub fn pointer_to(self) -> Option<Elem> {
-        match self {
-            Elem::Scalar(scalar) => Some(Elem::Ptr(scalar)),
-            Elem::Ptr(scalar) => Some(Elem::PtrPtr(scalar)),
-            Elem::PtrPtr(_) => None,
-        }
-    }
-
     /// True for pointers.
     pub fn is_ptr(self) -> bool {
         matches!(self, Elem::Ptr(_) | Elem::PtrPtr(_))
@@ -311,7 +302,7 @@ impl Type {
 
     /// The same tile in `layout`; scalars have none and stay.
     #[must_use]
-    pub fn with_layout(&self, layout: LayoutId) -> Type {
+    pub(crate) fn with_layout(&self, layout: LayoutId) -> Type {
         match self {
             Type::Tile(tile) => Type::Tile(TileType { layout: Some(layout), ..tile.clone() }),
             other => other.clone(),

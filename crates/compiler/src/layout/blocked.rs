@@ -27,7 +27,7 @@ impl BlockedLayout {
     ///
     /// # Errors
     /// When a size is not a power of two or `order` is not a permutation of the axes.
-    pub fn default_for(
+    pub(crate) fn default_for(
         shape: &[usize],
         num_warps: usize,
         lanes: usize,
@@ -88,7 +88,7 @@ impl BlockedLayout {
     /// # Errors
     /// When a size is not a power of two, a list does not have one entry per axis, or `order` is
     /// not a permutation.
-    pub fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
+    pub(crate) fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
         let rank = shape.len();
         check_permutation(&self.order, rank)?;
         let levels = [

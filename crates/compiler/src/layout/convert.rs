@@ -16,8 +16,9 @@
 mod buffer;
 mod shuffle;
 
+pub(crate) use buffer::plan_shared_conversion;
 pub(super) use buffer::register_groups;
-pub use buffer::{RoundBits, SharedConversion, VectorAccess, plan_shared_conversion};
+pub use buffer::{RoundBits, SharedConversion, VectorAccess};
 pub use shuffle::{ShufflePlan, ShuffleStep, ThreadIndex};
 use smallvec::SmallVec;
 
@@ -44,7 +45,7 @@ pub enum Conversion {
 /// # Errors
 /// When the layouts are of different shapes, `source` lacks an element of `destination`, elements
 /// would move between CTAs, or `element_bits` is not a power of two up to 64.
-pub fn plan_conversion(
+pub(crate) fn plan_conversion(
     source: &LinearLayout,
     destination: &LinearLayout,
     element_bits: usize,
@@ -71,10 +72,8 @@ pub fn plan_conversion(
 
 /// The conversion by selects and shuffles, whatever its cost. `None` when elements move between
 /// warps or a lane would have to send more than one register per step.
-///
-/// # Errors
-/// As [`plan_conversion`].
-pub fn plan_shuffle_conversion(
+#[cfg(test)]
+pub(super) fn plan_shuffle_conversion(
     source: &LinearLayout,
     destination: &LinearLayout,
 ) -> Result<Option<ShufflePlan>, LayoutError> {

@@ -104,13 +104,13 @@ impl LinearLayout {
     }
 
     /// `size` inputs mapped one to one.
-    pub fn identity1d(size: usize, input: Dim, output: Dim) -> Result<Self, LayoutError> {
+    pub(crate) fn identity1d(size: usize, input: Dim, output: Dim) -> Result<Self, LayoutError> {
         let bits = log2(size, || format!("the size of `{input}`"))?;
         Self::new(&[(input, bits)], &[(output, bits)], (0..bits).map(|bit| 1 << bit))
     }
 
     /// `size` inputs that all map to the one element of `output`: pure replication.
-    pub fn zeros1d(size: usize, input: Dim, output: Dim) -> Result<Self, LayoutError> {
+    pub(crate) fn zeros1d(size: usize, input: Dim, output: Dim) -> Result<Self, LayoutError> {
         let bits = log2(size, || format!("the size of `{input}`"))?;
         Self::new(&[(input, bits)], &[(output, 0)], (0..bits).map(|_| 0))
     }
@@ -186,22 +186,17 @@ impl LinearLayout {
     }
 
     /// The number of bits of an output dimension; 0 when the layout does not have it.
-    pub fn output_bits(&self, dim: Dim) -> u32 {
+    pub(crate) fn output_bits(&self, dim: Dim) -> u32 {
         find(&self.outputs, dim).map_or(0, |(_, bits)| bits)
     }
 
-    /// The number of bits of all inputs together.
-    pub fn total_input_bits(&self) -> u32 {
-        total_bits(&self.inputs)
-    }
-
     /// The number of bits of all outputs together: log2 of the number of elements.
-    pub fn total_output_bits(&self) -> u32 {
+    pub(crate) fn total_output_bits(&self) -> u32 {
         total_bits(&self.outputs)
     }
 
     /// The packed bases of all inputs, in input order.
-    pub fn packed_bases(&self) -> &[u64] {
+    pub(crate) fn packed_bases(&self) -> &[u64] {
         &self.bases
     }
 
@@ -214,7 +209,7 @@ impl LinearLayout {
     }
 
     /// The part of each basis of `input` that lies along `output`.
-    pub fn bases_along(&self, input: Dim, output: Dim) -> SmallVec<[u32; 8]> {
+    pub(crate) fn bases_along(&self, input: Dim, output: Dim) -> SmallVec<[u32; 8]> {
         let part = self.output_field(output);
         self.bases(input).iter().map(|&basis| part.extract(basis)).collect()
     }
@@ -283,12 +278,12 @@ impl LinearLayout {
     }
 
     /// Whether every output is reached.
-    pub fn is_surjective(&self) -> bool {
+    pub(crate) fn is_surjective(&self) -> bool {
         f2::rank(self.bases.iter().copied()) == self.total_output_bits() as usize
     }
 
     /// Whether no output is reached twice.
-    pub fn is_injective(&self) -> bool {
+    pub(crate) fn is_injective(&self) -> bool {
         f2::rank(self.bases.iter().copied()) == self.bases.len()
     }
 
@@ -308,7 +303,7 @@ impl LinearLayout {
     ///
     /// # Errors
     /// When some output is not reached.
-    pub fn pseudo_invert(&self) -> Result<Self, LayoutError> {
+    pub(crate) fn pseudo_invert(&self) -> Result<Self, LayoutError> {
         let span = Span::of(&self.bases);
         let bases = (0..self.total_output_bits())
             .map(|bit| span.solve(1 << bit).ok_or(LayoutError::NotSurjective))
@@ -353,7 +348,7 @@ impl LinearLayout {
     ///
     /// # Errors
     /// When a dimension is unknown or named twice.
-    pub fn sublayout(&self, inputs: &[Dim], outputs: &[Dim]) -> Result<Self, LayoutError> {
+    pub(crate) fn sublayout(&self, inputs: &[Dim], outputs: &[Dim]) -> Result<Self, LayoutError> {
         let inputs = select(&self.inputs, inputs)?;
         let outputs = select(&self.outputs, outputs)?;
         let bases = inputs
@@ -364,41 +359,24 @@ impl LinearLayout {
         Self::checked(inputs, outputs, bases)
     }
 
-    /// The quotient `q` with `divisor.product(q) == self`, if there is one.
-    pub fn divide_left(&self, divisor: &Self) -> Option<Self> {
-        self.quotient(divisor, Side::Low)
-    }
-
     /// The quotient `q` with `q.product(divisor) == self`, if there is one.
-    pub fn divide_right(&self, divisor: &Self) -> Option<Self> {
-        self.quotient(divisor, Side::High)
-    }
-
-    fn quotient(&self, divisor: &Self, side: Side) -> Option<Self> {
+    pub(crate) fn divide_right(&self, divisor: &Self) -> Option<Self> {
         let inputs = quotient_dims(&self.inputs, &divisor.inputs)?;
         let outputs = quotient_dims(&self.outputs, &divisor.outputs)?;
-        let skip = |dim| match side {
-            Side::Low => divisor.output_bits(dim),
-            Side::High => 0,
-        };
         let mut bases = SmallVec::new();
         for input in &inputs {
             let all = self.bases(input.dim);
-            let kept = match side {
-                Side::Low => &all[all.len() - input.bits as usize..],
-                Side::High => &all[..input.bits as usize],
-            };
-            bases
-                .extend(kept.iter().map(|&basis| shift_down(basis, &self.outputs, &outputs, skip)));
+            let kept = all[..input.bits as usize].iter();
+            bases.extend(kept.map(|&basis| shift_down(basis, &self.outputs, &outputs, |_| 0)));
         }
         let quotient = Self::checked(inputs, outputs, bases).ok()?;
-        let product = match side {
-            Side::Low => divisor.product(&quotient),
-            Side::High => quotient.product(divisor),
-        };
         let dims =
             |list: &[DimBits]| list.iter().map(|dim| dim.dim).collect::<SmallVec<[Dim; 4]>>();
-        let product = product.ok()?.sublayout(&dims(&self.inputs), &dims(&self.outputs)).ok()?;
+        let product = quotient
+            .product(divisor)
+            .ok()?
+            .sublayout(&dims(&self.inputs), &dims(&self.outputs))
+            .ok()?;
         (product == *self).then_some(quotient)
     }
 
@@ -406,7 +384,7 @@ impl LinearLayout {
     ///
     /// # Errors
     /// When `order` does not name each output once.
-    pub fn permute_outputs(&self, order: &[Dim]) -> Result<Self, LayoutError> {
+    pub(crate) fn permute_outputs(&self, order: &[Dim]) -> Result<Self, LayoutError> {
         let outputs = select(&self.outputs, order)?;
         if outputs.len() != self.outputs.len() {
             return Err(LayoutError::RankMismatch {
@@ -424,7 +402,7 @@ impl LinearLayout {
     ///
     /// # Errors
     /// When `order` does not name each input once.
-    pub fn permute_inputs(&self, order: &[Dim]) -> Result<Self, LayoutError> {
+    pub(crate) fn permute_inputs(&self, order: &[Dim]) -> Result<Self, LayoutError> {
         let inputs = select(&self.inputs, order)?;
         if inputs.len() != self.inputs.len() {
             return Err(LayoutError::RankMismatch {
@@ -458,19 +436,9 @@ impl LinearLayout {
     ///
     /// # Errors
     /// When the total sizes differ or a dimension is named twice.
-    pub fn reshape_outputs(&self, outputs: &[(Dim, u32)]) -> Result<Self, LayoutError> {
+    pub(crate) fn reshape_outputs(&self, outputs: &[(Dim, u32)]) -> Result<Self, LayoutError> {
         let outputs = same_size_dims(&self.outputs, outputs)?;
         Self::checked(self.inputs.clone(), outputs, self.bases.clone())
-    }
-
-    /// The same map from other input dimensions of the same total size: flattens the inputs, minor
-    /// first, and cuts them anew.
-    ///
-    /// # Errors
-    /// When the total sizes differ or a dimension is named twice.
-    pub fn reshape_inputs(&self, inputs: &[(Dim, u32)]) -> Result<Self, LayoutError> {
-        let inputs = same_size_dims(&self.inputs, inputs)?;
-        Self::checked(inputs, self.outputs.clone(), self.bases.clone())
     }
 
     /// The same map with each output narrowed to the given number of low bits; bases that lie
@@ -478,7 +446,7 @@ impl LinearLayout {
     ///
     /// # Errors
     /// When an output is unknown or named twice.
-    pub fn crop_outputs(&self, outputs: &[(Dim, u32)]) -> Result<Self, LayoutError> {
+    pub(crate) fn crop_outputs(&self, outputs: &[(Dim, u32)]) -> Result<Self, LayoutError> {
         let narrowed: Dims = outputs.iter().map(|&(dim, bits)| DimBits { dim, bits }).collect();
         if let Some(unknown) = narrowed.iter().find(|dim| find(&self.outputs, dim.dim).is_none()) {
             return Err(LayoutError::UnknownDim(unknown.dim));
@@ -492,7 +460,7 @@ impl LinearLayout {
     }
 
     /// The same layout with the bits of `input` kept where `keep` has a set bit, dropped elsewhere.
-    pub fn retain_input_bits(&self, input: Dim, keep: u32) -> Self {
+    pub(crate) fn retain_input_bits(&self, input: Dim, keep: u32) -> Self {
         let mut inputs = self.inputs.clone();
         let mut bases = SmallVec::new();
         for dim in &mut inputs {
@@ -508,12 +476,6 @@ impl LinearLayout {
         }
         Self { inputs, outputs: self.outputs.clone(), bases }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Side {
-    Low,
-    High,
 }
 
 /// Where one dimension's index sits in a packed word.

@@ -55,7 +55,7 @@ impl MmaLayout {
     ///
     /// # Errors
     /// When a size is not a power of two.
-    pub fn v2_for(
+    pub(crate) fn v2_for(
         shape: [usize; 2],
         num_warps: usize,
         keep_rows: bool,
@@ -102,7 +102,7 @@ impl MmaLayout {
     /// # Errors
     /// When a size is not a power of two, the rank does not fit or is below two, or the
     /// instruction does not exist.
-    pub fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
+    pub(crate) fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
         self.check()?;
         let (rows, columns) = self.matrix_axes(shape)?;
         let width = match self.version {
@@ -184,7 +184,9 @@ impl MmaLayout {
     }
 }
 
-/// An operand of a matrix product, held in registers as the instruction reads it.
+/// An operand of a matrix product by the table of the instruction that reads it: what tests compare
+/// [`mma_operand`](LinearLayout::mma_operand) with.
+#[cfg(test)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DotOperandLayout {
     /// 0 for the left operand (rows × k), 1 for the right one (k × columns).
@@ -195,13 +197,14 @@ pub struct DotOperandLayout {
     pub k_width: usize,
 }
 
+#[cfg(test)]
 impl DotOperandLayout {
     /// The layout of an operand of `shape`. Warps that share rows (or columns) repeat elements.
     ///
     /// # Errors
     /// When a size is not a power of two, the rank does not fit, or the instruction does not read
     /// that operand from registers (the right operand of `wgmma`).
-    pub fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
+    pub(crate) fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
         self.parent.check()?;
         log2(self.k_width, || "k_width".into())?;
         let (rows, columns) = self.parent.matrix_axes(shape)?;
@@ -235,11 +238,11 @@ impl DotOperandLayout {
 
 impl LinearLayout {
     /// The layout in which `mma.sync` reads an operand (0 the left one, 1 the right one) of extent
-    /// `k`, for the accumulator in this layout; `k_width` as in [`DotOperandLayout`].
+    /// `k`, for the accumulator in this layout; `k_width` is how many neighbors along k one thread
+    /// has side by side: 32 bits' worth for one instruction per step.
     ///
-    /// It is [`DotOperandLayout`]'s up to the order of registers: those of one instruction come
-    /// first, then those of the next rows or columns, and the steps along k last, as products are
-    /// computed.
+    /// The registers of one instruction come first, then those of the next rows or columns, and the
+    /// steps along k last, as products are computed.
     ///
     /// # Errors
     /// When a size is not a power of two or the layout is not a matrix.

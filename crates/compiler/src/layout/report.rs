@@ -1,32 +1,11 @@
-//! What a layout costs: vector widths, memory sectors, bank conflicts, and which parts of the
-//! machine a reduction crosses. All are ranks of a few columns.
+//! What a layout costs: vector widths, bank conflicts, and which parts of the machine a reduction
+//! crosses. All are ranks of a few columns.
 
 use smallvec::SmallVec;
 
 use super::f2;
-use super::linear::{Dim, HardwarePoint, LinearLayout};
+use super::linear::{Dim, LinearLayout};
 use super::tensor::axis_dim;
-
-/// The unit in which global memory is read and written.
-const SECTOR_BYTES: usize = 32;
-
-/// One load or store instruction of a warp on global memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GlobalAccess {
-    /// The bytes that each thread moves.
-    pub vector_bytes: usize,
-    /// The different bytes that the warp moves.
-    pub bytes: usize,
-    /// The 32-byte sectors that these bytes lie in, the rows being aligned to sectors.
-    pub sectors: usize,
-}
-
-impl GlobalAccess {
-    /// The share of the transferred bytes that is used, at most 1.
-    pub fn efficiency(&self) -> f64 {
-        self.bytes as f64 / (self.sectors * SECTOR_BYTES) as f64
-    }
-}
 
 /// One load or store instruction of a warp on shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +44,7 @@ impl SharedAccess {
     }
 
     /// How many times longer the instruction takes than without bank conflicts.
-    pub fn conflict_degree(&self) -> usize {
+    pub(crate) fn conflict_degree(&self) -> usize {
         self.wavefronts / self.least_wavefronts
     }
 }
@@ -81,18 +60,6 @@ pub struct PlaceMasks {
     pub warp: u32,
     /// Bits of the CTA.
     pub cta: u32,
-}
-
-impl PlaceMasks {
-    /// Whether a place has none of the bits set. For [`LinearLayout::duplicates`]: whether it owns
-    /// its element.
-    pub fn excludes(&self, point: HardwarePoint) -> bool {
-        let masked = (self.register & point.register)
-            | (self.lane & point.lane)
-            | (self.warp & point.warp)
-            | (self.cta & point.cta);
-        masked == 0
-    }
 }
 
 impl LinearLayout {
@@ -120,16 +87,6 @@ impl LinearLayout {
                 moving.fold(0, |mask, (bit, _)| mask | 1 << bit) & !self.free_bits(dim)
             })
         })
-    }
-
-    /// Whether elements at some power-of-two distance along `axis` lie in different warps, so that
-    /// a butterfly along it needs shared memory.
-    pub fn leaves_warp(&self, axis: usize) -> bool {
-        let Some(along) = self.axis_mask(axis) else { return false };
-        let carried = |step: u64| {
-            [Dim::Register, Dim::Lane].into_iter().any(|dim| self.bases(dim).contains(&step))
-        };
-        (0..u64::BITS).map(|bit| 1 << bit).any(|step| along & step != 0 && !carried(step))
     }
 
     fn place_masks(&self, mask: impl Fn(Dim) -> u32) -> PlaceMasks {
@@ -170,37 +127,6 @@ impl LinearLayout {
     /// The neighbors along `axis` that each thread holds; see [`vector_bits`](Self::vector_bits).
     pub fn contiguous_per_thread(&self, axis: usize) -> usize {
         1 << self.vector_bits(axis).len()
-    }
-
-    /// The traffic of one access of a warp to a tensor in global memory that is contiguous along
-    /// `axis` only, with vectors of at most `max_vector_bytes`.
-    pub fn global_access(
-        &self,
-        axis: usize,
-        element_bytes: usize,
-        max_vector_bytes: usize,
-    ) -> GlobalAccess {
-        let element_bytes = element_bytes.max(1);
-        let limit = (max_vector_bytes / element_bytes).max(1).ilog2() as usize;
-        let vector = self.vector_bits(axis);
-        let vector = &vector[..vector.len().min(limit)];
-        let registers = self.bases(Dim::Register);
-        let moved: SmallVec<[u64; 16]> = self
-            .bases(Dim::Lane)
-            .iter()
-            .copied()
-            .chain(vector.iter().map(|&bit| registers[bit as usize]))
-            .collect();
-        let mask = self.axis_mask(axis).unwrap_or(0);
-        let unit = mask & mask.wrapping_neg();
-        let in_sector = (SECTOR_BYTES / element_bytes).max(1) as u64;
-        let sector_mask = !(unit.wrapping_mul(in_sector - 1) & mask);
-        let sectors = f2::rank(moved.iter().map(|basis| basis & sector_mask));
-        GlobalAccess {
-            vector_bytes: element_bytes << vector.len(),
-            bytes: element_bytes << f2::rank(moved.iter().copied()),
-            sectors: (1 << sectors) * element_bytes.div_ceil(SECTOR_BYTES),
-        }
     }
 
     /// The cost of accessing a tensor in this layout in a buffer of shared memory whose elements

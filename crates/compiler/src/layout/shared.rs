@@ -10,35 +10,6 @@ use super::LayoutError;
 use super::linear::{Dim, LinearLayout, log2};
 use super::tensor::{axis_dim, check_permutation, fit_to_shape};
 
-/// A way of keeping tensors in shared memory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum SharedLayout {
-    /// Rows with their vectors permuted by an XOR.
-    Swizzled(SwizzledSharedLayout),
-    /// What `wgmma` descriptors and bulk tensor copies read and write.
-    Nvmma(NvmmaSharedLayout),
-    /// Bases given one by one, from [`Dim::Offset`] to the axes; fits tensors of one shape only.
-    Linear(LinearLayout),
-}
-
-impl SharedLayout {
-    /// The map from element offset ([`Dim::Offset`]) to tensor index for a tensor of `shape`.
-    ///
-    /// # Errors
-    /// When the layout does not fit the shape.
-    pub fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
-        match self {
-            Self::Swizzled(layout) => layout.to_linear(shape),
-            Self::Nvmma(layout) => layout.to_linear(shape),
-            Self::Linear(layout) if layout.shape().as_slice() == shape => Ok(layout.clone()),
-            Self::Linear(layout) => Err(LayoutError::ShapeMismatch {
-                expected: layout.shape().to_vec(),
-                actual: shape.to_vec(),
-            }),
-        }
-    }
-}
-
 /// Row `r`, column `c` is kept at column `((c / vec) ^ ((r / per_phase) % max_phase)) * vec + c %
 /// vec` of row `r`, where columns run along `order[0]` and rows along `order[1]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +34,7 @@ impl SwizzledSharedLayout {
     ///
     /// # Errors
     /// When a size or parameter is not a power of two or `order` is not a permutation.
-    pub fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
+    pub(crate) fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
         check_permutation(&self.order, shape.len())?;
         log2(self.vec, || "vec".into())?;
         log2(self.per_phase, || "per_phase".into())?;
@@ -96,7 +67,7 @@ const BANK_LINE_BYTES: usize = 128;
 
 impl NvmmaSharedLayout {
     /// The widest swizzle that a tensor of `shape` has room for.
-    pub fn widest_for(shape: &[usize], transposed: bool, element_bits: usize) -> Self {
+    pub(crate) fn widest_for(shape: &[usize], transposed: bool, element_bits: usize) -> Self {
         let contiguous = shape.iter().rev().nth(usize::from(transposed)).copied().unwrap_or(1);
         let row_bytes = contiguous.saturating_mul(element_bits) / 8;
         let fits = [128, 64, 32].into_iter().find(|&bytes| row_bytes.is_multiple_of(bytes));
@@ -130,7 +101,7 @@ impl NvmmaSharedLayout {
     /// # Errors
     /// When a size is not a power of two, the swizzle or the element size does not exist, or the
     /// matrix is smaller than one block.
-    pub fn to_linear(&self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
+    pub(crate) fn to_linear(self, shape: &[usize]) -> Result<LinearLayout, LayoutError> {
         self.check()?;
         let rank = shape.len();
         if rank < 2 {

@@ -46,16 +46,6 @@ impl LinearLayout {
         1 << self.input_bits(Dim::Register)
     }
 
-    /// The number of lanes that the layout tells apart, normally 32.
-    pub fn lanes_per_warp(&self) -> usize {
-        1 << self.input_bits(Dim::Lane)
-    }
-
-    /// The number of warps that the layout tells apart.
-    pub fn warps_per_cta(&self) -> usize {
-        1 << self.input_bits(Dim::Warp)
-    }
-
     /// The row-major index of the element at `point`.
     pub fn element(&self, point: HardwarePoint) -> u64 {
         self.apply_packed(self.pack_input(&[
@@ -188,7 +178,7 @@ impl LinearLayout {
     ///
     /// # Errors
     /// When the result is too large.
-    pub fn join_axis(&self) -> Result<Self, LayoutError> {
+    pub(crate) fn join_axis(&self) -> Result<Self, LayoutError> {
         let pair = Self::identity1d(2, Dim::Register, axis_dim(self.rank())?)?;
         let order: Dims = (0..=self.rank()).rev().map(axis_dim).collect::<Result<_, _>>()?;
         let mut inputs: Dims = self.inputs().iter().map(|input| input.dim).collect();
@@ -201,7 +191,7 @@ impl LinearLayout {
     /// The register bit that alone carries the last axis, of size 2, and the layout without both:
     /// `tl.split`. `None` when the two halves are not in the same thread, so that the tensor must
     /// be converted first.
-    pub fn split_axis(&self) -> Option<(u32, Self)> {
+    pub(crate) fn split_axis(&self) -> Option<(u32, Self)> {
         let last = axis_dim(self.rank().checked_sub(1)?).ok()?;
         if self.output_bits(last) != 1 {
             return None;

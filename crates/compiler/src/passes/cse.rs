@@ -11,7 +11,7 @@ use crate::ir::{Attrs, Function, Opcode, Operands, Region, Type, Value};
 type Key = (Opcode, Operands, Attrs, Type);
 
 /// Merges equal pure instructions.
-pub fn eliminate_common_subexpressions(func: &mut Function) {
+pub(crate) fn eliminate_common_subexpressions(func: &mut Function) {
     let mut known = FxHashMap::default();
     let mut replaced = FxHashMap::default();
     visit(func, func.body, &mut known, &mut replaced);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use crate::ir::{Function, Inst, Opcode, Region, Value};
 
 /// Hoists loop-invariant instructions, inner loops first.
-pub fn hoist_loop_invariants(func: &mut Function) {
+pub(crate) fn hoist_loop_invariants(func: &mut Function) {
     visit(func, func.body);
 }
 

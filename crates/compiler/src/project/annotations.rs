@@ -8,7 +8,7 @@ use super::{ItemRef, Resolution, Scope, Sources, function, item_scope, resolve_e
 /// `tl.constexpr` by any name, in a string, or inside of another annotation such as
 /// `Optional[tl.constexpr]`. Triton looks for the word in the annotation's text
 /// (`KernelParam.is_constexpr` in `runtime/jit.py`), which for a class is its own name.
-pub fn is_constexpr(
+pub(crate) fn is_constexpr(
     sources: &dyn Sources,
     scope: Scope<'_>,
     function: &Function,

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// The largest header that is read, in bytes.
+pub const MAX_ARRAY_HEADER: u64 = 64 << 10;
+
 /// Type and shape of an array in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayHead {
@@ -28,6 +31,18 @@ const ELEMENTS: &[(&str, &str)] = &[
 ];
 
 impl ArrayHead {
+    /// The header of the file that begins with these bytes; `None` where it is not in the format, or
+    /// the header does not end among them.
+    pub fn header(bytes: &[u8]) -> Option<&str> {
+        let [major, _minor, rest @ ..] = bytes.strip_prefix(b"\x93NUMPY")? else { return None };
+        let (length, rest) = match (major, rest) {
+            (1, [a, b, rest @ ..]) => (u32::from(u16::from_le_bytes([*a, *b])), rest),
+            (2 | 3, [a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
+            _ => return None,
+        };
+        str::from_utf8(rest.get(..length as usize)?).ok()
+    }
+
     /// What a header says: the literal of a dict, `{'descr': '<f4', 'shape': (3, 4), ...}`.
     ///
     /// # Errors
@@ -47,9 +62,8 @@ impl ArrayHead {
             return Err(format!("it holds elements of type {ty}, which no tensor has"));
         };
         let sizes = shape.strip_prefix('(').and_then(|sizes| Some(sizes.split_once(')')?.0));
-        let sizes = sizes.into_iter().flat_map(|sizes| sizes.split(','));
-        let sizes = sizes.map(str::trim).filter(|size| !size.is_empty()).map(str::parse);
-        let shape = sizes.collect::<Result<_, _>>();
+        let sizes = sizes.ok_or("its shape is none")?.split(',').map(str::trim);
+        let shape = sizes.filter(|size| !size.is_empty()).map(str::parse).collect::<Result<_, _>>();
         Ok(ArrayHead { dtype: (*dtype).into(), shape: shape.map_err(|_| "its shape is none")? })
     }
 }
@@ -77,6 +91,7 @@ mod tests {
         assert!(error("{'descr': '<c8', 'shape': (3,)}").contains("type <c8"));
         assert!(error("{'descr': [('x', '<f4')], 'shape': (3,)}").contains("records"));
         assert!(error("{'descr': '<f4', 'shape': (n,)}").contains("shape"));
+        assert!(error("{'descr': '<f4', 'shape': (3, }").contains("shape"));
         assert!(error("").contains("header"));
     }
 }

@@ -32,7 +32,11 @@ pub enum Also {
 
 /// What members of `class` are, if it is an enumeration. Names in its head are looked up at module
 /// level of `file`.
-pub fn enumeration(sources: &dyn Sources, file: FileId, class: &Class) -> Option<Enumeration> {
+pub(crate) fn enumeration(
+    sources: &dyn Sources,
+    file: FileId,
+    class: &Class,
+) -> Option<Enumeration> {
     // Most classes have neither bases nor members.
     (!class.bases.is_empty()).then(|| bases(sources, file, class, MAX_BASES))?
 }
@@ -93,6 +97,6 @@ fn standard(path: &[Name]) -> Option<Enumeration> {
 
 /// True for a field of an enumeration that makes a member: neither private nor one that `enum`
 /// itself reads.
-pub fn is_member_name(name: &str) -> bool {
+pub(crate) fn is_member_name(name: &str) -> bool {
     !name.starts_with('_')
 }

@@ -9,7 +9,7 @@ use crate::source::{FileId, TextRange};
 const TAKES_EXCEPTIONS: &[&str] = &["raises", "assertRaises", "assertRaisesRegex", "suppress"];
 
 /// Whether `manager` makes a context manager that takes exceptions.
-pub fn takes_exceptions(body: &Body, manager: ExprId) -> bool {
+pub(crate) fn takes_exceptions(body: &Body, manager: ExprId) -> bool {
     let Expr::Call { callee, .. } = &body.exprs[manager] else { return false };
     match &body.exprs[*callee] {
         Expr::Name(name) | Expr::Attribute { attr: name, .. } => {
@@ -20,7 +20,7 @@ pub fn takes_exceptions(body: &Body, manager: ExprId) -> bool {
 }
 
 /// Whether an exception at `range` of `file` is taken by the code around it.
-pub fn is_expected_to_fail(sources: &dyn Sources, file: FileId, range: TextRange) -> bool {
+pub(crate) fn is_expected_to_fail(sources: &dyn Sources, file: FileId, range: TextRange) -> bool {
     let Some(module) = sources.module(file) else { return false };
     let functions = module.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Function(function) if item.range.contains_range(range) => {

@@ -92,13 +92,13 @@ fn find_kernels(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
 /// True when the jit function `at` is launched rather than called: a launch in its file names
 /// it, or it is tuned, or it returns nothing, stores or loads, and no jit function of its file
 /// calls it.
-pub fn is_entry(sources: &dyn Sources, at: ItemRef) -> bool {
+pub(crate) fn is_entry(sources: &dyn Sources, at: ItemRef) -> bool {
     kernels(sources, at.file).contains(&at)
 }
 
 /// True when a jit function of another file calls the jit function `at`, and nothing that is seen
 /// launches it.
-pub fn is_helper_of_others(sources: &dyn Sources, at: ItemRef) -> bool {
+pub(crate) fn is_helper_of_others(sources: &dyn Sources, at: ItemRef) -> bool {
     let mut others = sources.importers(at.file).into_iter();
     let called = others.any(|file| {
         let functions = jit_functions(sources, file);
@@ -148,7 +148,7 @@ fn callees(sources: &dyn Sources, scope: Scope<'_>, body: &Body) -> Vec<ItemRef>
 }
 
 /// Where the names of a launch are looked up: inside the innermost function around it.
-pub fn launch_scope(module: &Module, launch: &Launch) -> Vec<Name> {
+pub(crate) fn launch_scope(module: &Module, launch: &Launch) -> Vec<Name> {
     match launching_item(module, launch) {
         Some(index) => module.items[index as usize].body_scope(),
         None => Vec::new(),
@@ -156,7 +156,7 @@ pub fn launch_scope(module: &Module, launch: &Launch) -> Vec<Name> {
 }
 
 /// The innermost function around a launch, as an index into the module's items.
-pub fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
+pub(crate) fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
     launch.host.as_ref()?;
     let holds = |item: &Item| {
         matches!(item.kind, ItemKind::Function(_)) && item.range.contains_range(launch.range)

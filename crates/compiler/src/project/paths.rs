@@ -19,7 +19,7 @@ pub fn may_concern_kernels(path: &str, text: &str) -> bool {
 
 /// The directory that `level` leading dots mean in the file `path`: one dot is the file's own
 /// package, each further dot the one around it. `None` when the dots lead out of the path.
-pub fn relative_base(path: &str, level: u32) -> Option<String> {
+pub(crate) fn relative_base(path: &str, level: u32) -> Option<String> {
     let mut directory = parent(path)?;
     for _ in 1..level {
         directory = parent(directory)?;
@@ -28,7 +28,7 @@ pub fn relative_base(path: &str, level: u32) -> Option<String> {
 }
 
 /// Files that may be the module `module` below `directory`, best first.
-pub fn module_files(directory: &str, module: &[Name]) -> Vec<String> {
+pub(crate) fn module_files(directory: &str, module: &[Name]) -> Vec<String> {
     let mut stem = directory.trim_end_matches('/').to_owned();
     for name in module {
         if !stem.is_empty() || directory.starts_with('/') {

@@ -26,7 +26,7 @@ pub fn resolve(sources: &dyn Sources, scope: Scope<'_>, name: &str) -> Resolutio
 
 /// As [`resolve`], where this version of Triton is installed: imports of what it does not have
 /// fail.
-pub fn resolve_under(
+pub(crate) fn resolve_under(
     sources: &dyn Sources,
     version: TritonVersion,
     scope: Scope<'_>,
@@ -54,7 +54,11 @@ pub fn resolve_item(sources: &dyn Sources, at: ItemRef) -> Resolution {
 
 /// True when the conditions around the item show that its statement never runs, where this version
 /// of Triton is installed, or with any.
-pub fn never_runs(sources: &dyn Sources, version: Option<TritonVersion>, at: ItemRef) -> bool {
+pub(crate) fn never_runs(
+    sources: &dyn Sources,
+    version: Option<TritonVersion>,
+    at: ItemRef,
+) -> bool {
     let Some(item) = item(sources, at).filter(|item| item.guard.is_some()) else { return false };
     let mut resolver = Resolver { version, ..Resolver::new(sources) };
     resolver.runs(at.file, at.index, &item) == Some(false)
@@ -79,7 +83,7 @@ pub fn resolve_member(sources: &dyn Sources, base: &Resolution, name: &str) -> R
 }
 
 /// As [`resolve_member`], where this version of Triton is installed.
-pub fn resolve_member_under(
+pub(crate) fn resolve_member_under(
     sources: &dyn Sources,
     version: TritonVersion,
     base: &Resolution,

@@ -13,7 +13,7 @@ use super::{ArgSpec, Origin, Specialization};
 use crate::project::{ItemRef, Sources, kernel};
 
 /// At most this many specializations of one kernel are listed.
-pub const MAX_SPECIALIZATIONS: usize = 64;
+pub(crate) const MAX_SPECIALIZATIONS: usize = 64;
 
 /// At most this many launches of one specialization are kept.
 pub(super) const MAX_LAUNCHES: usize = 8;

@@ -97,7 +97,7 @@ fn split<'t>(text: &'t str, flag: &str, example: &str) -> Result<(Name, &'t str)
 /// # Errors
 ///
 /// A sentence for the user.
-pub fn parse_type(text: &str) -> Result<ArgSpec, String> {
+pub(crate) fn parse_type(text: &str) -> Result<ArgSpec, String> {
     let text = text.trim();
     let (spelling, suffix) = match text.rsplit_once(':') {
         Some((spelling, suffix)) => (spelling.trim(), Some(suffix.trim())),

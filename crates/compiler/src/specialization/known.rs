@@ -157,14 +157,14 @@ impl LaunchSite {
     }
 
     /// Where its grid stands now.
-    pub fn grid_place(self, sources: &dyn Sources) -> Option<FileRange> {
+    pub(crate) fn grid_place(self, sources: &dyn Sources) -> Option<FileRange> {
         let module = sources.module(self.file)?;
         let launch = module.launches.get(self.index as usize)?;
         Some(FileRange { file: self.file, range: launch.map.exprs[launch.grid] })
     }
 
     /// Where it passes the argument for the parameter `name`, which is the one at `index`.
-    pub fn argument_place(
+    pub(crate) fn argument_place(
         self,
         sources: &dyn Sources,
         name: &str,

@@ -45,7 +45,7 @@ impl Kept {
     }
 
     /// Where the statement that stands at `now` stood.
-    pub fn place_before(&self, now: TextRange) -> Option<TextRange> {
+    pub(crate) fn place_before(&self, now: TextRange) -> Option<TextRange> {
         let at = self.pairs.binary_search_by_key(&now.start, |(now, _)| now.start).ok()?;
         let (kept, then) = self.pairs[at];
         (kept == now).then_some(then)

@@ -75,7 +75,7 @@ impl Linear {
     }
 
     /// The constant, if it is one.
-    pub fn as_constant(&self) -> Option<i128> {
+    pub(crate) fn as_constant(&self) -> Option<i128> {
         self.terms.is_empty().then_some(self.constant)
     }
 
@@ -149,7 +149,7 @@ impl Linear {
     }
 
     /// `self - other`; `None` beyond 128 bits.
-    pub fn minus(&self, other: &Linear) -> Option<Linear> {
+    pub(crate) fn minus(&self, other: &Linear) -> Option<Linear> {
         self.plus(&other.scaled(-1)?)
     }
 

@@ -98,11 +98,6 @@ impl VectorAccess {
         }
     }
 
-    /// The elements that one instruction of one thread moves.
-    pub fn vector_elements(&self) -> usize {
-        1 << self.vector_bits.len()
-    }
-
     fn instruction_count(&self) -> usize {
         self.offsets.elements_per_thread() >> self.vector_bits.len()
     }
@@ -119,7 +114,7 @@ impl VectorAccess {
 ///
 /// # Errors
 /// As [`plan_conversion`](super::plan_conversion).
-pub fn plan_shared_conversion(
+pub(crate) fn plan_shared_conversion(
     source: &LinearLayout,
     destination: &LinearLayout,
     element_bits: usize,

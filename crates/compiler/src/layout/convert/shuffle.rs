@@ -34,7 +34,7 @@ impl ThreadIndex {
 
     /// The number of independent bits by which the number differs between threads: `k` means a
     /// choice among `2^k` values.
-    pub fn choice_bits(&self) -> usize {
+    pub(crate) fn choice_bits(&self) -> usize {
         f2::rank(self.lane_bases.iter().chain(&self.warp_bases).map(|&basis| basis.into()))
     }
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use smallvec::smallvec;
 
 use super::properties::{bijections, blocked, places, shapes};
+use crate::layout::convert::{plan_shared_conversion, plan_shuffle_conversion};
 use crate::layout::*;
 
 /// A tensor in registers: the element numbers by warp, lane and register.
@@ -19,7 +20,7 @@ impl Registers {
         Self {
             values: places(layout).map(|place| layout.element(place)).collect(),
             registers: layout.elements_per_thread(),
-            lanes: layout.lanes_per_warp(),
+            lanes: 1 << layout.input_bits(Dim::Lane),
         }
     }
 
@@ -272,8 +273,8 @@ fn a_transposition_goes_through_swizzled_memory() {
         "{}\n{} bytes, {} elements per store, {} per load",
         plan.layout,
         plan.bytes,
-        plan.store.vector_elements(),
-        plan.load.vector_elements(),
+        1 << plan.store.vector_bits.len(),
+        1 << plan.load.vector_bits.len(),
     ));
 }
 
@@ -286,7 +287,7 @@ fn an_accumulator_reaches_the_layout_of_its_store_in_vectors() {
         panic!("not through memory")
     };
     // The store is stmatrix's pattern, which leaves whole vectors for the load.
-    assert_eq!((plan.store.vector_elements(), plan.load.vector_elements()), (2, 8));
+    assert_eq!((plan.store.vector_bits.len(), plan.load.vector_bits.len()), (1, 3));
     let matrices = MatrixAccess::of(&plan.store.offsets, 2).unwrap();
     assert!(!matrices.transposed && matrices.cost.conflict_degree() == 1);
     assert_eq!((plan.rounds(), plan.bytes), (1, 32 << 10));

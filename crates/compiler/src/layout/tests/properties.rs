@@ -94,8 +94,9 @@ pub(super) fn bijections(
 }
 
 pub(super) fn places(layout: &LinearLayout) -> impl Iterator<Item = HardwarePoint> + use<> {
-    let (registers, lanes) = (layout.elements_per_thread(), layout.lanes_per_warp());
-    let total = registers * lanes * layout.warps_per_cta();
+    let [registers, lanes, warps] =
+        [Dim::Register, Dim::Lane, Dim::Warp].map(|dim| 1 << layout.input_bits(dim));
+    let total: usize = registers * lanes * warps;
     (0..total).map(move |index| HardwarePoint {
         register: (index % registers) as u32,
         lane: (index / registers % lanes) as u32,
@@ -104,8 +105,17 @@ pub(super) fn places(layout: &LinearLayout) -> impl Iterator<Item = HardwarePoin
     })
 }
 
+/// Whether a place has none of the bits set by which others repeat its element.
+fn is_owner(duplicates: PlaceMasks, place: HardwarePoint) -> bool {
+    (duplicates.register & place.register)
+        | (duplicates.lane & place.lane)
+        | (duplicates.warp & place.warp)
+        | (duplicates.cta & place.cta)
+        == 0
+}
+
 fn is_identity(layout: &LinearLayout) -> bool {
-    (0..1 << layout.total_input_bits()).all(|index| layout.apply_packed(index) == index)
+    (0..1 << layout.packed_bases().len()).all(|index| layout.apply_packed(index) == index)
 }
 
 /// The definition of a blocked layout in divisions and remainders, for tensors no smaller than the
@@ -152,7 +162,6 @@ proptest! {
     #[test]
     fn division_undoes_a_product(a in arbitrary(), b in arbitrary()) {
         let product = a.product(&b).unwrap();
-        prop_assert_eq!(product.divide_left(&a), Some(b.clone()));
         prop_assert_eq!(product.divide_right(&b), Some(a));
     }
 
@@ -160,9 +169,10 @@ proptest! {
     fn composition_is_application_in_turn(a in arbitrary_to(2, 4), b in bijections(1, 3, 2, 3)) {
         // Composition goes by name, so `next` may list its inputs in any order.
         let inputs = [(Dim::Axis(0), 2), (Dim::Axis(1), 4)];
-        let next = b.reshape_inputs(&inputs).unwrap();
+        let outputs: Vec<(Dim, u32)> = b.outputs().iter().map(|out| (out.dim, out.bits)).collect();
+        let next = LinearLayout::new(&inputs, &outputs, b.packed_bases().to_vec()).unwrap();
         let both = a.then(&next).unwrap();
-        for index in 0..1 << a.total_input_bits() {
+        for index in 0..1 << a.packed_bases().len() {
             let middle = a.apply_packed(index);
             let swapped = middle >> 4 | (middle & 0b1111) << 2;
             prop_assert_eq!(both.apply_packed(index), next.apply_packed(swapped));
@@ -177,7 +187,7 @@ proptest! {
         for place in places(&layout) {
             let element = layout.element(place) as usize;
             image[element] = true;
-            owned[element] += usize::from(duplicates.excludes(place));
+            owned[element] += usize::from(is_owner(duplicates, place));
         }
         for (count, reached) in owned.into_iter().zip(image) {
             prop_assert_eq!(count, usize::from(reached));
@@ -255,20 +265,6 @@ proptest! {
     }
 
     #[test]
-    fn a_slice_is_what_a_reduction_leaves(
-        (shape, layout) in shaped_blocked(),
-        axis in 0usize..3,
-    ) {
-        let axis = axis % shape.len();
-        let whole = layout.to_linear(&shape).unwrap();
-        let reduced = whole.remove_axis(axis).unwrap().without_free_registers();
-        let mut rest = shape.clone();
-        rest.remove(axis);
-        let sliced = DistributedLayout::Blocked(layout).slice(axis).to_linear(&rest).unwrap();
-        prop_assert_eq!(sliced, reduced);
-    }
-
-    #[test]
     fn reduction_bits_combine_each_element_of_the_axis_once(
         (shape, layout) in shaped_blocked(),
         axis in 0usize..3,
@@ -317,26 +313,6 @@ proptest! {
                 prop_assert_eq!(layout.coordinates(HardwarePoint { register, ..place }), expected);
             }
         }
-    }
-
-    #[test]
-    fn sectors_are_counted_as_by_hand((shape, layout) in shaped_blocked(), log_bytes in 0u32..4) {
-        let layout = layout.to_linear(&shape).unwrap();
-        let axis = shape.len() - 1;
-        let bytes = 1usize << log_bytes;
-        let access = layout.global_access(axis, bytes, 16);
-        let vector = layout.vector_bits(axis);
-        let vector = &vector[..access.vector_bytes.div_ceil(bytes).trailing_zeros() as usize];
-        let mask = vector.iter().fold(0, |mask, bit| mask | 1u32 << bit);
-        let (mut elements, mut sectors) = (HashSet::new(), HashSet::new());
-        for place in places(&layout).filter(|place| place.warp == 0 && place.register & !mask == 0) {
-            let mut index = layout.coordinates(place);
-            elements.insert(index.clone());
-            index[axis] = index[axis] * bytes as u32 / 32;
-            sectors.insert(index);
-        }
-        prop_assert_eq!(access.bytes, elements.len() * bytes);
-        prop_assert_eq!(access.sectors, sectors.len());
     }
 
     #[test]

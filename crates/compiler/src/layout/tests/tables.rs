@@ -289,18 +289,6 @@ fn transposed_tensor_core_storage_is_the_storage_of_the_transpose() {
 }
 
 #[test]
-fn a_load_of_rows_fills_sectors_and_a_load_of_columns_wastes_them() {
-    let rows = BlockedLayout::default_for(&[64, 64], 4, 32, &[1, 0], 4).unwrap();
-    let columns = BlockedLayout::default_for(&[64, 64], 4, 32, &[0, 1], 1).unwrap();
-    let access =
-        |layout: BlockedLayout| layout.to_linear(&[64, 64]).unwrap().global_access(1, 4, 16);
-    assert_eq!(access(rows), GlobalAccess { vector_bytes: 16, bytes: 512, sectors: 16 });
-    let wasteful = access(columns);
-    assert_eq!(wasteful, GlobalAccess { vector_bytes: 4, bytes: 128, sectors: 32 });
-    assert_eq!(wasteful.efficiency(), 0.125);
-}
-
-#[test]
 fn reading_columns_conflicts_in_plain_storage_and_not_in_swizzled_storage() {
     let columns = BlockedLayout::default_for(&[32, 32], 4, 32, &[0, 1], 1).unwrap();
     let columns = columns.to_linear(&[32, 32]).unwrap();
@@ -376,7 +364,7 @@ fn check_matrix_loads(offsets: &LinearLayout, access: &MatrixAccess) {
     };
     let mut moved = 0;
     for registers in access.instructions() {
-        for warp in 0..offsets.warps_per_cta() as u32 {
+        for warp in 0..1u32 << offsets.input_bits(Dim::Warp) {
             let first = offsets.element(at(registers[0], 0, warp));
             let row = |lane: u32| first ^ u64::from(xor_bases(lane));
             for (member, &register) in registers.iter().enumerate() {
@@ -393,7 +381,7 @@ fn check_matrix_loads(offsets: &LinearLayout, access: &MatrixAccess) {
             }
         }
     }
-    assert_eq!(moved, 1 << offsets.total_input_bits());
+    assert_eq!(moved, 1 << offsets.packed_bases().len());
 }
 
 #[test]
