@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tile_compiler::analysis::{self, CompiledKernel};
 use tile_compiler::artifact::{Frame, Keep};
 use tile_compiler::diagnostic::{Diagnostic, Severity, settle};
@@ -21,7 +22,7 @@ use crate::workspace::{self, ReadError, Workspace};
 use crate::{CommandError, output, render};
 
 /// What checking a file found.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// Findings, sorted.
     pub(crate) diagnostics: Vec<Diagnostic>,

@@ -10,7 +10,7 @@ use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::FileId;
 use tile_worker::ptxas;
 
-use crate::analysis;
+use crate::analysis::{self, Found};
 use crate::cli::{CheckArgs, CheckFormat, Target};
 use crate::compile::Compiler;
 use crate::options::Options;
@@ -18,6 +18,10 @@ use crate::render::{self, Files};
 use crate::sarif::Sarif;
 use crate::workspace::{self, FileTable, ReadError, Workspace};
 use crate::{CommandError, Exit, output};
+
+mod remembered;
+
+use remembered::Remembered;
 
 /// The last line of `--format json`.
 #[derive(Debug, Default, Serialize)]
@@ -63,16 +67,24 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let mut unreadable = Vec::new();
     let mut jobs = jobs(arguments, &workspace, &mut unreadable);
     jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));
-    index_launches(&workspace, &jobs);
+    let remembered = remembered(&workspace, &jobs, arguments, &options);
     if !options.flags.args.is_empty() {
         analysis::check_flags(&workspace, kernels(&workspace, &jobs), &options)?;
     }
-    let results: Vec<_> =
-        jobs.par_iter().map(|job| check(&workspace, job, &options, compiler.as_ref())).collect();
+    let look = |job: &Job| {
+        let file = workspace.open(&job.path)?;
+        let known = remembered.as_ref().and_then(|remembered| remembered.found(file));
+        let check = || analysis::check(&workspace, file, &options, compiler.as_ref());
+        Ok((file, known.unwrap_or_else(check)))
+    };
+    let results: Vec<Result<(FileId, Found), ReadError>> = jobs.par_iter().map(look).collect();
+    if let Some(remembered) = &remembered {
+        remembered.keep(results.iter().flatten());
+    }
     let mut summary = Summary::default();
     let mut diagnostics = Vec::new();
-    for result in results {
-        match result {
+    for (job, result) in jobs.iter().zip(results) {
+        match result.and_then(|(file, found)| wanted(&workspace, job, file, found)) {
             Ok(None) => {}
             Ok(Some(checked)) => {
                 summary.files += 1;
@@ -139,14 +151,23 @@ fn jobs(arguments: &CheckArgs, workspace: &Workspace, unreadable: &mut Vec<ReadE
 }
 
 /// Finds the launches in one file of kernels in another: among the files to check, or, for a
-/// single file, in the project around it.
-fn index_launches(workspace: &Workspace, jobs: &[Job]) {
+/// single file, in the project around it. Of several whole files it is remembered what was found.
+fn remembered<'w>(
+    workspace: &'w Workspace,
+    jobs: &[Job],
+    arguments: &CheckArgs,
+    options: &Options,
+) -> Option<Remembered<'w>> {
     let files: Vec<FileId> =
         jobs.par_iter().filter_map(|job| workspace.open(&job.path).ok()).collect();
-    match files[..] {
-        [file] => workspace.index_launches_of(file),
-        _ => workspace.index_launches(&files),
+    if let [file] = files[..] {
+        workspace.index_launches_of(file);
+        return None;
     }
+    let whole = jobs.iter().all(|job| job.kernel.is_none());
+    let is_remembered = whole && !arguments.compile && !arguments.no_cache;
+    let said = format!("{:?} {options:?} {:?}", arguments.paths, workspace.site_packages());
+    Some(Remembered::new(workspace, files, is_remembered.then_some(&*said)))
 }
 
 /// The kernels that are asked for.
@@ -164,15 +185,14 @@ fn kernels(workspace: &Workspace, jobs: &[Job]) -> Vec<ItemRef> {
     jobs.iter().filter_map(of_job).flatten().collect()
 }
 
-/// Checks one file; `None` when it was found on a walk and has nothing to do with kernels.
-fn check(
+/// What is asked for of what was found in a file; `None` when it was found on a walk and has
+/// nothing to do with kernels.
+fn wanted(
     workspace: &Workspace,
     job: &Job,
-    options: &Options,
-    compiler: Option<&Compiler>,
+    file: FileId,
+    found: Found,
 ) -> Result<Option<Checked>, ReadError> {
-    let file = workspace.open(&job.path)?;
-    let found = analysis::check(workspace, file, options, compiler);
     if job.walked && !found.is_about_kernels {
         return Ok(None);
     }

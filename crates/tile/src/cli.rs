@@ -62,6 +62,9 @@ pub(crate) struct CheckArgs {
     /// does not fit, spills and occupancy. Takes as long as compiling does.
     #[arg(long)]
     pub(crate) compile: bool,
+    /// Check every file, also those that were checked before and read as they did.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]

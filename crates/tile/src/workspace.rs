@@ -3,7 +3,7 @@
 //! A [`Workspace`] hands out one [`FileId`] per file in the order of first use; a file is read
 //! when it is first needed and stays as it was then. It can be shared between threads.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ignore::WalkBuilder;
 use memchr::memmem;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::{self, Module, Name};
 use tile_compiler::project::{ArrayHead, Sources, jit_functions, paths, used_files};
@@ -38,6 +39,24 @@ pub(crate) struct File {
     pub(crate) text: Arc<str>,
     lines: OnceLock<LineIndex>,
     contents: OnceLock<Contents>,
+    /// What analysis asked for that the text names: imports, and arrays.
+    asked: Mutex<Asked>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    /// Where imports led, by level and module.
+    imports: BTreeMap<(u32, String), Option<PathBuf>>,
+    arrays: bool,
+}
+
+/// An import that was followed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct AskedImport {
+    level: u32,
+    module: String,
+    /// The file that it means.
+    pub(crate) found: Option<PathBuf>,
 }
 
 /// What a text says by itself.
@@ -49,8 +68,8 @@ struct Contents {
 
 impl File {
     fn new(id: FileId, name: String, path: PathBuf, text: Arc<str>) -> File {
-        let (lines, contents) = Default::default();
-        File { id, name, path, text, lines, contents }
+        let (lines, contents, asked) = Default::default();
+        File { id, name, path, text, lines, contents, asked }
     }
 
     /// Its lines.
@@ -84,7 +103,7 @@ pub(crate) struct Workspace {
     /// By number. Nothing waits for it: threads ask for modules all the time.
     files: boxcar::Vec<File>,
     by_path: Mutex<HashMap<PathBuf, Option<FileId>>>,
-    imports: Mutex<HashMap<(PathBuf, String), Option<FileId>>>,
+    imports: Mutex<HashMap<(PathBuf, String), Import>>,
     roots: Mutex<HashMap<PathBuf, Arc<Vec<String>>>>,
     /// What the headers of arrays say, by path.
     arrays: Mutex<HashMap<PathBuf, Option<ArrayHead>>>,
@@ -95,6 +114,13 @@ pub(crate) struct Workspace {
     facts: Facts,
     /// Which files launch a file's kernels.
     importers: OnceLock<HashMap<FileId, Vec<FileId>>>,
+}
+
+/// Where an import leads, and the file there if it can be read.
+#[derive(Debug, Clone, Default)]
+struct Import {
+    path: Option<PathBuf>,
+    file: Option<FileId>,
 }
 
 /// Why a file cannot be used.
@@ -130,6 +156,29 @@ impl Workspace {
         Ok(self.add(path.display().to_string(), key, text))
     }
 
+    /// The file at an absolute path, named as a user would name it; `None` if it cannot be read.
+    pub(crate) fn open_absolute(&self, path: &Path) -> Option<FileId> {
+        self.open(from_here(path)).ok()
+    }
+
+    /// The imports of a file that were followed so far; `None` when more was read for it than the
+    /// texts of modules.
+    pub(crate) fn asked(&self, file: FileId) -> Option<Vec<AskedImport>> {
+        let asked = lock(&self.file(file)?.asked);
+        let imports = asked.imports.iter().map(|((level, module), found)| AskedImport {
+            level: *level,
+            module: module.clone(),
+            found: found.clone(),
+        });
+        (!asked.arrays).then(|| imports.collect())
+    }
+
+    /// Whether an import in the file at `from` leads where it led.
+    pub(crate) fn still_leads(&self, from: &Path, import: &AskedImport) -> bool {
+        let now = self.follow(from, import.level, &import.module);
+        now.is_some_and(|now| now.path == import.found)
+    }
+
     /// Adds a text that stands for the file at `path`, which need not exist.
     pub(crate) fn open_text(&self, path: &Path, text: String) -> FileId {
         self.add(path.display().to_string(), normal(path), text)
@@ -147,6 +196,11 @@ impl Workspace {
         id
     }
 
+    /// The folder of the environment into which imports are followed.
+    pub(crate) fn site_packages(&self) -> Option<&Path> {
+        self.site_packages.as_deref()
+    }
+
     /// A file by number.
     pub(crate) fn file(&self, id: FileId) -> Option<&File> {
         self.files.get(id.0 as usize)
@@ -157,14 +211,12 @@ impl Workspace {
         FileTable(&self.files)
     }
 
-    /// Looks, once, which of `files` launch kernels of others.
-    pub(crate) fn index_launches(&self, files: &[FileId]) {
+    /// Notes, once, which files launch kernels of which others.
+    pub(crate) fn index_launches(&self, used: &[(FileId, Vec<FileId>)]) {
         self.importers.get_or_init(|| {
-            let launched = files.par_iter().map(|file| (*file, used_files(self, *file)));
-            let launched: Vec<(FileId, Vec<FileId>)> = launched.collect();
             let mut importers: HashMap<FileId, Vec<FileId>> = HashMap::new();
-            for (from, targets) in launched {
-                targets.into_iter().for_each(|to| importers.entry(to).or_default().push(from));
+            for (from, targets) in used {
+                targets.iter().for_each(|to| importers.entry(*to).or_default().push(*from));
             }
             importers
         });
@@ -184,28 +236,43 @@ impl Workspace {
             .filter(|path| normal(path) != source.path && names_any(path, &names))
             .filter_map(|path| self.open(&path).ok())
             .collect();
-        self.index_launches(&candidates);
+        let used = candidates.into_par_iter().map(|file| (file, used_files(self, file)));
+        self.index_launches(&used.collect::<Vec<_>>());
     }
 
     /// Where absolute imports of the files in `folder` start, found once per folder.
-    fn roots(&self, file: &File) -> Arc<Vec<String>> {
-        let folder = file.path.parent().unwrap_or(&file.path).to_owned();
+    fn roots(&self, file: &Path) -> Arc<Vec<String>> {
+        let folder = file.parent().unwrap_or(file).to_owned();
         if let Some(roots) = lock(&self.roots).get(&folder) {
             return Arc::clone(roots);
         }
         let top = folder.ancestors().find(|folder| folder.join(".git").exists());
         let top = top.map_or_else(|| "/".to_owned(), |top| top.display().to_string());
         let exists = |path: &str| Path::new(path).exists();
-        let mut roots = paths::import_roots(&file.path.to_string_lossy(), &top, &exists);
+        let mut roots = paths::import_roots(&file.to_string_lossy(), &top, &exists);
         roots.extend(self.site_packages.iter().map(|folder| folder.display().to_string()));
         let roots = Arc::new(roots);
         lock(&self.roots).insert(folder, Arc::clone(&roots));
         roots
     }
 
-    fn find_import(&self, from: &File, level: u32, path: &[Name]) -> Option<PathBuf> {
-        let candidates =
-            paths::candidates(&from.path.to_string_lossy(), &self.roots(from), level, path);
+    /// Where an import in the file at `from` leads, found once per folder.
+    fn follow(&self, from: &Path, level: u32, module: &str) -> Option<Import> {
+        let key = (from.parent()?.to_owned(), format!("{level}{module}"));
+        if let Some(known) = lock(&self.imports).get(&key) {
+            return Some(known.clone());
+        }
+        let names: Vec<Name> =
+            module.split('.').filter(|name| !name.is_empty()).map(Name::from).collect();
+        let path = self.find_import(from, level, &names);
+        let file = path.as_deref().and_then(|path| self.open_absolute(path));
+        let import = Import { path, file };
+        lock(&self.imports).insert(key, import.clone());
+        Some(import)
+    }
+
+    fn find_import(&self, from: &Path, level: u32, path: &[Name]) -> Option<PathBuf> {
+        let candidates = paths::candidates(&from.to_string_lossy(), &self.roots(from), level, path);
         candidates.into_iter().map(PathBuf::from).find(|candidate| candidate.is_file())
     }
 }
@@ -225,14 +292,10 @@ impl Sources for Workspace {
 
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
         let from = self.file(from)?;
-        let key = (from.path.parent()?.to_owned(), format!("{level}{}", path.join(".")));
-        let cached = lock(&self.imports).get(&key).copied();
-        cached.unwrap_or_else(|| {
-            let found = self.find_import(from, level, path);
-            let found = found.and_then(|path| self.open(from_here(&path)).ok());
-            lock(&self.imports).insert(key, found);
-            found
-        })
+        let module = path.join(".");
+        let found = self.follow(&from.path, level, &module)?;
+        lock(&from.asked).imports.entry((level, module)).or_insert(found.path);
+        found.file
     }
 
     fn facts(&self) -> Option<&Facts> {
@@ -247,7 +310,9 @@ impl Sources for Workspace {
     }
 
     fn array(&self, from: FileId, path: &str) -> Option<ArrayHead> {
-        let path = self.file(from)?.path.parent()?.join(path);
+        let from = self.file(from)?;
+        lock(&from.asked).arrays = true;
+        let path = from.path.parent()?.join(path);
         let mut arrays = lock(&self.arrays);
         let head = arrays.entry(path).or_insert_with_key(|path| {
             let parse = |header: String| {

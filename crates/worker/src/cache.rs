@@ -5,9 +5,11 @@
 //! be written is not cached. Entries are trusted as the user's own files are: the cache lies in
 //! the user's cache folder and holds machine code.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use serde::Serialize;
 use tile_compiler::artifact::Artifact;
 
 use crate::protocol::CompileRequest;
@@ -87,7 +89,7 @@ pub fn user_folder() -> Option<PathBuf> {
 }
 
 /// Path, size and time of change: enough to tell builds of one executable apart.
-fn identity(program: &Path) -> String {
+pub fn identity(program: &Path) -> String {
     let stamp = std::fs::metadata(program).ok().map(|meta| {
         let modified = meta.modified().ok();
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -96,12 +98,18 @@ fn identity(program: &Path) -> String {
     format!("{} {stamp:?}", program.display())
 }
 
-/// Writes through a temporary file, so that a reader never sees half an entry.
-fn write_whole(path: &Path, artifact: &Artifact) -> std::io::Result<()> {
+/// Writes a value as JSON through a temporary file, so that a reader never sees half of it.
+///
+/// # Errors
+/// When the folder or the file cannot be written, or the value has no JSON.
+pub fn write_whole(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let file = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer(std::io::BufWriter::new(&file), artifact)?;
+    let mut writer = std::io::BufWriter::new(&file);
+    serde_json::to_writer(&mut writer, value)?;
+    writer.flush()?;
+    drop(writer);
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

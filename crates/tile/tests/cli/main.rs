@@ -9,6 +9,7 @@ use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod remembered;
 mod usage;
 
 /// A folder with files in it, where commands run.
