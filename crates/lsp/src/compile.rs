@@ -78,7 +78,13 @@ pub(crate) enum Stage {
     Ready(Arc<Compiled>),
     /// It does not compile; why, in one line.
     Failed(String),
+    /// Whether it compiles is not known, as no worker could find out; why, in one line.
+    Unknown(String),
 }
+
+/// What to tell users whose server cannot have workers.
+pub(crate) const NO_WORKER: &str =
+    "no worker process can be started; `tile doctor` says what is missing";
 
 /// What is known of a kernel.
 #[derive(Debug, Clone)]
@@ -506,7 +512,10 @@ impl Entry {
             Err(error) if current => {
                 let message = error.to_string();
                 let line = message.lines().next().unwrap_or_default().to_owned();
-                self.status.stage = Stage::Failed(line);
+                self.status.stage = match error {
+                    WorkerError::Failed(_) => Stage::Failed(line),
+                    _ => Stage::Unknown(line),
+                };
             }
             Err(_) => {}
         }

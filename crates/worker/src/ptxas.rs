@@ -5,6 +5,9 @@ use std::process::Command;
 
 use crate::cache::user_folder;
 
+/// What to tell users who have none, where there is little room.
+pub const MISSING: &str = "there is no ptxas; `tile doctor --fix` fetches it";
+
 /// What to tell users who have none.
 pub fn missing() -> String {
     let none = "there is no ptxas, so nothing can be measured or made into machine code";

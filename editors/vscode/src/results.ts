@@ -73,7 +73,7 @@ export class Results implements vscode.Disposable {
   showMeasured(kernel: string, rows: Measured[]): void {
     const lines = rows.map(({ specialization, active, resources, error }) => {
       const mark = active ? "▸" : " ";
-      return `${mark} ${specialization}: ${error ?? (resources ? resourcesLine(resources) : "not measured: there is no ptxas")}`;
+      return `${mark} ${specialization}: ${error ?? (resources ? resourcesLine(resources) : "not measured: there is no ptxas; `tile doctor --fix` fetches it")}`;
     });
     this.print([`Configurations of ${kernel}`, ...lines], false);
   }

@@ -13,6 +13,7 @@ use tile_compiler::source::TextRange;
 use tile_compiler::specialization::TritonVersion;
 
 use crate::db::{self, Analysis, Db, SourceFile};
+use crate::ide::structure;
 use crate::ide::symbol::{Semantics, locals};
 
 mod members;
@@ -62,6 +63,8 @@ pub(crate) enum ItemKindHint {
     Variable,
     /// A module-level value.
     Constant,
+    /// A class of the project.
+    Class,
     /// A function of the project.
     Function,
     /// A member of the language.
@@ -459,12 +462,14 @@ const LAUNCH_OPTIONS: [&str; 4] = ["num_warps", "num_stages", "num_ctas", "maxnr
 fn items_of(db: &dyn Db, file: SourceFile) -> Vec<Item> {
     let mut seen = std::collections::BTreeSet::new();
     let module = db::module(db, file);
-    let top = module.items.iter().filter(|item| item.scope.is_empty() && &*item.name != "*");
-    top.filter(|item| seen.insert(item.name.clone()))
-        .map(|found| {
+    let items = module.items.iter().enumerate();
+    let top = items.filter(|(_, item)| item.scope.is_empty() && &*item.name != "*");
+    top.filter(|(_, item)| seen.insert(item.name.clone()))
+        .map(|(index, found)| {
             let kind = match &found.kind {
                 ItemKind::Function(_) => ItemKindHint::Function,
                 ItemKind::Import { .. } => ItemKindHint::Module,
+                _ if structure::is_class(db, file, index) => ItemKindHint::Class,
                 _ => ItemKindHint::Constant,
             };
             item(found.name.to_string(), kind)

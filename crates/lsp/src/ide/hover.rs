@@ -406,6 +406,9 @@ fn about_kernel(
         Some(Stage::Failed(message)) => {
             let _ = write!(text, "\n\nIt does not compile: {message}");
         }
+        Some(Stage::Unknown(message)) => {
+            let _ = write!(text, "\n\nIt was not compiled: {message}");
+        }
         Some(Stage::Compiling) | None => {}
     }
     if let Some(spec) = launched_at(db, kernel, mention) {

@@ -1,8 +1,9 @@
 //! What stands above kernels and scenarios.
 
 use tile_compiler::source::TextRange;
+use tile_worker::ptxas;
 
-use crate::compile::{KernelKey, Stage, Status};
+use crate::compile::{KernelKey, NO_WORKER, Stage, Status};
 use crate::db::{self, Db, Kernel, Labelled, SourceFile, labels};
 use crate::ide::resources;
 
@@ -49,12 +50,16 @@ pub(crate) struct Wanted {
     pub(crate) specialization: bool,
 }
 
-/// The lenses of a file.
+/// Tells how far the compile of a kernel is.
+pub(crate) type StatusOf<'a> = &'a dyn Fn(&KernelKey) -> Option<Status>;
+
+/// The lenses of a file. `status` says how far the compiles of kernels are; there is none where no
+/// workers can be had.
 pub(crate) fn lenses(
     db: &dyn Db,
     file: SourceFile,
     wanted: Wanted,
-    status: &dyn Fn(&KernelKey) -> Option<Status>,
+    status: Option<StatusOf<'_>>,
 ) -> Vec<Lens> {
     let mut lenses = Vec::new();
     for kernel in db::kernels(db, file) {
@@ -70,7 +75,10 @@ pub(crate) fn lenses(
         }
         if wanted.resources {
             let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
-            let (title, action) = resources_lens(status(&key));
+            let (title, action) = match status {
+                Some(status) => resources_lens(status(&key)),
+                None => (not_measured(NO_WORKER), Action::Select),
+            };
             lenses.push(lens(kernel, &title, action));
         }
         if wanted.specialization {
@@ -128,13 +136,18 @@ fn resources_lens(status: Option<Status>) -> (String, Action) {
             let before = before.as_ref().map(|before| &before.resources);
             let title = match &compiled.artifact.resources {
                 Some(found) => resources::lens_title(found, &compiled.wish.options.arch, before),
-                None => "not measured: there is no ptxas".to_owned(),
+                None => not_measured(ptxas::MISSING),
             };
             (title, Action::Select)
         }
         Some(Stage::Failed(_)) => ("does not compile".to_owned(), Action::ShowPtx),
+        Some(Stage::Unknown(message)) => (not_measured(&message), Action::Select),
         Some(Stage::Compiling) | None => ("compiling…".to_owned(), Action::Select),
     }
+}
+
+fn not_measured(why: &str) -> String {
+    format!("not measured: {why}")
 }
 
 fn scenario_lenses(db: &dyn Db, file: SourceFile, kernel: &Kernel, lenses: &mut Vec<Lens>) {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use tile_compiler::hir::{Arg, Expr, Item, ItemKind, Literal};
-use tile_compiler::project::{self, ItemRef, paths};
+use tile_compiler::project::{self, ItemRef, Resolution, paths};
 use tile_compiler::source::TextRange;
 use tree_sitter::Node;
 
@@ -47,7 +47,7 @@ pub(crate) fn outline(db: &dyn Db, file: SourceFile) -> Vec<Entry> {
         let is_jit = jit.iter().any(|(at, _)| *at == index as u32);
         let kind = match &item.kind {
             ItemKind::Function(_) if whole || is_jit => EntryKind::Function,
-            ItemKind::Class(_) if whole => EntryKind::Class,
+            _ if whole && is_class(db, file, index) => EntryKind::Class,
             ItemKind::Assign { .. } if whole && item.scope.is_empty() => EntryKind::Constant,
             _ => continue,
         };
@@ -78,6 +78,18 @@ pub(crate) fn outline(db: &dyn Db, file: SourceFile) -> Vec<Entry> {
     }
     entries.sort_by_key(|entry| entry.range);
     entries
+}
+
+/// Whether an item of a file is a class, however it is made: by `class`, or as a named tuple is.
+pub(crate) fn is_class(db: &dyn Db, file: SourceFile, index: usize) -> bool {
+    match db::module(db, file).items.get(index).map(|item| &item.kind) {
+        Some(ItemKind::Class(_)) => true,
+        Some(ItemKind::Assign { .. }) => {
+            let at = ItemRef { file: file.id(db), index: index as u32 };
+            matches!(project::resolve_item(&Analysis(db), at), Resolution::Class(_))
+        }
+        _ => false,
+    }
 }
 
 /// The parameters of a function: what is known without asking what it is compiled for, which takes

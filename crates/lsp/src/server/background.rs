@@ -328,7 +328,7 @@ async fn tell_status(state: &State, key: &KernelKey) {
             let resources = compiled.artifact.resources.as_ref();
             ("ready", None, resources.map(|found| Resources::new(found, arch)))
         }
-        Stage::Failed(message) => ("error", Some(message.clone()), None),
+        Stage::Failed(message) | Stage::Unknown(message) => ("error", Some(message.clone()), None),
     };
     let params = KernelStatusParams {
         uri: uri.clone(),

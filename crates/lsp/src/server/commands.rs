@@ -12,7 +12,7 @@ use tower_lsp::ls_types::{
     ExecuteCommandParams, MessageType, ProgressToken, ShowDocumentParams, Uri,
 };
 
-use crate::compile::KernelKey;
+use crate::compile::{KernelKey, NO_WORKER};
 use crate::db;
 use crate::server::ext::{
     IrStage, KernelTarget, Resources, SpecializationId, ViewIrParams, command,
@@ -249,7 +249,7 @@ async fn run_with_progress(
 }
 
 fn work(state: &State, request: &RunRequest, cancel: &Cancel) -> Result<Vec<Value>> {
-    let compiler = state.compiler().ok_or_else(|| failed("no worker process can be started"))?;
+    let compiler = state.compiler().ok_or_else(|| failed(NO_WORKER))?;
     let mut found = Vec::new();
     let mut on_event = |body: Body| {
         if let Body::Result(value) = body {
@@ -346,8 +346,7 @@ async fn measure(state: &Arc<State>, target: KernelTarget) -> Result<Value> {
     let guard = CancelOnDrop(Cancel::default());
     let cancel = guard.0.clone();
     let rows = blocking(state, move |state| {
-        let compiler =
-            state.compiler().ok_or_else(|| failed("no worker process can be started"))?;
+        let compiler = state.compiler().ok_or_else(|| failed(NO_WORKER))?;
         let (key, active, wishes) = state.read(|snapshot| {
             let (file, kernel) = kernels::find(snapshot, &target.uri, &target.kernel)?;
             let key = KernelKey { file: file.id(&snapshot.db), kernel: kernel.name.clone() };

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
+use tile_worker::ptxas;
 use tower_lsp::Client;
 use tower_lsp::ls_types::MessageType;
 
@@ -27,7 +28,7 @@ pub(crate) async fn show_measured(client: &Client, rows: &[Value]) {
         let found = &row["resources"];
         let line = match row["error"].as_str() {
             Some(error) => error.lines().next().unwrap_or_default().to_owned(),
-            None if found.is_null() => "not measured: there is no ptxas".to_owned(),
+            None if found.is_null() => format!("not measured: {}", ptxas::MISSING),
             None => format!(
                 "{} registers, {} B shared, {} B spilled, occupancy {:.2}",
                 found["registers"],

@@ -26,12 +26,15 @@ pub fn tile() -> Option<PathBuf> {
 }
 
 async fn start(program: PathBuf) -> Client {
+    start_with(program, json!({ "arch": "sm_90a", "device": "cpu" })).await
+}
+
+async fn start_with(program: PathBuf, settings: Value) -> Client {
     let worker = WorkerCommand { program, args: vec!["worker".to_owned()] };
     let options = Options { worker: Some(worker), cache: Cache::disabled(), ..Options::default() };
     let mut client = Client::connect(options);
     let tile = json!({ "kernelStatus": true, "showsResults": true });
     let capabilities = json!({ "experimental": { "tile": tile } });
-    let settings = json!({ "arch": "sm_90a", "device": "cpu" });
     client
         .initialize(json!({ "capabilities": capabilities, "initializationOptions": settings }))
         .await;
@@ -201,6 +204,32 @@ async fn lenses_and_hover_tell_what_was_measured() {
         assert!(markdown.contains(&format!("{registers} registers")), "{markdown}");
     }
     client.stop().await;
+}
+
+/// The lens that stands where resources would, once a kernel is not being compiled any more.
+async fn lens_without_resources(program: PathBuf, settings: Value) -> String {
+    let mut client = start_with(program, settings).await;
+    let (uri, text) = example("vector_add.py");
+    client.open(&uri, &text).await;
+    while client.notification("tile/kernelStatus").await["state"] == "compiling" {}
+    let params = json!({ "textDocument": { "uri": uri } });
+    let lenses = client.request("textDocument/codeLens", params).await.unwrap();
+    let titles = lenses.as_array().unwrap().iter().map(|lens| &lens["command"]["title"]);
+    let title = titles.filter_map(Value::as_str).find(|title| title.starts_with("not measured"));
+    let title = title.expect("a lens that says what is missing").to_owned();
+    client.stop().await;
+    title
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lens_says_what_is_missing_where_nothing_is_measured() {
+    let title = lens_without_resources("/nowhere/tile".into(), json!({ "arch": "sm_90a" })).await;
+    let start = "not measured: cannot start a worker process (";
+    assert!(title.starts_with(start), "{title}");
+    let Some(program) = tile() else { return };
+    let settings = json!({ "arch": "sm_90a", "ptxas": "/nowhere/ptxas" });
+    let title = lens_without_resources(program, settings).await;
+    assert_eq!(title, "not measured: there is no ptxas; `tile doctor --fix` fetches it");
 }
 
 #[tokio::test(flavor = "multi_thread")]

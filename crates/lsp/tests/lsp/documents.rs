@@ -90,7 +90,7 @@ async fn the_outline_names_kinds_and_places() {
         let _ = writeln!(out, "{} {} ({detail}) {range} {chosen}", symbol["kind"], name.unwrap());
     }
     expect![[r#"
-        14 Tile () 2:0-2:41 2:0-2:4
+        5 Tile () 2:0-2:41 2:0-2:4
         12 place ((n, BLOCK)) 4:0-7:27 5:4-5:9
         12 clear_kernel ((x_ptr, n, BLOCK)) 9:0-13:50 11:4-11:16
         24 clear_kernel#1 (scenario) 15:0-17:38 15:0-17:38

@@ -47,7 +47,7 @@ async fn a_guess_that_was_repaired_says_so_everywhere() {
     out.push_str(&format!("hints: {labels:?}\n"));
     expect![[r#"
         kernels: [{"label":"*fp32, WIDTH=2048","origin":"guess","active":true,"repaired":["WIDTH: 1024 → 2048"]}]
-        lenses: [String("PTX"), String("compiling…"), String("WIDTH=2048 (guess, repaired)")]
+        lenses: [String("PTX"), String("not measured: no worker process can be started; `tile doctor` says what is missing"), String("WIDTH=2048 (guess, repaired)")]
         hover: **k** — `x_ptr: *fp32, WIDTH=2048` (guess)
 
         The first guess does not compile, so it was repaired: `WIDTH: 1024 → 2048`.

@@ -174,14 +174,14 @@ async fn each_kind_of_hint_and_lens_has_a_switch() {
         shown.push_str(&format!("without {off:?}: {}\n", all.join(" | ")));
     }
     expect_test::expect![[r#"
-        without "":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | compiling… | BLOCK=64 (scenario) | ▶ Run
-        without "inlayHints.types":  = 64 | major: | minor: | start: | value: | ▶ Run | Bench | PTX | compiling… | BLOCK=64 (scenario) | ▶ Run
-        without "inlayHints.constexprs": major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | compiling… | BLOCK=64 (scenario) | ▶ Run
-        without "inlayHints.parameterNames":  = 64 | : tile<64 x int32> | ▶ Run | Bench | PTX | compiling… | BLOCK=64 (scenario) | ▶ Run
-        without "codeLens.run":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | PTX | compiling… | BLOCK=64 (scenario)
-        without "codeLens.ir":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | compiling… | BLOCK=64 (scenario) | ▶ Run
+        without "":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | not measured: no worker process can be started; `tile doctor` says what is missing | BLOCK=64 (scenario) | ▶ Run
+        without "inlayHints.types":  = 64 | major: | minor: | start: | value: | ▶ Run | Bench | PTX | not measured: no worker process can be started; `tile doctor` says what is missing | BLOCK=64 (scenario) | ▶ Run
+        without "inlayHints.constexprs": major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | not measured: no worker process can be started; `tile doctor` says what is missing | BLOCK=64 (scenario) | ▶ Run
+        without "inlayHints.parameterNames":  = 64 | : tile<64 x int32> | ▶ Run | Bench | PTX | not measured: no worker process can be started; `tile doctor` says what is missing | BLOCK=64 (scenario) | ▶ Run
+        without "codeLens.run":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | PTX | not measured: no worker process can be started; `tile doctor` says what is missing | BLOCK=64 (scenario)
+        without "codeLens.ir":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | not measured: no worker process can be started; `tile doctor` says what is missing | BLOCK=64 (scenario) | ▶ Run
         without "codeLens.resources":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | BLOCK=64 (scenario) | ▶ Run
-        without "codeLens.specialization":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | compiling… | ▶ Run
+        without "codeLens.specialization":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | not measured: no worker process can be started; `tile doctor` says what is missing | ▶ Run
     "#]].assert_eq(&shown);
     client.stop().await;
 }

@@ -95,6 +95,7 @@ fn completion_kind(kind: ItemKindHint) -> CompletionItemKind {
         ItemKindHint::Attribute => CompletionItemKind::PROPERTY,
         ItemKindHint::Variable => CompletionItemKind::VARIABLE,
         ItemKindHint::Constant => CompletionItemKind::CONSTANT,
+        ItemKindHint::Class => CompletionItemKind::CLASS,
         ItemKindHint::Function | ItemKindHint::Builtin => CompletionItemKind::FUNCTION,
         ItemKindHint::Type => CompletionItemKind::STRUCT,
         ItemKindHint::Module => CompletionItemKind::MODULE,

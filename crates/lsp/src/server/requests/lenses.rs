@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{CodeLens, Command, Uri};
 
-use crate::ide::lenses::{Action, Wanted, lenses};
+use crate::ide::lenses::{Action, StatusOf, Wanted, lenses};
 use crate::server::ext::command;
 use crate::server::state::{Snapshot, State};
 
@@ -19,7 +19,8 @@ pub(crate) fn code_lenses(state: &State, snapshot: &Snapshot, uri: &Uri) -> Vec<
         specialization: settings.specialization_lens,
     };
     let status = |key: &_| state.compiler()?.status(key);
-    let lenses = lenses(&snapshot.db, open.file, wanted, &status);
+    let status: Option<StatusOf<'_>> = state.compiler().is_some().then_some(&status);
+    let lenses = lenses(&snapshot.db, open.file, wanted, status);
     lenses
         .into_iter()
         .map(|lens| {

@@ -9,7 +9,7 @@ use tile_compiler::{ir, passes};
 use tile_worker::{Cancel, CompileOptions, ptxas};
 use tower_lsp::jsonrpc::{Error, Result};
 
-use crate::compile::{Compiled, Compiler, KernelKey, Stage, Wish};
+use crate::compile::{Compiled, Compiler, KernelKey, NO_WORKER, Stage, Wish};
 use crate::db::anchored::Anchors;
 use crate::db::{self, Kernel, SourceFile, labels};
 use crate::server::background::wish;
@@ -129,7 +129,7 @@ async fn view(state: &Arc<State>, target: &Target, params: &ViewIrParams) -> Res
         return Ok(View { listing, ..View::default() });
     }
     let Some(compiler) = state.compiler() else {
-        return Ok(View::nothing("no worker process can be started"));
+        return Ok(View::nothing(NO_WORKER));
     };
     let (good, error) = newest(compiler, target).await;
     let Some(good) = good else { return Ok(View { error, ..View::default() }) };
@@ -141,7 +141,7 @@ async fn view(state: &Arc<State>, target: &Target, params: &ViewIrParams) -> Res
     }
     let arch = good.options().arch.clone();
     let shown = blocking(state, move |state| {
-        let compiler = state.compiler().ok_or("no worker process can be started".to_owned());
+        let compiler = state.compiler().ok_or(NO_WORKER.to_owned());
         Ok(compiler.and_then(|compiler| {
             let artifact = complete(compiler, good, stage)?;
             Ok((listing(&artifact, stage, raw)?, artifact.resources))
@@ -190,7 +190,9 @@ async fn newest(compiler: &Arc<Compiler>, target: &Target) -> (Option<Good>, Opt
     match status.stage {
         Stage::Ready(compiled) => (Some(Good::Compiled(compiled)), None),
         Stage::Compiling => (None, Some("the kernel is still being compiled".to_owned())),
-        Stage::Failed(message) => (status.last_good.map(Good::Compiled), Some(message)),
+        Stage::Failed(message) | Stage::Unknown(message) => {
+            (status.last_good.map(Good::Compiled), Some(message))
+        }
     }
 }
 
