@@ -298,13 +298,19 @@ fn uncovered(
         let Some(buffer) = buffer(func, launch, access.param) else {
             continue;
         };
-        if buffer.contents != Contents::Uninitialized {
+        // What held something before may be meant to keep it, unless it is updated as far as a mask
+        // says.
+        let updates = buffer.contents != Contents::Uninitialized;
+        if updates && !is_read_first(func, accesses, access) {
             continue;
-        };
+        }
         let programs = (0..3).zip(grid).map(|(axis, extent)| (Variable::Program(axis), extent));
-        for (variable, extent) in programs.chain(masked_lanes(func, access)) {
+        let lanes = masked_lanes(func, access).into_iter().filter(|_| !updates);
+        for (variable, extent) in programs.chain(lanes) {
             let known = (&mut *elements, accesses);
-            let missed = missed(func, launch, known, access, (variable, extent), pause);
+            let by_mask = updates || matches!(variable, Variable::Lane(..));
+            let along = Along { variable, extent, by_mask };
+            let missed = missed(func, launch, known, access, along, pause);
             let Some((position, element)) = missed else { continue };
             let what = format!(
                 "writes element {element} of `{}`, which has {}",
@@ -335,6 +341,24 @@ fn uncovered(
     None
 }
 
+/// Whether a kernel reads each element that an access stores to.
+fn is_read_first(func: &Function, accesses: &[Access], store: &Access) -> bool {
+    accesses.iter().any(|load| {
+        func.insts[load.inst].opcode == Opcode::Load
+            && (load.param, &load.offset, load.mask) == (store.param, &store.offset, store.mask)
+    })
+}
+
+/// An axis along which a launch may have too few programs or lanes.
+#[derive(Clone, Copy)]
+struct Along {
+    variable: Variable,
+    /// How many there are.
+    extent: u32,
+    /// Whether the mask must say how many there should be.
+    by_mask: bool,
+}
+
 /// The lanes of a masked store along each axis, and how many they are. None where tiles change
 /// their shape: lanes beyond the last one would not be what a longer block has there.
 fn masked_lanes(func: &Function, access: &Access) -> Vec<(Variable, u32)> {
@@ -360,13 +384,13 @@ fn why_uncovered(launch: &KnownLaunch, buffer: &KnownBuffer) -> &'static str {
 }
 
 /// An element that a program beyond the grid or a lane beyond the block would write, and none
-/// within them does. The mask of the store must depend on the lane.
+/// within them does.
 fn missed(
     func: &Function,
     launch: &KnownLaunch,
     (elements, accesses): (&mut Elements<'_>, &[Access]),
     access: &Access,
-    (variable, extent): (Variable, u32),
+    Along { variable, extent, by_mask }: Along,
     pause: Pause<'_>,
 ) -> Option<([i128; 3], i128)> {
     let size = buffer(func, launch, access.param)?.elements;
@@ -375,9 +399,7 @@ fn missed(
     let further =
         wide.variable_term(variable, Interval::new(0, most.min(i128::from(i32::MAX) - 1)));
     let same = wide.accesses().into_iter().find(|wide| wide.inst == access.inst)?;
-    if let Variable::Lane(..) = variable
-        && !depends(&wide, same.mask, variable)
-    {
+    if by_mask && !depends(&wide, same.mask, variable) {
         return None;
     }
     let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &further);

@@ -62,6 +62,15 @@ impl<'e, 'f> Origins<'e, 'f> {
         Some(a == b)
     }
 
+    /// Whether a store certainly stores what arithmetic makes of what is in its own element.
+    pub(super) fn is_updated(
+        func: &'f Function,
+        elements: &'e mut Elements<'f>,
+        (store, at): (&Access, &[i128]),
+    ) -> bool {
+        Origins::new(func, elements, at).updates(store, at) == Some(true)
+    }
+
     /// Whether a store stores what arithmetic makes of what is in its own element; choices and
     /// extremes may leave it as it is when they are done twice.
     fn updates(&mut self, store: &Access, point: &[i128]) -> Option<bool> {

@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::{buffer, happens, is_known, lane, position};
+use super::bounds::{buffer, happens, lane, position};
 use super::elements::{Access, Elements, Variable};
 use super::grid;
 use super::identity::{Origins, padded};
@@ -35,6 +35,9 @@ const LANE_FUEL: u32 = 500;
 /// Pairs of accesses of one kind that are looked at in one kernel.
 const MAX_PAIRS: usize = 32;
 
+/// Threads of a warp, whose stores are in the order of the kernel.
+const WARP: u32 = 32;
+
 /// Findings about the stores of `func` under `launch`.
 pub(super) fn check<'f>(
     func: &'f Function,
@@ -51,15 +54,14 @@ pub(super) fn check<'f>(
     let stores: Vec<&Access> = accesses
         .iter()
         .filter(|access| func.insts[access.inst].opcode == Opcode::Store)
-        .filter(|access| is_known(&elements.terms, &access.offset))
+        .filter(|access| is_ever_known(&elements.terms, &access.offset))
         .filter(|access| is_before(func, access, waits))
         .collect();
-    if stores.is_empty() {
-        return Vec::new();
-    }
     let pairs = pairs(func, launch, &stores);
     let mut other = Other::new(&mut elements.terms);
     let mut found = Vec::new();
+    // Stores to elements that others store the same to, or other stores.
+    let mut repeated: Vec<&Access> = Vec::new();
     let mut reported = FxHashSet::default();
     for (first, second) in pairs {
         let locs = (func.insts[first.inst].loc, func.insts[second.inst].loc);
@@ -72,7 +74,8 @@ pub(super) fn check<'f>(
         let mut met = race(func, elements, part, &mut other, (first, second));
         // What programs do in any order is the greater mistake.
         let same = first.inst == second.inst;
-        if same && !first.lanes.is_empty() && !matches!(met, Collision::Counts(_)) {
+        let apart = same || is_unordered(func, first, second);
+        if apart && !first.lanes.is_empty() && !matches!(met, Collision::Counts(_)) {
             let among_lanes = race(func, elements, lanes, &mut other, (first, second));
             met = met.or(among_lanes);
         }
@@ -80,11 +83,19 @@ pub(super) fn check<'f>(
             Collision::Counts(pair) => {
                 found.push(describe(func, launch, elements, first, second, &pair));
             }
-            Collision::Passed if same => {
-                let stores = (first, accesses);
-                found.extend(counted::left_out(func, launch, elements, &programs, stores));
-            }
+            Collision::Passed if same => repeated.push(first),
+            _ if !same && first.param == second.param => repeated.push(first),
             _ => {}
+        }
+    }
+    repeated.dedup_by_key(|store| store.param);
+    for store in repeated {
+        found.extend(counted::left_out(func, launch, elements, &programs, (store, accesses)));
+    }
+    for store in accesses {
+        let is_unknown = !is_ever_known(&elements.terms, &store.offset);
+        if is_unknown && is_before(func, store, waits) {
+            found.extend(counted::crowded(func, elements, (&programs, asked), store));
         }
     }
     found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));
@@ -239,6 +250,32 @@ fn is_before(func: &Function, store: &Access, synchronization: Option<usize>) ->
     end <= first
 }
 
+/// Whether lanes of two stores, in one program and one trip of each loop, come in any order: they are
+/// too many for one warp, and no barrier is between them.
+fn is_unordered(func: &Function, first: &Access, second: &Access) -> bool {
+    let order = func.walk();
+    let position = |inst| order.iter().position(|other| *other == inst).unwrap_or(order.len());
+    let (from, to) = (position(first.inst), position(second.inst));
+    let between = order.get(from.min(to)..from.max(to)).unwrap_or_default();
+    let lanes: u32 = func.ty(func.insts[first.inst].operand(0)).shape().iter().product();
+    lanes > WARP
+        && func.options.num_warps > 1
+        && first.lanes == second.lanes
+        && first.loops == second.loops
+        && between.iter().all(|inst| func.insts[*inst].opcode != Opcode::Barrier)
+}
+
+/// Whether a term may be known at some point: where it is chosen from a list, some is.
+fn is_ever_known(terms: &Terms, term: &Linear) -> bool {
+    term.terms.iter().all(|(atom, _)| match terms.atom(*atom) {
+        AtomKind::Var(_) => true,
+        AtomKind::Unknown(_) => false,
+        AtomKind::Binary(_, a, b) => is_ever_known(terms, a) && is_ever_known(terms, b),
+        AtomKind::Wrap(_, inner) => is_ever_known(terms, inner),
+        AtomKind::Choose(_, a, b) => is_ever_known(terms, a) || is_ever_known(terms, b),
+    })
+}
+
 /// Whether two parameters are certainly in one buffer.
 fn is_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
     let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
@@ -333,7 +370,15 @@ fn collision<'f>(
                 let mut pair = other.points(&elements.terms, &point);
                 let (one, two) = (happens(first), happens(second));
                 let example = [(&*one, &first.offset, &*pair.0), (&*two, &second.offset, &*pair.1)];
-                if !elements.agrees(&example) {
+                // What is not known is not the same for both.
+                let known = example.iter().all(|(_, offset, point)| {
+                    let whole = padded(&elements.terms, point);
+                    Domain::at(&elements.terms, &whole).value(offset).is_some()
+                });
+                if !known || !elements.agrees(&example) {
+                    if !known && matches!(found, Collision::Never) {
+                        found = Collision::Unknown;
+                    }
                     continue;
                 }
                 elements.tell_apart(&used_by(&elements.terms, (first, second)), &mut pair);
@@ -462,7 +507,8 @@ fn describe(
     let mut found = report::finding(func, loc, Code::Race, message);
     if first.inst != second.inst {
         let other = report::place(func, func.insts[second.inst].loc);
-        found = found.with_related(other, format!("program {b} stores here"));
+        let other_is = if a == b { "the other lane" } else { "the other program" };
+        found = found.with_related(other, format!("{other_is} stores here"));
     }
     if let Some(example) = elements.random_example(&happens(first), &first.offset, &pair.0) {
         found = found.with_note(example);

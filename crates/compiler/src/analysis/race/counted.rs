@@ -5,16 +5,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::{Apart, Collision, Other, Part, used_by};
-use crate::analysis::bounds::buffer;
+use crate::analysis::bounds::{buffer, happens};
 use crate::analysis::elements::{Access, Elements, Variable};
+use crate::analysis::identity::{Origins, padded};
 use crate::analysis::points::Points;
 use crate::analysis::report;
+use crate::analysis::solve::Outcome;
 use crate::analysis::terms::{Linear, Var};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Function, Opcode};
+use crate::ir::{Function, Inst, Opcode};
 use crate::specialization::{Contents, KnownLaunch};
 
-use super::{Pair, is_same_memory};
+use super::Pair;
 
 /// Points of one access that are looked at for a pair, when these are all.
 const MAX_POINTS: i128 = 1 << 15;
@@ -121,8 +123,8 @@ fn shared(first: &Points, second: &Points) -> FxHashSet<i128> {
     of_second.filter(|element| known.contains(element)).collect()
 }
 
-/// A store of as many values as its buffer has elements, of which some get several values and
-/// others none.
+/// A buffer to which as many values are stored as it has elements, of which some get several values
+/// and others none. `store` is one of the stores.
 pub(super) fn left_out(
     func: &Function,
     launch: &KnownLaunch,
@@ -131,31 +133,94 @@ pub(super) fn left_out(
     (store, accesses): (&Access, &[Access]),
 ) -> Option<Diagnostic> {
     let buffer = buffer(func, launch, store.param)?;
-    let writes = |access: &&Access| {
-        func.insts[access.inst].opcode != Opcode::Load
-            && is_same_memory(func, launch, access.param, store.param)
+    if buffer.contents != Contents::Uninitialized {
+        return None;
+    }
+    let is_write = |inst: &Inst| {
+        use Opcode::{AtomicCas, AtomicRmw, InlineAsm, Store};
+        matches!(func.insts[*inst].opcode, Store | AtomicRmw | AtomicCas | InlineAsm)
     };
-    let is_alone = accesses.iter().filter(writes).count() == 1;
-    if buffer.contents != Contents::Uninitialized || !is_alone {
+    let writes: Vec<&Access> = accesses.iter().filter(|access| is_write(&access.inst)).collect();
+    // A write whose address is not known may be anywhere.
+    if func.walk().iter().filter(|inst| is_write(inst)).count() != writes.len() {
         return None;
     }
-    let points = Points::of(elements, store, programs, &[], (MAX_COUNTED, 0))?;
-    let is_whole = points.complete && points.found.len() as i128 == buffer.elements;
-    let written: FxHashSet<i128> =
-        points.found.iter().map(|(_, element)| *element).filter(|_| is_whole).collect();
+    let mut left = buffer.elements;
+    let mut written = FxHashSet::default();
+    for write in writes {
+        if !may_be_same_memory(func, launch, write.param, store.param) {
+            continue;
+        }
+        let points = Points::of(elements, write, programs, &[], (MAX_COUNTED, 0))?;
+        left -= points.found.len() as i128;
+        if !points.complete || left < 0 {
+            return None;
+        }
+        written.extend(points.found.iter().map(|(_, element)| *element));
+    }
+    if left > 0 {
+        return None;
+    }
     let missed = (0..buffer.elements).find(|element| !written.contains(element))?;
-    if !is_whole {
-        return None;
-    }
     let name = elements.param_name(store.param);
     let message = format!(
         "as many values are stored to `{name}` as it has elements, but element {missed} gets none"
     );
     let found = report::finding(func, func.insts[store.inst].loc, Code::Uncovered, message);
     let has = report::count(buffer.elements, "element");
-    let note = format!(
-        "of {has}, {} are written, some of them by several programs or lanes",
-        written.len()
-    );
+    let note = format!("of {has}, {} are written, some of them several times", written.len());
     Some(found.with_note(note))
+}
+
+/// Whether two parameters may point into one buffer.
+fn may_be_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
+    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    a == b || storage(a).is_none() || storage(b).is_none() || storage(a) == storage(b)
+}
+
+/// More lanes than there are elements, each of which reads an element, changes it and stores it back:
+/// wherever their elements are, two update the same one.
+pub(super) fn crowded<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    (programs, asked): (&[Linear; 3], [bool; 3]),
+    store: &Access,
+) -> Option<Diagnostic> {
+    if func.insts[store.inst].opcode != Opcode::Store || !store.loops.is_empty() {
+        return None;
+    }
+    let range = elements.terms.range(&store.offset);
+    let places = range.hi.saturating_sub(range.lo).saturating_add(1);
+    if places > MAX_COUNTED {
+        return None;
+    }
+    // Programs that differ along axes that the kernel does not ask for do the same.
+    let terms = &mut elements.terms;
+    let first = |program: &Linear| terms.at_most(program, &Linear::default());
+    let unasked = programs.iter().zip(asked).filter(|(_, asked)| !asked);
+    let within: Vec<_> = unasked.map(|(program, _)| program).map(first).collect();
+    let anywhere = Access { offset: Linear::default(), ..store.clone() };
+    let points = Points::of(elements, &anywhere, programs, &within, (MAX_COUNTED, 0))?;
+    let lanes = points.found.len() as i128;
+    if lanes <= places {
+        return None;
+    }
+    let mut fuel = super::FIRST_FUEL;
+    let Outcome::Found(point) = elements.search(&happens(store), &mut fuel) else { return None };
+    let point = padded(&elements.terms, &point);
+    if !Origins::is_updated(func, elements, (store, &point)) {
+        return None;
+    }
+    let name = elements.param_name(store.param);
+    let message = format!(
+        "{} of this launch update {} of `{name}`, so that two update the same one, and nothing \
+         orders them",
+        report::count(lanes, "lane"),
+        report::count(places, "element")
+    );
+    let found = report::finding(func, func.insts[store.inst].loc, Code::Race, message);
+    Some(found.with_note(
+        "each reads the element before the other has stored it, so that one update is lost: use \
+         `tl.atomic_add` or another atomic",
+    ))
 }

@@ -2,7 +2,8 @@
 //!
 //! A read counts where the lane that is read gets to something that is seen, and where the program
 //! does not store to the element itself: then either it is the element's owner, or stores meet,
-//! which is another finding. A store of what the element holds already changes nothing. Kernels that
+//! which is another finding. Where it does and both store the same, the read counts if what was read
+//! gets to another element as well. A store of what the element holds already changes nothing. Kernels that
 //! order programs by any means are left alone: by atomic operations, inline assembly, volatile
 //! loads, or loops that read until something changes.
 
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::analysis::bounds::{happens, is_known, lane, position};
 use crate::analysis::elements::{Access, Elements, Variable};
-use crate::analysis::flow::{Flow, Followed, Position, reached};
+use crate::analysis::flow::{Flow, Followed, Position, Reached, reached};
 use crate::analysis::identity::{Origins, padded};
 use crate::analysis::report;
 use crate::analysis::solve::Outcome;
@@ -122,7 +123,7 @@ impl<'f> Search<'_, 'f> {
     /// Whether what is read at one point is another program's and gets somewhere.
     fn matters(&mut self, (load, store): (&Access, &Access), pair: &Pair, fuel: &mut u32) -> bool {
         let (one, two) = ((load, &*pair.0), (store, &*pair.1));
-        !self.owns(load, &pair.0, fuel)
+        (!self.owns(load, &pair.0, fuel) || self.hands_on(load, pair))
             && Origins::stores_anew(self.func, self.elements, one, two) == Some(true)
             && self.is_seen(load, &pair.0)
     }
@@ -158,8 +159,45 @@ impl<'f> Search<'_, 'f> {
         false
     }
 
+    /// Whether the first program, which stores to the element that it reads, stores what it read to
+    /// another element of the same memory: then what is there depends on which program comes first,
+    /// even where both store the same to their own. Programs that differ along axes that the kernel
+    /// does not ask for do the same.
+    fn hands_on(&mut self, load: &Access, pair: &Pair) -> bool {
+        let [here, there] = [&pair.0, &pair.1].map(|point| position(self.elements, point));
+        let asked = super::grid::axes_asked_for(self.func);
+        if (0..3).all(|axis| !asked[axis] || here[axis] == there[axis]) {
+            return false;
+        }
+        let whole = padded(&self.elements.terms, &pair.0);
+        let element = Domain::at(&self.elements.terms, &whole).value(&load.offset);
+        let Some(element) = element.map(Linear::constant) else { return false };
+        let stores = reached(self.func, self.elements)
+            .into_iter()
+            .filter(|reached| self.func.insts[reached.inst].opcode == Opcode::Store);
+        let mut others = Vec::new();
+        for mut reached in stores.collect::<Vec<_>>() {
+            let own = self.stores.iter().find(|store| store.inst == reached.inst);
+            let same =
+                own.filter(|own| is_same_memory(self.func, self.launch, load.param, own.param));
+            if let Some(own) = same {
+                let terms = &mut self.elements.terms;
+                let at = terms.equal(&own.offset, &element);
+                reached.path.push(terms.not(at));
+                others.push(reached);
+            }
+        }
+        self.reaches(load, &pair.0, others)
+    }
+
     /// Whether what is read at a point gets to something that is seen.
     fn is_seen(&mut self, load: &Access, point: &[i128]) -> bool {
+        let reached = reached(self.func, self.elements);
+        self.reaches(load, point, reached)
+    }
+
+    /// Whether what is read at a point gets to any of these operations.
+    fn reaches(&mut self, load: &Access, point: &[i128], reached: Vec<Reached>) -> bool {
         let mut conds = self.here(point);
         for &inst in &load.loops {
             let Some(var) = self.elements.variable(Variable::Trip(inst)) else { return false };
@@ -168,7 +206,6 @@ impl<'f> Search<'_, 'f> {
             conds.push(self.elements.terms.equal(&trip, &at));
         }
         let followed = Followed::At(Position { lane: lane(load, point), conds });
-        let reached = reached(self.func, self.elements);
         let mut fuel = FLOW_FUEL;
         let mut flow = Flow::new(self.func, self.elements, (load.inst, followed), &mut fuel);
         reached.iter().any(|reached| flow.is_seen(reached))
