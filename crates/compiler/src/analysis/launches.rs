@@ -21,6 +21,7 @@ use crate::specialization::{Config, Tuning, tuning};
 mod calls;
 mod decorators;
 mod meta;
+mod names;
 mod options;
 
 /// The most axes that a grid has.
@@ -49,6 +50,7 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
         found.extend(site.check(&tuning(sources, &kernel)));
     }
     found.extend(calls::check(sources, file, &module));
+    found.extend(names::check(sources, file, &module));
     for at in crate::project::kernels(sources, file) {
         found.extend(
             kernel(sources, at)

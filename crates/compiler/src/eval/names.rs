@@ -530,7 +530,7 @@ fn torch_member(module: &str, name: &str) -> Option<Value> {
 }
 
 /// The candidate most like `name`, if one is close enough.
-pub(super) fn suggest<'n>(
+pub(crate) fn suggest<'n>(
     name: &str,
     candidates: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {

@@ -3,8 +3,9 @@
 use super::collections;
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
+use super::views::Part;
 use super::{Frame, Host, MAX_DEPTH, literal_value};
-use crate::hir::{Expr, ExprId, FStringPart, LambdaParam, UnaryOp};
+use crate::hir::{Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
 
 impl Host<'_> {
     /// The value of an expression.
@@ -87,6 +88,10 @@ impl Host<'_> {
                             value => value,
                         }
                     }
+                    Expr::Tuple(parts) if matches!(value, Value::Tensor(_)) => {
+                        let parts = parts.iter().map(|part| self.part(frame, *part));
+                        operators::parts(&value, parts.collect())
+                    }
                     _ => {
                         let index = self.expr(frame, *index);
                         operators::subscript(&value, &index)
@@ -124,6 +129,24 @@ impl Host<'_> {
             }
             Expr::Dict(entries) => self.dict(frame, entries),
             _ => Value::Unknown,
+        }
+    }
+
+    /// What stands in a subscript for one axis of a tensor, or for several.
+    fn part(&mut self, frame: &mut Frame, id: ExprId) -> Part {
+        let code = frame.code.clone();
+        match &code.body().exprs[id] {
+            Expr::Slice { lower, upper, step: None } => {
+                let lower = lower.map(|bound| self.expr(frame, bound));
+                let upper = upper.map(|bound| self.expr(frame, bound));
+                Part::Slice(lower, upper)
+            }
+            Expr::Literal(Literal::Ellipsis) => Part::Rest,
+            _ => match self.expr(frame, id) {
+                Value::Int(at) => Part::At(at),
+                Value::None => Part::NewAxis,
+                _ => Part::Other,
+            },
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::dtype::{is_float, with_number};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
-use super::views;
+use super::views::{self, Part};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 
@@ -244,6 +244,17 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
         (Value::Tensor(tensor), Value::Int(index)) => Value::Tensor(views::item(tensor, *index)),
         (Value::Tensor(tensor), Value::None) => Value::Tensor(views::with_axis(tensor, 0)),
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
+        _ => Value::Unknown,
+    }
+}
+
+/// `tensor[part, part]`.
+pub(super) fn parts(value: &Value, parts: Vec<Part>) -> Value {
+    match value {
+        Value::Tensor(tensor) => match views::parts(tensor, &parts) {
+            Some(part) => Value::Tensor(part),
+            None => Value::tensor(tensor.dtype.as_deref()),
+        },
         _ => Value::Unknown,
     }
 }

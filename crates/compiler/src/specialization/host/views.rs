@@ -205,15 +205,81 @@ pub(super) fn rows(tensor: &Tensor) -> Option<Vec<Value>> {
     (*count <= MAX_ROWS).then(|| (0..*count).map(row).collect())
 }
 
+/// What stands in a subscript of a tensor.
+pub(super) enum Part {
+    /// A position along an axis, perhaps known.
+    At(Option<i128>),
+    /// `lower:upper`.
+    Slice(Option<Value>, Option<Value>),
+    /// `None`: one more axis.
+    NewAxis,
+    /// `...`: all axes that no other part is for.
+    Rest,
+    /// Anything else.
+    Other,
+}
+
 /// `tensor[lower:upper]` of known bounds.
 pub(super) fn slice(
     tensor: &Tensor,
     lower: Option<&Value>,
     upper: Option<&Value>,
 ) -> Option<Tensor> {
-    let mut shape = tensor.shape.clone()?;
-    let Some(Value::Int(Some(extent))) = shape.first() else { return None };
-    let extent = *extent;
+    parts(tensor, &[Part::Slice(lower.cloned(), upper.cloned())])
+}
+
+/// `tensor[part, part]` of known bounds. Memory is known from a tensor's first element on, so that it
+/// is not where another element comes first.
+pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
+    let (sizes, strides) = (tensor.shape.as_ref()?, strides(tensor)?);
+    let is_axis = |part: &&Part| matches!(part, Part::At(_) | Part::Slice(..));
+    let rest = sizes.len().checked_sub(parts.iter().filter(is_axis).count())?;
+    let (mut shape, mut steps, mut starts_there) = (Vec::new(), Vec::new(), true);
+    let mut axes = sizes.iter().cloned().zip(strides);
+    for part in parts {
+        match part {
+            Part::At(at) => {
+                axes.next()?;
+                starts_there &= *at == Some(0);
+            }
+            Part::Slice(lower, upper) => {
+                let (size, step) = axes.next()?;
+                let (size, lower) = cut(size, lower.as_ref(), upper.as_ref())?;
+                shape.push(size);
+                steps.push(step);
+                starts_there &= lower == 0;
+            }
+            Part::NewAxis => {
+                shape.push(Value::Int(Some(1)));
+                steps.push(Value::Int(None));
+            }
+            Part::Rest => {
+                let (sizes, strides): (Vec<_>, Vec<_>) = axes.by_ref().take(rest).unzip();
+                shape.extend(sizes);
+                steps.extend(strides);
+            }
+            Part::Other => return None,
+        }
+    }
+    let (sizes, strides): (Vec<_>, Vec<_>) = axes.unzip();
+    shape.extend(sizes);
+    steps.extend(strides);
+    let part = Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: Some(shape),
+        strides: Some(steps),
+        storage: tensor.storage.clone().filter(|_| starts_there),
+    };
+    Some(part.of_part())
+}
+
+/// How long a slice of an axis of this size is, and where it begins, if that is known.
+fn cut(size: Value, lower: Option<&Value>, upper: Option<&Value>) -> Option<(Value, i128)> {
+    let is_open = |bound: Option<&Value>| matches!(bound, None | Some(Value::None));
+    if is_open(lower) && is_open(upper) {
+        return Some((size, 0));
+    }
+    let Value::Int(Some(extent)) = size else { return None };
     let bound = |bound: Option<&Value>, default: i128| match bound {
         None | Some(Value::None) => Some(default),
         Some(Value::Int(Some(at))) => {
@@ -222,14 +288,7 @@ pub(super) fn slice(
         Some(_) => None,
     };
     let (lower, upper) = (bound(lower, 0)?, bound(upper, extent)?);
-    shape[0] = Value::Int(Some((upper - lower).max(0)));
-    let part = Tensor {
-        dtype: tensor.dtype.clone(),
-        shape: Some(shape),
-        strides: strides(tensor),
-        storage: tensor.storage.clone().filter(|_| lower == 0),
-    };
-    Some(part.of_part())
+    Some((Value::Int(Some((upper - lower).max(0))), lower))
 }
 
 /// The product of two matrices; of other shapes nothing but the dtype is known.

@@ -1,0 +1,113 @@
+//! Names in host code that nothing defines, and members that Triton does not have.
+
+use crate::builtins::{self, TRITON};
+use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::eval::suggest;
+use crate::hir::{Body, Expr, ExprId, ItemKind, Module, Name, SourceMap};
+use crate::project::{ItemRef, Resolution, Scope, Sources, item, jit_functions, resolve_expr};
+use crate::source::{FileId, FileRange, TextRange};
+use crate::syntax::{Parse, Unbound, unbound};
+
+/// The class of descriptors that host code makes, and what is called on it.
+const DESCRIPTOR: &str = "tools.tensor_descriptor.TensorDescriptor";
+const DESCRIPTOR_MEMBERS: &[&str] = &["from_tensor"];
+
+/// Members of other versions of Triton may be called anything but nearly what a known one is: so many
+/// letters apart.
+const NEAR: usize = 2;
+
+/// Names that nothing defines in the code of `file` around its kernels and launches, and members that
+/// are misspelled there. What is inside of jit functions evaluation looks at.
+pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec<Diagnostic> {
+    let compiled = jit_functions(sources, file);
+    if compiled.is_empty() && module.launches.is_empty() {
+        return Vec::new();
+    }
+    let mut found = undefined(sources, file, &compiled);
+    let host = Host { sources, file };
+    for (index, item) in module.items.iter().enumerate() {
+        let path = item.body_scope();
+        match &item.kind {
+            ItemKind::Function(function)
+                if !compiled.contains(&ItemRef { file, index: index as u32 }) =>
+            {
+                found.extend(host.members(&path, &function.body, &function.map));
+            }
+            ItemKind::Class(class) => {
+                for method in &class.methods {
+                    found.extend(host.members(&path, &method.body, &method.map));
+                }
+            }
+            _ => {}
+        }
+    }
+    for main in &module.mains {
+        found.extend(host.members(&[], &main.body, &main.map));
+    }
+    found
+}
+
+fn undefined(sources: &dyn Sources, file: FileId, compiled: &[ItemRef]) -> Vec<Diagnostic> {
+    let Some(text) = sources.text(file) else { return Vec::new() };
+    let inside = compiled.iter().filter_map(|at| item(sources, *at).map(|item| item.range));
+    let inside: Vec<TextRange> = inside.collect();
+    let parse = Parse::new(text);
+    let host = unbound(&parse).into_iter();
+    let host =
+        host.filter(|name| !inside.iter().any(|function| function.contains_range(name.range)));
+    let finding = |unbound: Unbound<'_>| {
+        let at = FileRange { file, range: unbound.range };
+        let message = format!("`{}` is not defined", unbound.name);
+        let found = Diagnostic::new(Code::UndefinedName, at, message);
+        match suggest(unbound.name, unbound.visible.iter().copied()) {
+            Some(name) => super::meant(found, name, TextEdit { at, text: name.to_owned() }),
+            None => found,
+        }
+    };
+    host.map(finding).collect()
+}
+
+/// Host code of one file.
+struct Host<'a> {
+    sources: &'a dyn Sources,
+    file: FileId,
+}
+
+impl Host<'_> {
+    /// Members of Triton that are misspelled in the code of a function at `path`.
+    fn members(&self, path: &[Name], body: &Body, map: &SourceMap) -> Vec<Diagnostic> {
+        let attributes = body.exprs.iter().filter_map(|(id, expr)| match expr {
+            Expr::Attribute { value, attr } => Some((id, *value, attr)),
+            _ => None,
+        });
+        attributes.filter_map(|attribute| self.member(path, (body, map), attribute)).collect()
+    }
+
+    fn member(
+        &self,
+        path: &[Name],
+        (body, map): (&Body, &SourceMap),
+        (id, value, attr): (ExprId, ExprId, &Name),
+    ) -> Option<Diagnostic> {
+        let scope = Scope { file: self.file, path };
+        let (owner, members) = match resolve_expr(self.sources, scope, body, value) {
+            Resolution::TritonModule(module) if module.is_empty() => {
+                let members = builtins::members(TRITON);
+                ("triton", members.into_iter().map(|member| member.name).collect())
+            }
+            Resolution::Triton(class) if *class == *DESCRIPTOR => {
+                ("TensorDescriptor", DESCRIPTOR_MEMBERS.to_vec())
+            }
+            _ => return None,
+        };
+        let best = suggest(attr, members.iter().copied())
+            .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR)
+            .filter(|_| !members.contains(&&**attr))?;
+        let end = map.exprs[id].end;
+        let range = TextRange { start: end.saturating_sub(attr.len() as u32), end };
+        let at = FileRange { file: self.file, range };
+        let message = format!("`{owner}` has no member `{attr}`");
+        let found = Diagnostic::new(Code::UnknownBuiltin, at, message);
+        Some(super::meant(found, best, TextEdit { at, text: best.to_owned() }))
+    }
+}

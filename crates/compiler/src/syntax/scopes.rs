@@ -1,0 +1,572 @@
+//! Names that nothing binds, as the text alone shows: Python's scopes, without what it means.
+//!
+//! Wherever a name may be bound by any statement of a scope around it, at any time, it is taken to be.
+//! A text that may bind names in ways that no statement shows has no such names.
+
+use rustc_hash::FxHashSet;
+use tree_sitter::Node;
+
+use super::kind::{Field, Kind};
+use super::{Parse, range};
+use crate::source::TextRange;
+
+/// Names by which a text may bind others: what is done with them is not followed.
+const BINDERS: &[&str] = &[
+    "exec",
+    "execfile",
+    "globals",
+    "vars",
+    "dir",
+    "builtins",
+    "__builtins__",
+    "__dict__",
+    "modules",
+];
+
+/// What a module has without binding it.
+const IMPLICIT: &[&str] = &[
+    "__annotations__",
+    "__builtins__",
+    "__cached__",
+    "__class__",
+    "__debug__",
+    "__doc__",
+    "__file__",
+    "__import__",
+    "__loader__",
+    "__module__",
+    "__name__",
+    "__package__",
+    "__path__",
+    "__qualname__",
+    "__spec__",
+    "_",
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "BaseException",
+    "BaseExceptionGroup",
+    "BlockingIOError",
+    "BrokenPipeError",
+    "BufferError",
+    "BytesWarning",
+    "ChildProcessError",
+    "ConnectionAbortedError",
+    "ConnectionError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "DeprecationWarning",
+    "EOFError",
+    "Ellipsis",
+    "EncodingWarning",
+    "EnvironmentError",
+    "Exception",
+    "ExceptionGroup",
+    "False",
+    "FileExistsError",
+    "FileNotFoundError",
+    "FloatingPointError",
+    "FutureWarning",
+    "GeneratorExit",
+    "IOError",
+    "ImportError",
+    "ImportWarning",
+    "IndentationError",
+    "IndexError",
+    "InterruptedError",
+    "IsADirectoryError",
+    "KeyError",
+    "KeyboardInterrupt",
+    "LookupError",
+    "MemoryError",
+    "ModuleNotFoundError",
+    "NameError",
+    "None",
+    "NotADirectoryError",
+    "NotImplemented",
+    "NotImplementedError",
+    "OSError",
+    "OverflowError",
+    "PendingDeprecationWarning",
+    "PermissionError",
+    "ProcessLookupError",
+    "PythonFinalizationError",
+    "RecursionError",
+    "ReferenceError",
+    "ResourceWarning",
+    "RuntimeError",
+    "RuntimeWarning",
+    "StopAsyncIteration",
+    "StopIteration",
+    "SyntaxError",
+    "SyntaxWarning",
+    "SystemError",
+    "SystemExit",
+    "TabError",
+    "TimeoutError",
+    "True",
+    "TypeError",
+    "UnboundLocalError",
+    "UnicodeDecodeError",
+    "UnicodeEncodeError",
+    "UnicodeError",
+    "UnicodeTranslateError",
+    "UnicodeWarning",
+    "UserWarning",
+    "ValueError",
+    "Warning",
+    "WindowsError",
+    "ZeroDivisionError",
+    "abs",
+    "aiter",
+    "all",
+    "anext",
+    "any",
+    "ascii",
+    "bin",
+    "bool",
+    "breakpoint",
+    "bytearray",
+    "bytes",
+    "callable",
+    "chr",
+    "classmethod",
+    "compile",
+    "complex",
+    "copyright",
+    "credits",
+    "delattr",
+    "dict",
+    "display",
+    "divmod",
+    "enumerate",
+    "eval",
+    "exit",
+    "filter",
+    "float",
+    "format",
+    "frozenset",
+    "get_ipython",
+    "getattr",
+    "hasattr",
+    "hash",
+    "help",
+    "hex",
+    "id",
+    "input",
+    "int",
+    "isinstance",
+    "issubclass",
+    "iter",
+    "len",
+    "license",
+    "list",
+    "locals",
+    "map",
+    "max",
+    "memoryview",
+    "min",
+    "next",
+    "object",
+    "oct",
+    "open",
+    "ord",
+    "pow",
+    "print",
+    "property",
+    "quit",
+    "range",
+    "repr",
+    "reveal_type",
+    "reversed",
+    "round",
+    "set",
+    "setattr",
+    "slice",
+    "sorted",
+    "staticmethod",
+    "str",
+    "sum",
+    "super",
+    "tuple",
+    "type",
+    "zip",
+];
+
+/// How deep nodes are followed into each other.
+const MAX_DEPTH: u32 = 200;
+
+/// A name that nothing binds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unbound<'t> {
+    /// The name.
+    pub(crate) name: &'t str,
+    /// Where it stands.
+    pub(crate) range: TextRange,
+    /// What the scopes around it bind.
+    pub(crate) visible: Vec<&'t str>,
+}
+
+/// The names of a text that nothing binds, in order; none where the text has syntax errors.
+pub(crate) fn unbound(parse: &Parse) -> Vec<Unbound<'_>> {
+    let root = parse.root();
+    if root.has_error() {
+        return Vec::new();
+    }
+    let module = Scope { kind: ScopeKind::Function, around: None, bound: FxHashSet::default() };
+    let mut names = Names {
+        text: parse.text(),
+        scopes: vec![module],
+        uses: Vec::new(),
+        caught: 0,
+        depth: 0,
+        is_open: false,
+    };
+    names.children(root, MODULE);
+    if names.is_open {
+        return Vec::new();
+    }
+    let lost = names.uses.iter().filter(|(name, _, scope)| {
+        !IMPLICIT.contains(name) && names.visible(*scope).all(|scope| !scope.bound.contains(name))
+    });
+    let unbound = lost.map(|&(name, range, scope)| {
+        let bound = names.visible(scope).flat_map(|scope| scope.bound.iter().copied());
+        let mut visible: Vec<&str> = bound.collect();
+        visible.sort_unstable();
+        visible.dedup();
+        Unbound { name, range, visible }
+    });
+    unbound.collect()
+}
+
+/// The number of the outermost scope.
+const MODULE: usize = 0;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ScopeKind {
+    /// A module, a function or a lambda.
+    Function,
+    /// A comprehension: `:=` in it binds outside.
+    Comprehension,
+    /// A class, whose names functions in it do not see.
+    Class,
+}
+
+struct Scope<'t> {
+    kind: ScopeKind,
+    around: Option<usize>,
+    bound: FxHashSet<&'t str>,
+}
+
+struct Names<'t> {
+    text: &'t str,
+    scopes: Vec<Scope<'t>>,
+    /// Names that are read, where, and in which scope.
+    uses: Vec<(&'t str, TextRange, usize)>,
+    /// How many handlers around the node take what an unbound name raises.
+    caught: u32,
+    depth: u32,
+    /// Whether names may be bound in ways that are not followed.
+    is_open: bool,
+}
+
+impl<'t> Names<'t> {
+    /// The scopes whose names are seen from `scope`, innermost first.
+    fn visible(&self, scope: usize) -> impl Iterator<Item = &Scope<'t>> {
+        let mut behind_function = false;
+        let chain = std::iter::successors(Some(scope), |at| self.scopes[*at].around);
+        chain.map(|at| &self.scopes[at]).filter(move |scope| {
+            let is_seen = scope.kind != ScopeKind::Class || !behind_function;
+            behind_function |= scope.kind == ScopeKind::Function;
+            is_seen
+        })
+    }
+
+    fn inner(&mut self, kind: ScopeKind, around: usize) -> usize {
+        self.scopes.push(Scope { kind, around: Some(around), bound: FxHashSet::default() });
+        self.scopes.len() - 1
+    }
+
+    fn name(&self, node: Node<'t>) -> &'t str {
+        &self.text[node.byte_range()]
+    }
+
+    fn bind(&mut self, node: Node<'t>, scope: usize) {
+        let name = self.name(node);
+        self.scopes[scope].bound.insert(name);
+    }
+
+    /// Binds every name in `node`.
+    fn bind_all(&mut self, node: Node<'t>, scope: usize) {
+        if Kind::of(node) == Kind::Identifier {
+            self.bind(node, scope);
+        }
+        self.each(node, |names, child| names.bind_all(child, scope));
+    }
+
+    /// Binds what is assigned to, and reads what stands beside it.
+    fn target(&mut self, node: Node<'t>, scope: usize) {
+        match Kind::of(node) {
+            Kind::Identifier => self.bind(node, scope),
+            Kind::Attribute | Kind::Subscript | Kind::Call => self.visit(node, scope),
+            _ => self.each(node, |names, child| names.target(child, scope)),
+        }
+    }
+
+    fn each(&mut self, node: Node<'t>, mut visit: impl FnMut(&mut Self, Node<'t>)) {
+        if self.depth >= MAX_DEPTH {
+            self.is_open = true;
+            return;
+        }
+        self.depth += 1;
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            visit(self, child);
+        }
+        self.depth -= 1;
+    }
+
+    fn children(&mut self, node: Node<'t>, scope: usize) {
+        self.each(node, |names, child| names.visit(child, scope));
+    }
+
+    fn field(&mut self, node: Node<'t>, field: Field, scope: usize) {
+        if let Some(child) = field.of(node) {
+            self.visit(child, scope);
+        }
+    }
+
+    fn visit(&mut self, node: Node<'t>, scope: usize) {
+        match Kind::of(node) {
+            kind if kind.is_extra() => {}
+            // Annotations may be left alone until somebody asks.
+            Kind::Type | Kind::ExecStatement | Kind::WildcardImport => {
+                self.is_open |= Kind::of(node) != Kind::Type;
+            }
+            Kind::Identifier => self.read(node, scope),
+            Kind::Attribute => {
+                let attribute = Field::Attribute.of(node);
+                self.is_open |= attribute.is_some_and(|it| BINDERS.contains(&self.name(it)));
+                self.field(node, Field::Object, scope);
+            }
+            Kind::KeywordArgument => self.field(node, Field::Value, scope),
+            Kind::Assignment | Kind::AugmentedAssignment => {
+                self.assigned(node, Field::Left, scope);
+                self.field(node, Field::Right, scope);
+            }
+            Kind::NamedExpression => {
+                let mut home = scope;
+                while let (ScopeKind::Comprehension, Some(around)) =
+                    (self.scopes[home].kind, self.scopes[home].around)
+                {
+                    home = around;
+                }
+                self.assigned(node, Field::Name, home);
+                self.field(node, Field::Value, scope);
+            }
+            Kind::ForStatement | Kind::ForInClause => {
+                let left = Field::Left.of(node);
+                self.assigned(node, Field::Left, scope);
+                self.each(node, |names, child| {
+                    if Some(child) != left {
+                        names.visit(child, scope);
+                    }
+                });
+            }
+            Kind::AsPatternTarget => self.target(node, scope),
+            Kind::ExceptClause => {
+                let alias = Field::Alias.of(node);
+                self.assigned(node, Field::Alias, scope);
+                self.each(node, |names, child| {
+                    if Some(child) != alias {
+                        names.visit(child, scope);
+                    }
+                });
+            }
+            Kind::CasePattern | Kind::TypeParameter | Kind::TypeAliasStatement => {
+                self.bind_all(node, scope);
+            }
+            Kind::GlobalStatement => self.bind_all(node, MODULE),
+            Kind::NonlocalStatement => self.bind_all(node, scope),
+            Kind::ImportStatement | Kind::ImportFromStatement | Kind::FutureImportStatement => {
+                self.import(node, scope);
+            }
+            Kind::TryStatement => self.attempt(node, scope),
+            Kind::FunctionDefinition => self.function(node, scope),
+            Kind::ClassDefinition => {
+                self.assigned(node, Field::Name, scope);
+                self.field(node, Field::Superclasses, scope);
+                let inside = self.inner(ScopeKind::Class, scope);
+                self.each(node, |names, child| {
+                    if Kind::of(child) == Kind::TypeParameter {
+                        names.bind_all(child, scope);
+                    }
+                });
+                self.field(node, Field::Body, inside);
+            }
+            Kind::Lambda => {
+                let inside = self.inner(ScopeKind::Function, scope);
+                self.parameters(node, (scope, inside));
+                self.field(node, Field::Body, inside);
+            }
+            Kind::ListComprehension
+            | Kind::SetComprehension
+            | Kind::DictionaryComprehension
+            | Kind::GeneratorExpression => {
+                let inside = self.inner(ScopeKind::Comprehension, scope);
+                self.children(node, inside);
+            }
+            _ => self.children(node, scope),
+        }
+    }
+
+    fn read(&mut self, node: Node<'t>, scope: usize) {
+        let name = self.name(node);
+        self.is_open |= BINDERS.contains(&name);
+        if self.caught == 0 {
+            self.uses.push((name, range(node), scope));
+        }
+    }
+
+    fn assigned(&mut self, node: Node<'t>, field: Field, scope: usize) {
+        if let Some(target) = field.of(node) {
+            self.target(target, scope);
+        }
+    }
+
+    fn import(&mut self, node: Node<'t>, scope: usize) {
+        let module = Field::ModuleName.of(node);
+        // In a package, `from .module import name` binds the module as well.
+        if let Some(relative) = module.filter(|module| Kind::of(*module) == Kind::RelativeImport) {
+            self.bind_all(relative, MODULE);
+        }
+        self.each(node, |names, child| match Kind::of(child) {
+            _ if Some(child) == module => {}
+            Kind::AliasedImport => names.assigned(child, Field::Alias, scope),
+            Kind::DottedName => {
+                if let Some(first) = child.named_child(0) {
+                    names.bind(first, scope);
+                }
+            }
+            Kind::WildcardImport => names.is_open = true,
+            _ => {}
+        });
+    }
+
+    /// A `try`, whose handlers may take what an unbound name raises.
+    fn attempt(&mut self, node: Node<'t>, scope: usize) {
+        let mut cursor = node.walk();
+        let takes = |clause: Node<'t>| {
+            let head = self.name(clause).split(':').next().unwrap_or_default();
+            Kind::of(clause) == Kind::ExceptClause
+                && (head.trim() == "except"
+                    || ["NameError", "Exception"].iter().any(|kind| head.contains(kind)))
+        };
+        let caught = u32::from(node.named_children(&mut cursor).any(takes));
+        let body = Field::Body.of(node);
+        self.each(node, |names, child| {
+            let here = if Some(child) == body { caught } else { 0 };
+            names.caught += here;
+            names.visit(child, scope);
+            names.caught -= here;
+        });
+    }
+
+    fn function(&mut self, node: Node<'t>, scope: usize) {
+        self.assigned(node, Field::Name, scope);
+        let inside = self.inner(ScopeKind::Function, scope);
+        self.each(node, |names, child| {
+            if Kind::of(child) == Kind::TypeParameter {
+                names.bind_all(child, inside);
+            }
+        });
+        self.parameters(node, (scope, inside));
+        self.field(node, Field::Body, inside);
+    }
+
+    /// Parameters are bound inside, and their defaults read outside.
+    fn parameters(&mut self, node: Node<'t>, (outside, inside): (usize, usize)) {
+        let Some(parameters) = Field::Parameters.of(node) else { return };
+        self.each(parameters, |names, param| match Kind::of(param) {
+            Kind::DefaultParameter | Kind::TypedDefaultParameter => {
+                names.assigned(param, Field::Name, inside);
+                names.field(param, Field::Value, outside);
+            }
+            Kind::TypedParameter => names.each(param, |names, child| {
+                if Kind::of(child) != Kind::Type {
+                    names.bind_all(child, inside);
+                }
+            }),
+            _ => names.bind_all(param, inside),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let parse = Parse::new(text);
+        assert!(!parse.root().has_error(), "{text} parses");
+        unbound(&parse).iter().map(|found| found.name.to_owned()).collect()
+    }
+
+    #[test]
+    fn names_that_no_scope_binds_are_found() {
+        assert_eq!(names("def f(n):\n    return lambda m: m + n + nn\n"), ["nn"]);
+        assert_eq!(names("def f():\n    return [i for j in range(4)]\n"), ["i"]);
+        assert_eq!(
+            names("class A:\n    size = 4\n    def f(self):\n        return size\n"),
+            ["size"]
+        );
+        assert_eq!(
+            names("import a.b as c\nfrom d import e as f\nx = a, d, e, c, f\n"),
+            ["a", "d", "e"]
+        );
+        assert_eq!(names("def f(x=n):\n    n = 1\n    return x\n"), ["n"]);
+        assert_eq!(names("x = f'{a:{b}}'\n"), ["a", "b"]);
+        assert_eq!(names("def f():\n    y = 1\nprint(y)\n"), ["y"]);
+        assert_eq!(names("try:\n    a\nexcept KeyError:\n    pass\n"), ["a"]);
+    }
+
+    #[test]
+    fn what_may_be_bound_is() {
+        let silent = [
+            "def f(a, /, b, *c, d: int = 1, **e):\n    return a, b, c, d, e, f, len\n",
+            "def f():\n    global x\n    x = 1\ndef g():\n    return x\n",
+            "def f():\n    x = 0\n    def g():\n        nonlocal x\n        x = 1\n    return g\n",
+            "try:\n    import fast\nexcept ImportError:\n    fast = None\nprint(fast)\n",
+            "try:\n    print(unicode)\nexcept NameError:\n    pass\n",
+            "from __future__ import annotations\nif True:\n    import a.b\na.b.c(d=1).e\n",
+            "class A:\n    n = 4\n    m = n * 2\n    k = [n for _ in range(4)]\n",
+            "with open('f') as (a, [b, *c]):\n    print(a, b, c)\n",
+            "for a, (b, c[0]) in []:\n    pass\nelse:\n    print(a, b)\nc = []\n",
+            "print([y := 1, y], [z for x in 'ab' if (z := x)], z)\n",
+            "match 1:\n    case [a, *b] | {'k': a, **b}:\n        print(a, b)\n",
+            "def f(x: Unknown) -> Other:\n    y: Nothing = 1\n    return y\n",
+            "try:\n    pass\nexcept (A, B) as error:\n    print(error)\nA = B = 1\n",
+            "globals()['x'] = 1\nprint(x)\n",
+            "from os.path import *\nprint(join)\n",
+            "import sys\nsetattr(sys.modules[__name__], 'x', 1)\nprint(x)\n",
+            "x = {k: v for k, v in {}.items()}\ny = (a for a in b for b in [1])\nb = 1\n",
+            "del_ = lambda *args, k=1, **kw: (args, k, kw)\n",
+            "type X = int\ndef f[T](x: T):\n    return T, X\n",
+            "a = b = c = 1\na += b + c\n",
+            "from ._api import f\ndel _api\n",
+        ];
+        for text in silent {
+            assert_eq!(names(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_visible_is_told() {
+        let parse = Parse::new("m = 1\ndef f(n):\n    return nn\ndef g(k):\n    pass\n");
+        let found = unbound(&parse);
+        assert_eq!(
+            found.iter().map(|it| it.visible.clone()).collect::<Vec<_>>(),
+            [["f", "g", "m", "n"]]
+        );
+    }
+}
