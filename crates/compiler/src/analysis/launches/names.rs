@@ -3,7 +3,7 @@
 use crate::builtins::{self, TRITON};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::eval::suggest;
-use crate::hir::{Body, Expr, ExprId, ItemKind, Module, Name, SourceMap};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, SourceMap};
 use crate::project::{ItemRef, Resolution, Scope, Sources, item, jit_functions, resolve_expr};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::syntax::{Parse, Unbound, unbound};
@@ -24,7 +24,7 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
         return Vec::new();
     }
     let mut found = undefined(sources, file, &compiled);
-    let host = Host { sources, file };
+    let host = Host { sources, file, module };
     for (index, item) in module.items.iter().enumerate() {
         let path = item.body_scope();
         match &item.kind {
@@ -71,6 +71,7 @@ fn undefined(sources: &dyn Sources, file: FileId, compiled: &[ItemRef]) -> Vec<D
 struct Host<'a> {
     sources: &'a dyn Sources,
     file: FileId,
+    module: &'a Module,
 }
 
 impl Host<'_> {
@@ -83,6 +84,15 @@ impl Host<'_> {
         attributes.filter_map(|attribute| self.member(path, (body, map), attribute)).collect()
     }
 
+    /// Whether an expression is a name that imports bind to the package as a whole.
+    fn is_package(&self, value: &Expr) -> bool {
+        let Expr::Name(name) = value else { return false };
+        let items = self.module.items_named(name);
+        let mut bound = items.map(|index| &self.module.items[index as usize]).peekable();
+        let is_import = |item: &Item| matches!(&item.kind, ItemKind::Import { path } if path.iter().map(|part| &**part).eq([TRITON]));
+        bound.peek().is_some() && bound.all(is_import)
+    }
+
     fn member(
         &self,
         path: &[Name],
@@ -91,7 +101,8 @@ impl Host<'_> {
     ) -> Option<Diagnostic> {
         let scope = Scope { file: self.file, path };
         let (owner, members) = match resolve_expr(self.sources, scope, body, value) {
-            Resolution::TritonModule(module) if module.is_empty() => {
+            // What stands in modules of their own, and members of the package as well, has others.
+            Resolution::TritonModule(_) if self.is_package(&body.exprs[value]) => {
                 let members = builtins::members(TRITON);
                 ("triton", members.into_iter().map(|member| member.name).collect())
             }

@@ -3,7 +3,7 @@
 use super::collections;
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
-use super::views::Part;
+use super::views::{Bound, Part};
 use super::{Frame, Host, MAX_DEPTH, literal_value};
 use crate::hir::{Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
 
@@ -139,7 +139,7 @@ impl Host<'_> {
             Expr::Slice { lower, upper, step: None } => {
                 let lower = lower.map(|bound| self.expr(frame, bound));
                 let upper = upper.map(|bound| self.expr(frame, bound));
-                Part::Slice(lower, upper)
+                Part::Slice(Bound::of(lower.as_ref()), Bound::of(upper.as_ref()))
             }
             Expr::Literal(Literal::Ellipsis) => Part::Rest,
             _ => match self.expr(frame, id) {

@@ -210,7 +210,7 @@ pub(super) enum Part {
     /// A position along an axis, perhaps known.
     At(Option<i128>),
     /// `lower:upper`.
-    Slice(Option<Value>, Option<Value>),
+    Slice(Bound, Bound),
     /// `None`: one more axis.
     NewAxis,
     /// `...`: all axes that no other part is for.
@@ -219,13 +219,35 @@ pub(super) enum Part {
     Other,
 }
 
+/// Where a slice begins or ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// Where the axis does.
+    Open,
+    /// At a position; a negative one counts from the end.
+    At(i128),
+    /// That is not known.
+    Unknown,
+}
+
+impl Bound {
+    /// By what stands there.
+    pub(super) fn of(value: Option<&Value>) -> Bound {
+        match value {
+            None | Some(Value::None) => Bound::Open,
+            Some(Value::Int(Some(at))) => Bound::At(*at),
+            Some(_) => Bound::Unknown,
+        }
+    }
+}
+
 /// `tensor[lower:upper]` of known bounds.
 pub(super) fn slice(
     tensor: &Tensor,
     lower: Option<&Value>,
     upper: Option<&Value>,
 ) -> Option<Tensor> {
-    parts(tensor, &[Part::Slice(lower.cloned(), upper.cloned())])
+    parts(tensor, &[Part::Slice(Bound::of(lower), Bound::of(upper))])
 }
 
 /// `tensor[part, part]` of known bounds. Memory is known from a tensor's first element on, so that it
@@ -244,7 +266,7 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
             }
             Part::Slice(lower, upper) => {
                 let (size, step) = axes.next()?;
-                let (size, lower) = cut(size, lower.as_ref(), upper.as_ref())?;
+                let (size, lower) = cut(size, *lower, *upper)?;
                 shape.push(size);
                 steps.push(step);
                 starts_there &= lower == 0;
@@ -274,20 +296,17 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
 }
 
 /// How long a slice of an axis of this size is, and where it begins, if that is known.
-fn cut(size: Value, lower: Option<&Value>, upper: Option<&Value>) -> Option<(Value, i128)> {
-    let is_open = |bound: Option<&Value>| matches!(bound, None | Some(Value::None));
-    if is_open(lower) && is_open(upper) {
+fn cut(size: Value, lower: Bound, upper: Bound) -> Option<(Value, i128)> {
+    if (lower, upper) == (Bound::Open, Bound::Open) {
         return Some((size, 0));
     }
     let Value::Int(Some(extent)) = size else { return None };
-    let bound = |bound: Option<&Value>, default: i128| match bound {
-        None | Some(Value::None) => Some(default),
-        Some(Value::Int(Some(at))) => {
-            Some(if *at < 0 { at + extent } else { *at }.clamp(0, extent))
-        }
-        Some(_) => None,
+    let position = |bound: Bound, open: i128| match bound {
+        Bound::Open => Some(open),
+        Bound::At(at) => Some(if at < 0 { at + extent } else { at }.clamp(0, extent)),
+        Bound::Unknown => None,
     };
-    let (lower, upper) = (bound(lower, 0)?, bound(upper, extent)?);
+    let (lower, upper) = (position(lower, 0)?, position(upper, extent)?);
     Some((Value::Int(Some((upper - lower).max(0))), lower))
 }
 
