@@ -520,9 +520,26 @@ fn files_keep_types_and_orders() {
         save_npy(&path, &array).unwrap();
         assert_eq!(load_npy(&path).unwrap(), array, "{dtype}");
     }
-    let path = folder.join("text");
-    std::fs::write(&path, "1, 2, 3").unwrap();
-    assert!(load_npy(&path).unwrap_err().contains("is not an .npy file"));
+    let path = folder.join("broken");
+    let error = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        load_npy(&path).unwrap_err()
+    };
+    let file = |shape: &str| {
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
+        [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat()
+    };
+    for start in ["", "1, 2, 3", "\u{93}NUMPY"] {
+        assert!(error(start.as_bytes()).ends_with("is not an .npy file"));
+    }
+    assert!(error(&file("(256,)")[..40]).ends_with("is not an .npy file"));
+    assert!(error(&file("(256,")).ends_with("its shape is none"));
+    assert!(error(&file("(-4,)")).ends_with("its shape is none"));
+    assert!(error(&file("(256,)")).contains("is cut short: 256 elements take 1024 bytes"));
+    for extents in ["(99999999999,)", "(9999999999, 9999999999, 9999999999)"] {
+        assert!(error(&file(extents)).contains("at most 2147483648 elements"), "{extents}");
+    }
+    assert!(load_npy(&folder).unwrap_err().contains("cannot open"));
     assert!(load_npy(&folder.join("none")).unwrap_err().contains("cannot open"));
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -50,7 +50,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// Files, folders, or `-` for standard input; `FILE::KERNEL` checks one kernel.
-    #[arg(required = true, value_name = "PATH[::KERNEL]")]
+    #[arg(required = true, value_name = "PATH[::KERNEL]", value_parser = without_scenario)]
     pub(crate) paths: Vec<Target>,
     /// Output format.
     #[arg(long, value_enum, default_value_t)]
@@ -237,7 +237,7 @@ pub(crate) struct LaunchArgs {
     #[arg(long = "arg", value_name = "NAME=EXPR", value_parser = argument)]
     pub(crate) args: Vec<(String, String)>,
     /// The grid of a kernel without a scenario.
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) grid: Option<String>,
 }
 
@@ -265,10 +265,10 @@ pub(crate) struct SpecArgs {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) values: Vec<(String, String)>,
     /// Warps per CTA, a power of two.
-    #[arg(long, value_name = "N", value_parser = warps)]
+    #[arg(long, value_name = "N", value_parser = warps, allow_negative_numbers = true)]
     pub(crate) num_warps: Option<u32>,
     /// Pipeline depth of loops.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32), allow_negative_numbers = true)]
     pub(crate) num_stages: Option<u32>,
 }
 
@@ -435,6 +435,9 @@ fn architecture(text: &str) -> Result<String, String> {
         Err(_) => Err(format!("`{text}` is not an architecture; write it like sm_90a")),
     }
 }
+
+#[cfg(test)]
+mod reference;
 
 #[cfg(test)]
 mod tests {

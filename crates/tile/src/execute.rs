@@ -148,9 +148,9 @@ fn chosen<'m>(
         Some(number) => match own.get(number) {
             Some(scenario) => Ok(vec![scenario]),
             None => Err(usage(format!(
-                "{kernel} has {} scenarios; there is no #{}",
-                own.len(),
-                number + 1
+                "{kernel} has no scenario #{}; it has {}",
+                number + 1,
+                own.len()
             ))),
         },
     }

@@ -72,6 +72,9 @@ fn product(sets: &[(String, String)]) -> Result<Vec<Combination>, CommandError> 
     for (name, values) in sets {
         let values = values.split(',').map(str::trim).filter(|value| !value.is_empty());
         let values: Vec<&str> = values.collect();
+        if values.is_empty() {
+            return Err(CommandError::usage(format!("--set {name} names no values to try")));
+        }
         combinations = combinations
             .iter()
             .flat_map(|known| {

@@ -25,11 +25,18 @@ pub(super) fn shape_of(host: &Host, values: Vec<Value>) -> Eval<Vec<usize>> {
         usize::try_from(extent).map_err(|_| fault!("an extent cannot be {extent}"))
     };
     let shape = values.iter().map(extent).collect::<Eval<Vec<usize>>>()?;
+    numel(&shape).map_err(|error| fault!("{error}"))?;
+    Ok(shape)
+}
+
+/// How many elements a tensor of a shape has.
+///
+/// # Errors
+/// When they are more than a scenario's tensors may have, in a sentence.
+pub(super) fn numel(shape: &[usize]) -> Result<usize, String> {
     let numel = shape.iter().try_fold(1usize, |numel, &extent| numel.checked_mul(extent));
-    match numel {
-        Some(numel) if numel <= MAX_ELEMENTS => Ok(shape),
-        _ => Err(fault!("a tensor of a scenario has at most {MAX_ELEMENTS} elements")),
-    }
+    let allowed = numel.filter(|numel| *numel <= MAX_ELEMENTS);
+    allowed.ok_or_else(|| format!("a tensor of a scenario has at most {MAX_ELEMENTS} elements"))
 }
 
 /// `randn rand randint zeros ones full empty`.

@@ -1,11 +1,13 @@
 //! Tensors in NumPy's file format.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read};
+use std::io::{BufReader, BufWriter, Read, Seek};
 use std::path::Path;
 
-use npyz::{DType as NpyType, NpyFile, Order, TypeChar, TypeStr, WriterBuilder};
+use npyz::{NpyFile, NpyHeader, Order, WriterBuilder};
+use tile_compiler::project::{ArrayHead, MAX_ARRAY_HEADER};
 
+use super::construct::numel;
 use super::dtype::DType;
 use super::tensor::Array;
 
@@ -16,34 +18,30 @@ fn shape<R: Read>(npy: &NpyFile<R>) -> Vec<usize> {
 /// The file after its header, with the type of its elements.
 fn open(path: &Path) -> Result<(NpyFile<BufReader<File>>, DType), String> {
     let shown = path.display();
-    let file = File::open(path).map_err(|error| format!("cannot open {shown}: {error}"))?;
-    let npy = NpyFile::new(BufReader::new(file))
+    let failed = |error: std::io::Error| format!("cannot open {shown}: {error}");
+    let mut file = File::open(path).map_err(failed)?;
+    let mut start = Vec::new();
+    (&file).take(MAX_ARRAY_HEADER).read_to_end(&mut start).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    let header = ArrayHead::header(&start).ok_or_else(|| format!("{shown} is not an .npy file"))?;
+    let head = ArrayHead::parse(header).map_err(|error| format!("{shown}: {error}"))?;
+    let dtype = DType::from_name(&head.dtype)
+        .ok_or_else(|| format!("{shown} holds elements of type {}", head.dtype))?;
+    // Before the reader multiplies the extents, which may be anything.
+    let extents: Vec<usize> = head.shape.iter().map(|&extent| extent as usize).collect();
+    let elements = numel(&extents).map_err(|error| format!("{shown}: {error}"))?;
+    let size = file.metadata().map_err(failed)?.len();
+    let mut reader = BufReader::new(file);
+    let header = NpyHeader::from_reader(&mut reader)
         .map_err(|error| format!("{shown} is not an .npy file: {error}"))?;
-    let NpyType::Plain(ty) = npy.dtype() else {
-        return Err(format!("{shown} holds records, not numbers"));
-    };
-    match element(&ty) {
-        Some(dtype) => Ok((npy, dtype)),
-        None => Err(format!("{shown} holds elements of type {ty}, which no tensor has")),
+    let held = size.saturating_sub(reader.stream_position().map_err(failed)?);
+    let wanted = (elements * dtype.bytes()) as u64;
+    if held < wanted {
+        return Err(format!(
+            "{shown} is cut short: {elements} elements take {wanted} bytes, and it has {held}"
+        ));
     }
-}
-
-fn element(ty: &TypeStr) -> Option<DType> {
-    Some(match (ty.type_char(), ty.size_field()) {
-        (TypeChar::Float, 2) => DType::F16,
-        (TypeChar::Float, 4) => DType::F32,
-        (TypeChar::Float, 8) => DType::F64,
-        (TypeChar::Bool, _) => DType::Bool,
-        (TypeChar::Int, 1) => DType::I8,
-        (TypeChar::Int, 2) => DType::I16,
-        (TypeChar::Int, 4) => DType::I32,
-        (TypeChar::Int, 8) => DType::I64,
-        (TypeChar::Uint, 1) => DType::U8,
-        (TypeChar::Uint, 2) => DType::U16,
-        (TypeChar::Uint, 4) => DType::U32,
-        (TypeChar::Uint, 8) => DType::U64,
-        _ => return None,
-    })
+    Ok((NpyFile::with_header(header, reader), dtype))
 }
 
 /// Reads an array. Types that NumPy does not have cannot stand in a file; convert after loading.

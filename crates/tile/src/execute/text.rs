@@ -56,9 +56,11 @@ pub(super) fn with_arguments(request: &RunRequest, opened: &Opened) -> Result<Ed
     if request.args.is_empty() && request.grid.is_none() {
         return Ok(Edited { text: text.to_string(), ..Edited::default() });
     }
-    for (name, expression) in &request.args {
-        if expression.contains('\n') || tile_compiler::hir::lower_expression(expression).is_none() {
-            return Err(usage(format!("--arg {name}: `{expression}` is not an expression")));
+    let args = request.args.iter().map(|(name, text)| (format!("--arg {name}"), text));
+    let grid = request.grid.iter().map(|text| ("--grid".to_owned(), text));
+    for (flag, text) in args.chain(grid) {
+        if text.contains('\n') || tile_compiler::hir::lower_expression(text).is_none() {
+            return Err(usage(format!("{flag}: `{text}` is not an expression")));
         }
     }
     let module = opened.module();

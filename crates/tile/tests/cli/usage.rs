@@ -141,6 +141,24 @@ fn flags_that_say_nothing_and_files_that_cannot_be_written_are_named() {
         assert_eq!(done.code, Some(2), "{}", done.stderr);
         assert!(done.stderr.starts_with(told), "{}", done.stderr);
     }
+    for (arguments, told) in [
+        ("run add.py --grid lambda", "error: --grid: `lambda` is not an expression\n"),
+        ("run add.py::add_kernel#9", "error: add_kernel has no scenario #9; it has 1\n"),
+        ("tune add.py --set BLOCK=,", "error: --set BLOCK names no values to try\n"),
+    ] {
+        let done = folder.run(arguments);
+        assert_eq!((done.code, &*done.stderr), (Some(2), told), "{arguments}");
+    }
+    for (arguments, told) in [
+        ("info add.py --num-warps -1", "the number of warps is 1, 2, 4, 8, 16 or 32"),
+        ("info add.py --num-stages -1", "-1 is not in 1..=32"),
+        ("run add.py --grid -1", "extent -1 is outside 0 to"),
+        ("check add.py::add_kernel#1", "only `run`, `bench` and `tune` take the number"),
+    ] {
+        let done = folder.run(arguments);
+        assert_eq!(done.code, Some(2), "{arguments}: {}", done.stderr);
+        assert!(done.stderr.contains(told), "{arguments}: {}", done.stderr);
+    }
     for stage in ["tile", "ptx"] {
         let done = folder.run(&format!("emit add.py --stage {stage} -o none/out --arch sm_90a"));
         let told = "error: cannot write none/out: its folder does not exist\n";
