@@ -1,8 +1,6 @@
-//! What the machine has: a Python environment, a GPU. Nothing is run except workers.
+//! What the machine has of Python: an environment. Nothing is run.
 
 use std::path::{Path, PathBuf};
-
-use tile_worker::Pool;
 
 /// The site-packages folder of the chosen interpreter or environment; without a choice, of the
 /// active virtual or Conda environment, else of `.venv` or `venv` in the folders or above.
@@ -22,12 +20,4 @@ fn packages_of(environment: &Path) -> Option<PathBuf> {
     let versions = std::fs::read_dir(environment.join("lib")).ok()?;
     let packages = versions.flatten().map(|version| version.path().join("site-packages"));
     packages.filter(|folder| folder.is_dir()).max()
-}
-
-/// The architecture of the first CUDA device; asked only where there is a driver.
-pub(crate) fn local_arch(pool: &Pool) -> Option<String> {
-    if !Path::new("/dev/nvidiactl").exists() {
-        return None;
-    }
-    pool.devices().ok()?.into_iter().next().map(|device| device.arch)
 }

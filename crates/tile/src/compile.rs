@@ -36,7 +36,7 @@ impl Compiler {
         let pool = pool()?;
         let arch = match &options.arch {
             Some(arch) => arch.clone(),
-            None => local_arch(&pool).unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
+            None => pool.local_arch().unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
         };
         workspace.lower_for(&arch);
         let ptxas = ptxas::find(None, site_packages);
@@ -76,7 +76,7 @@ impl Compiler {
         &self,
         kernels: Vec<Artifact>,
     ) -> Result<Option<Vec<Residency>>, CommandError> {
-        if local_arch(&self.pool).as_ref() != Some(&self.arch) {
+        if self.pool.local_arch().as_ref() != Some(&self.arch) {
             return Ok(None);
         }
         self.pool.residency(kernels).map(Some).map_err(worker_error)
@@ -94,14 +94,6 @@ pub(crate) fn pool() -> Result<Pool, CommandError> {
         CommandError::device(format!("cannot find the tile executable: {error}"))
     })?;
     Ok(Pool::new(command, Cache::user()))
-}
-
-/// The architecture of the first CUDA device; asked only where there is a driver.
-fn local_arch(pool: &Pool) -> Option<String> {
-    if !Path::new("/dev/nvidiactl").exists() {
-        return None;
-    }
-    pool.devices().ok()?.into_iter().next().map(|device| device.arch)
 }
 
 /// A worker's failure as the command's.

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -241,6 +241,14 @@ impl Pool {
             }
         })?;
         Ok(devices)
+    }
+
+    /// The architecture of the first CUDA device; a worker is asked only where there is a driver.
+    pub fn local_arch(&self) -> Option<String> {
+        if !Path::new("/dev/nvidiactl").exists() {
+            return None;
+        }
+        self.devices().ok()?.into_iter().next().map(|device| device.arch)
     }
 
     /// Starts a worker for the next call, unless one is idle, and removes what workers of

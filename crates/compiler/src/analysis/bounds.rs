@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use super::elements::{Access, Elements, Variable};
 use super::report;
 use super::solve::{Outcome, Pause};
-use super::terms::{AtomKind, Cond, Domain, Interval, Linear, Terms};
+use super::terms::{AtomKind, Cond, Domain, Interval, Linear, Terms, wrapped};
 use super::{Finding, Spot, widen};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
@@ -141,7 +141,7 @@ fn describe(
         let message = format!(
             "program {program} {verb} `{name}` at an offset that overflows {bits} bits: \
              {exact} became {}",
-            wrap(exact, bits)
+            wrapped(bits, exact)
         );
         let mut found = report::finding(func, data.loc, Code::IndexOverflow, message);
         if let Some(place) = func.def(value).map(|def| report::place(func, def.loc)) {
@@ -243,7 +243,7 @@ fn overflow(
     // Inner terms are met after those around them.
     wraps.into_iter().rev().find_map(|(bits, inner)| {
         let exact = domain.value(&inner)?;
-        let overflows = exact != wrap(exact, bits);
+        let overflows = exact != wrapped(bits, exact);
         let values = elements.wrapping_values(bits, &inner);
         // The same sum may be written out for several accesses.
         let own = computing(func, func.insts[access.inst].operand(0));
@@ -264,12 +264,6 @@ fn computing(func: &Function, value: Value) -> FxHashSet<Value> {
         }
     }
     found
-}
-
-fn wrap(value: i128, bits: u32) -> i128 {
-    let modulus = 1i128 << bits;
-    let low = value.rem_euclid(modulus);
-    if low >= modulus / 2 { low - modulus } else { low }
 }
 
 /// Buffers of which a larger grid or a larger block would write elements that these leave

@@ -24,7 +24,8 @@ pub use linear::{Interval, Linear};
 pub use operation::Operation;
 pub use substitute::Substitution;
 
-use operation::{operation_range, simplify, wrapped};
+pub(super) use operation::wrapped;
+use operation::{operation_range, simplify};
 
 /// An atom of a [`Terms`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -23,7 +23,6 @@ use crate::compile::Compiler;
 use crate::db::{Database, SourceFile, SourceText};
 use crate::document::Document;
 use crate::encoding::Encoding;
-use crate::environment;
 use crate::files::FileSystem;
 use crate::ide::mentions;
 use crate::ide::workspace::{self, MAX_FILES};
@@ -526,7 +525,7 @@ impl State {
     /// Asks a worker for the architecture of the local device, which takes a while; true when that
     /// is news.
     pub(crate) fn find_local_arch(&self) -> bool {
-        let found = self.compiler().and_then(|compiler| environment::local_arch(compiler.pool()));
+        let found = self.compiler().and_then(|compiler| compiler.pool().local_arch());
         found.is_some_and(|arch| self.local_arch.set(arch).is_ok())
     }
 

@@ -24,7 +24,7 @@ pub enum Operation {
 }
 
 /// The signed integer of `bits` bits that is congruent to `value`.
-pub(super) fn wrapped(bits: u32, value: i128) -> i128 {
+pub(in crate::analysis) fn wrapped(bits: u32, value: i128) -> i128 {
     let modulus = 1i128 << bits;
     let low = value.rem_euclid(modulus);
     if low >= modulus / 2 { low - modulus } else { low }
