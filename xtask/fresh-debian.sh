@@ -45,7 +45,9 @@ mount --bind /dev/shm "$folder/dev/shm"
 
 rm -rf "$folder/root/tile"
 git clone -q "$repository" "$folder/root/tile"
+# Node.js from npm knows no certificates but its own and these.
 chroot "$folder" /usr/bin/env -i HOME=/root PATH=/root/.cargo/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
     sh -eu -c '
         command -v cc >/dev/null || {
             apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev ca-certificates

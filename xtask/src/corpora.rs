@@ -8,7 +8,7 @@ use serde_json::Value;
 use xshell::{Shell, cmd};
 
 use crate::suite::{Counts, tee};
-use crate::{root, target};
+use crate::{program, root, target};
 
 /// Published wheels full of kernels that work with Triton 3.6; `tile check` must find no error in
 /// them.
@@ -149,8 +149,8 @@ const LEAST_UNDERSTOOD: f64 = 95.0;
 /// the others do not; see `tests/src/bin/coverage.rs`. Whether the shares are large enough.
 fn coverage(sh: &Shell) -> Result<bool> {
     let folders = CORPORA.iter().map(|wheel| target().join("corpora").join(wheel));
-    let text =
-        tee(cmd!(sh, "cargo run --quiet --package tile-tests --bin coverage -- {folders...}"))?;
+    let coverage = program("coverage");
+    let text = tee(cmd!(sh, "{coverage} {folders...}"))?;
     let shares: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
         .context("coverage gave no JSON")?;
     let share = |what: &str| shares[what]["percent"].as_f64().unwrap_or(0.0);
@@ -168,10 +168,8 @@ fn mutations(sh: &Shell) -> Result<Counts> {
     folders.push(root().join("examples"));
     for (flags, least) in [(&[][..], LEAST_FOUND), (&["--launched"], LEAST_LAUNCHED_FOUND)] {
         let folders = &folders;
-        let text = tee(cmd!(
-            sh,
-            "cargo run --quiet --package tile-tests --bin mutations -- {flags...} {folders...}"
-        ))?;
+        let mutations = program("mutations");
+        let text = tee(cmd!(sh, "{mutations} {flags...} {folders...}"))?;
         let found: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
             .context("mutations gave no JSON")?;
         let shares = found["found_percent"].as_object().context("mutations gave no shares")?;

@@ -14,9 +14,16 @@ pub(crate) fn run(sh: &Shell) -> Result<()> {
     diagnostics(sh, &tile)?;
     machine_code(sh, &tile)?;
     heading("It runs: on the GPU if there is one, else on the CPU");
+    on_kernels(sh, &tile, "run")
+}
+
+/// Shows a command on every example that has kernels of its own.
+fn on_kernels(sh: &Shell, tile: &Path, command: &str) -> Result<()> {
     for file in crate::examples(sh)? {
-        let file = file.strip_prefix(crate::root()).unwrap_or(&file).to_owned();
-        shown(sh, &tile, &["run", &file.to_string_lossy()], None)?;
+        if crate::has_scenario(sh, &file)? {
+            let file = file.strip_prefix(crate::root()).unwrap_or(&file);
+            shown(sh, tile, &[command, &file.to_string_lossy()], None)?;
+        }
     }
     Ok(())
 }
@@ -33,10 +40,7 @@ fn diagnostics(sh: &Shell, tile: &Path) -> Result<()> {
 
 fn machine_code(sh: &Shell, tile: &Path) -> Result<()> {
     heading("What the kernels take, measured by the assembler");
-    for file in crate::examples(sh)? {
-        let file = file.strip_prefix(crate::root()).unwrap_or(&file).to_owned();
-        shown(sh, tile, &["info", &file.to_string_lossy()], None)?;
-    }
+    on_kernels(sh, tile, "info")?;
     heading("PTX, with the source line of each instruction");
     let arguments = ["emit", "examples/vector_add.py", "--stage", "ptx", "--annotate"];
     let text = cmd!(sh, "{tile} {arguments...}").quiet().read()?;

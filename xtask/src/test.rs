@@ -1,13 +1,13 @@
 //! Every check of the project, from formatting to editors.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use xshell::{Shell, cmd};
 
 use crate::suite::{Counts, Suite, tee};
-use crate::{build_tile, corpora, examples, grammar, root, setup};
+use crate::{build_tile, corpora, examples, grammar, has_scenario, program, root, setup};
 
 /// Packages that must not reach what stands beside them: the editor's half links no LLVM and no
 /// driver, the compiler speaks no protocol.
@@ -21,13 +21,18 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
 
 /// Runs the checks whose name contains `only`, or all.
 pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<ExitCode> {
-    setup::for_tests(sh)?;
+    setup::for_build(sh)?;
+    // What the editors' tests take comes through the network, and cargo has work meanwhile.
+    let editors = std::thread::spawn(|| setup::for_tests(&crate::shell()?));
     let mut suite = Suite::new(only);
     suite.check("format", || Ok(cmd!(sh, "cargo fmt --all --check").quiet().run()?));
     suite.check("clippy", || clippy(sh));
-    suite.check("grammar", || grammar::generate(true));
     suite.counted("layers", || layers(sh));
-    let tile = build_tile(sh)?;
+    let tile = build(sh, &suite)?;
+    editors.join().map_err(|_| anyhow!("setup panicked"))??;
+    // Everything is there: this finds Node.js for the checks below.
+    setup::for_tests(sh)?;
+    suite.check("grammar", || grammar::generate(true));
     // Tests of the code generator and of the command line measure with the assembler.
     suite.check("assembler", || Ok(cmd!(sh, "{tile} doctor --fix").quiet().run()?));
     suite.counted("rust tests", || rust_tests(sh));
@@ -37,6 +42,18 @@ pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<ExitCode> {
     suite.counted("neovim", || node_suite(sh, "tests/neovim/run.mjs", &tile));
     suite.counted("vscode", || node_suite(sh, "tests/vscode/e2e.mjs", &tile));
     Ok(suite.finish())
+}
+
+/// Builds what the wanted checks run, and returns the path of `tile`. Cargo builds tests with features
+/// of their own; so where tests are wanted, the programs are those that it builds beside them, and
+/// nothing is built twice.
+fn build(sh: &Shell, suite: &Suite<'_>) -> Result<PathBuf> {
+    if !suite.wants("rust tests") && !suite.wants("corpora") {
+        return build_tile(sh);
+    }
+    let command = cmd!(sh, "cargo test --quiet --workspace --no-run");
+    command.quiet().run().context("the tests do not build")?;
+    Ok(program("tile"))
 }
 
 fn clippy(sh: &Shell) -> Result<()> {
@@ -116,8 +133,7 @@ fn run_examples(sh: &Shell, tile: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
     for file in examples(sh)? {
         let mut commands = vec![cmd!(sh, "{tile} check --deny warning {file}")];
-        // A file of functions for other kernels has nothing to run.
-        if sh.read_file(&file)?.contains("# tile:") {
+        if has_scenario(sh, &file)? {
             commands.push(cmd!(sh, "{tile} run --device cpu --sanitize {file}"));
         }
         for command in commands {
