@@ -7,6 +7,7 @@
 //! configurations to be lowered further, which is done for its own chapter and explanations.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -143,8 +144,8 @@ fn blocks(chapter: &str) -> Vec<(usize, String)> {
     blocks
 }
 
-#[test]
-fn chapters_hold() {
+/// The names and texts of all chapters.
+fn chapters() -> Vec<(String, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/analysis");
     let mut chapters: Vec<PathBuf> = std::fs::read_dir(dir)
         .expect("tests/analysis exists")
@@ -152,11 +153,18 @@ fn chapters_hold() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect();
     chapters.sort();
+    let read = |chapter: PathBuf| {
+        let text = std::fs::read_to_string(&chapter).expect("the chapter is readable");
+        (chapter.file_name().unwrap_or_default().to_string_lossy().into_owned(), text)
+    };
+    chapters.into_iter().map(read).collect()
+}
+
+#[test]
+fn chapters_hold() {
     let mut problems = String::new();
     let mut counts = (0, 0);
-    for chapter in chapters {
-        let text = std::fs::read_to_string(&chapter).expect("the chapter is readable");
-        let name = chapter.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for (name, text) in chapters() {
         for (line, block) in blocks(&text) {
             match expected(&block).is_empty() {
                 true => counts.1 += 1,
@@ -221,6 +229,52 @@ fn overflows_are_resolved_by_their_fixes() {
 fn undefined_lanes_are_resolved_by_their_fixes() {
     let (fixed, _) = apply_fixes("mask.md", Code::UndefinedLanes);
     assert!(fixed >= 5, "too few undefined lanes: {fixed}");
+}
+
+/// Every fix of every finding in the chapters, made by itself: what comes out parses, and the code is
+/// found less often.
+#[test]
+fn fixes_resolve_what_they_are_of() {
+    let mut problems = String::new();
+    let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, chapter) in chapters() {
+        for (line, block) in blocks(&chapter) {
+            if expected(&block).is_empty() {
+                continue;
+            }
+            let text = format!("{IMPORTS}{block}");
+            let (parses, found) = parsed_and_found(&text);
+            let count =
+                |found: &[Diagnostic], code| found.iter().filter(|it| it.code == code).count();
+            for finding in &found {
+                for fix in &finding.fixes {
+                    *made.entry(finding.code.name()).or_default() += 1;
+                    let mut edits = fix.edits.clone();
+                    edits.sort_by_key(|edit| edit.at.range.start);
+                    let mut text = text.clone();
+                    for edit in edits.iter().rev() {
+                        text.replace_range(edit.at.range.as_usize(), &edit.text);
+                    }
+                    let (still_parses, left) = parsed_and_found(&text);
+                    let is_resolved = count(&left, finding.code) < count(&found, finding.code);
+                    if !is_resolved || parses && !still_parses {
+                        let _ = writeln!(problems, "{name}:{line}: {}: {fix:#?}", finding.message);
+                    }
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems}");
+    assert!(made.len() >= 7, "too few codes have fixes: {made:?}");
+}
+
+/// Whether a module has no syntax errors, and every finding in it.
+fn parsed_and_found(text: &str) -> (bool, Vec<Diagnostic>) {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("block.py", text);
+    let found = findings(&sources, file, text, false);
+    let parses = sources.parse(file).is_some_and(|parse| parse.diagnostics(file).is_empty());
+    (parses, found)
 }
 
 /// Two accesses with the same offset written out: what overflows is in each one's own text.
