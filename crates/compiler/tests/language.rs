@@ -326,6 +326,56 @@ fn chapters_hold() {
     assert!(problems.is_empty(), "{problems}");
 }
 
+/// Every fix of every finding in the chapters, made by itself: what comes out parses, and the code is
+/// found less often.
+#[test]
+fn fixes_resolve_what_they_are_of() {
+    let mut problems = String::new();
+    let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+    for chapter in chapters() {
+        let text = std::fs::read_to_string(&chapter).expect("the chapter is readable");
+        let name = chapter.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let firing = blocks(&text).into_iter().filter(|block| {
+            !block.is_matrix && block.text.contains("error: ") | block.text.contains("warning: ")
+        });
+        for block in firing {
+            let version = block.versions()[0];
+            let (text, _) = module(&block.python(version));
+            let (parses, found) = parsed_and_found(&text, version);
+            let count =
+                |found: &[Diagnostic], code| found.iter().filter(|it| it.code == code).count();
+            for finding in &found {
+                for fix in &finding.fixes {
+                    *made.entry(finding.code.name()).or_default() += 1;
+                    let mut edits = fix.edits.clone();
+                    edits.sort_by_key(|edit| edit.at.range.start);
+                    let mut text = text.clone();
+                    for edit in edits.iter().rev() {
+                        text.replace_range(edit.at.range.as_usize(), &edit.text);
+                    }
+                    let (still_parses, left) = parsed_and_found(&text, version);
+                    let is_resolved = count(&left, finding.code) < count(&found, finding.code);
+                    if !is_resolved || parses && !still_parses {
+                        let line = block.line;
+                        let _ = writeln!(problems, "{name}:{line}: {}: {fix:?}", finding.message);
+                    }
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{made:#?}\n{problems}");
+    assert!(made.len() >= 5, "too few codes have fixes: {made:?}");
+}
+
+/// Whether a module has no syntax errors, and what the editor finds in it.
+fn parsed_and_found(text: &str, version: TritonVersion) -> (bool, Vec<Diagnostic>) {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("block.py", text);
+    let inference = infer_file(&sources, file, version);
+    let found = inference.kernels.into_iter().flat_map(|kernel| kernel.diagnostics).collect();
+    (sources.parse(file).is_some_and(|parse| parse.diagnostics(file).is_empty()), found)
+}
+
 /// The cases of Triton's own tests of compile errors, each in a block of its own. Prints how many
 /// ran, past the capture of the test runner.
 #[test]

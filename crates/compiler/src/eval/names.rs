@@ -92,7 +92,9 @@ impl Evaluator<'_> {
             text: text.to_owned(),
         };
         match &item.kind {
-            ItemKind::Assign { map, value, .. } => {
+            ItemKind::Assign { map, value, .. }
+                if !self.is_dictionary(at) && self.is_bound_once(at.file, name) =>
+            {
                 let range = map.exprs[*value];
                 let edits = vec![insert(range.start, "tl.constexpr("), insert(range.end, ")")];
                 diagnostic.with_fix(format!("Make `{name}` a `tl.constexpr`"), edits)
@@ -103,6 +105,13 @@ impl Evaluator<'_> {
             }
             _ => diagnostic,
         }
+    }
+
+    /// True where no other statement of a module may bind a name of it anew.
+    fn is_bound_once(&self, file: FileId, name: &Name) -> bool {
+        let Some(module) = self.project.module(file) else { return false };
+        let bound = module.mains.iter().flat_map(|main| main.body.bound_names());
+        bound.filter(|bound| *bound == name).count() <= 1
     }
 
     /// True for a class that is nothing to the language: neither a named tuple nor an aggregate.
