@@ -12,6 +12,7 @@ use tile_compiler::source::FileId;
 use tile_worker::protocol::{CompileOptions, Depth};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 use tower_lsp::ls_types::{MessageType, Uri};
 
 use crate::compile::{Event, KernelKey, Stage, Wish};
@@ -251,10 +252,23 @@ pub(crate) fn wish(state: &State, snapshot: &Snapshot, kernel: &Kernel, index: u
     Wish { label: label.unwrap_or_default(), ir, anchors, options }
 }
 
-/// Tells the client what the compiler reports, until the session ends.
+/// Tells the client what the compiler reports, until the session ends: of kernels at once, of lenses
+/// now and then.
 pub(crate) async fn tell_events(state: Arc<State>, mut events: UnboundedReceiver<Event>) {
     let mut no_worker = false;
-    while let Some(event) = events.recv().await {
+    let mut refreshed = Instant::now();
+    let mut refresh_at: Option<Instant> = None;
+    loop {
+        let refresh = sleep_until(refresh_at.unwrap_or(refreshed));
+        let event = tokio::select! {
+            event = events.recv() => event,
+            () = refresh, if refresh_at.is_some() => {
+                refresh_lenses(&state);
+                (refreshed, refresh_at) = (Instant::now(), None);
+                continue;
+            }
+        };
+        let Some(event) = event else { return };
         let mut batch = vec![event];
         while let Ok(event) = events.try_recv() {
             batch.push(event);
@@ -286,8 +300,7 @@ pub(crate) async fn tell_events(state: Arc<State>, mut events: UnboundedReceiver
             state.changed.notify_one();
         }
         if !changed.is_empty() {
-            refresh_lenses(&state);
-            tokio::time::sleep(REFRESH_EVERY).await;
+            refresh_at.get_or_insert(refreshed + REFRESH_EVERY);
         }
     }
 }
