@@ -30,10 +30,30 @@ impl Evaluator<'_> {
         // While a host function runs, its closure says of its own parameters how they are held.
         let captured = function.closure.iter().find(|captured| captured.name == *name)?;
         Some(Global {
-            value: captured.value.clone(),
+            value: self.beside(captured.value.clone()),
             item: None,
             constexpr: captured.constexpr != Some(false),
         })
+    }
+
+    /// A function that stands in the same one as that of the innermost frame sees what that sees.
+    pub(super) fn beside(&self, value: Value) -> Value {
+        let (Value::Function(other), Some(running)) = (&value, &self.frame().function) else {
+            return value;
+        };
+        let around = other.scope.split_last().map_or(&[][..], |(_, around)| around);
+        let shares = other.closure.is_empty()
+            && other.file == running.file
+            && !around.is_empty()
+            && running.scope.len() > around.len()
+            && running.scope.starts_with(around);
+        match shares {
+            true => {
+                let closure = running.closure.clone();
+                Value::Function(FunctionRef { closure, ..other.clone() })
+            }
+            false => value,
+        }
     }
 
     /// A function as host code gets it by name: one that is defined in the host function that runs

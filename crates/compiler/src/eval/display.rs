@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::dtype::Elem;
-use super::value::{Const, Descriptor, Held, Member, Shape, Tensor, Value};
+use super::value::{Const, Descriptor, Held, Member, RangeValue, Shape, Tensor, Value};
 
 /// A type as hover shows it: `fp32`, `tile<BLOCK x fp32>`, `pointer<fp16>`.
 pub fn type_text(value: &Value) -> String {
@@ -177,8 +177,24 @@ pub fn print_text(value: &Value) -> String {
             let ty = Const::BlockPtrType(block.base.elem.pointee(), block.block.clone());
             format!("{}[]", const_text(&ty))
         }
+        Value::Range(range) if range.python => {
+            range_text(range).unwrap_or_else(|| type_text(value))
+        }
         other => type_text(other),
     }
+}
+
+/// Python's own `range` as it prints itself, if its bounds are known.
+fn range_text(range: &RangeValue) -> Option<String> {
+    let bound = |value: &Value| match value {
+        Value::Const(Const::Int(bound)) => Some(*bound),
+        _ => None,
+    };
+    let (start, end, step) = (bound(&range.start)?, bound(&range.end)?, bound(&range.step)?);
+    Some(match step {
+        1 => format!("range({start}, {end})"),
+        step => format!("range({start}, {end}, {step})"),
+    })
 }
 
 /// The type of a descriptor as the language prints it.

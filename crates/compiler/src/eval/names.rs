@@ -28,7 +28,8 @@ impl Evaluator<'_> {
         let (file, scope) = (self.frame().file, self.frame().scope.clone());
         if let Some(global) = self.global(file, &scope, name) {
             let value = self.check_global(name, global, at);
-            return self.close(value);
+            let value = self.close(value);
+            return self.beside(value);
         }
         if let Some(builtin) = builtins::member(PYTHON, name) {
             return Value::Builtin(builtin);

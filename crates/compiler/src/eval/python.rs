@@ -250,6 +250,10 @@ impl Evaluator<'_> {
             }
             let global = self.global(function.file, &function.scope, name)?;
             let Value::Function(named) = &global.value else { return None };
+            // What stands inside the function is a part of its own code.
+            if named.file == function.file && named.scope.starts_with(&function.scope) {
+                return None;
+            }
             let plain = match named.kind.role {
                 Role::Host => true,
                 Role::Unknown => self.is_cached(named),

@@ -528,3 +528,26 @@ def measure():
         "#]],
     );
 }
+
+#[test]
+fn flags_of_builtins_are_off() {
+    check(
+        "
+import triton
+import triton.language as tl
+@triton.jit
+def inner(p, n, WS: tl.constexpr, FLAT: tl.constexpr):
+    for i in tl.range(n, warp_specialize=WS, flatten=FLAT, num_stages=2):
+        tl.store(p + i, i)
+@triton.jit
+def outer(p, n, WS: tl.constexpr, KEEP: tl.constexpr, STAGES: tl.constexpr):
+    inner(p, n, WS, True)
+    x = tl.sum(tl.load(p + tl.arange(0, 16)), 0, keep_dims=KEEP)
+    for i in tl.range(n, num_stages=STAGES):
+        tl.store(p + i, x)
+",
+        expect![[r#"
+            outer (guess): p=*fp32:16 n=i32 WS=False KEEP=False STAGES=64 num_warps=4 num_stages=3 assumed p n WS KEEP STAGES
+        "#]],
+    );
+}

@@ -262,11 +262,14 @@ impl Evaluator<'_> {
             self.check_supported(dtype, call.place("dtype"))?;
         }
         let bitcast = self.flag(call, "bitcast", false)?;
-        // How the bits stay is no question of rounding.
-        let rounding = if bitcast { None } else { self.rounding(call)? };
         let tensor = match &input {
             Value::Const(Const::Symbol(_)) => Tensor::new(Elem::Unknown, Shape::scalar()),
             other => self.materialize(other, call.place_nth(0))?,
+        };
+        // What stays as it is is no question of rounding.
+        let rounding = match bitcast || tensor.elem == elem {
+            true => None,
+            false => self.rounding(call)?,
         };
         let result = if bitcast {
             self.bitcast(&tensor, elem, at)?

@@ -271,7 +271,10 @@ impl Evaluator<'_> {
             Elem::Num(DType::Int8) => Elem::Num(DType::Int32),
             Elem::Num(DType::Float32 | DType::BFloat16) => Elem::Num(DType::Float32),
             Elem::Num(DType::Float64) => Elem::Num(DType::Float64),
-            Elem::Num(_) if out.num().is_some_and(DType::is_int) => {
+            Elem::Num(_)
+                if out.num().is_some_and(DType::is_int)
+                    || (acc.is_none() && out == Elem::Num(DType::Float64)) =>
+            {
                 let message = format!("`tl.dot` of floats does not accumulate in `{out}`");
                 return Err(self.error(Code::DotType, call.place("out_dtype"), message));
             }
@@ -302,8 +305,13 @@ impl Evaluator<'_> {
         } else {
             Elem::Num(DType::Float32)
         };
-        let differs = !acc.elem.is_unknown() && !expected.is_unknown() && acc.elem != expected;
-        if differs {
+        let differs = |from: Elem| !acc.elem.is_unknown() && !from.is_unknown() && acc.elem != from;
+        // What is fp32 as `out_dtype` is by default may still be no product of these operands.
+        let expected = match differs(expected) || call.has("out_dtype") {
+            true => expected,
+            false => elem,
+        };
+        if differs(expected) {
             let message =
                 format!("the accumulator is `{}`, but the product is `{expected}`", acc.elem);
             let mut diagnostic = Diagnostic::new(Code::DotType, at, message);

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::expressions::{argument, called_name, choices, is_keyword, leaves};
 use super::{BodyUses, Callees, Finder, MAX_TRACE, Origin, Use};
+use crate::builtins::{LANGUAGE, member};
 use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId};
 use crate::project::{ItemRef, Scope, Sources, function};
 
@@ -17,6 +18,19 @@ const OPTIONS: &[(&str, &str)] = &[
     ("scope", "gpu"),
     ("sem", "acq_rel"),
 ];
+
+/// Whether an argument is an option of a builtin that is on or off.
+pub(super) fn is_flag(builtin: &str, arg: &Arg) -> bool {
+    let (Some(builtin), ArgKind::Keyword(option)) = (member(LANGUAGE, builtin), &arg.kind) else {
+        return false;
+    };
+    builtin.signature.split(", ").filter_map(|param| param.split_once('=')).any(
+        |(param, default)| {
+            let name = param.split(':').next().unwrap_or(param).trim();
+            *name == **option && matches!(default.trim(), "False" | "True")
+        },
+    )
+}
 
 impl<'a> BodyUses<'a> {
     pub(super) fn scan_calls(&mut self, finder: &mut Finder<'_>, scope: Scope<'_>) {
@@ -42,6 +56,9 @@ impl<'a> BodyUses<'a> {
             let usual = OPTIONS.iter().find(|(option, _)| is_keyword(arg, option));
             if let (Some((_, usual)), Some(at)) = (usual, self.direct(arg.value)) {
                 self.uses[at].option = Some(usual);
+            }
+            if is_flag(name, arg) {
+                self.condition(arg.value);
             }
         }
         match name {

@@ -1,5 +1,6 @@
 //! What is a condition, is compared, or bounds a loop.
 
+use super::calls::is_flag;
 use super::expressions::{called_name, leaves};
 use super::{BodyUses, Compared, Origin};
 use crate::hir::{CompareOp, Expr, ExprId, Literal, Stmt, UnaryOp};
@@ -67,7 +68,8 @@ impl<'a> BodyUses<'a> {
     pub(super) fn bounds(&mut self, iter: ExprId) {
         let Expr::Call { callee, args } = &self.body.exprs[iter] else { return };
         let unrolled = called_name(self.body, *callee) == Some("static_range");
-        for arg in args {
+        // Flags of loops are none.
+        for arg in args.iter().filter(|arg| !is_flag("range", arg)) {
             for leaf in leaves(self.body, arg.value) {
                 if let Some(at) = self.direct(leaf) {
                     self.uses[at].number = true;
