@@ -478,30 +478,42 @@ impl Emitter<'_> {
 
     /// The elements in machine words; a bool is true when its byte is not 0.
     pub(super) fn unpack(&mut self, elem: Elem, words: Words, values: &[Val]) -> Vec<Val> {
-        let ty = Ty::of(elem);
-        let memory = Ty::Int(memory_bits(elem));
         let mut elements = Vec::with_capacity(words.count * words.elements);
         for &word in values {
-            let count = words.elements;
-            let mut parts = vec![word];
-            if count > 1 {
-                let from = words.ty();
-                let vector =
-                    self.text.op(format_args!("bitcast {from} {word} to <{count} x {memory}>"));
-                parts = (0..count)
-                    .map(|at| {
-                        self.text.op(format_args!(
-                            "extractelement <{count} x {memory}> {vector}, i32 {at}"
-                        ))
-                    })
-                    .collect();
+            match Ty::of(elem) {
+                Ty::Int(1) => elements.extend(self.truths(words, word)),
+                ty => elements.extend(
+                    self.within_word(words, elem, word)
+                        .into_iter()
+                        .map(|part| self.text.bitcast(Ty::Int(memory_bits(elem)), part, ty)),
+                ),
             }
-            elements.extend(parts.into_iter().map(|part| match ty {
-                Ty::Int(1) => self.text.op(format_args!("icmp ne {memory} {part}, 0")),
-                _ => self.text.bitcast(memory, part, ty),
-            }));
         }
         elements
+    }
+
+    /// Whether each byte of a word is not 0, found without taking the word apart.
+    fn truths(&mut self, words: Words, word: Val) -> Vec<Val> {
+        let ty = words.ty();
+        let is_set = |at: usize| {
+            let byte = self.text.op(format_args!("and {ty} {word}, {}", 0xffu64 << (8 * at)));
+            self.text.op(format_args!("icmp ne {ty} {byte}, 0"))
+        };
+        (0..words.elements).map(is_set).collect()
+    }
+
+    /// The elements in a word, as memory holds them.
+    fn within_word(&mut self, words: Words, elem: Elem, word: Val) -> Vec<Val> {
+        let (from, count, memory) = (words.ty(), words.elements, Ty::Int(memory_bits(elem)));
+        if count == 1 {
+            return vec![word];
+        }
+        let vector = self.text.op(format_args!("bitcast {from} {word} to <{count} x {memory}>"));
+        let part = |at: usize| {
+            let list = format_args!("extractelement <{count} x {memory}> {vector}, i32 {at}");
+            self.text.op(list)
+        };
+        (0..count).map(part).collect()
     }
 }
 
