@@ -12,6 +12,8 @@ use tile_compiler::artifact::{LineMap, Resources};
 use tile_compiler::gpu::limits::SmLimits;
 use wait_timeout::ChildExt;
 
+use crate::in_flight::bytes_in_flight;
+
 /// How long the assembler may take.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -179,11 +181,24 @@ impl Assembled {
     /// Bytes of instructions, padding included; `None` when the image is no ELF file.
     pub(crate) fn code_bytes(&self) -> Option<u64> {
         let image = object::File::parse(&*self.cubin).ok()?;
-        let is_code = |section: &object::Section<'_, '_>| {
-            section.name().is_ok_and(|name| name.starts_with(".text."))
-        };
-        Some(image.sections().filter(is_code).map(|section| section.size()).sum())
+        Some(code(&image).map(|section| section.size()).sum())
     }
+
+    /// The most bytes that loads of one thread have on their way at once; `None` when the image is no
+    /// ELF file.
+    pub(crate) fn bytes_in_flight(&self) -> Option<u32> {
+        let image = object::File::parse(&*self.cubin).ok()?;
+        let of_section = |section: object::Section<'_, '_>| section.data().map(bytes_in_flight);
+        code(&image).filter_map(|section| of_section(section).ok()).max()
+    }
+}
+
+/// The sections that hold instructions.
+fn code<'i>(image: &'i object::File<'_>) -> impl Iterator<Item = object::Section<'i, 'i>> {
+    let is_code = |section: &object::Section<'_, '_>| {
+        section.name().is_ok_and(|name| name.starts_with(".text."))
+    };
+    image.sections().filter(is_code)
 }
 
 /// Has the system end the process with the thread that starts it: a worker that is killed leaves
