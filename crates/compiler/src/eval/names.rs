@@ -288,8 +288,16 @@ impl Evaluator<'_> {
                 let role = if jit.is_some() { Role::Jit } else { Role::Host };
                 self.function_global(jit.unwrap_or(*at), role)
             }
-            Resolution::Jit(at) => self.function_global(*at, Role::Jit),
-            Resolution::ConstexprFunction(at) => self.function_global(*at, Role::Constexpr),
+            Resolution::Jit(at) => {
+                self.replaced(*at).or_else(|| self.function_global(*at, Role::Jit))
+            }
+            Resolution::ConstexprFunction(at) => {
+                // Python calls what a constant holds, and nothing is asked of its code.
+                let constant =
+                    project::decorators(self.project, *at).contains(&Decorator::Constant);
+                let role = if constant { Role::Wrapped } else { Role::Constexpr };
+                self.function_global(*at, role)
+            }
             Resolution::Function(at) => self.function_global(*at, Role::Host),
             Resolution::Class(at) => {
                 let class = project::class(self.project, *at)?;
@@ -353,6 +361,34 @@ impl Evaluator<'_> {
             [one] => one.clone(),
             _ => Value::Either(values.into()),
         }
+    }
+
+    /// What functions of the project that decorate a jit function make of it: some put a function of a
+    /// library in its place. `None` where it has no such decorators.
+    fn replaced(&mut self, at: ItemRef) -> Option<Global> {
+        let decorators = project::decorators(self.project, at);
+        let jit = decorators.iter().position(|it| matches!(it, Decorator::Jit(_)))?;
+        let function = function_ref(self.project, at, Role::Jit)?;
+        let scope = Scope { file: at.file, path: &function.scope };
+        let body = &function.function.body;
+        let named = |decorator: &Decorator| match decorator {
+            Decorator::Other(id) if matches!(body.exprs[*id], Expr::Name(_)) => {
+                match project::resolve_expr(self.project, scope, body, *id) {
+                    Resolution::Function(at) => function_ref(self.project, at, Role::Host),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let above: Vec<FunctionRef> = decorators[..jit].iter().rev().filter_map(named).collect();
+        if above.is_empty() {
+            return None;
+        }
+        let mut value = Value::Function(function.clone());
+        for decorator in &above {
+            value = self.decorated(decorator, value).unwrap_or(Value::Unknown);
+        }
+        Some(Global { value, item: Some(at), constexpr: true })
     }
 
     fn function_global(&mut self, at: ItemRef, role: Role) -> Option<Global> {

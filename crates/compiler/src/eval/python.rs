@@ -164,6 +164,15 @@ impl Evaluator<'_> {
         self.python_result(&result).ok_or(Exit::Unknown)
     }
 
+    /// What a decorator written in Python makes of a function, if that is known.
+    pub(super) fn decorated(&mut self, decorator: &FunctionRef, value: Value) -> Option<Value> {
+        let given = vec![(None, Obj::Value(value))];
+        match self.quietly(|this| this.apply_python(decorator, given)) {
+            Ok(Obj::Value(made)) => Some(made),
+            _ => None,
+        }
+    }
+
     /// What a method of a text gives for arguments of a kernel.
     pub(super) fn run_text_method(
         &mut self,

@@ -201,7 +201,8 @@ pub enum Role {
     Jit,
     /// `@triton.constexpr_function`.
     Constexpr,
-    /// The Python function that a jit function wraps, `f.fn`: runs at compile time.
+    /// The Python function that a jit function wraps, `f.fn`, or one marked `@tl.constexpr`: runs at
+    /// compile time.
     Wrapped,
     /// A builtin written in Python: runs at compile time, on tensors too.
     Builtin,

@@ -14,6 +14,8 @@ pub enum Decorator {
     Heuristics(ExprId),
     /// `@triton.constexpr_function`.
     ConstexprFunction,
+    /// `@tl.constexpr`: a constant that is a function.
+    Constant,
     /// `@triton.aggregate`, on a class.
     Aggregate,
     /// `@triton.must_use_result`.
@@ -63,7 +65,8 @@ fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) ->
         "jit" => Decorator::Jit(id),
         "autotune" => Decorator::Autotune(id),
         "heuristics" => Decorator::Heuristics(id),
-        "constexpr_function" | "language.constexpr" => Decorator::ConstexprFunction,
+        "constexpr_function" => Decorator::ConstexprFunction,
+        "language.constexpr" => Decorator::Constant,
         "aggregate" => Decorator::Aggregate,
         "language.builtin" => Decorator::Builtin,
         "must_use_result" | "language.must_use_result" => Decorator::MustUseResult,

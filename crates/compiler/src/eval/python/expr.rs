@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::super::call::{Argument, is_builder};
 use super::super::constant::literal;
+use super::super::names::known_member;
 use super::super::type_attribute;
-use super::super::value::{Const, Role, Value};
+use super::super::value::{Const, ModuleRef, Role, Value};
 use super::super::{Evaluator, Source};
 use super::{Exit, Lambda, Obj, Run, Scope, builtins, methods, operators, raise, text};
 use crate::builtins as language;
@@ -348,6 +349,14 @@ impl Evaluator<'_> {
                 Err(Exit::Unknown)
             }
             Obj::Builtin(name) if &**attr == "__name__" => Ok(Obj::str(name)),
+            // The table has all of its functions.
+            Obj::Value(Value::Module(ModuleRef::Known(path)))
+                if language::canonical_module(path) == language::LIBDEVICE
+                    && !attr.starts_with('_')
+                    && known_member(path, attr).is_none() =>
+            {
+                raise("AttributeError", format!("module '{path}' has no attribute '{attr}'"))
+            }
             Obj::Value(Value::Class(class)) if &**attr == "__name__" => {
                 Ok(Obj::str(&class.class.name))
             }
