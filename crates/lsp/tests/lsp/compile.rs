@@ -213,8 +213,10 @@ async fn lens_without_resources(program: PathBuf, settings: Value) -> String {
     client.open(&uri, &text).await;
     while client.notification("tile/kernelStatus").await["state"] == "compiling" {}
     let params = json!({ "textDocument": { "uri": uri } });
-    let lenses = client.request("textDocument/codeLens", params).await.unwrap();
-    let titles = lenses.as_array().unwrap().iter().map(|lens| &lens["command"]["title"]);
+    let lenses =
+        client.request("textDocument/codeLens", params).await.expect("the request is answered");
+    let titles =
+        lenses.as_array().expect("lenses are a list").iter().map(|lens| &lens["command"]["title"]);
     let title = titles.filter_map(Value::as_str).find(|title| title.starts_with("not measured"));
     let title = title.expect("a lens that says what is missing").to_owned();
     client.stop().await;
