@@ -2,10 +2,12 @@
 
     python3 tests/gpu/published.py PATH_TO_TILE --packages FOLDER [--only TEXT] [--jobs N] [--rounds N] [--large] [--json FILE]
 
-FOLDER holds `liger_kernel` and `fla`, unpacked from the wheels `liger-kernel` and `fla-core`. Every
+FOLDER holds `liger_kernel`, `fla` and, if it is to be run, `flag_gems` with what it imports, unpacked from the
+wheels `liger-kernel`, `fla-core` and `flag_gems` (whose generated kernels are kept there too). Every
 operation runs forward and backward on random inputs in a process of its own, and shadow.py repeats each
 of its launches with Tile's code. Inputs of fla's operations have the shapes that their docstrings give,
-those of liger's are listed in LIGER; `--large` makes fla's long enough to keep a GPU busy. With
+those of liger's are listed in LIGER and those of flag_gems in gems.py; `--large` makes them long enough to
+keep a GPU busy, but for liger's. With
 `--rounds`, both are timed in turns. Ends with how many launches gave the same; exits with 1 when one did
 not or was not compiled.
 """
@@ -16,12 +18,15 @@ import importlib
 import inspect
 import json
 import math
+import os
 import re
 import statistics
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import gems
 
 SECONDS = 280
 
@@ -177,14 +182,21 @@ def work(options):
     from shadow import Shadow
 
     name = options.work
+    os.environ["FLAGGEMS_CACHE_DIR"] = str(options.packages / f"generated.{name}")
     shadow = Shadow(options.tile, options.rounds)
     shadow.install()
-    problem = None
+    problem, dtype = None, getattr(torch, options.dtype)
     try:
-        (run_fla if name.startswith("fla.") else run_liger)(name, getattr(torch, options.dtype))
+        match name.split("."):
+            case "fla", *_:
+                run_fla(name, dtype)
+            case "liger", *_:
+                run_liger(name, dtype)
+            case "gems", group:
+                gems.run(group, dtype, options.large)
         torch.cuda.synchronize()
     except Exception as error:
-        problem = f"{type(error).__name__}: {str(error).strip()[:300]}"
+        problem = f"{type(error).__name__}: {str(error).strip()[:3000]}"
     print("ROWS " + json.dumps({"problem": problem, "rows": shadow.rows}), flush=True)
 
 
@@ -234,6 +246,8 @@ def main():
         work(options)
         return
     names = [f"liger.{name}" for name in LIGER] + fla_operations(options.packages)
+    if (options.packages / "flag_gems").exists():
+        names += [f"gems.{group}" for group in gems.CALLS]
     jobs = [(name, dtype) for dtype in options.dtypes.split(",") for name in names if options.only in name]
     with ThreadPoolExecutor(options.jobs) as pool:
         results = []

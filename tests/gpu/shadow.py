@@ -8,6 +8,7 @@ tells what it does not repeat itself (sums by atomics). The program goes on with
 Where times are asked for, both kernels are launched in turns through the same call of the driver.
 """
 
+import ast
 import ctypes
 import fcntl
 import json
@@ -37,6 +38,8 @@ def storages(values):
     """The memory behind tensors: their bytes, by address. A tensor may be part of its memory."""
     found = {}
     for value in values:
+        # Packages wrap tensors to give them other strides.
+        value = value if isinstance(value, torch.Tensor) else getattr(value, "_base", value)
         if isinstance(value, torch.Tensor):
             memory = value.untyped_storage()
             whole = torch.empty(0, dtype=torch.uint8, device=value.device).set_(memory)
@@ -76,7 +79,7 @@ def distance(ours, theirs):
 def cell(kind, value):
     """An argument as the driver takes it."""
     if kind.startswith("*"):
-        return ctypes.c_uint64(value.data_ptr() if isinstance(value, torch.Tensor) else value)
+        return ctypes.c_uint64(value.data_ptr() if hasattr(value, "data_ptr") else value)
     return CELLS[kind](value)
 
 
@@ -166,9 +169,27 @@ class Shadow:
         row["flags"] = flags
         return flags
 
+    def source(self, function):
+        """The file of a kernel. One whose module got the names of another as it ran, as those of
+        generated kernels do, is written again beside it with imports of them."""
+        path = Path(function.fn.__code__.co_filename)
+        text = path.read_text()
+        nodes = list(ast.walk(ast.parse(text)))
+        bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+        bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        bound |= {(node.asname or node.name).split(".")[0] for node in nodes if isinstance(node, ast.alias)}
+        used = {node.id for node in nodes if isinstance(node, ast.Name)} - bound
+        given = sorted(used & set(function.fn.__globals__))
+        if not given:
+            return path
+        whole = path.with_name(f"{path.stem}.given.py")
+        whole.write_text(f"{text}\nfrom {function.fn.__globals__['__name__']} import {', '.join(given)}\n")
+        return whole
+
     def repeat(self, function, bound, grid, compiled, row):
         """Runs Tile's kernel as Triton's was launched."""
-        source = f"{function.fn.__code__.co_filename}::{function.fn.__name__}"
+        source = f"{self.source(function)}::{function.fn.__name__}"
         flags = self.flags(function, bound, compiled, row)
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.cubin"
