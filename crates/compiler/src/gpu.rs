@@ -176,10 +176,28 @@ fn scheduled(func: Function, target: GpuTarget) -> Result<Function, LowerError> 
     Ok(if saves && ctas(&early)? >= ctas(&late)? { early } else { late })
 }
 
+/// `func` with its loops pipelined, with a stage less where all of them do not fit shared memory: as
+/// Triton does, which has a buffer less than stages unless warp groups multiply.
+fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let mut spared = func.clone();
+    let all = with_stages(func, target)?;
+    let Some(limits) = SmLimits::of_capability(target.capability) else { return Ok(all) };
+    let fits = |func: &Function| -> Result<bool, LowerError> {
+        Ok(resident(func, limits, TYPICAL_REGISTERS)? > 0)
+    };
+    let has_warp_groups =
+        spared.walk().iter().any(|&inst| spared.insts[inst].opcode == Opcode::WarpGroupMma);
+    if has_warp_groups || fits(&all)? || !pipeline::spare_stage(&mut spared) {
+        return Ok(all);
+    }
+    let spared = with_stages(spared, target)?;
+    Ok(if fits(&spared)? { spared } else { all })
+}
+
 /// `func` with its loops pipelined: loads that products use from registers are issued early as well
 /// where there are asynchronous copies, and where their buffers leave room for as many CTAs, or for
 /// enough of them: these hide what loads take.
-fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+fn with_stages(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
     let mut fewer = func.clone();
     let limits = SmLimits::of_capability(target.capability);
     if let Some(limits) = limits.filter(|_| target.capability >= ASYNC_COPIES) {

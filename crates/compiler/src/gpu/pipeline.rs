@@ -55,6 +55,22 @@ pub enum EarlyLoads {
     OfOperands,
 }
 
+/// Asks for a stage less in each loop that asks for several; true if any does.
+pub fn spare_stage(func: &mut Function) -> bool {
+    let num_stages = func.options.num_stages;
+    let mut any = false;
+    for inst in func.walk() {
+        if let Attrs::Loop(Loop { stages, .. }) = &mut func.insts[inst].attrs {
+            let asked = if *stages == 0 { num_stages } else { *stages };
+            if asked > 1 {
+                *stages = asked - 1;
+                any = true;
+            }
+        }
+    }
+    any
+}
+
 /// Pipelines the loops of `func`; true if loads whose tile is used from registers are issued early.
 pub fn pipeline(func: &mut Function, which: EarlyLoads) -> bool {
     let infos = AxisInfos::of(func);
