@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ranges::{Range, Ranges};
+use super::ranges::{Range, Ranges, signed};
 use crate::ir::{
     Attrs, Constant, Function, Inst, IntCompare, IntPredicate, Opcode, Region, Scalar, Type, Value,
 };
@@ -336,10 +336,4 @@ fn fold_int(opcode: Opcode, scalar: Scalar, lhs: u64, rhs: u64) -> Option<i128> 
         Opcode::MaxU => low.max(high),
         _ => return None,
     })
-}
-
-/// The bits of an integer type as a signed number; the set bit of `i1` is -1.
-pub(super) fn signed(scalar: Scalar, bits: u64) -> i128 {
-    let unused = 64 - scalar.bits();
-    i128::from(((bits << unused) as i64) >> unused)
 }

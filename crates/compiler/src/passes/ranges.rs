@@ -137,7 +137,7 @@ impl Ranges {
         match (data.opcode, &data.attrs) {
             (Opcode::Constant, Attrs::Constant(constant)) => {
                 let ty = func.ty(data.result());
-                let number = super::canonicalize::signed(ty.number()?, constant.bits);
+                let number = signed(ty.number()?, constant.bits);
                 Some(Range::new(number, number))
             }
             (Opcode::Arange, Attrs::Range(range)) => {
@@ -171,6 +171,12 @@ fn extent(axis: u32) -> Option<i128> {
 }
 
 /// Zero extension leaves what is not negative as it is.
+/// The bits of an integer type as a signed number; the set bit of `i1` is -1.
+pub(super) fn signed(scalar: Scalar, bits: u64) -> i128 {
+    let unused = 64 - scalar.bits();
+    i128::from(((bits << unused) as i64) >> unused)
+}
+
 fn extend_unsigned(range: Option<Range>, from: &Type) -> Option<Range> {
     let bits = from.number()?.bits();
     range.filter(|range| range.low >= 0).or(Some(Range::new(0, (1_i128 << bits) - 1)))

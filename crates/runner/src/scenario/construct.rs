@@ -9,10 +9,7 @@ use super::host::Host;
 use super::npy::load_npy;
 use super::operators::Operand;
 use super::random::Random;
-use super::tensor::{Array, Value};
-
-/// Elements that one tensor of a scenario may have.
-const MAX_ELEMENTS: usize = 1 << 31;
+use super::tensor::{Array, Value, numel};
 
 /// A shape from arguments: extents, or one tuple of them.
 pub(super) fn shape_of(host: &Host, values: Vec<Value>) -> Eval<Vec<usize>> {
@@ -27,16 +24,6 @@ pub(super) fn shape_of(host: &Host, values: Vec<Value>) -> Eval<Vec<usize>> {
     let shape = values.iter().map(extent).collect::<Eval<Vec<usize>>>()?;
     numel(&shape).map_err(|error| fault!("{error}"))?;
     Ok(shape)
-}
-
-/// How many elements a tensor of a shape has.
-///
-/// # Errors
-/// When they are more than a scenario's tensors may have, in a sentence.
-pub(super) fn numel(shape: &[usize]) -> Result<usize, String> {
-    let numel = shape.iter().try_fold(1usize, |numel, &extent| numel.checked_mul(extent));
-    let allowed = numel.filter(|numel| *numel <= MAX_ELEMENTS);
-    allowed.ok_or_else(|| format!("a tensor of a scenario has at most {MAX_ELEMENTS} elements"))
 }
 
 /// `randn rand randint zeros ones full empty`.

@@ -7,9 +7,8 @@ use std::path::Path;
 use npyz::{NpyFile, NpyHeader, Order, WriterBuilder};
 use tile_compiler::project::{ArrayHead, MAX_ARRAY_HEADER};
 
-use super::construct::numel;
 use super::dtype::DType;
-use super::tensor::Array;
+use super::tensor::{Array, numel};
 
 fn shape<R: Read>(npy: &NpyFile<R>) -> Vec<usize> {
     npy.shape().iter().map(|&extent| extent as usize).collect()

@@ -8,6 +8,19 @@ use tile_compiler::specialization::{ConstArg, TupleNames};
 use super::dtype::DType;
 use crate::number;
 
+/// Elements that one tensor of a scenario may have.
+const MAX_ELEMENTS: usize = 1 << 31;
+
+/// How many elements a tensor of a shape has.
+///
+/// # Errors
+/// When they are more than a scenario's tensors may have, in a sentence.
+pub(super) fn numel(shape: &[usize]) -> Result<usize, String> {
+    let numel = shape.iter().try_fold(1usize, |numel, &extent| numel.checked_mul(extent));
+    let allowed = numel.filter(|numel| *numel <= MAX_ELEMENTS);
+    allowed.ok_or_else(|| format!("a tensor of a scenario has at most {MAX_ELEMENTS} elements"))
+}
+
 /// How a tensor's elements lie in its storage, in elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
