@@ -30,7 +30,7 @@ mod text;
 
 pub use foreign::instead;
 pub(crate) use foreign::is_shared;
-pub(crate) use host::FORBIDDEN_PYTHON;
+pub(crate) use host::PYTHON_NAMES;
 pub(crate) use libdevice::LIBDEVICE_FUNCTIONS;
 pub use libdevice::{LibdeviceFunction, LibdeviceType};
 pub use options::Choice;

@@ -6,7 +6,7 @@ use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, Source, python};
 use crate::builtins::{
-    self, FORBIDDEN_PYTHON, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH,
+    self, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, PYTHON_NAMES, TORCH,
     TORCH_FUNCTIONAL, TORCH_NN, TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
@@ -138,7 +138,7 @@ impl Evaluator<'_> {
             self.emit_diagnostic(diagnostic);
             return;
         }
-        let mut diagnostic = if FORBIDDEN_PYTHON.contains(&&**name) {
+        let mut diagnostic = if PYTHON_NAMES.contains(&&**name) {
             let hint = match &**name {
                 "abs" => "; use `tl.abs`",
                 "sum" => "; use `tl.sum`",

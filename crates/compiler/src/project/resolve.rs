@@ -8,7 +8,7 @@ use super::{
     ItemRef, Resolution, Scope, Sources, decorators, function, item, item_scope, named_tuple,
     paths, triton,
 };
-use crate::builtins::{self, FORBIDDEN_PYTHON, PYTHON, PYTHON_HOST};
+use crate::builtins::{self, PYTHON, PYTHON_HOST, PYTHON_NAMES};
 use crate::hir::{Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion};
 use crate::source::FileId;
 use crate::specialization::TritonVersion;
@@ -239,7 +239,7 @@ impl<'a> Resolver<'a> {
                     Resolution::Triton(path) if triton::has(&path, None).is_some() => {
                         return Some(Resolution::Triton(path));
                     }
-                    found if !is_python(name) && !FORBIDDEN_PYTHON.contains(&name) => {
+                    found if !is_python(name) && !PYTHON_NAMES.contains(&name) => {
                         fallback = Some(found);
                     }
                     _ => {}
