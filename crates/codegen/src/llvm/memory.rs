@@ -508,6 +508,14 @@ impl Emitter<'_> {
         if count == 1 {
             return vec![word];
         }
+        if memory == Ty::Int(8) {
+            // As numbers, so that LLVM sees what comparisons and extensions need of the word.
+            let part = |at: usize| {
+                let low = self.text.binary("lshr", from, word, Val::Int(8 * at as i64));
+                self.text.cast("trunc", from, low, memory)
+            };
+            return (0..count).map(part).collect();
+        }
         let vector = self.text.op(format_args!("bitcast {from} {word} to <{count} x {memory}>"));
         let part = |at: usize| {
             let list = format_args!("extractelement <{count} x {memory}> {vector}, i32 {at}");
