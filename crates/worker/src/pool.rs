@@ -73,6 +73,9 @@ pub enum WorkerError {
     /// The caller cancelled; the worker was killed.
     #[error("cancelled")]
     Cancelled,
+    /// What the worker said is no answer to its task.
+    #[error("the worker process gave no result; is it the same version of tile?")]
+    Protocol,
 }
 
 fn tail(stderr: &str) -> String {
@@ -84,6 +87,7 @@ impl WorkerError {
     pub fn kind(&self) -> FailureKind {
         match self {
             WorkerError::Failed(failure) => failure.kind,
+            WorkerError::Protocol => FailureKind::Internal,
             _ => FailureKind::Device,
         }
     }
@@ -175,7 +179,7 @@ impl Pool {
                 artifact = Some(*compiled);
             }
         })?;
-        let artifact = artifact.ok_or_else(protocol_error)?;
+        let artifact = artifact.ok_or(WorkerError::Protocol)?;
         self.cache.put(&key, &artifact);
         Ok(artifact)
     }
@@ -206,7 +210,7 @@ impl Pool {
                 resources = serde_json::from_value(value).ok();
             }
         })?;
-        resources.ok_or_else(protocol_error)
+        resources.ok_or(WorkerError::Protocol)
     }
 
     /// What a multiprocessor of the first CUDA device holds of each of these kernels, which were
@@ -224,7 +228,7 @@ impl Pool {
             }
         })?;
         if found.len() < asked {
-            return Err(protocol_error());
+            return Err(WorkerError::Protocol);
         }
         Ok(found.split_off(found.len() - asked))
     }
@@ -338,13 +342,6 @@ impl Pool {
     }
 }
 
-fn protocol_error() -> WorkerError {
-    WorkerError::Failed(Failure::new(
-        FailureKind::Internal,
-        "the worker process gave no result; is it the same version of tile?",
-    ))
-}
-
 /// One worker process; killed when dropped.
 #[derive(Debug)]
 struct Worker {
@@ -437,7 +434,7 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => return Err(WorkerError::TimedOut(silence)),
             };
             let Ok(response) = serde_json::from_str::<Response>(&text) else {
-                return Err(protocol_error());
+                return Err(WorkerError::Protocol);
             };
             if response.id != id {
                 continue;

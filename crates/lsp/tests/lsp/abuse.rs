@@ -6,9 +6,8 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tile_lsp::Options;
 
-use crate::client::Client;
+use crate::client::{Client, without_workers};
 use crate::compile::tile;
 
 const URI: &str = "file:///nowhere/kernels.tile";
@@ -17,7 +16,7 @@ const KERNEL: &str = "@triton.jit\ndef k(x_ptr, n):\n    at = tl.arange(0, 16)\n
                       tl.store(x_ptr + at, tl.load(x_ptr + at) + n)\n";
 
 async fn start() -> Client {
-    let mut client = Client::connect(Options { worker: None, ..Options::default() });
+    let mut client = Client::connect(without_workers());
     client.initialize(json!({ "capabilities": {} })).await;
     client
 }

@@ -7,12 +7,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tile_lsp::{Options, serve_on};
+use tile_worker::Cache;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
 
 /// Longest that a test waits for the server to say something: a server that hangs fails, one on a
 /// busy machine does not.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A server that compiles nothing, and neither reads nor fills the user's cache: what it answers
+/// does not depend on when it is asked.
+pub fn without_workers() -> Options {
+    Options { worker: None, cache: Cache::disabled(), ..Options::default() }
+}
 
 /// One end of a session; the server runs in a task of the same runtime.
 pub struct Client {
@@ -44,9 +51,9 @@ impl Client {
         }
     }
 
-    /// A client that has shaken hands, with `capabilities`.
+    /// A client that has shaken hands, with `capabilities`, of a server that compiles nothing.
     pub async fn start(capabilities: Value) -> Client {
-        let mut client = Client::connect(Options::default());
+        let mut client = Client::connect(without_workers());
         client.initialize(json!({ "capabilities": capabilities })).await;
         client
     }

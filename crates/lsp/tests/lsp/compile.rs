@@ -228,6 +228,10 @@ async fn a_lens_says_what_is_missing_where_nothing_is_measured() {
     let title = lens_without_resources("/nowhere/tile".into(), json!({ "arch": "sm_90a" })).await;
     let start = "not measured: cannot start a worker process (";
     assert!(title.starts_with(start), "{title}");
+    // A program that is no worker: what it says is no answer.
+    let title = lens_without_resources("/bin/echo".into(), json!({ "arch": "sm_90a" })).await;
+    let start = "not measured: the worker process ";
+    assert!(title.starts_with(start), "{title}");
     let Some(program) = tile() else { return };
     let settings = json!({ "arch": "sm_90a", "ptxas": "/nowhere/ptxas" });
     let title = lens_without_resources(program, settings).await;

@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use tile_lsp::Options;
 
-use crate::client::{Client, range_text};
+use crate::client::{Client, range_text, without_workers};
 use crate::workspace::Folder;
 
 const URI: &str = "file:///nowhere/documents.tile";
@@ -69,7 +68,7 @@ async fn lenses_offer_what_a_kernel_and_its_scenarios_can_do() {
         11 Bench = tile.benchKernel {"kernel":"clear_kernel"}
         11 Tune = tile.tuneKernel {"kernel":"clear_kernel"}
         11 PTX = tile.viewIr {"stage":"ptx","kernel":"clear_kernel"}
-        11 compiling… = tile.selectSpecialization {"kernel":"clear_kernel"}
+        11 not measured: no worker process can be started; `tile doctor` says what is missing = tile.selectSpecialization {"kernel":"clear_kernel"}
         11 BLOCK=64 (scenario, 1 of 2) = tile.selectSpecialization {"kernel":"clear_kernel"}
         11 Measure 2 configurations = tile.measureConfigurations {"kernel":"clear_kernel"}
         15 ▶ Run = tile.runKernel {"scenario":1,"kernel":"clear_kernel"}
@@ -216,7 +215,7 @@ async fn a_pinned_specialization_is_what_hovers_speak_of() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_allowed_here_is_not_told_of_again() {
     let text = TEXT.replace("0.0, mask", "missing, mask");
-    let mut client = Client::connect(Options { worker: None, ..Options::default() });
+    let mut client = Client::connect(without_workers());
     let settings = json!({ "lints": { "name/undefined": "warning" } });
     client.initialize(json!({ "capabilities": {}, "initializationOptions": settings })).await;
     client.open(URI, &text).await;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::client::{Client, range_text};
+use crate::client::{Client, range_text, without_workers};
 
 const URI: &str = "file:///nowhere/kernels.tile";
 
@@ -793,7 +793,7 @@ async fn members_of_the_language_lead_to_the_installed_triton() {
     std::fs::write(language.join("core.py"), core).unwrap();
     let text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    \
                 tl.store(x, tl.load(x))\n";
-    let mut client = Client::connect(tile_lsp::Options { worker: None, ..Default::default() });
+    let mut client = Client::connect(without_workers());
     let settings = json!({ "python": folder.path().join("env") });
     client.initialize(json!({ "capabilities": {}, "initializationOptions": settings })).await;
     client.open(URI, text).await;

@@ -3,9 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use tile_lsp::Options;
-
-use crate::client::Client;
+use crate::client::{Client, without_workers};
 
 const URI: &str = "file:///nowhere/guessed.tile";
 
@@ -19,7 +17,7 @@ def k(x_ptr, WIDTH: tl.constexpr):
 
 /// A client of a server that compiles nothing.
 async fn start() -> Client {
-    let mut client = Client::connect(Options { worker: None, ..Options::default() });
+    let mut client = Client::connect(without_workers());
     client.initialize(json!({ "capabilities": {} })).await;
     client
 }

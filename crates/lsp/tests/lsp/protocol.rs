@@ -2,15 +2,14 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use tile_lsp::Options;
 
-use crate::client::Client;
+use crate::client::{Client, without_workers};
 
 const URI: &str = "file:///nowhere/kernels.tile";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_before_initialize_are_refused() {
-    let mut client = Client::connect(Options::default());
+    let mut client = Client::connect(without_workers());
     let params = json!({ "textDocument": { "uri": URI } });
     let error = client.request("textDocument/diagnostic", params).await.unwrap_err();
     assert_eq!(error["code"], -32002);
@@ -202,7 +201,7 @@ impl Random {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_message_ends_the_session() {
-    let mut client = Client::connect(Options { worker: None, ..Options::default() });
+    let mut client = Client::connect(without_workers());
     client.initialize(json!({ "capabilities": {} })).await;
     client.open(URI, "@triton.jit\ndef k(x):\n    tl.store(x, 1)\n").await;
     let count = std::env::var("TILE_MESSAGES").ok().and_then(|text| text.parse().ok());

@@ -1,9 +1,8 @@
 //! Settings of folders, project files and the editor, and when they take effect.
 
 use serde_json::{Value, json};
-use tile_lsp::Options;
 
-use crate::client::Client;
+use crate::client::{Client, without_workers};
 use crate::workspace::Folder;
 
 const BROKEN: &str = "\
@@ -45,7 +44,7 @@ async fn changed(client: &mut Client, uri: &str) {
 
 /// Starts a session in several folders of the workspace.
 async fn start_in(folders: &[&Folder], capabilities: Value) -> Client {
-    let mut client = Client::connect(Options { worker: None, ..Options::default() });
+    let mut client = Client::connect(without_workers());
     let names: Vec<Value> =
         folders.iter().map(|folder| json!({ "uri": folder.uri(""), "name": "w" })).collect();
     client.initialize(json!({ "capabilities": capabilities, "workspaceFolders": names })).await;

@@ -11,7 +11,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use tile_lsp::{FileSystem, Options};
 
-use crate::client::{Client, diagnostic_line, range_text};
+use crate::client::{Client, diagnostic_line, range_text, without_workers};
 
 const HELPER: &str = "\
 import triton
@@ -72,7 +72,7 @@ impl Folder {
     }
 
     pub async fn start(&self, capabilities: Value) -> Client {
-        let mut client = Client::connect(Options { worker: None, ..Options::default() });
+        let mut client = Client::connect(without_workers());
         let folders = json!([{ "uri": self.uri(""), "name": "w" }]);
         client
             .initialize(json!({ "capabilities": capabilities, "workspaceFolders": folders }))
@@ -478,7 +478,7 @@ async fn a_check_of_the_workspace_ends_however_much_is_typed() {
         (PathBuf::from(format!("/slow/file_{number}.py")), text.to_owned())
     });
     let files = Arc::new(Slow(numbered.collect()));
-    let mut client = Client::connect(Options { worker: None, files, ..Options::default() });
+    let mut client = Client::connect(Options { files, ..without_workers() });
     let folders = json!([{ "uri": "file:///slow", "name": "slow" }]);
     client.initialize(json!({ "capabilities": {}, "workspaceFolders": folders })).await;
     let uri = "file:///slow/typed.py";
