@@ -57,8 +57,22 @@ pub struct Module {
     pub mains: Vec<MainBlock>,
     /// `# tile: allow CODE` comments.
     pub allows: Vec<Allow>,
+    /// Names that are read and that nothing binds, in source order; none in a module that neither
+    /// decorates functions nor launches kernels, or that has syntax errors.
+    pub unbound: Vec<Unbound>,
     /// Finds items by name.
     pub index: ItemIndex,
+}
+
+/// A name that nothing binds, as the text alone shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unbound {
+    /// The name.
+    pub name: Name,
+    /// Where it is read.
+    pub range: TextRange,
+    /// What the scopes around it bind.
+    pub visible: Vec<Name>,
 }
 
 /// Positions in [`Module::items`] by name.
@@ -86,6 +100,15 @@ impl Module {
             (*allow.code == *code || *allow.code == *family)
                 && allow.line(lines, text, &self.scenarios) == line
         })
+    }
+
+    /// Whether it may define or launch kernels.
+    fn may_use_kernels(&self) -> bool {
+        let is_decorated = |item: &Item| match &item.kind {
+            ItemKind::Function(function) => !function.decorators.is_empty(),
+            _ => false,
+        };
+        !self.launches.is_empty() || self.items.iter().any(is_decorated)
     }
 
     /// Fills [`Module::index`].

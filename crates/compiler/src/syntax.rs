@@ -13,13 +13,11 @@ use crate::source::{FileId, TextRange};
 
 pub use self::kept::Kept;
 use self::kind::Kind;
-pub(crate) use self::scopes::{Unbound, unbound};
 
 mod error;
 mod kept;
 pub(crate) mod kind;
 mod rules;
-mod scopes;
 #[cfg(test)]
 mod tests;
 

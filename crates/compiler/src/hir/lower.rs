@@ -19,6 +19,7 @@ mod literal;
 mod module;
 mod pattern;
 mod scenario;
+mod scopes;
 mod stmt;
 
 /// Nesting of expressions and statements beyond which the rest is [`Expr::Missing`] or
@@ -27,16 +28,20 @@ pub const MAX_DEPTH: u32 = 200;
 
 /// Lowers a whole file.
 pub fn lower(parse: &Parse) -> Module {
-    let mut module = module::lower(parse);
-    scenario::lower(parse, &mut module);
-    module.index_items();
-    module
+    finish(parse, module::lower(parse))
 }
 
 /// As [`lower`], after an edit: `old` is the module of a text of which `kept` stands in this one.
 pub fn lower_again(parse: &Parse, old: &Module, kept: &Kept) -> Module {
-    let mut module = again::lower(parse, old, kept);
+    finish(parse, again::lower(parse, old, kept))
+}
+
+/// Adds what follows from the outermost statements of a module, or from the text as a whole.
+fn finish(parse: &Parse, mut module: Module) -> Module {
     scenario::lower(parse, &mut module);
+    if module.may_use_kernels() {
+        module.unbound = scopes::unbound(parse);
+    }
     module.index_items();
     module
 }

@@ -3,10 +3,9 @@
 use crate::builtins::{self, TRITON};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::eval::suggest;
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, SourceMap};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, SourceMap, Unbound};
 use crate::project::{ItemRef, Resolution, Scope, Sources, item, jit_functions, resolve_expr};
 use crate::source::{FileId, FileRange, TextRange};
-use crate::syntax::{Parse, Unbound, unbound};
 
 /// The class of descriptors that host code makes, and what is called on it.
 const DESCRIPTOR: &str = "tools.tensor_descriptor.TensorDescriptor";
@@ -23,7 +22,7 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
     if compiled.is_empty() && module.launches.is_empty() {
         return Vec::new();
     }
-    let mut found = undefined(sources, file, &compiled);
+    let mut found = undefined(sources, file, module, &compiled);
     let host = Host { sources, file, module };
     for (index, item) in module.items.iter().enumerate() {
         let path = item.body_scope();
@@ -47,24 +46,26 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
     found
 }
 
-fn undefined(sources: &dyn Sources, file: FileId, compiled: &[ItemRef]) -> Vec<Diagnostic> {
-    let Some(text) = sources.text(file) else { return Vec::new() };
+fn undefined(
+    sources: &dyn Sources,
+    file: FileId,
+    module: &Module,
+    compiled: &[ItemRef],
+) -> Vec<Diagnostic> {
     let inside = compiled.iter().filter_map(|at| item(sources, *at).map(|item| item.range));
     let inside: Vec<TextRange> = inside.collect();
-    let parse = Parse::new(text);
-    let host = unbound(&parse).into_iter();
-    let host =
-        host.filter(|name| !inside.iter().any(|function| function.contains_range(name.range)));
-    let finding = |unbound: Unbound<'_>| {
+    let is_host =
+        |name: &&Unbound| !inside.iter().any(|function| function.contains_range(name.range));
+    let finding = |unbound: &Unbound| {
         let at = FileRange { file, range: unbound.range };
         let message = format!("`{}` is not defined", unbound.name);
         let found = Diagnostic::new(Code::UndefinedName, at, message);
-        match suggest(unbound.name, unbound.visible.iter().copied()) {
+        match suggest(&unbound.name, unbound.visible.iter().map(|name| &**name)) {
             Some(name) => super::meant(found, name, TextEdit { at, text: name.to_owned() }),
             None => found,
         }
     };
-    host.map(finding).collect()
+    module.unbound.iter().filter(is_host).map(finding).collect()
 }
 
 /// Host code of one file.

@@ -6,10 +6,11 @@
 use rustc_hash::FxHashSet;
 use tree_sitter::Node;
 
-use super::kind::{Field, Kind};
-use super::{Parse, range};
 use crate::builtins::PYTHON_NAMES;
+use crate::hir::{Name, Unbound};
 use crate::source::TextRange;
+use crate::syntax::kind::{Field, Kind};
+use crate::syntax::{Parse, range};
 
 /// Names by which a text may bind others: what is done with them is not followed.
 const BINDERS: &[&str] = &[
@@ -51,19 +52,8 @@ fn is_implicit(name: &str) -> bool {
 /// How deep nodes are followed into each other.
 const MAX_DEPTH: u32 = 200;
 
-/// A name that nothing binds.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unbound<'t> {
-    /// The name.
-    pub(crate) name: &'t str,
-    /// Where it stands.
-    pub(crate) range: TextRange,
-    /// What the scopes around it bind.
-    pub(crate) visible: Vec<&'t str>,
-}
-
 /// The names of a text that nothing binds, in order; none where the text has syntax errors.
-pub(crate) fn unbound(parse: &Parse) -> Vec<Unbound<'_>> {
+pub(super) fn unbound(parse: &Parse) -> Vec<Unbound> {
     let root = parse.root();
     if root.has_error() {
         return Vec::new();
@@ -89,7 +79,8 @@ pub(crate) fn unbound(parse: &Parse) -> Vec<Unbound<'_>> {
         let mut visible: Vec<&str> = bound.collect();
         visible.sort_unstable();
         visible.dedup();
-        Unbound { name, range, visible }
+        let visible = visible.into_iter().map(Name::from).collect();
+        Unbound { name: Name::from(name), range, visible }
     });
     unbound.collect()
 }
@@ -364,7 +355,7 @@ mod tests {
     fn names(text: &str) -> Vec<String> {
         let parse = Parse::new(text);
         assert!(!parse.root().has_error(), "{text} parses");
-        unbound(&parse).iter().map(|found| found.name.to_owned()).collect()
+        unbound(&parse).iter().map(|found| found.name.to_string()).collect()
     }
 
     #[test]
@@ -419,9 +410,7 @@ mod tests {
     fn what_is_visible_is_told() {
         let parse = Parse::new("m = 1\ndef f(n):\n    return nn\ndef g(k):\n    pass\n");
         let found = unbound(&parse);
-        assert_eq!(
-            found.iter().map(|it| it.visible.clone()).collect::<Vec<_>>(),
-            [["f", "g", "m", "n"]]
-        );
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].visible, ["f", "g", "m", "n"].map(Name::from));
     }
 }
