@@ -41,6 +41,7 @@ pub use discover::{Discovery, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_value};
 pub use heuristics::{Passed, heuristics};
+pub use host::misuse::Misuse;
 pub(crate) use host::named_dtype;
 pub use known::{ArgFault, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use preview::{Previewed, preview, shown_by};

@@ -23,7 +23,10 @@ const MAX_SHOWN: usize = 3;
 const ACCESS_FUEL: u32 = 4_000;
 
 /// Boxes that may be looked at for one launch.
-const LAUNCH_FUEL: u32 = 40_000;
+const LAUNCH_FUEL: u32 = 8_000;
+
+/// Boxes that may be looked at for elements that one launch leaves untouched.
+const UNCOVERED_FUEL: u32 = 3_000;
 
 /// Findings about the accesses of `func` under `launch`.
 pub(super) fn check(
@@ -288,6 +291,7 @@ fn uncovered(
     if writes.count() != known {
         return None;
     }
+    let mut fuel = UNCOVERED_FUEL;
     for access in accesses.iter().filter(|access| func.insts[access.inst].opcode == Opcode::Store) {
         let Some(buffer) = buffer(func, launch, access.param) else {
             continue;
@@ -304,7 +308,7 @@ fn uncovered(
             let known = (&mut *elements, accesses);
             let by_mask = updates || matches!(variable, Variable::Lane(..));
             let along = Along { variable, extent, by_mask };
-            let missed = missed(func, launch, known, access, along, pause);
+            let missed = missed(func, launch, known, access, along, (&mut fuel, pause));
             let Some((position, element)) = missed else { continue };
             let what = format!(
                 "writes element {element} of `{}`, which has {}",
@@ -385,7 +389,7 @@ fn missed(
     (elements, accesses): (&mut Elements<'_>, &[Access]),
     access: &Access,
     Along { variable, extent, by_mask }: Along,
-    pause: Pause<'_>,
+    (fuel, pause): (&mut u32, Pause<'_>),
 ) -> Option<([i128; 3], i128)> {
     let size = buffer(func, launch, access.param)?.elements;
     let mut wide = Elements::of_launch(func, launch, pause);
@@ -401,14 +405,19 @@ fn missed(
     let end = wide.terms.less(&same.offset, &Linear::constant(size));
     // Where programs overlap, the first element beyond them is one that the last of them writes.
     for least in [0, size / 2, size - 1] {
-        let mut fuel = ACCESS_FUEL;
         let mut conds = happens(&same);
         let far = wide.terms.at_most(&Linear::constant(least), &same.offset);
         conds.extend([start, end, beyond, far]);
-        let Outcome::Found(point) = wide.search(&conds, &mut fuel) else { continue };
+        let mut share = ACCESS_FUEL.min(*fuel);
+        let before = share;
+        let outcome = wide.search(&conds, &mut share);
+        *fuel -= before - share;
+        // Elements further on are fewer: what is not found among all is not found among them.
+        let Outcome::Found(point) = outcome else { return None };
         let element = Domain::at(&wide.terms, &point).value(&same.offset)?;
-        if !may_write(func, launch, (&mut *elements, accesses), (access.param, element), &mut fuel)
-        {
+        let mut share = ACCESS_FUEL;
+        let at = (access.param, element);
+        if !may_write(func, launch, (&mut *elements, accesses), at, &mut share) {
             return Some((position(&wide, &point), element));
         }
     }

@@ -6,7 +6,7 @@
 //! happen there may happen later. Everything that comes from memory or floats is unknown within the
 //! range of its type.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use contents::RandomRead;
@@ -31,6 +31,9 @@ const MAX_ELEMENTS: u32 = 200_000;
 
 /// The greatest number that arguments, memory and loops are given in the search for an example.
 const SMALL: i128 = 2048;
+
+/// Boxes that all searches about one function may look at together, whatever each of them may.
+const MAX_BOXES: u32 = 24_000;
 
 /// The most lanes that a tile has.
 const MAX_LANES: i128 = 1 << 20;
@@ -138,6 +141,8 @@ pub struct Elements<'f> {
     fuel: u32,
     /// Whether an element is unknown because it was too much work.
     gave_up: bool,
+    /// Boxes that searches may still look at.
+    boxes: Cell<u32>,
     pause: Pause<'f>,
 }
 
@@ -190,6 +195,7 @@ impl<'f> Elements<'f> {
             depth: 0,
             fuel: MAX_ELEMENTS,
             gave_up: false,
+            boxes: Cell::new(MAX_BOXES),
             pause,
         };
         elements.note_homes(func.body);
@@ -214,7 +220,14 @@ impl<'f> Elements<'f> {
         conds: &[Cond],
         fuel: &mut u32,
     ) -> Outcome {
-        search(&self.terms, ranges, conds, fuel, self.pause)
+        let left = self.boxes.get();
+        let share = left.min(*fuel);
+        let mut unused = share;
+        let outcome = search(&self.terms, ranges, conds, &mut unused, self.pause);
+        let used = share - unused;
+        *fuel -= used;
+        self.boxes.set(left - used);
+        outcome
     }
 
     /// Lets others go on, in work that may take a while.

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::no_power_of_two;
 use crate::project::{ItemRef, Sources, kernel};
 use crate::source::FileRange;
-use crate::specialization::{ArgFault, KnownLaunch, Specialization};
+use crate::specialization::{ArgFault, KnownLaunch, Misuse, Specialization};
 
 /// Findings about what the launches under `spec` pass to the kernel at `at`.
 pub(super) fn check(
@@ -39,12 +39,8 @@ pub(super) fn check(
                 let message = format!("`{param}` is given a string, which a launch does not take");
                 (Code::ArgumentType, message, passed(param))
             }
-            ArgFault::NoDimension { param, at, rank } => {
-                let message = format!(
-                    "`{param}` is given what a tensor has along dimension {at}, but the tensor has \
-                     {rank} dimensions"
-                );
-                (Code::ArgumentType, message, passed(param))
+            ArgFault::Misuse(param, misuse) => {
+                (Code::ArgumentType, misuse_text(param, misuse), passed(param))
             }
             ArgFault::Warps(warps) => {
                 let message = no_power_of_two("num_warps", *warps).unwrap_or_default();
@@ -57,6 +53,9 @@ pub(super) fn check(
             found = found
                 .with_note(format!("strings are compile-time values: `{param}: tl.constexpr`"));
         }
+        if let ArgFault::Misuse(_, misuse) = fault {
+            found.notes.extend(instead(misuse));
+        }
         found.kernel = Some(name.to_string());
         (found, AtLaunch { site: launch.site, spot, widen: None })
     };
@@ -65,6 +64,39 @@ pub(super) fn check(
         .iter()
         .flat_map(|launch| launch.arg_faults.iter().map(move |fault| (launch, fault)));
     faults.map(|(launch, fault)| finding(launch, fault)).collect()
+}
+
+/// That a parameter is given what a tensor does not have.
+fn misuse_text(param: &str, misuse: &Misuse) -> String {
+    match misuse {
+        Misuse::NoDimension { at, rank } => format!(
+            "`{param}` is given what a tensor has along dimension {at}, but the tensor has {rank} \
+             dimensions"
+        ),
+        Misuse::NoMember { name, .. } => {
+            format!("`{param}` is given `{name}` of a tensor, but tensors have no such member")
+        }
+        Misuse::NotCalled(name) => {
+            format!("`{param}` is given the method `{name}` of a tensor, not what it returns")
+        }
+        Misuse::Called(name) => {
+            format!("`{param}` is given what `{name}` of a tensor returns, but that is no method")
+        }
+    }
+}
+
+/// What gives the value that a misuse of a tensor does not.
+fn instead(misuse: &Misuse) -> Option<String> {
+    match misuse {
+        Misuse::NoDimension { .. } => None,
+        Misuse::NoMember { meant, .. } => Some(format!("it is called `{meant}`")),
+        Misuse::NotCalled(name @ ("stride" | "size")) => {
+            Some(format!("call it with the dimension: `.{name}(0)`"))
+        }
+        Misuse::NotCalled(name) => Some(format!("call it: `.{name}()`")),
+        Misuse::Called("shape") => Some("index it: `.shape[0]`, or call `.size(0)`".to_owned()),
+        Misuse::Called(name) => Some(format!("leave out the parentheses: `.{name}`")),
+    }
 }
 
 /// That a launch of `kernel` lacks arguments for these parameters.

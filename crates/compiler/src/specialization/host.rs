@@ -35,6 +35,7 @@ mod installed;
 mod instances;
 mod launch;
 mod made;
+pub(crate) mod misuse;
 mod number;
 mod objects;
 mod operators;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::contents::Contents;
+use super::host::misuse::Misuse;
 use super::host::value::{Storage, Tensor, Value};
 use super::host::{self, Host, ObservedLaunch};
 use super::{ArgSpec, Origin};
@@ -51,15 +52,8 @@ pub enum ArgFault {
     Repeated(Name),
     /// A parameter that is no compile-time value gets a string.
     Text(Name),
-    /// A parameter gets the size or stride along a dimension that the tensor does not have.
-    NoDimension {
-        /// The parameter.
-        param: Name,
-        /// The dimension asked for.
-        at: i128,
-        /// How many there are.
-        rank: usize,
-    },
+    /// A parameter gets what a tensor does not have.
+    Misuse(Name, Misuse),
     /// `num_warps` is computed as a number that is no power of two.
     Warps(i128),
 }
@@ -292,9 +286,7 @@ fn arg_faults(
         Value::Str(_) if !binding.constexpr.contains(&param.name) => {
             Some(ArgFault::Text(param.name.clone()))
         }
-        Value::NoDimension { at, rank } => {
-            Some(ArgFault::NoDimension { param: param.name.clone(), at: *at, rank: *rank })
-        }
+        Value::Raises(misuse) => Some(ArgFault::Misuse(param.name.clone(), misuse.clone())),
         _ => None,
     }));
     faults.extend(computed_warps(sources, site, launch).map(ArgFault::Warps));

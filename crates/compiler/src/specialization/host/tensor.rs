@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::dtype::{
     element_size, is_float, named_dtype, number_dtype, promoted, python_type, with_number,
 };
+use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::operators::{binary, position};
 use super::value::{Descriptor, Tensor, Value};
@@ -430,6 +431,7 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
             strides(&descriptor.tensor).map_or(Value::Ints, Value::List)
         }
         (Value::DType(dtype), "itemsize") => Value::Int(element_size(dtype)),
+        (Value::Tensor(_), _) => misuse::attribute(attr).unwrap_or(Value::Unknown),
         _ => Value::Unknown,
     }
 }
@@ -448,13 +450,13 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             false => views::with_dtype(tensor, Some(Arc::from(dtype))),
         })
     };
+    let no_dimension = |at, rank| Value::Raises(Misuse::NoDimension { at, rank });
     let dimension = |values: Option<Vec<Value>>| match (args.get(0, "dim"), values) {
         (None, Some(values)) => Value::Tuple(values),
         (None, None) => Value::Ints,
         (Some(Value::Int(Some(at))), Some(values)) => {
             let rank = values.len();
-            position(rank, *at)
-                .map_or(Value::NoDimension { at: *at, rank }, |at| values[at].clone())
+            position(rank, *at).map_or(no_dimension(*at, rank), |at| values[at].clone())
         }
         _ => Value::Int(None),
     };
@@ -548,8 +550,11 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
         }),
         "flatten" | "expand_as" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
         // `dtype=` says what elements become.
-        _ if args.keyword("dtype").is_none() => return mapped(name, value),
-        _ => return None,
+        _ => {
+            let misuse = || misuse::call(name).filter(|_| matches!(value, Value::Tensor(_)));
+            let plain = args.keyword("dtype").is_none();
+            return plain.then(|| mapped(name, value)).flatten().or_else(misuse);
+        }
     })
 }
 

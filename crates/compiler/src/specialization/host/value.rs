@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Frame;
+use super::misuse::Misuse;
 use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::installation::Fact;
 use crate::project::{ItemRef, Resolution};
@@ -43,13 +44,8 @@ pub(in crate::specialization) enum Value {
     Constexpr(Box<Value>),
     /// Integers of a number that is not known: a shape.
     Ints,
-    /// A dimension that a tensor does not have: PyTorch raises an exception.
-    NoDimension {
-        /// The dimension asked for.
-        at: i128,
-        /// How many there are.
-        rank: usize,
-    },
+    /// None at all: PyTorch raises an exception.
+    Raises(Misuse),
     /// A dict in order.
     Dict(Vec<(Value, Value)>),
     /// A tensor.

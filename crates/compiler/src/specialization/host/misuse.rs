@@ -1,0 +1,52 @@
+//! What PyTorch raises an exception for where a tensor is asked for what it does not have.
+
+use super::value::Value;
+use crate::hir::Name;
+
+/// A use of a tensor that gives no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misuse {
+    /// A size or stride along a dimension that the tensor does not have.
+    NoDimension {
+        /// The dimension asked for.
+        at: i128,
+        /// How many there are.
+        rank: usize,
+    },
+    /// A member that tensors do not have.
+    NoMember {
+        /// What is asked for.
+        name: Name,
+        /// The member that is called nearly so.
+        meant: &'static str,
+    },
+    /// A method that is not called.
+    NotCalled(&'static str),
+    /// A member that is called, and is no method.
+    Called(&'static str),
+}
+
+/// Methods that tell numbers about a tensor.
+const METHODS: &[&str] = &["stride", "size", "numel", "dim", "nelement", "element_size"];
+
+/// What tells about a tensor without a call.
+const PLAIN: &[&str] = &["shape", "ndim", "dtype", "device"];
+
+/// What `tensor.name` is where it is no value that is known: a method of its own, or nothing.
+pub(super) fn attribute(name: &str) -> Option<Value> {
+    let method = METHODS.iter().find(|method| **method == name).copied();
+    method.map(Misuse::NotCalled).or_else(|| no_member(name)).map(Value::Raises)
+}
+
+/// What `tensor.name(…)` is where it is no method that is known.
+pub(super) fn call(name: &str) -> Option<Value> {
+    let plain = PLAIN.iter().find(|plain| **plain == name).copied();
+    plain.map(Misuse::Called).or_else(|| no_member(name)).map(Value::Raises)
+}
+
+/// The plural of a member, which no class of tensors has: subclasses may have others.
+fn no_member(name: &str) -> Option<Misuse> {
+    let singular = name.strip_suffix('s')?;
+    let known = METHODS.iter().chain(PLAIN).find(|known| **known == singular);
+    known.map(|meant| Misuse::NoMember { name: name.into(), meant })
+}
