@@ -119,21 +119,28 @@ fn generated_kernels_are_inferred() {
     }
 }
 
-/// What the operators of the language compute: the blocks of the chapter that say `run`.
+/// What the language computes: the blocks of its chapters that say `run`.
 #[test]
 fn values() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/language/values.md");
-    let chapter = std::fs::read_to_string(&path).expect("the chapter is there");
+    let chapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/language");
     let mut blocks = 0;
-    for block in chapter.split("```python run").skip(1) {
-        let code = block.split_once('\n').and_then(|(_, rest)| rest.split_once("```"));
-        let (code, _) = code.expect("a block ends");
-        let wrong = check(
-            Path::new("values.py"),
-            &format!("import triton\nimport triton.language as tl\n{code}"),
-        );
-        assert!(wrong.is_empty(), "lines count from two before the block:\n{wrong}\n{code}");
-        blocks += 1;
+    for chapter in std::fs::read_dir(chapters).expect("the chapters are there") {
+        let path = chapter.expect("a chapter").path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let chapter = std::fs::read_to_string(&path).expect("the chapter is readable");
+        for block in chapter.split("```python run").skip(1) {
+            let code = block.split_once('\n').and_then(|(_, rest)| rest.split_once("```"));
+            let (code, _) = code.expect("a block ends");
+            let wrong = check(
+                Path::new("values.py"),
+                &format!("import triton\nimport triton.language as tl\n{code}"),
+            );
+            let at = path.display();
+            assert!(wrong.is_empty(), "{at}, lines from two before the block:\n{wrong}\n{code}");
+            blocks += 1;
+        }
     }
-    assert!(blocks > 5, "too few blocks: {blocks}");
+    assert!(blocks > 7, "too few blocks: {blocks}");
 }

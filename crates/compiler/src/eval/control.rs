@@ -190,8 +190,9 @@ impl Evaluator<'_> {
     }
 
     /// What follows an `if` that returned at compile time is never run, but its rules hold: Triton
-    /// visits it, and what it returns counts.
+    /// visits it, and what it returns must be of the type that is returned.
     fn run_unreachable(&mut self, source: Source<'_>, rest: &Rest<'_>) {
+        let depth = self.frame().returns.len();
         let emitter = self.emitter.take();
         let failed = std::mem::take(&mut self.failed);
         self.run_rest(source, rest);
@@ -199,6 +200,25 @@ impl Evaluator<'_> {
             self.emitter = emitter;
         }
         self.failed |= failed;
+        if self.emitting() && self.exact && self.speculative == 0 {
+            let unreached = self.frame_mut().returns.split_off(depth);
+            self.settle_unreached(unreached);
+        }
+    }
+
+    /// Compares what is returned where nothing runs with what was returned last.
+    fn settle_unreached(&mut self, unreached: Vec<(Value, FileRange)>) {
+        let Some(mut reached) = self.frame_mut().returns.pop() else { return };
+        let at = self.frame().call;
+        for mut other in unreached {
+            let settled = self.settle(&reached.0, &other.0, at);
+            other.0 = self.settle(&other.0, &reached.0, at);
+            reached.0 = settled;
+            if relate(&reached.0, &other.0) == Relation::Different {
+                self.return_mismatch(&reached, &other, at);
+            }
+        }
+        self.frame_mut().returns.push(reached);
     }
 
     /// Both branches, whose assignments merge. Without a bit it is not known when the condition
@@ -212,6 +232,7 @@ impl Evaluator<'_> {
         at: FileRange,
     ) -> Outcome {
         let before = self.frame().locals.clone();
+        let bare = self.frame().bare.clone();
         let then_open = self.begin_region([]);
         let then_flow = self.run(source, body, None);
         self.end_region(&then_open);
@@ -226,6 +247,7 @@ impl Evaluator<'_> {
             (Flow::Falls, Flow::Returned) => self.fall_through(then_locals, bit.is_none()),
             (Flow::Falls, Flow::Falls) => match bit {
                 Some(bit) => {
+                    self.frame_mut().bare = bare;
                     let merged = self.merge_locals(&before, &then_locals, &else_locals, at);
                     self.emit_if(bit, then_open, else_open, merged);
                 }
@@ -273,7 +295,12 @@ impl Evaluator<'_> {
             {
                 continue;
             }
-            self.check_merge(name, before.get(name), &then, &other, at);
+            let old = before.get(name).filter(|old| !self.was_none(name, old));
+            let in_both = |old: &Local| old.at != then.at && old.at != other.at;
+            if old.is_none() && !before.get(name).is_none_or(in_both) {
+                continue;
+            }
+            self.check_merge(name, old, &then, &other, at);
             merged.push((name.clone(), then, other));
         }
         self.refuse_nothing(before, &merged, at);
@@ -284,6 +311,12 @@ impl Evaluator<'_> {
             self.frame_mut().lose(name, super::Lost { at, place });
         }
         merged
+    }
+
+    /// True for a variable that is `None` itself and no constexpr: Triton does not see that one
+    /// branch assigns it, so it stays `None` after the `if`.
+    fn was_none(&self, name: &Name, old: &Local) -> bool {
+        old.value.is_none() && self.frame().bare.contains(name)
     }
 
     /// Triton ends branches twice that both assign variables, none of which exists at run time.
@@ -326,6 +359,14 @@ impl Evaluator<'_> {
             let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
                 .with_related(place(then), "assigned here")
                 .with_note("call what stores on a line of its own");
+            self.emit_diagnostic(diagnostic);
+            return;
+        }
+        if before.is_none() && then.value.is_none() && other.value.is_none() {
+            let message = format!("both branches of this `if` make `{name}` `None`");
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(then), "assigned here")
+                .with_note("assign it before the `if`");
             self.emit_diagnostic(diagnostic);
             return;
         }
@@ -385,6 +426,7 @@ impl Evaluator<'_> {
             }
             let frame = self.frame_mut();
             frame.lost.remove(&name);
+            frame.bare.remove(&name);
             frame.locals.insert(name, Local { value: joined, at: then.at });
         }
     }

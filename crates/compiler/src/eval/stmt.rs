@@ -148,9 +148,13 @@ impl Evaluator<'_> {
                 for (item, target) in items {
                     let context = self.expr(source, *item);
                     let called = matches!(source.body.exprs[*item], Expr::Call { .. });
-                    if !called && !context.is_unknown() {
+                    let computed = matches!(
+                        context,
+                        Value::Tensor(_) | Value::Tuple(_) | Value::Range(_) | Value::Descriptor(_)
+                    );
+                    if computed || !called && !context.is_unknown() {
                         let note = "`with` takes calls that make contexts";
-                        self.unsupported("`with` of anything but a call", note, at);
+                        self.unsupported("`with` of anything that is no context", note, at);
                     }
                     if let Some(target) = target {
                         self.bind_target(source, *target, Value::Unknown);

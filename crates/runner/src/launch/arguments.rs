@@ -97,6 +97,7 @@ fn const_arg(param: &KernelParam, value: &Value) -> Result<ConstArg, LaunchFailu
         Value::Str(text) => ConstArg::Str(text.clone()),
         Value::DType(dtype) => ConstArg::DType(dtype.name().into()),
         Value::Function(name) => ConstArg::Function(name.clone()),
+        Value::Member(member) => ConstArg::Member(member.clone()),
         Value::Tuple(items) | Value::Record(_, items) => {
             let items = items.iter().map(|item| const_arg(param, item));
             ConstArg::Tuple(items.collect::<Result<_, _>>()?)

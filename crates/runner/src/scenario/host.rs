@@ -139,7 +139,7 @@ impl Host<'_> {
             Value::Float(value) => *value != 0.0,
             Value::Str(text) => !text.is_empty(),
             Value::Tuple(items) | Value::Record(_, items) => !items.is_empty(),
-            Value::DType(_) | Value::Function(_) | Value::Meta(_) => true,
+            Value::DType(_) | Value::Function(_) | Value::Member(_) | Value::Meta(_) => true,
             Value::Tensor(_) | Value::Array(_) => {
                 let array = self.array(value)?;
                 if array.numel() != 1 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use tile_compiler::specialization::{ConstArg, TupleNames};
+use tile_compiler::specialization::{ConstArg, MemberArg, TupleNames};
 
 use super::dtype::DType;
 use crate::number;
@@ -370,6 +370,8 @@ pub enum Value {
     DType(DType),
     /// A function of the file, by its name: an argument for a constexpr parameter.
     Function(Arc<str>),
+    /// A member of an enumeration: an argument for a constexpr parameter.
+    Member(MemberArg),
     /// A tuple or a list.
     Tuple(Vec<Value>),
     /// A named tuple of the file, with what it and its fields are called.
@@ -397,7 +399,7 @@ impl From<&ConstArg> for Value {
                 DType::from_name(name).map_or_else(|| Value::Str(name.clone()), Value::DType)
             }
             ConstArg::Function(name) => Value::Function(name.clone()),
-            ConstArg::Member(member) => Value::Str(member.to_string().into()),
+            ConstArg::Member(member) => Value::Member(member.clone()),
             ConstArg::Tuple(items) => Value::Tuple(items.iter().map(Value::from).collect()),
         }
     }
@@ -431,6 +433,7 @@ impl Value {
             Value::Str(_) => "a string",
             Value::DType(_) => "a dtype",
             Value::Function(_) => "a function",
+            Value::Member(_) => "a member of an enumeration",
             Value::Tuple(_) | Value::Record(..) => "a tuple",
             Value::Tensor(_) | Value::Array(_) => "a tensor",
             Value::Comparison(_) => "a comparison",

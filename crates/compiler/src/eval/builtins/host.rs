@@ -187,6 +187,21 @@ impl Evaluator<'_> {
             return Err(self.emit_diagnostic(diagnostic));
         }
         let getattr = call.builtin.rule == Rule::PythonGetAttr;
+        // Python's functions get what a constexpr holds.
+        let held = object.as_const().filter(|_| self.frame().mode == Mode::Jit);
+        if let Some(found) = held.and_then(|held| number_has(held, &name)) {
+            return match (found, getattr, call.has("default")) {
+                (_, false, _) => Ok(Value::bool(found)),
+                (false, true, true) => Ok(call.value("default")),
+                (true, true, _) => Ok(self.fresh_const()),
+                (false, true, false) => {
+                    let message =
+                        format!("{} has no attribute `{name}`", super::super::report::a(&object));
+                    let diagnostic = Diagnostic::new(Code::NoAttribute, at, message);
+                    Err(self.emit_diagnostic(diagnostic))
+                }
+            };
+        }
         if getattr && !call.has("default") {
             return Ok(self.attribute(&object, &name, at));
         }
@@ -365,6 +380,21 @@ fn const_has(value: &Const, name: &str) -> Option<bool> {
         }
         _ => Some(matches!(name, "value" | "type" | "logical_and" | "logical_or")),
     }
+}
+
+/// Whether Python's numbers and `None` have an attribute; `None` of other values.
+fn number_has(value: &Const, name: &str) -> Option<bool> {
+    let known: &[&str] = match value {
+        Const::None => &[],
+        Const::Int(_) | Const::Bool(_) => {
+            &["bit_count", "bit_length", "denominator", "numerator", "to_bytes"]
+        }
+        Const::Float(_) => &["hex", "is_integer"],
+        _ => return None,
+    };
+    let number = !matches!(value, Const::None)
+        && matches!(name, "as_integer_ratio" | "conjugate" | "imag" | "real");
+    (!name.starts_with('_')).then(|| number || known.contains(&name))
 }
 
 /// Whether a value is an instance of a class of the language; `None` when it is not known.

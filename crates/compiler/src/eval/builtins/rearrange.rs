@@ -367,7 +367,8 @@ impl Evaluator<'_> {
             return Ok(Value::Tensor(Tensor { shape: Shape::unknown(), ir: None, ..a }));
         };
         if left.len() != 1 || right.len() != 1 {
-            if self.is_3_9() && !reorder {
+            let scalar = left.is_empty() || right.is_empty();
+            if self.is_3_9() && !reorder && !scalar {
                 return self.cat_axes(&a, &b, call);
             }
             let message = "`tl.cat` takes one-dimensional tiles";
