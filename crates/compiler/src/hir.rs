@@ -227,6 +227,8 @@ pub struct Function {
     pub map: SourceMap,
     /// Lists and dicts that it changes in place and does not bind itself.
     pub changes: Vec<Name>,
+    /// Variables of its module that it may bind: those that a `global` statement names.
+    pub globals: Vec<Name>,
 }
 
 /// A parameter of a function.

@@ -199,6 +199,10 @@ impl Evaluator<'_> {
         {
             global = self.bound_by_running(file, name).or(global);
         }
+        let is_bound = |global: &Global| !matches!(global.value, Value::Const(Const::None));
+        if !global.as_ref().is_some_and(is_bound) && self.is_of_module(scoped, name) {
+            global = self.bound_later(file, name).or(global);
+        }
         self.globals.insert(key, global.clone());
         global
     }
@@ -227,6 +231,36 @@ impl Evaluator<'_> {
         }
         let (value, constexpr) = self.imported(file, name).unwrap_or((Value::Unknown, true));
         Some(Global { value, item: None, constexpr })
+    }
+
+    /// What functions of its file give a variable of a module by `global`: what stands there before
+    /// they run, `None` or nothing, no kernel is compiled with.
+    fn bound_later(&mut self, file: FileId, name: &Name) -> Option<Global> {
+        let module = self.project.module(file)?;
+        let binding = module.items.iter().filter(|item| match &item.kind {
+            ItemKind::Function(function) => function.globals.contains(name),
+            _ => false,
+        });
+        let found: Vec<Resolution> = binding
+            .map(|item| {
+                let path = item.body_scope();
+                project::resolve_under(
+                    self.project,
+                    self.version,
+                    Scope { file, path: &path },
+                    name,
+                )
+            })
+            .collect();
+        let (first, rest) = found.split_first()?;
+        let is_known = matches!(
+            first,
+            Resolution::Jit(_) | Resolution::Triton(_) | Resolution::TritonModule(_)
+        );
+        match is_known && rest.iter().all(|other| other == first) {
+            true => self.resolved(first),
+            false => Some(Global { value: Value::Unknown, item: None, constexpr: true }),
+        }
     }
 
     /// What running its module leaves in the variable that an item binds; `None` where the item's

@@ -143,10 +143,13 @@ impl Moved {
             && body.stmts.keys().all(|stmt| self.range(old.stmts[stmt]) == new.stmts[stmt])
     }
 
-    /// Everything of a function up to its statements. Its expressions come first in the arena.
+    /// Everything of a function up to its statements, and what these do to variables around it.
+    /// Its expressions come first in the arena.
     fn function_head(self, old: &Function, new: &Function) -> bool {
         let mut params = old.params.iter().zip(&new.params);
         old.name == new.name
+            && old.changes == new.changes
+            && old.globals == new.globals
             && old.decorators == new.decorators
             && old.returns == new.returns
             && old.params.len() == new.params.len()

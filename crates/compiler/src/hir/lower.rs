@@ -74,6 +74,8 @@ struct Lowering<'a> {
     map: SourceMap,
     /// Every name so far: most come often.
     names: FxHashMap<&'a str, Name>,
+    /// Names in `global` statements so far.
+    globals: Vec<Name>,
     depth: u32,
     /// Where syntax errors are.
     broken: broken::BrokenLines,
@@ -81,8 +83,8 @@ struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     fn new(text: &'a str) -> Lowering<'a> {
-        let (body, map, names, broken) = Default::default();
-        Lowering { text, body, map, names, depth: 0, broken }
+        let (body, map, names, globals, broken) = Default::default();
+        Lowering { text, body, map, names, globals, depth: 0, broken }
     }
 
     /// What was lowered, in as little memory as it needs: it is kept for as long as the text is.

@@ -70,6 +70,18 @@ fn find_jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
     found
 }
 
+/// Whether a variable of `file` holds what a call made of the kernel at `kernel`, as in
+/// `tuned = triton.autotune(...)(kernel)`: the call may give it arguments.
+pub fn is_wrapped_by_call(sources: &dyn Sources, file: FileId, kernel: ItemRef) -> bool {
+    let Some(module) = sources.module(file) else { return false };
+    (0..).zip(&module.items).any(|(index, item)| {
+        let ItemKind::Assign { body, value, .. } = &item.kind else { return false };
+        let Expr::Call { callee, .. } = body.exprs[*value] else { return false };
+        matches!(body.exprs[callee], Expr::Call { .. })
+            && super::resolve_item(sources, ItemRef { file, index }) == Resolution::Jit(kernel)
+    })
+}
+
 /// The jit functions of `file` that are entry points: see [`is_entry`].
 pub fn kernels(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
     let find = || find_kernels(sources, file);

@@ -47,7 +47,11 @@ impl Bound {
     /// What heuristics see.
     fn value(&self) -> Value {
         match &self.given {
-            Some(value) if !matches!(value, Value::Unknown | Value::Omitted) => value.clone(),
+            Some(value)
+                if !matches!(value, Value::Unknown | Value::Collection | Value::Omitted) =>
+            {
+                value.clone()
+            }
             _ => value_of(&self.spec),
         }
     }

@@ -10,7 +10,7 @@ use super::host::{self, Host, ObservedLaunch};
 use super::{ArgSpec, Origin};
 use crate::hir::{ArgKind, Expr, Launch, Literal, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
-use crate::project::{Decorator, Kernel, Sources};
+use crate::project::{Decorator, ItemRef, Kernel, Sources, is_wrapped_by_call};
 use crate::source::{FileId, FileRange};
 
 /// The option for how many warps run a program.
@@ -274,7 +274,7 @@ fn arg_faults(
             faults.push(ArgFault::Surplus { given: positional });
         } else if let Some(repeated) = repeated(params, launch, positional) {
             faults.push(ArgFault::Repeated(repeated));
-        } else if !binding.missing.is_empty() {
+        } else if !binding.missing.is_empty() && !is_wrapped(sources, site, binding.kernel.at) {
             faults.push(ArgFault::Missing(binding.missing.clone()));
         }
     }
@@ -291,6 +291,12 @@ fn arg_faults(
     }));
     faults.extend(computed_warps(sources, site, launch).map(ArgFault::Warps));
     faults
+}
+
+/// Whether what is launched may be what a call made of the kernel.
+fn is_wrapped(sources: &dyn Sources, site: Option<LaunchSite>, kernel: ItemRef) -> bool {
+    let files = site.map(|site| site.file).into_iter().chain([kernel.file]);
+    files.into_iter().any(|file| is_wrapped_by_call(sources, file, kernel))
 }
 
 /// The `num_warps` of a launch where host code computes it and it is no power of two: what is

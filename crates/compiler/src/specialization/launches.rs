@@ -68,6 +68,7 @@ impl<'a> HostCode<'a> {
 fn is_open(launch: &ObservedLaunch) -> bool {
     let open = |value: &Value| match value {
         Value::Unknown
+        | Value::Collection
         | Value::OneOf(_)
         | Value::Bool(None)
         | Value::Int(None)

@@ -203,6 +203,7 @@ pub(super) fn outermost(file: FileId, body: &Arc<Body>, map: &SourceMap) -> Func
         body: body.clone(),
         map: map.clone(),
         changes: Vec::new(),
+        globals: Vec::new(),
     };
     FunctionRef {
         file,

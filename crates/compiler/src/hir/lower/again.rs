@@ -154,6 +154,7 @@ impl Shift {
             body: function.body.clone(),
             map: self.map(&function.map),
             changes: function.changes.clone(),
+            globals: function.globals.clone(),
         })
     }
 

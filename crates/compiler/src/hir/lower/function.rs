@@ -23,10 +23,11 @@ pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]
     lowering.body.root = root;
     lowering.note_broken_names();
     let name = Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n));
+    let globals = std::mem::take(&mut lowering.globals);
     let (body, map) = lowering.finish();
     let params = params.unwrap_or_default();
     let changes = collections::changed_by(&body, &params);
-    Function { name, decorators, params, returns, doc, body, map, changes }
+    Function { name, decorators, params, returns, doc, body, map, changes, globals }
 }
 
 /// The method that `name = lambda ...: value` of a class body makes.
@@ -42,8 +43,9 @@ pub(super) fn lambda_method(text: &str, statement: Node<'_>) -> Option<Function>
     let name = lowering.name(name);
     let (body, map) = lowering.finish();
     let params = params.unwrap_or_default();
-    let (decorators, changes) = Default::default();
-    Some(Function { name, decorators, params, returns: None, doc: None, body, map, changes })
+    let (decorators, changes, globals) = Default::default();
+    let (returns, doc) = (None, None);
+    Some(Function { name, decorators, params, returns, doc, body, map, changes, globals })
 }
 
 /// Lowers a `class` with its decorators; `methods` were lowered by the caller.

@@ -8,6 +8,9 @@ use crate::hir::{Case, Expr, ExprId, Handler, Stmt, StmtId};
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::range;
 
+/// Python's name of a `global` statement.
+const GLOBAL: &str = "Global";
+
 impl Lowering<'_> {
     /// Statements of a block, or of an error that holds statements.
     pub(super) fn block(&mut self, node: Node<'_>) -> Vec<StmtId> {
@@ -69,6 +72,7 @@ impl Lowering<'_> {
             Kind::PassStatement => Stmt::Pass,
             Kind::ScenarioFor => self.scenario_for(node),
             Kind::Error => Stmt::Error,
+            Kind::GlobalStatement => self.global_statement(node),
             kind => match unsupported(kind, node) {
                 Some(name) => Stmt::Unsupported(name),
                 None => Stmt::Expr(self.expr(node)),
@@ -77,6 +81,13 @@ impl Lowering<'_> {
         let id = self.add_stmt(range(node), stmt);
         self.note_broken(node, id);
         id
+    }
+
+    fn global_statement(&mut self, node: Node<'_>) -> Stmt {
+        let names = parts(node).into_iter().map(|name| self.name(name));
+        let names: Vec<_> = names.collect();
+        self.globals.extend(names);
+        Stmt::Unsupported(GLOBAL)
     }
 
     fn expression_statement(&mut self, node: Node<'_>) -> Stmt {
@@ -287,7 +298,6 @@ fn unsupported(kind: Kind, node: Node<'_>) -> Option<&'static str> {
         Kind::ContinueStatement => "Continue",
         Kind::RaiseStatement => "Raise",
         Kind::DeleteStatement => "Delete",
-        Kind::GlobalStatement => "Global",
         Kind::NonlocalStatement => "Nonlocal",
         Kind::ImportStatement => "Import",
         Kind::ImportFromStatement | Kind::FutureImportStatement => "ImportFrom",

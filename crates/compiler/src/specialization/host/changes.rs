@@ -96,7 +96,7 @@ impl Frame {
         for name in self.names.of(name) {
             self.names.changed.insert(name.clone());
             if self.variables.get(&name).is_some_and(is_collection) {
-                self.bind(&name, Value::Unknown);
+                self.bind(&name, Value::Collection);
             }
         }
     }

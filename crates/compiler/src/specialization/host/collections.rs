@@ -5,7 +5,7 @@ use super::tensor::Args;
 use super::value::Value;
 
 /// What a method makes of the collection it is called on, and what it returns; `None` for methods
-/// that change nothing. What cannot be followed makes the collection unknown.
+/// that change nothing. What cannot be followed leaves nothing known of what it holds.
 pub(super) fn changed(receiver: &Value, name: &str, args: &Args<'_>) -> Option<(Value, Value)> {
     match receiver {
         Value::List(items) => changed_list(items, name, args),
@@ -56,7 +56,7 @@ fn changed_list(items: &[Value], name: &str, args: &Args<'_>) -> Option<(Value, 
         ("append" | "extend" | "insert" | "remove" | "sort", ..) => false,
         _ => return None,
     };
-    Some((if followed { Value::List(items) } else { Value::Unknown }, result))
+    Some((if followed { Value::List(items) } else { Value::Collection }, result))
 }
 
 type Entries = Vec<(Value, Value)>;
@@ -107,7 +107,7 @@ fn changed_dict(entries: &Entries, name: &str, args: &Args<'_>) -> Option<(Value
         }
         _ => return None,
     };
-    Some((if followed { Value::Dict(entries) } else { Value::Unknown }, result))
+    Some((if followed { Value::Dict(entries) } else { Value::Collection }, result))
 }
 
 /// Binds a key in a dict; `None` where the key is not known, so that it may be any.

@@ -128,6 +128,7 @@ impl Value {
     fn is_known(&self) -> bool {
         match self {
             Value::Unknown
+            | Value::Collection
             | Value::Omitted
             | Value::Ints
             | Value::Bool(None)

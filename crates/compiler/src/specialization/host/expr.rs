@@ -26,8 +26,8 @@ impl Host<'_> {
         match &body.exprs[id] {
             Expr::Name(name) => self.name(frame, name),
             Expr::Literal(literal) => literal_value(literal),
-            Expr::Tuple(items) => Value::Tuple(self.items(frame, items)),
-            Expr::List(items) => Value::List(self.items(frame, items)),
+            Expr::Tuple(items) => self.items(frame, items).map_or(Value::Collection, Value::Tuple),
+            Expr::List(items) => self.items(frame, items).map_or(Value::Collection, Value::List),
             Expr::ListComp { element, target, iterable, conditions } => {
                 self.comprehension(frame, *element, *target, *iterable, conditions)
             }
@@ -150,18 +150,22 @@ impl Host<'_> {
         }
     }
 
-    /// Elements of a display; a starred one whose length is not known is left out.
-    fn items(&mut self, frame: &mut Frame, ids: &[ExprId]) -> Vec<Value> {
+    /// Elements of a display; `None` where their number is not known. Of configurations those that
+    /// are known count, with something unknown among them.
+    fn items(&mut self, frame: &mut Frame, ids: &[ExprId]) -> Option<Vec<Value>> {
         let mut items = Vec::new();
+        let mut is_open = false;
         for id in ids {
             if let Expr::Starred(inner) = frame.code.body().exprs[*id] {
-                let inner = self.expr(frame, inner);
-                items.extend(inner.elements().unwrap_or_else(|| vec![Value::Unknown]));
+                let inner = self.expr(frame, inner).elements();
+                is_open |= inner.is_none();
+                items.extend(inner.unwrap_or_else(|| vec![Value::Unknown]));
             } else {
                 items.push(self.expr(frame, *id));
             }
         }
-        items
+        let lists_configs = || items.iter().any(|item| matches!(item, Value::Config(_)));
+        (!is_open || lists_configs()).then_some(items)
     }
 
     fn comprehension(

@@ -199,7 +199,7 @@ fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
     match args {
         [] => None,
         [Value::Tuple(sizes) | Value::List(sizes)] => Some(sizes.clone()),
-        [Value::Ints | Value::Unknown] => None,
+        [Value::Ints | Value::Unknown | Value::Collection] => None,
         sizes => Some(sizes.iter().copied().cloned().collect()),
     }
 }

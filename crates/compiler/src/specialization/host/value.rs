@@ -46,6 +46,8 @@ pub(in crate::specialization) enum Value {
     Ints,
     /// None at all: PyTorch raises an exception.
     Raises(Misuse),
+    /// A tuple, list or dict of which nothing more is known.
+    Collection,
     /// A dict in order.
     Dict(Vec<(Value, Value)>),
     /// A tensor.
@@ -211,6 +213,7 @@ impl PartialEq for Value {
             (Value::Unknown, Value::Unknown)
             | (Value::None, Value::None)
             | (Value::Omitted, Value::Omitted)
+            | (Value::Collection, Value::Collection)
             | (Value::Ints, Value::Ints) => true,
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::Int(a), Value::Int(b)) => a == b,
