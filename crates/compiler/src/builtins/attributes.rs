@@ -87,6 +87,7 @@ pub(crate) const OF_TYPES: &[TypeAttribute] = &[
     of(&[Integer], value("int_bitwidth", "the width of an integer in bits")),
     of(NUMBERS, value("itemsize", "the size of a number in bytes")),
     of(&[Float], value("fp_mantissa_width", "the width of a float's mantissa in bits")),
+    of(&[Float], value("exponent_bias", "what is added to a float's exponent")),
     of(&[Integer], value("int_signedness", "whether an integer has a sign")),
     of(ALL, value("name", "the name as the IR spells it")),
     of(ALL, method("is_floating", "whether it is a float")),

@@ -176,6 +176,19 @@ impl DType {
         }
     }
 
+    /// What is added to the exponent of a float, as the language has it.
+    pub(crate) fn exponent_bias(self) -> u32 {
+        match self {
+            DType::Float8E4NV => 7,
+            DType::Float8E4B8 => 8,
+            DType::Float8E5 | DType::Float8E4B15 | DType::Float16 => 15,
+            DType::Float8E5B16 => 16,
+            DType::BFloat16 | DType::Float32 => 127,
+            DType::Float64 => 1023,
+            _ => 0,
+        }
+    }
+
     /// The integer type of `bits` and signedness.
     pub(crate) fn int_of(bits: u32, signed: bool) -> Option<DType> {
         let kind = if signed { Kind::Signed } else { Kind::Unsigned };

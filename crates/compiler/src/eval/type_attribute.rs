@@ -74,6 +74,10 @@ impl Evaluator<'_> {
                 Some(dtype) => Value::int(i128::from(dtype.mantissa_width())),
                 None => self.fresh_const(),
             },
+            "exponent_bias" => match num {
+                Some(dtype) => Value::int(i128::from(dtype.exponent_bias())),
+                None => self.fresh_const(),
+            },
             "name" => match num {
                 Some(dtype) => Value::str(dtype.name()),
                 None => self.fresh_const(),

@@ -7,9 +7,9 @@ use tile_compiler::hir::ParamKind;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{MemorySources, constexpr_params, function, item, jit_functions};
 use tile_compiler::source::FileId;
-use tile_compiler::specialization::{Specialization, TritonVersion};
+use tile_compiler::specialization::{ArgSpec, Flags, Specialization, TritonVersion, discover};
 use tile_runner::launch::{CompiledKernel, KernelCompiler};
-use tile_runner::scenario::{KernelInfo, KernelParam, LaunchFailure};
+use tile_runner::scenario::{KernelInfo, KernelParam, LaunchFailure, Value};
 
 /// The front end, for one file and those around it.
 pub struct FrontEnd {
@@ -26,14 +26,21 @@ impl KernelCompiler for FrontEnd {
         let function = function(&self.sources, at).expect("a jit function is a function");
         let params = function.params.iter().filter(|param| param.kind != ParamKind::KwArgs);
         let constexpr = constexpr_params(&self.sources, at);
-        let params = params.map(|param| KernelParam {
-            name: param.name.clone(),
-            constexpr: constexpr.contains(&param.name),
-            annotation: None,
-            specialize: true,
-            specialize_alignment: true,
-            default: None,
-            computed: false,
+        let found = discover(&self.sources, at, &Flags::default()).into_iter().next();
+        let params = params.map(|param| {
+            let found = found.as_ref().and_then(|found| found.args.get(&param.name));
+            KernelParam {
+                name: param.name.clone(),
+                constexpr: constexpr.contains(&param.name),
+                annotation: None,
+                specialize: true,
+                specialize_alignment: true,
+                default: match param.default.and(found) {
+                    Some(ArgSpec::Constexpr(value)) => Some(Value::from(value)),
+                    _ => None,
+                },
+                computed: false,
+            }
         });
         Ok(KernelInfo { params: params.collect(), ..KernelInfo::default() })
     }
