@@ -29,7 +29,7 @@ fn run() -> Result<String, String> {
     let stage = args.next().unwrap_or_else(|| "info".to_owned());
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let func = ir::parse(&text).map_err(|error| format!("{path}: {error}"))?;
-    let target = Target { arch: arch.parse().map_err(|error| format!("{error}"))? };
+    let target: Target = arch.parse().map_err(|error| format!("{error}"))?;
     let keep = Keep { gpu: true, llvm: true, sass: false };
     let ptxas = std::env::var_os("TILE_PTXAS").map(PathBuf::from);
     let options = Options { keep, ptxas, nvdisasm: None };

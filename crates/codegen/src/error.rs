@@ -3,6 +3,7 @@
 use thiserror::Error;
 use tile_compiler::analysis::resources::OverLimit;
 use tile_compiler::gpu::LowerError;
+use tile_compiler::gpu::arch::ArchError;
 use tile_compiler::ir::VerifyError;
 use tile_compiler::layout::LayoutError;
 
@@ -12,8 +13,8 @@ use crate::ptxas::AssembleError;
 #[derive(Debug, Error)]
 pub enum CodegenError {
     /// The architecture's name is not known.
-    #[error("unknown architecture `{0}`: expected a name such as sm_80, sm_89 or sm_90a")]
-    UnknownArch(String),
+    #[error(transparent)]
+    UnknownArch(#[from] ArchError),
     /// The kernel needs what this compiler or the target lacks.
     #[error("not supported on GPUs yet: {what}")]
     Unsupported {

@@ -128,7 +128,7 @@ fn target_machine(target: Target, order: Order) -> Result<TargetMachine, Codegen
     llvm_target
         .create_target_machine(
             &triple,
-            &target.arch.virtual_arch().to_string(),
+            &target.virtual_arch().to_string(),
             PTX_FEATURE,
             OptimizationLevel::Aggressive,
             RelocMode::PIC,

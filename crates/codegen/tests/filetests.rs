@@ -78,7 +78,7 @@ fn compiled(
 ) -> Result<Artifact, String> {
     let arch = args.first().copied().unwrap_or("sm_90a");
     let func = ir::parse(program).map_err(|error| format!("parse error: {error}"))?;
-    let target = Target { arch: arch.parse().map_err(|error: CodegenError| error.to_string())? };
+    let target: Target = arch.parse().map_err(|error: CodegenError| error.to_string())?;
     let keep = Keep { gpu: true, ..Keep::default() };
     let options = Options { keep, ptxas, nvdisasm: None };
     compile(&func, target, &options).map_err(|error| error.to_string())

@@ -27,6 +27,7 @@
 
 pub mod accumulate;
 pub mod anew;
+pub mod arch;
 mod assign;
 mod barrier;
 pub mod coalesce;

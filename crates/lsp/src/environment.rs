@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The site-packages folder of the chosen interpreter or environment; without a choice, of the
 /// active virtual or Conda environment, else of `.venv` or `venv` in the folders or above.
-pub(crate) fn site_packages(chosen: Option<&Path>, folders: &[PathBuf]) -> Option<PathBuf> {
+pub fn site_packages(chosen: Option<&Path>, folders: &[PathBuf]) -> Option<PathBuf> {
     if let Some(chosen) = chosen {
         // `bin/python` lies two levels below its environment.
         return chosen.ancestors().take(3).find_map(packages_of);

@@ -1,7 +1,7 @@
 //! Where source text comes from when no editor has it open.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tile_compiler::project::{ArrayHead, MAX_ARRAY_HEADER, paths};
@@ -12,6 +12,14 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
     /// The text of a file; `None` when there is none that can be read as source. Of an array's file
     /// (`.npy`) it is the header.
     fn read(&self, path: &Path) -> Option<String>;
+
+    /// What a file holds, whether it can be read as source or not.
+    ///
+    /// # Errors
+    /// Why it cannot be read at all.
+    fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.read(path).map(String::into_bytes).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
 
     /// Why a file that may have to do with kernels cannot be read as source, in a sentence; `None`
     /// for others, and for those that can.
@@ -79,9 +87,14 @@ impl FileSystem for Disk {
         String::from_utf8(std::fs::read(path).ok()?).ok()
     }
 
-    fn problem(&self, path: &Path) -> Option<String> {
+    fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        std::fs::File::open(path).ok()?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        std::fs::File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn problem(&self, path: &Path) -> Option<String> {
+        let bytes = self.bytes(path).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         let concerns = paths::may_concern_kernels(&path.to_string_lossy(), &text);
         let length = std::fs::metadata(path).ok()?.len();

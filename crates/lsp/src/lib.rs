@@ -16,5 +16,8 @@ mod ide;
 mod server;
 mod threads;
 
+pub use environment::site_packages;
 pub use files::{Disk, FileSystem, MAX_FILE_BYTES, array_header, source_text, too_large};
-pub use server::{Options, ProjectRules, SETTINGS, Setting, project_rules, serve, serve_on};
+pub use server::{
+    Options, Problem, ProjectRules, SETTINGS, Setting, project_rules, serve, serve_on,
+};

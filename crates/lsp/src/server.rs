@@ -47,6 +47,7 @@ mod ext;
 mod heap;
 mod ordered;
 mod progress;
+mod project_file;
 mod requests;
 mod results;
 mod session;
@@ -57,9 +58,10 @@ mod transport;
 
 use ext::{KernelsParams, ViewIrParams, ViewIrResult};
 use ordered::{ApplyInOrder, Ordered};
+pub use project_file::{Problem, ProjectRules, project_rules};
 use requests::{editing, navigation, workspace};
 use session::Session;
-pub use settings::{ProjectRules, SETTINGS, Setting, project_rules};
+pub use settings::{SETTINGS, Setting};
 use state::{ReadError, Request, Snapshot, State};
 
 /// How to serve.
@@ -200,25 +202,34 @@ impl Server {
         self.read(move |_, snapshot| requests::kernels::kernels(snapshot, &uri)).await
     }
 
-    /// Takes over settings and tells what is wrong with them.
+    /// Takes over settings.
     async fn configure(&self, editor: Option<Value>) {
-        let problems = blocking(&self.state, move |state| Ok(state.configure(editor))).await;
-        self.tell(problems.unwrap_or_default()).await;
+        let configured = blocking(&self.state, move |state| {
+            state.configure(editor);
+            Ok(())
+        });
+        // A panic was logged.
+        let _ = configured.await;
     }
 
     /// Settings may have changed: tells what is wrong with them, and has the client ask again for
     /// what depends on them.
     async fn settings_changed(&self) {
-        self.tell(self.state.take_problems()).await;
+        self.tell_problems().await;
         background::refresh_views(&self.state);
     }
 
-    /// Tells what is wrong with settings, each problem once.
-    async fn tell(&self, problems: Vec<String>) {
-        for problem in problems {
-            if self.state.is_news(&problem) {
-                self.state.client.show_message(MessageType::WARNING, problem).await;
-            }
+    /// Tells what is wrong with settings: each problem once, and in project files as findings.
+    async fn tell_problems(&self) {
+        let (sentences, files) = self.state.settings_news();
+        for sentence in sentences {
+            self.state.client.show_message(MessageType::WARNING, sentence).await;
+        }
+        for (path, problems) in files {
+            let Some(uri) = Uri::from_file_path(&path) else { continue };
+            let encoding = self.state.session().map(|session| session.encoding).unwrap_or_default();
+            let found = problems.iter().filter_map(|p| to_proto::setting_problem(encoding, p));
+            self.state.client.publish_diagnostics(uri, found.collect(), None).await;
         }
     }
 
@@ -243,14 +254,17 @@ impl Server {
             }
         };
         let mut values = values.into_iter();
-        let Some(general) = values.next().filter(Value::is_object) else { return };
-        let by_folder = folders.into_iter().zip(values).filter(|(_, value)| value.is_object());
+        let Some(general) = values.next().filter(settings::says_something) else { return };
+        let by_folder =
+            folders.into_iter().zip(values).filter(|(_, value)| settings::says_something(value));
         let by_folder = by_folder.collect();
-        let problems = blocking(&self.state, move |state| {
-            Ok(state.configure_folders(general.clone(), by_folder))
+        let configured = blocking(&self.state, move |state| {
+            state.configure_folders(general, by_folder);
+            Ok(())
         });
-        self.tell(problems.await.unwrap_or_default()).await;
-        background::refresh_views(&self.state);
+        // A panic was logged.
+        let _ = configured.await;
+        self.settings_changed().await;
     }
 
     /// Registers for what clients announce only to those who ask.
@@ -276,6 +290,8 @@ impl LanguageServer for Server {
     }
 
     async fn initialized(&self, _: InitializedParams) {
+        // Nothing is published before the client knows that the server is there.
+        self.tell_problems().await;
         self.register().await;
         self.ask_settings().await;
         let found = blocking(&self.state, |state| {
@@ -286,6 +302,7 @@ impl LanguageServer for Server {
         });
         if found.await.unwrap_or_default() {
             self.configure(None).await;
+            self.tell_problems().await;
         }
     }
 
@@ -303,7 +320,7 @@ impl LanguageServer for Server {
     }
 
     async fn did_open(&self, _: DidOpenTextDocumentParams) {
-        self.tell(self.state.take_problems()).await;
+        self.tell_problems().await;
     }
 
     async fn did_change_watched_files(&self, _: DidChangeWatchedFilesParams) {
@@ -562,22 +579,22 @@ impl ApplyInOrder for Arc<State> {
                         PROJECT_FILES.iter().any(|name| change.uri.as_str().ends_with(name))
                     };
                     if params.changes.iter().any(is_project_file) {
-                        self.settings_changed(None);
+                        self.configure(None);
                     }
                 });
             }
             "workspace/didChangeWorkspaceFolders" => {
                 with(method, params, |params: DidChangeWorkspaceFoldersParams| {
                     self.change_folders(&params.event);
-                    self.settings_changed(None);
+                    self.configure(None);
                 });
             }
             "workspace/didChangeConfiguration" => {
                 with(method, params, |params: DidChangeConfigurationParams| {
                     let settings = params.settings;
                     let section = settings.get("tile").cloned().unwrap_or(settings);
-                    if section.is_object() {
-                        self.settings_changed(Some(section));
+                    if settings::says_something(&section) {
+                        self.configure(Some(section));
                     }
                 });
             }

@@ -1,5 +1,6 @@
 //! `tile check`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -52,8 +53,14 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let start = Instant::now();
     let here = Path::new(".");
     let site_packages = workspace::site_packages(here);
-    let options = Options::new(&arguments.spec.flags(), here, site_packages.as_deref())?;
     let workspace = Workspace::new(site_packages.clone());
+    let mut unreadable = Vec::new();
+    let mut jobs = jobs(arguments, &workspace, &mut unreadable);
+    jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));
+    let folders = jobs.iter().map(|job| folder_of(&job.path));
+    let folders = folders.chain(jobs.is_empty().then_some(here));
+    let (options, by_folder) =
+        Options::by_folder(&arguments.spec.flags(), folders, site_packages.as_deref())?;
     if let Some(arch) = &options.arch {
         workspace.lower_for(arch);
     }
@@ -64,17 +71,15 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     if compiler.as_ref().is_some_and(|compiler| compiler.ptxas.is_none()) {
         output::note(&format!("spills and occupancy are not looked at: {}", ptxas::missing()));
     }
-    let mut unreadable = Vec::new();
-    let mut jobs = jobs(arguments, &workspace, &mut unreadable);
-    jobs.retain(|job| !job.walked || workspace::may_hold_kernels(&job.path));
-    let remembered = remembered(&workspace, &jobs, arguments, &options);
+    let remembered = remembered(&workspace, &jobs, arguments, &by_folder);
     if !options.flags.args.is_empty() {
         analysis::check_flags(&workspace, kernels(&workspace, &jobs), &options)?;
     }
     let look = |job: &Job| {
         let file = workspace.open(&job.path)?;
         let known = remembered.as_ref().and_then(|remembered| remembered.found(file));
-        let check = || analysis::check(&workspace, file, &options, compiler.as_ref());
+        let options = &by_folder[folder_of(&job.path)];
+        let check = || analysis::check(&workspace, file, options, compiler.as_ref());
         Ok((file, known.unwrap_or_else(check)))
     };
     let results: Vec<Result<(FileId, Found), ReadError>> = jobs.par_iter().map(look).collect();
@@ -150,13 +155,18 @@ fn jobs(arguments: &CheckArgs, workspace: &Workspace, unreadable: &mut Vec<ReadE
     jobs
 }
 
+/// The folder whose settings hold for a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Finds the launches in one file of kernels in another: among the files to check, or, for a
 /// single file, in the project around it. Of several whole files it is remembered what was found.
 fn remembered<'w>(
     workspace: &'w Workspace,
     jobs: &[Job],
     arguments: &CheckArgs,
-    options: &Options,
+    options: &BTreeMap<PathBuf, Options>,
 ) -> Option<Remembered<'w>> {
     let files: Vec<FileId> =
         jobs.par_iter().filter_map(|job| workspace.open(&job.path).ok()).collect();

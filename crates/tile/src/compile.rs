@@ -39,7 +39,7 @@ impl Compiler {
             None => pool.local_arch().unwrap_or_else(|| DEFAULT_ARCH.to_owned()),
         };
         workspace.lower_for(&arch);
-        let ptxas = ptxas::find(None, site_packages);
+        let ptxas = ptxas::find(options.ptxas.as_deref(), site_packages);
         let nvdisasm = ptxas::find_disassembler(ptxas.as_deref(), site_packages);
         Ok(Compiler { pool, arch, ptxas, nvdisasm })
     }

@@ -26,7 +26,8 @@ fn missing(what: &'static str, text: impl Into<String>) -> Finding {
 /// Reports, after fetching the assembler if `--fix` asks for it and there is none.
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<Exit, CommandError> {
     let site_packages = workspace::site_packages(std::path::Path::new("."));
-    let mut assembler = ptxas::find(None, site_packages.as_deref());
+    let chosen = tile_lsp::project_rules(std::path::Path::new(".")).ptxas;
+    let mut assembler = ptxas::find(chosen.as_deref(), site_packages.as_deref());
     if assembler.is_none() && arguments.fix {
         output::note("fetching ptxas from PyPI");
         assembler = Some(ptxas::fetch().map_err(CommandError::device)?);
@@ -43,10 +44,7 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<Exit, CommandError> {
             Some(folder) => found("python", python_line(folder)),
             None => found("python", "no environment; imports are followed inside the workspace"),
         },
-        match user_folder() {
-            Some(folder) => found("cache", folder.display().to_string()),
-            None => found("cache", "off"),
-        },
+        cache_line(),
     ];
     for finding in &findings {
         let mark = if finding.missing { "missing" } else { "ok" };
@@ -80,6 +78,18 @@ fn devices() -> Finding {
                 format!("cuda:{number} {} ({}, {gib} GiB)", device.name, device.arch)
             });
             found("devices", names.chain(["cpu".to_owned()]).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn cache_line() -> Finding {
+    let Some(folder) = user_folder() else { return found("cache", "off") };
+    let shown = folder.display();
+    match std::fs::create_dir_all(&folder) {
+        Ok(()) => found("cache", shown.to_string()),
+        Err(error) => {
+            let mend = "set TILE_CACHE to a folder that can be written, or to nothing for none";
+            missing("cache", format!("{shown} cannot be made: {error}; {mend}"))
         }
     }
 }

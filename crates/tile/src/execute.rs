@@ -311,7 +311,7 @@ impl KernelCompiler for FrontEnd<'_> {
                 }
             }
         };
-        let target = Target { arch: arch.parse().map_err(failed)? };
+        let target: Target = arch.parse().map_err(failed)?;
         let options =
             tile_codegen::Options { ptxas: self.request.ptxas.clone(), ..Default::default() };
         let artifact = tile_codegen::compile(function, target, &options).map_err(failed)?;

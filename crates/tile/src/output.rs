@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
+use tile_lsp::Problem;
 
 use crate::CommandError;
 
@@ -34,6 +35,17 @@ pub(crate) fn error(message: &str) {
     tell("error", "\x1b[1;31m", message);
 }
 
+/// Tells the user what is wrong with settings.
+pub(crate) fn problem(problem: &Problem) {
+    let here = std::env::current_dir().unwrap_or_default();
+    warning(&problem.seen_from(&here));
+}
+
+/// Tells the user what may not be meant.
+pub(crate) fn warning(message: &str) {
+    tell("warning", "\x1b[1;33m", message);
+}
+
 /// Tells the user something in passing.
 pub(crate) fn note(message: &str) {
     tell("note", "\x1b[1;36m", message);
@@ -57,7 +69,15 @@ pub(crate) fn styled(stream: &impl IsTerminal) -> bool {
 
 /// Sends the program's own log to standard error, as far as `TILE_LOG` asks for it.
 pub(crate) fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TILE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
+    let asked = std::env::var_os("TILE_LOG").unwrap_or_default();
+    let asked = asked.to_string_lossy();
+    let filter =
+        tracing_subscriber::EnvFilter::try_new(if asked.is_empty() { "off" } else { &*asked });
+    let filter = filter.unwrap_or_else(|error| {
+        warning(&format!(
+            "TILE_LOG is {asked}, so nothing is logged: {error}; write it like debug"
+        ));
+        tracing_subscriber::EnvFilter::new("off")
+    });
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }

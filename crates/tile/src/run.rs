@@ -76,7 +76,9 @@ pub(crate) fn request(
         workspace::read(&path).map_err(analysis::read_error)?;
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let site_packages = workspace::site_packages(folder.unwrap_or(".".as_ref()));
+    let folder = folder.unwrap_or(".".as_ref());
+    let site_packages = workspace::site_packages(folder);
+    let chosen = tile_lsp::project_rules(folder).ptxas;
     Ok(RunRequest {
         path,
         text,
@@ -84,7 +86,7 @@ pub(crate) fn request(
         scenario: target.scenario,
         args: launch.args.clone(),
         grid: launch.grid.clone(),
-        ptxas: ptxas::find(None, site_packages.as_deref()),
+        ptxas: ptxas::find(chosen.as_deref(), site_packages.as_deref()),
         site_packages,
         ..RunRequest::default()
     })

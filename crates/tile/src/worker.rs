@@ -113,7 +113,7 @@ fn compile(request: &CompileRequest) -> Result<Body, Failure> {
         Failure::new(FailureKind::Internal, format!("the tile IR cannot be read: {error}"))
     })?;
     let options = &request.options;
-    let target = Target { arch: options.arch.parse().map_err(codegen_failure)? };
+    let target: Target = options.arch.parse().map_err(codegen_failure)?;
     let options = tile_codegen::Options {
         keep: options.keep,
         ptxas: options.ptxas.clone(),

@@ -3,7 +3,7 @@
 //! A [`Workspace`] hands out one [`FileId`] per file in the order of first use; a file is read
 //! when it is first needed and stays as it was then. It can be shared between threads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ignore::WalkBuilder;
 use memchr::memmem;
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tile_compiler::diagnostic::Diagnostic;
+use tile_compiler::gpu::arch::Arch;
 use tile_compiler::hir::{self, Module, Name};
 use tile_compiler::project::{ArrayHead, Sources, jit_functions, paths, used_files};
 use tile_compiler::source::{FileId, LineIndex};
@@ -45,8 +47,8 @@ pub(crate) struct File {
 
 #[derive(Debug, Default)]
 struct Asked {
-    /// Where imports led, by level and module.
-    imports: BTreeMap<(u32, String), Option<PathBuf>>,
+    /// Where imports led, by level and module: names are followed through them all the time.
+    imports: FxHashMap<u32, FxHashMap<Vec<Name>, Import>>,
     arrays: bool,
 }
 
@@ -140,8 +142,7 @@ impl Workspace {
 
     /// Kernels are lowered for this architecture from now on.
     pub(crate) fn lower_for(&self, arch: &str) {
-        let digits = arch.trim_start_matches("sm_").trim_end_matches('a');
-        if let Ok(capability) = digits.parse() {
+        if let Ok(Arch { capability, .. }) = arch.parse() {
             self.capability.store(capability, Ordering::Relaxed);
         }
     }
@@ -165,12 +166,17 @@ impl Workspace {
     /// texts of modules.
     pub(crate) fn asked(&self, file: FileId) -> Option<Vec<AskedImport>> {
         let asked = lock(&self.file(file)?.asked);
-        let imports = asked.imports.iter().map(|((level, module), found)| AskedImport {
-            level: *level,
-            module: module.clone(),
-            found: found.clone(),
+        let imports = asked.imports.iter().flat_map(|(level, modules)| {
+            let imports = modules.iter();
+            imports.map(|(path, found)| AskedImport {
+                level: *level,
+                module: path.join("."),
+                found: found.path.clone(),
+            })
         });
-        (!asked.arrays).then(|| imports.collect())
+        let mut imports: Vec<AskedImport> = imports.collect();
+        imports.sort_by(|a, b| (a.level, &a.module).cmp(&(b.level, &b.module)));
+        (!asked.arrays).then_some(imports)
     }
 
     /// Whether an import in the file at `from` leads where it led.
@@ -292,10 +298,14 @@ impl Sources for Workspace {
 
     fn import(&self, from: FileId, level: u32, path: &[Name]) -> Option<FileId> {
         let from = self.file(from)?;
-        let module = path.join(".");
-        let found = self.follow(&from.path, level, &module)?;
-        lock(&from.asked).imports.entry((level, module)).or_insert(found.path);
-        found.file
+        let known = |asked: &Asked| Some(asked.imports.get(&level)?.get(path)?.file);
+        if let Some(known) = known(&lock(&from.asked)) {
+            return known;
+        }
+        let found = self.follow(&from.path, level, &path.join("."))?;
+        let file = found.file;
+        lock(&from.asked).imports.entry(level).or_default().insert(path.to_vec(), found);
+        file
     }
 
     fn facts(&self) -> Option<&Facts> {
@@ -452,22 +462,11 @@ fn from_here(path: &Path) -> &Path {
     here.as_ref().and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
-/// The site-packages folder of the environment around `folder`: an active virtual or Conda
-/// environment, else `.venv` or `venv` in the folder or above. Found without running Python.
+/// The site-packages folder for files in `folder`: of the environment that the project names, else
+/// of the one that is active or lies around. Found without running Python.
 pub(crate) fn site_packages(folder: &Path) -> Option<PathBuf> {
-    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os);
-    let folder = normal(folder);
-    let nearby = folder.ancestors().flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
-    active.map(PathBuf::from).chain(nearby).find_map(|environment| {
-        let versions = std::fs::read_dir(environment.join("lib")).ok()?;
-        let mut folders: Vec<PathBuf> = versions
-            .flatten()
-            .map(|version| version.path().join("site-packages"))
-            .filter(|folder| folder.is_dir())
-            .collect();
-        folders.sort();
-        folders.pop()
-    })
+    let chosen = tile_lsp::project_rules(folder).python;
+    tile_lsp::site_packages(chosen.as_deref(), &[normal(folder)])
 }
 
 /// The version of a package, by the name of its metadata folder.

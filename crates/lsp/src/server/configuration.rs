@@ -11,13 +11,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tile_compiler::artifact::Keep;
+use tile_compiler::diagnostic::Severity;
 use tile_worker::protocol::Depth;
 use tile_worker::{CompileOptions, ptxas};
 
 use crate::db::FolderRules;
 use crate::environment;
 use crate::files::FileSystem;
-use crate::server::settings::{self, Settings};
+use crate::server::project_file::{Problem, ProjectFile};
+use crate::server::settings::{self, Settings, Wrong};
 
 /// The architecture that is compiled for where nothing says otherwise.
 const DEFAULT_ARCH: &str = "sm_90a";
@@ -52,6 +54,12 @@ impl Configuration {
             depth: Depth::Full,
         };
         Configuration { settings, site_packages, compile }
+    }
+
+    /// What the settings of these sources name that was not found.
+    fn missing(&self, sources: &[&Value]) -> Vec<Wrong> {
+        let site_packages = self.site_packages.as_deref();
+        self.settings.missing(sources, site_packages, self.compile.ptxas.as_deref())
     }
 
     fn rules(&self, folder: &Path) -> FolderRules {
@@ -101,9 +109,6 @@ pub(crate) struct SettingSources {
     known: BTreeMap<PathBuf, Option<PathBuf>>,
 }
 
-/// What a project file says, or what is wrong with it.
-type ProjectFile = Result<Value, String>;
-
 impl SettingSources {
     /// Takes over what the editor says in general.
     pub(crate) fn set_editor(&mut self, value: Value) {
@@ -121,64 +126,65 @@ impl SettingSources {
         if self.known.contains_key(folder) {
             return false;
         }
-        let found = nearest(files, folder).map(|(at, _)| at);
+        let found = ProjectFile::nearest(files, folder).map(|(at, _)| at);
         let is_news = found.is_some() && !self.known.values().any(|known| *known == found);
         self.known.insert(folder.to_owned(), found);
         is_news
     }
 
-    /// The configurations that follow, and what is wrong with the settings, a sentence each.
+    /// The configurations that follow, and what is wrong with the settings.
     pub(crate) fn read(
         &mut self,
         files: &dyn FileSystem,
         workspace: &[PathBuf],
         local_arch: Option<&str>,
-    ) -> (Configurations, Vec<String>) {
+    ) -> (Configurations, Vec<Problem>) {
         let mut project_files: BTreeMap<PathBuf, ProjectFile> = BTreeMap::new();
         for folder in workspace {
             self.known.entry(folder.clone()).or_default();
         }
         for (folder, found) in &mut self.known {
-            let nearest = nearest(files, folder);
+            let nearest = ProjectFile::nearest(files, folder);
             *found = nearest.as_ref().map(|(at, _)| at.clone());
             project_files.extend(nearest);
         }
-        let mut problems: BTreeSet<String> =
-            project_files.values().filter_map(|file| file.clone().err()).collect();
-        let said = project_files.values().filter_map(|file| file.as_ref().ok());
-        problems.extend(said.flat_map(settings::unknown));
+        let mut problems: Vec<Problem> =
+            project_files.values().flat_map(|file| file.problems.clone()).collect();
+        let said = [&self.editor].into_iter().chain(self.by_folder.values());
+        problems.extend(said.flat_map(settings::misspelt).map(of_editor));
         let mut folders: BTreeSet<&Path> = workspace.iter().map(PathBuf::as_path).collect();
         folders.extend(project_files.keys().map(PathBuf::as_path));
         let everywhere = Path::new("");
         folders.insert(everywhere);
         let mut all = BTreeMap::new();
         for folder in folders {
-            let project = innermost(&project_files, folder).and_then(|file| file.as_ref().ok());
+            let project = innermost(&project_files, folder);
             let editor = innermost(&self.by_folder, folder);
-            let sources = project.into_iter().chain([&self.editor]).chain(editor);
-            let (settings, wrong) = Settings::read(sources);
-            problems.extend(wrong);
+            let said = project.map_or(&Value::Null, |file| &file.said);
+            let sources: Vec<&Value> = [said, &self.editor].into_iter().chain(editor).collect();
+            let (settings, mut wrong) = Settings::read(sources.iter().copied());
             let around: Vec<PathBuf> = match folder == everywhere {
                 true => workspace.to_vec(),
                 false => vec![folder.to_owned()],
             };
             let configuration = Configuration::new(settings, &around, local_arch);
+            wrong.extend(configuration.missing(&sources));
+            problems.extend(wrong.into_iter().map(|wrong| match project {
+                Some(file) if wrong.source == 0 => file.problem(wrong),
+                _ => of_editor(wrong),
+            }));
             all.insert(folder.to_owned(), Arc::new(configuration));
         }
-        (Configurations(all), problems.into_iter().collect())
+        Problem::settle(&mut problems);
+        (Configurations(all), problems)
     }
+}
+
+fn of_editor(wrong: Wrong) -> Problem {
+    Problem { place: None, severity: Severity::Warning, message: wrong.message }
 }
 
 /// What is said of the innermost folder around `folder`, itself included.
 fn innermost<'m, T>(by_folder: &'m BTreeMap<PathBuf, T>, folder: &Path) -> Option<&'m T> {
     folder.ancestors().find_map(|folder| by_folder.get(folder))
-}
-
-/// The nearest project file with settings in `folder` or above, by its folder.
-fn nearest(files: &dyn FileSystem, folder: &Path) -> Option<(PathBuf, ProjectFile)> {
-    folder.ancestors().find_map(|folder| match settings::of_project(files, folder) {
-        Ok(None) => None,
-        Ok(Some(value)) => Some((folder.to_owned(), Ok(value))),
-        Err(problem) => Some((folder.to_owned(), Err(problem))),
-    })
 }

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tile_compiler::diagnostic::{Code, Lints, Severity};
 use tile_compiler::eval::Rules;
+use tile_compiler::gpu::arch::Arch;
 use tile_compiler::specialization::TritonVersion;
 use tile_worker::protocol::Device;
-
-use crate::files::FileSystem;
 
 /// What the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +102,9 @@ enum Form {
     /// On or off; the default.
     Switch(bool),
     /// A text with a default; the pattern that it fits, and what to say of one that does not.
-    Text(&'static str, Option<(&'static str, &'static str)>),
+    Text(&'static str, (&'static str, &'static str)),
+    /// The path of a file or folder, or the name of a program; empty for none.
+    Path,
     /// One of these; the first is the default, and empty for none of them.
     Choice(&'static [&'static str]),
     /// Levels of diagnostics by code.
@@ -132,27 +133,25 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "arch",
         doc: "Architecture that kernels are compiled for, such as `sm_90a`. Empty: that of the local GPU, else `sm_90a`.",
-        takes: "an architecture such as \"sm_90a\", or \"\"",
+        takes: "an architecture that is supported (sm_75 and later), such as \"sm_90a\", or \"\"",
         form: Form::Text(
             "",
-            Some((
-                "^(sm_[0-9]+[af]?)?$",
-                "An architecture such as sm_90a, or nothing for the local device's.",
-            )),
+            (
+                "^(sm_(7[5-9]|8[0-9]|(9|1[0-9])[0-9]a?))?$",
+                "An architecture from sm_75 on, such as sm_90a, or nothing for the local device's.",
+            ),
         ),
         of_machine: false,
         set: |settings, value| {
-            let text = value.as_str()?;
-            let number = text.strip_prefix("sm_")?;
-            let digits = number.strip_suffix(['a', 'f']).unwrap_or(number);
-            settings.arch = Some(text.to_owned());
-            digits.parse::<u32>().is_ok().then_some(())
+            let arch: Arch = value.as_str()?.parse().ok()?;
+            settings.arch = Some(arch.to_string());
+            Some(())
         },
     },
     Setting {
         name: "triton",
         doc: "Version of Triton whose rules hold. Empty: the newest, and the one before for a kernel that only it accepts.",
-        takes: "\"3.6\" or \"3.9\"",
+        takes: "\"3.6\" or \"3.9\", in quotes",
         form: Form::Choice(&["", "3.6", "3.9"]),
         of_machine: false,
         set: |settings, value| {
@@ -164,7 +163,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "device",
         doc: "Where kernels run: `auto`, `cpu` or `cuda:N`.",
         takes: "\"auto\", \"cpu\" or \"cuda:N\"",
-        form: Form::Text("auto", Some(("^(auto|cpu|cuda:[0-9]+)$", "auto, cpu or cuda:N"))),
+        form: Form::Text("auto", ("^(auto|cpu|cuda:[0-9]+)$", "auto, cpu or cuda:N")),
         of_machine: true,
         set: |settings, value| {
             settings.device = value.as_str()?.parse().ok()?;
@@ -175,7 +174,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "ptxas",
         doc: "Path of NVIDIA's assembler `ptxas`. Empty: searched on `PATH`, in `CUDA_HOME` and in the Python environment.",
         takes: "a path, or \"\"",
-        form: Form::Text("", None),
+        form: Form::Path,
         of_machine: true,
         set: |settings, value| {
             settings.ptxas = Some(PathBuf::from(value.as_str()?));
@@ -186,7 +185,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "python",
         doc: "Python interpreter or environment whose packages are read (never run) to resolve imports. Empty: searched.",
         takes: "a path, or \"\"",
-        form: Form::Text("", None),
+        form: Form::Path,
         of_machine: true,
         set: |settings, value| {
             settings.python = Some(PathBuf::from(value.as_str()?));
@@ -260,6 +259,7 @@ impl Setting {
         match self.form {
             Form::Switch(on) => json!(on),
             Form::Text(text, _) => json!(text),
+            Form::Path => json!(""),
             Form::Choice(choices) => json!(choices.first()),
             Form::Levels => json!({}),
         }
@@ -269,12 +269,12 @@ impl Setting {
     pub fn property(&self) -> Value {
         let kind = match self.form {
             Form::Switch(_) => "boolean",
-            Form::Text(..) | Form::Choice(_) => "string",
+            Form::Text(..) | Form::Path | Form::Choice(_) => "string",
             Form::Levels => "object",
         };
         let mut property = json!({ "type": kind, "default": self.default_value() });
         match self.form {
-            Form::Text(_, Some((pattern, otherwise))) => {
+            Form::Text(_, (pattern, otherwise)) => {
                 property["pattern"] = json!(pattern);
                 property["patternErrorMessage"] = json!(otherwise);
             }
@@ -290,27 +290,29 @@ impl Setting {
         property
     }
 
-    /// What is wrong with members of a value that is right otherwise, a sentence each.
-    fn wrong_members(&self, value: &Value) -> Vec<String> {
+    /// What is wrong with members of a value that is right otherwise.
+    fn wrong_members(&self, value: &Value) -> Vec<Wrong> {
         let members = match self.form {
             Form::Levels => value.as_object(),
             _ => None,
         };
         let wrong = members.into_iter().flatten().filter_map(|(code, level)| {
-            let place = format!("the setting tile.{}", self.name);
+            let (setting, name) = (self.name, format!("{}.{code}", self.name));
             if !is_code(code) {
                 let known = Code::ALL.iter().map(|code| code.name());
                 let hint = similar(code, known).map(|known| format!("; did you mean `{known}`?"));
                 let hint = hint.unwrap_or_default();
-                return Some(format!("{place} has `{code}`, which is no code or family{hint}"));
+                let message = format!(
+                    "the setting tile.{setting} has `{code}`, which is no code or family{hint}"
+                );
+                return Some(Wrong { is_key: true, ..Wrong::new(name, message) });
             }
             let is_wrong = wanted_level(code, level).is_none();
-            is_wrong.then(|| {
-                format!(
-                    "{place} has {level} for `{code}`, which is not one of {}",
-                    LEVELS.join(", ")
-                )
-            })
+            let levels = LEVELS.join(", ");
+            let message = format!(
+                "the setting tile.{setting} has {level} for `{code}`, which is not one of {levels}"
+            );
+            is_wrong.then(|| Wrong::new(name, message))
         });
         wrong.collect()
     }
@@ -342,35 +344,84 @@ fn similar<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n s
     close.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
-/// What a project file has that is no setting, a sentence each. An editor's settings may hold some
-/// of its extension's own.
-pub(crate) fn unknown(project: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
-    add_unknown(project, "", &mut problems);
-    problems
+/// Something wrong with what one source of settings says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// Which source, of those that were read.
+    pub(crate) source: usize,
+    /// The setting, or the member of one, by its dotted name; empty for all of the source.
+    pub(crate) name: String,
+    /// The name itself is wrong, not the value.
+    pub(crate) is_key: bool,
+    /// What is wrong and what to do, in a sentence.
+    pub(crate) message: String,
 }
 
-fn add_unknown(value: &Value, around: &str, problems: &mut Vec<String>) {
+impl Wrong {
+    /// A wrong value of the first source.
+    fn new(name: impl Into<String>, message: String) -> Wrong {
+        Wrong { source: 0, name: name.into(), is_key: false, message }
+    }
+}
+
+/// What a source of settings has that is no setting.
+pub(crate) fn unknown(source: &Value) -> Vec<Wrong> {
+    let mut found = Vec::new();
+    add_unknown(source, "", &mut found);
+    found
+}
+
+/// As [`unknown`], of an editor, whose settings may hold some of its extension's own: only what
+/// reads like a setting.
+pub(crate) fn misspelt(editor: &Value) -> Vec<Wrong> {
+    let mut found = unknown(editor);
+    found.retain(|wrong| similar(&wrong.name, names()).is_some());
+    found
+}
+
+fn names() -> impl Iterator<Item = &'static str> + Clone {
+    SETTINGS.iter().map(|setting| setting.name)
+}
+
+fn add_unknown(value: &Value, around: &str, found: &mut Vec<Wrong>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         let name = if around.is_empty() { key.clone() } else { format!("{around}.{key}") };
-        let mut names = SETTINGS.iter().map(|setting| setting.name);
-        if names.clone().any(|known| known == name) {
+        if names().any(|known| known == name) {
             continue;
         }
-        let is_group =
-            names.any(|known| known.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.')));
-        if is_group && value.is_object() {
-            add_unknown(value, &name, problems);
-            continue;
-        }
-        let hint = match similar(&name, SETTINGS.iter().map(|setting| setting.name)) {
-            Some(known) => format!("did you mean tile.{known}?"),
-            None => {
-                let all: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
-                format!("there are {}", all.join(", "))
+        let inside = names()
+            .filter(|known| known.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.')));
+        let inside: Vec<&str> = inside.collect();
+        if !inside.is_empty() {
+            match value {
+                Value::Object(_) => add_unknown(value, &name, found),
+                Value::Null => {}
+                other => {
+                    let members = inside.join(", ");
+                    let message =
+                        format!("tile.{name} is {other}, which sets nothing; there are {members}");
+                    found.push(Wrong::new(name, message));
+                }
             }
+            continue;
+        }
+        let hint = match similar(&name, names()) {
+            Some(known) => format!("did you mean tile.{known}?"),
+            None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
         };
-        problems.push(format!("there is no setting tile.{name}; {hint}"));
+        let message = format!("there is no setting tile.{name}; {hint}");
+        found.push(Wrong { is_key: true, ..Wrong::new(name, message) });
+    }
+}
+
+/// Makes relative paths of files and folders that lie below `folder` absolute.
+pub(crate) fn resolve_paths(source: &mut Value, folder: &Path) {
+    for setting in SETTINGS.iter().filter(|setting| matches!(setting.form, Form::Path)) {
+        let Some(value) = source.get_mut(setting.name) else { continue };
+        let path = value.as_str().filter(|text| !text.is_empty()).map(|text| folder.join(text));
+        if let Some(path) = path.filter(|path| path.exists()) {
+            *value = json!(path);
+        }
     }
 }
 
@@ -386,32 +437,71 @@ fn level(text: &str) -> Option<Option<Severity>> {
 }
 
 impl Settings {
-    /// Settings of which later sources override earlier ones, and what is wrong with them, one
-    /// sentence each. Editors send the defaults of what nobody set, so an empty text counts as
-    /// absent, and levels of diagnostics add up.
-    pub(crate) fn read<'v>(
-        sources: impl IntoIterator<Item = &'v Value>,
-    ) -> (Settings, Vec<String>) {
+    /// Settings of which later sources override earlier ones, and what is wrong with them. Editors
+    /// send the defaults of what nobody set, so an empty text counts as absent, and levels of
+    /// diagnostics add up.
+    pub(crate) fn read<'v>(sources: impl IntoIterator<Item = &'v Value>) -> (Settings, Vec<Wrong>) {
         let mut settings = Settings::default();
         let mut problems = Vec::new();
-        for source in sources {
+        for (number, source) in sources.into_iter().enumerate() {
+            let (known, mut wrong) = (problems.len(), Vec::new());
+            if says_something(source) && !source.is_object() {
+                let message = format!(
+                    "the settings of tile are {source}, which is no object with members such as \
+                     \"arch\"; the defaults are used"
+                );
+                wrong.push(Wrong::new("", message));
+            }
             for setting in SETTINGS {
                 let Some(value) = member(source, setting.name) else { continue };
                 let mut changed = settings.clone();
                 match (setting.set)(&mut changed, value) {
                     Some(()) => {
                         settings = changed;
-                        problems.extend(setting.wrong_members(value));
+                        wrong.extend(setting.wrong_members(value));
                     }
-                    None => problems.push(format!(
-                        "the setting tile.{} is {value}, which is not {}; the default is used",
-                        setting.name, setting.takes
-                    )),
+                    None => {
+                        let (name, takes) = (setting.name, setting.takes);
+                        let message = format!(
+                            "the setting tile.{name} is {value}, which is not {takes}; the default \
+                             is used"
+                        );
+                        wrong.push(Wrong::new(name, message));
+                    }
                 }
             }
+            problems.extend(wrong);
+            problems[known..].iter_mut().for_each(|wrong| wrong.source = number);
         }
         (settings, problems)
     }
+
+    /// What the settings of these sources name that is not on this machine; `site_packages` and
+    /// `ptxas` are what was found for them.
+    pub(crate) fn missing(
+        &self,
+        sources: &[&Value],
+        site_packages: Option<&Path>,
+        ptxas: Option<&Path>,
+    ) -> Vec<Wrong> {
+        let named = [
+            ("python", &self.python, site_packages, "where no packages of Python lie"),
+            ("ptxas", &self.ptxas, ptxas, "which is no program"),
+        ];
+        let missing = named.into_iter().filter_map(|(name, chosen, found, what)| {
+            let chosen = chosen.as_ref().filter(|_| found.is_none())?;
+            let source = sources.iter().rposition(|source| member(source, name).is_some())?;
+            let shown = chosen.display();
+            let message = format!("the setting tile.{name} is \"{shown}\", {what}");
+            Some(Wrong { source, ..Wrong::new(name, message) })
+        });
+        missing.collect()
+    }
+}
+
+/// Whether a source says anything. Some editors send an empty list for an empty table.
+pub(crate) fn says_something(source: &Value) -> bool {
+    !source.is_null() && source.as_array().is_none_or(|items| !items.is_empty())
 }
 
 /// The member that a dotted name means; `null` and empty texts count as absent.
@@ -421,69 +511,29 @@ fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     Some(found).filter(|value| !value.is_null() && value.as_str() != Some(""))
 }
 
-/// What `tile.toml`, or else `pyproject.toml`, says in this folder; problems are sentences.
-pub(crate) fn of_project(files: &dyn FileSystem, folder: &Path) -> Result<Option<Value>, String> {
-    let tile = folder.join("tile.toml");
-    if let Some(text) = files.read(&tile) {
-        return parse(&tile, &text).map(Some);
-    }
-    let pyproject = folder.join("pyproject.toml");
-    let Some(text) = files.read(&pyproject) else { return Ok(None) };
-    if !text.contains("tool.tile") {
-        return Ok(None);
-    }
-    let value = parse(&pyproject, &text)?;
-    Ok(value.get("tool").and_then(|tool| tool.get("tile")).cloned())
-}
-
-/// What a project's file says that holds for the command line too.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ProjectRules {
-    /// Target architecture.
-    pub arch: Option<String>,
-    /// Whose rules hold.
-    pub triton: Option<TritonVersion>,
-    /// Levels of diagnostics.
-    pub lints: Lints,
-    /// What is wrong with the file, one sentence each.
-    pub problems: Vec<String>,
-}
-
-/// The rules of the project around `folder`: of the nearest `tile.toml` or `pyproject.toml` with
-/// a table for Tile, there or above.
-pub fn project_rules(folder: &Path) -> ProjectRules {
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    for folder in folder.ancestors() {
-        match of_project(&crate::Disk, folder) {
-            Ok(None) => {}
-            Err(problem) => {
-                return ProjectRules { problems: vec![problem], ..ProjectRules::default() };
-            }
-            Ok(Some(value)) => {
-                let (settings, mut problems) = Settings::read([&value]);
-                problems.extend(unknown(&value));
-                return ProjectRules {
-                    arch: settings.arch,
-                    triton: settings.triton.only(),
-                    lints: settings.lints,
-                    problems,
-                };
-            }
-        }
-    }
-    ProjectRules::default()
-}
-
-fn parse(path: &Path, text: &str) -> Result<Value, String> {
-    let failed = |error: String| format!("{} cannot be read: {error}", path.display());
-    let value: toml::Value = toml::from_str(text).map_err(|error| failed(error.to_string()))?;
-    serde_json::to_value(value).map_err(|error| failed(error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn sentences(wrong: &[Wrong]) -> String {
+        let sentences: Vec<&str> = wrong.iter().map(|wrong| &*wrong.message).collect();
+        sentences.join("\n")
+    }
+
+    #[test]
+    fn an_editor_may_have_settings_of_its_own() {
+        let editor = json!({
+            "server": { "path": "tile", "env": {} },
+            "trace": { "server": "off" },
+            "inlayHints": { "type": true },
+            "codeLens": true,
+        });
+        expect_test::expect![[r#"
+            there is no setting tile.inlayHints.type; did you mean tile.inlayHints.types?
+            tile.codeLens is true, which sets nothing; there are codeLens.run, codeLens.ir, codeLens.resources, codeLens.specialization"#]]
+        .assert_eq(&sentences(&misspelt(&editor)));
+    }
 
     #[test]
     fn later_sources_override_and_wrong_values_are_named() {
@@ -493,7 +543,8 @@ mod tests {
         assert_eq!(settings.arch.as_deref(), Some("sm_80"), "an empty text sets nothing");
         assert!(!settings.run_lenses);
         assert_eq!(problems.len(), 1);
-        assert!(problems[0].contains("tile.triton is 7"), "{problems:?}");
+        assert!(problems[0].message.contains("tile.triton is 7"), "{problems:?}");
+        assert_eq!((problems[0].source, &*problems[0].name), (1, "triton"));
     }
 
     #[test]
@@ -506,12 +557,12 @@ mod tests {
         });
         let (settings, problems) = Settings::read([&wrong]);
         expect_test::expect![[r#"
-            the setting tile.arch is "sm_ninety", which is not an architecture such as "sm_90a", or ""; the default is used
+            the setting tile.arch is "sm_ninety", which is not an architecture that is supported (sm_75 and later), such as "sm_90a", or ""; the default is used
             the setting tile.device is "gpu", which is not "auto", "cpu" or "cuda:N"; the default is used
             the setting tile.codeLens.run is "no", which is not true or false; the default is used
             the setting tile.lints has `perf/uncoalessed`, which is no code or family; did you mean `perf/uncoalesced`?
             the setting tile.lints has "loud" for `mask`, which is not one of error, warning, info, hint, off"#]]
-        .assert_eq(&problems.join("\n"));
+        .assert_eq(&sentences(&problems));
         let mut race = Lints::default();
         race.set("race", None);
         assert_eq!(settings.lints, race, "what is right holds all the same");
@@ -527,6 +578,6 @@ mod tests {
             there is no setting tile.archh; did you mean tile.arch?
             there is no setting tile.inlayHints.type; did you mean tile.inlayHints.types?
             there is no setting tile.q; there are arch, triton, device, ptxas, python, inlayHints.types, inlayHints.constexprs, inlayHints.parameterNames, codeLens.run, codeLens.ir, codeLens.resources, codeLens.specialization, imports.onMove, diagnostics.workspace, lints"#]]
-        .assert_eq(&unknown(&project).join("\n"));
+        .assert_eq(&sentences(&unknown(&project)));
     }
 }

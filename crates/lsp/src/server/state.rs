@@ -1,6 +1,5 @@
 //! What the server knows: open documents, the database, the client.
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,18 +25,20 @@ use crate::encoding::Encoding;
 use crate::files::FileSystem;
 use crate::ide::mentions;
 use crate::ide::workspace::{self, MAX_FILES};
-use crate::server::configuration::{Configuration, Configurations, SettingSources};
+use crate::server::configuration::{Configurations, SettingSources};
 use crate::server::heap::Worked;
 use crate::server::session::Session;
 
 mod checks;
 mod open;
+mod settings;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 
 use checks::Checks;
 use open::{Open, path_of};
+use settings::SettingProblems;
 use snapshot::Documents;
 
 pub(crate) use snapshot::{OpenFile, Snapshot};
@@ -60,8 +61,8 @@ pub(crate) struct State {
     shut_down: AtomicBool,
     sources: Mutex<SettingSources>,
     configurations: RwLock<Configurations>,
-    /// What is wrong with settings and was not told yet.
-    problems: Mutex<Vec<String>>,
+    /// What is wrong with settings.
+    problems: Mutex<SettingProblems>,
     compiler: OnceLock<Arc<Compiler>>,
     local_arch: OnceLock<String>,
     runs: Mutex<Runs>,
@@ -457,69 +458,6 @@ impl State {
     pub(crate) fn set_compiler(&self, compiler: Arc<Compiler>) {
         // `initialize` happens once.
         let _ = self.compiler.set(compiler);
-    }
-
-    /// What holds for the file at `path`.
-    pub(crate) fn configuration(&self, path: &Path) -> Arc<Configuration> {
-        self.configurations.read().unwrap_or_else(PoisonError::into_inner).of(path)
-    }
-
-    /// Takes over what the editor says in general, if given, and what project files say; what is
-    /// wrong with them, a sentence each.
-    pub(crate) fn configure(&self, editor: Option<Value>) -> Vec<String> {
-        let mut sources = lock(&self.sources);
-        if let Some(editor) = editor {
-            sources.set_editor(editor);
-        }
-        self.read_settings(&mut sources)
-    }
-
-    /// As [`State::configure`], with what the editor says of each folder of the workspace.
-    pub(crate) fn configure_folders(
-        &self,
-        editor: Value,
-        by_folder: BTreeMap<PathBuf, Value>,
-    ) -> Vec<String> {
-        let mut sources = lock(&self.sources);
-        sources.set_editor(editor);
-        sources.set_folders(by_folder);
-        self.read_settings(&mut sources)
-    }
-
-    fn read_settings(&self, sources: &mut SettingSources) -> Vec<String> {
-        for path in lock(&self.kernel_files).iter().flat_map(|(_, files)| files) {
-            sources.concerns(&*self.files, path.parent().unwrap_or(path));
-        }
-        let folders = self.folders();
-        let local_arch = self.local_arch.get().map(String::as_str);
-        let (found, problems) = sources.read(&*self.files, &folders, local_arch);
-        lock(&self.host).db.configure(folders, found.rules());
-        *self.configurations.write().unwrap_or_else(PoisonError::into_inner) = found;
-        self.mark_all_dirty();
-        problems
-    }
-
-    /// Settings matter for the file at `path`: a project file beside it or above is read if nobody
-    /// read it before.
-    fn find_settings(&self, path: &Path) {
-        let Some(folder) = path.parent().filter(|_| path.is_absolute()) else { return };
-        let mut sources = lock(&self.sources);
-        if sources.concerns(&*self.files, folder) {
-            let problems = self.read_settings(&mut sources);
-            lock(&self.problems).extend(problems);
-        }
-    }
-
-    /// The editor's settings changed, if given, or those of project files. What is wrong with them
-    /// waits for [`State::take_problems`].
-    pub(crate) fn settings_changed(&self, editor: Option<Value>) {
-        let problems = self.configure(editor);
-        lock(&self.problems).extend(problems);
-    }
-
-    /// What was wrong with settings that changed on the way, a sentence each.
-    pub(crate) fn take_problems(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.problems))
     }
 
     /// Asks a worker for the architecture of the local device, which takes a while; true when that

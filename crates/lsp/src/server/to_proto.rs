@@ -1,5 +1,6 @@
 //! Plain data of the features as the protocol has it.
 
+use ropey::Rope;
 use tile_compiler::diagnostic::{Code, Diagnostic, Severity};
 use tower_lsp::ls_types::{
     self as lsp, CodeDescription, DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag,
@@ -7,6 +8,8 @@ use tower_lsp::ls_types::{
 };
 
 use crate::db::SourceFile;
+use crate::encoding::Encoding;
+use crate::server::project_file::{Place, Problem};
 use crate::server::session::Tags;
 use crate::server::state::Snapshot;
 
@@ -80,6 +83,18 @@ fn message(diagnostic: &Diagnostic) -> String {
         message.push_str(note);
     }
     message
+}
+
+/// Something wrong with settings, as a finding in the project file that says it.
+pub(crate) fn setting_problem(encoding: Encoding, problem: &Problem) -> Option<lsp::Diagnostic> {
+    let Place { text, range, .. } = problem.place.as_ref()?;
+    Some(lsp::Diagnostic {
+        range: encoding.range(&Rope::from_str(text), *range),
+        severity: Some(severity(problem.severity)),
+        source: Some("tile".to_owned()),
+        message: problem.message.clone(),
+        ..lsp::Diagnostic::default()
+    })
 }
 
 fn severity(severity: Severity) -> DiagnosticSeverity {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, without_workers};
+use crate::client::{Client, diagnostic_line, without_workers};
 use crate::workspace::Folder;
 
 const BROKEN: &str = "\
@@ -181,6 +181,165 @@ async fn each_kind_of_hint_and_lens_has_a_switch() {
         without "codeLens.ir":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | not measured: no worker process can be started; `tile doctor` says what is missing | BLOCK=64 (scenario) | ▶ Run
         without "codeLens.resources":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | BLOCK=64 (scenario) | ▶ Run
         without "codeLens.specialization":  = 64 | major: | minor: | : tile<64 x int32> | start: | value: | ▶ Run | Bench | PTX | not measured: no worker process can be started; `tile doctor` says what is missing | ▶ Run
+    "#]].assert_eq(&shown);
+    client.stop().await;
+}
+
+/// What is said of a project file, once it is said.
+async fn said_of(client: &mut Client, uri: &str) -> String {
+    let told = client
+        .take(|message| {
+            message["method"] == "textDocument/publishDiagnostics"
+                && message["params"]["uri"] == uri
+        })
+        .await;
+    let found = told["params"]["diagnostics"].as_array().unwrap().iter();
+    found.map(|found| diagnostic_line(found) + "\n").collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_in_a_project_file_is_a_finding_there_until_it_is_mended() {
+    let folder = Folder::new(&[("tile.toml", "arch = \"sm_80\"\n"), ("broken.py", BROKEN)]);
+    let mut client = start_in(&[&folder], json!({})).await;
+    let uri = folder.uri("tile.toml");
+    let mut shown = String::new();
+    for text in [
+        "triton = \"3.9\"\narch = \"sm_1\"\nlint = 3\n",
+        "[lints]\n\"perf/uncoalessed\" = \"off\"\nmask = \"loud\"\nname = \"é\"\n",
+        "codeLens = true\ndevice = nan\npython = \"missing\"\n",
+        "arch = sm_80\n",
+        "arch = \"sm_80\"\narch = \"sm_90\"\n",
+        "[tool.tile]\narch = \"sm_80\"\n",
+        "# é 😀\n[lints\n",
+        "arch = \"sm_80\"\n",
+    ] {
+        folder.write("tile.toml", text);
+        changed(&mut client, &uri).await;
+        shown.push_str(&format!("{text}{}\n", said_of(&mut client, &uri).await));
+    }
+    expect_test::expect![[r#"
+        triton = "3.9"
+        arch = "sm_1"
+        lint = 3
+        1:7-1:13 2 : the setting tile.arch is "sm_1", which is not an architecture that is supported (sm_75 and later), such as "sm_90a", or ""; the default is used
+        2:0-2:4 2 : there is no setting tile.lint; did you mean tile.lints?
+
+        [lints]
+        "perf/uncoalessed" = "off"
+        mask = "loud"
+        name = "é"
+        1:0-1:18 2 : the setting tile.lints has `perf/uncoalessed`, which is no code or family; did you mean `perf/uncoalesced`?
+        2:7-2:13 2 : the setting tile.lints has "loud" for `mask`, which is not one of error, warning, info, hint, off
+        3:7-3:10 2 : the setting tile.lints has "é" for `name`, which is not one of error, warning, info, hint, off
+
+        codeLens = true
+        device = nan
+        python = "missing"
+        0:11-0:15 2 : tile.codeLens is true, which sets nothing; there are codeLens.run, codeLens.ir, codeLens.resources, codeLens.specialization
+        1:9-1:12 2 : the setting tile.device is "nan", which is not "auto", "cpu" or "cuda:N"; the default is used
+        2:9-2:18 2 : the setting tile.python is "missing", where no packages of Python lie
+
+        arch = sm_80
+        0:7-0:12 1 : no valid TOML: string values must be quoted, expected literal string; none of its settings count
+
+        arch = "sm_80"
+        arch = "sm_90"
+        1:0-1:4 1 : no valid TOML: duplicate key; none of its settings count
+
+        [tool.tile]
+        arch = "sm_80"
+        0:1-0:5 2 : `tool` is no setting: in tile.toml, settings stand at the top level, without [tool.tile]
+
+        # é 😀
+        [lints
+        1:6-1:6 1 : no valid TOML: unclosed table, expected `]`; none of its settings count
+
+        arch = "sm_80"
+
+    "#]].assert_eq(&shown);
+    // Each is told once as well, with its place, for those who do not look at the file.
+    let told = client.notification("window/showMessage").await;
+    let told = told["message"].as_str().unwrap();
+    assert!(told.contains("/tile.toml:2:8: the setting tile.arch is \"sm_1\""), "{told}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_file_that_is_no_text_is_told_of() {
+    let folder = Folder::new(&[("broken.py", BROKEN)]);
+    std::fs::write(folder.path().join("tile.toml"), b"# tile\n# caf\xe9\n").unwrap();
+    std::fs::write(folder.path().join("pyproject.toml"), b"[tool.tile]\nlint = 1\n").unwrap();
+    let mut client = start_in(&[&folder], json!({})).await;
+    let (own, shared) = (folder.uri("tile.toml"), folder.uri("pyproject.toml"));
+    let both =
+        format!("{}{}", said_of(&mut client, &own).await, said_of(&mut client, &shared).await);
+    expect_test::expect![[r#"
+        1:5-1:5 1 : not UTF-8: byte 0xe9 on line 2; save the file as UTF-8; none of its settings count
+        0:6-0:10 2 : the settings of tile.toml beside this file count instead; move these there
+    "#]].assert_eq(&both);
+    std::fs::remove_file(folder.path().join("tile.toml")).unwrap();
+    changed(&mut client, &own).await;
+    assert_eq!(said_of(&mut client, &own).await, "", "it is gone");
+    expect_test::expect![[r#"
+        1:0-1:4 2 : there is no setting tile.lint; did you mean tile.lints?
+    "#]].assert_eq(&said_of(&mut client, &shared).await);
+    // What is not about Tile is not judged.
+    folder.write("pyproject.toml", "[project]\nname = \"textile\"\n[tool.black]\nq = \"tile\"\n");
+    changed(&mut client, &shared).await;
+    assert_eq!(said_of(&mut client, &shared).await, "");
+    folder.write("pyproject.toml", "[project\nname = 3");
+    changed(&mut client, &shared).await;
+    folder.write("tile.toml", "arch = 3\n");
+    changed(&mut client, &own).await;
+    assert!(said_of(&mut client, &own).await.starts_with("0:7-0:8 2 : the setting tile.arch is 3"));
+    client.expect_no_more("textDocument/publishDiagnostics").await;
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_settings_of_the_editor_is_told_once() {
+    let mut client = start_in(&[], json!({})).await;
+    let mut shown = String::new();
+    // An empty list is what some editors send for an empty table.
+    for (settings, problems) in [
+        (json!({ "arch": "sm_1" }), 1),
+        (json!([]), 0),
+        (json!("fast"), 1),
+        (json!({}), 0),
+        (json!({ "codeLenses": { "run": false }, "codeLens": { "runn": false } }), 2),
+        (json!({ "server": { "path": "tile", "env": {} }, "trace": { "server": "off" } }), 0),
+        (json!({ "lints": { "mask": 3 }, "inlayHints": "off" }), 2),
+        (json!({ "arch": "", "device": "auto", "lints": {}, "codeLens": { "run": true } }), 0),
+        (json!({ "python": "/nowhere/python" }), 1),
+    ] {
+        for _ in 0..2 {
+            let params = json!({ "settings": { "tile": settings } });
+            client.notify("workspace/didChangeConfiguration", params).await;
+        }
+        shown.push_str(&format!("{settings}\n"));
+        for _ in 0..problems {
+            let told = client.notification("window/showMessage").await;
+            shown.push_str(&format!("    {}\n", told["message"].as_str().unwrap()));
+        }
+    }
+    client.expect_no_more("window/showMessage").await;
+    expect_test::expect![[r#"
+        {"arch":"sm_1"}
+            the setting tile.arch is "sm_1", which is not an architecture that is supported (sm_75 and later), such as "sm_90a", or ""; the default is used
+        []
+        "fast"
+            the settings of tile are "fast", which is no object with members such as "arch"; the defaults are used
+        {}
+        {"codeLenses":{"run":false},"codeLens":{"runn":false}}
+            there is no setting tile.codeLenses; did you mean tile.codeLens.resources?
+            there is no setting tile.codeLens.runn; did you mean tile.codeLens.run?
+        {"server":{"path":"tile","env":{}},"trace":{"server":"off"}}
+        {"lints":{"mask":3},"inlayHints":"off"}
+            tile.inlayHints is "off", which sets nothing; there are inlayHints.types, inlayHints.constexprs, inlayHints.parameterNames
+            the setting tile.lints has 3 for `mask`, which is not one of error, warning, info, hint, off
+        {"arch":"","device":"auto","lints":{},"codeLens":{"run":true}}
+        {"python":"/nowhere/python"}
+            the setting tile.python is "/nowhere/python", where no packages of Python lie
     "#]].assert_eq(&shown);
     client.stop().await;
 }

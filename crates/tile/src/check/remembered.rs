@@ -20,6 +20,7 @@ use tile_compiler::source::{FileId, FileRange};
 use tile_worker::cache::{identity, user_folder, write_whole};
 
 use crate::analysis::Found;
+use crate::output;
 use crate::workspace::{AskedImport, Workspace};
 
 /// Memories beyond this number are forgotten, the oldest first.
@@ -170,8 +171,18 @@ impl<'w> Remembered<'w> {
             };
             memory.entries.extend(entry.map(|entry| (self.path(*file), entry)));
         }
-        if is_new && write_whole(place, &memory).is_ok() {
-            forget_oldest(place);
+        if !is_new {
+            return;
+        }
+        match write_whole(place, &memory) {
+            Ok(()) => forget_oldest(place),
+            // Who says nothing of a cache does not miss it.
+            Err(_) if std::env::var_os("TILE_CACHE").is_none() => {}
+            Err(error) => output::warning(&format!(
+                "what was found is not remembered: {}: {error}; set TILE_CACHE to a folder that can \
+                 be written, or to nothing for none",
+                place.parent().unwrap_or(place).display()
+            )),
         }
     }
 

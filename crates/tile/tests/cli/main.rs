@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod remembered;
+mod settings;
 mod usage;
 
 /// A folder with files in it, where commands run.
@@ -44,6 +45,12 @@ impl Folder {
 
     fn run(&self, arguments: &str) -> Done {
         Done::of(self.command(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// As [`Folder::run`], with a variable of the environment.
+    fn run_with(&self, variable: (&str, &str), arguments: &str) -> Done {
+        let mut command = self.command(arguments);
+        Done::of(command.env(variable.0, variable.1).stdin(Stdio::null()).output().unwrap())
     }
 
     fn run_with_stdin(&self, arguments: &str, stdin: &[u8]) -> Done {
