@@ -20,5 +20,6 @@ pub(crate) mod signature;
 pub(crate) mod structure;
 pub(crate) mod symbol;
 pub(crate) mod tokens;
+pub(crate) mod tree;
 pub(crate) mod trial;
 pub(crate) mod workspace;

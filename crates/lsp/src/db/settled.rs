@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use tile_compiler::specialization::{ArgSpec, Specialization};
 
-use super::{Db, Kernel, Labelled, Lowered, SourceFile, labels, lower_under, specializations};
+use super::kernel::{lower_under, specializations};
+use super::{Db, Kernel, Labelled, Lowered, SourceFile, labels};
 
 /// A specialization of a kernel as it was found first, lowered to see whether its guesses work.
 #[salsa::tracked(returns(ref), no_eq, lru = 48)]

@@ -17,7 +17,8 @@ use tile_compiler::specialization::{Previewed, Specialization, TritonVersion, pr
 use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
 use crate::db::{self, Analysis, Db, Kernel, SourceFile, labels, version};
 use crate::ide::signature::parameter_text;
-use crate::ide::symbol::{Semantics, Symbol, ancestors, identifier_at, range};
+use crate::ide::symbol::{Semantics, Symbol};
+use crate::ide::tree::{ancestors, identifier_at, range};
 use crate::ide::{faded, installed, resources};
 
 /// At most this many lines of PTX are shown.

@@ -10,8 +10,8 @@ use tile_compiler::source::{FileId, FileRange};
 use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
-use crate::ide::structure::walk;
-use crate::ide::symbol::{Semantics, ancestors, is_field, range};
+use crate::ide::symbol::Semantics;
+use crate::ide::tree::{ancestors, is_field, range, walk};
 use crate::ide::workspace::MAX_FILES;
 use crate::ide::{mentions, rename};
 

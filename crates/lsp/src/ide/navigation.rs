@@ -13,7 +13,8 @@ use tree_sitter::Node;
 use crate::db::{Analysis, Db, SourceFile};
 use crate::ide::installed;
 use crate::ide::mentions::{self, Candidates};
-use crate::ide::symbol::{Semantics, Symbol, ancestors, is_word, range, unified};
+use crate::ide::symbol::{Semantics, Symbol, unified};
+use crate::ide::tree::{ancestors, identifier_at, is_field, is_word, range};
 use crate::threads;
 
 /// Where what stands at `offset` is defined.
@@ -90,7 +91,7 @@ fn binding(db: &dyn Db, file: FileId, symbol: &Symbol, name: &str) -> Option<Fil
 /// The word at `offset`, if it is one.
 pub(crate) fn word_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<&str> {
     let semantics = Semantics::new(db, file)?;
-    let node = crate::ide::symbol::identifier_at(semantics.root(), offset)?;
+    let node = identifier_at(semantics.root(), offset)?;
     Some(semantics.text_of(node))
 }
 
@@ -281,7 +282,7 @@ pub(crate) fn highlights(db: &dyn Db, file: SourceFile, offset: usize) -> Vec<(T
 
 fn is_binding(node: Node<'_>) -> bool {
     let Some(parent) = node.parent() else { return false };
-    let is = |field: &str| crate::ide::symbol::is_field(parent, field, node);
+    let is = |field: &str| is_field(parent, field, node);
     match parent.kind() {
         "assignment" | "augmented_assignment" | "for_statement" => is("left"),
         "named_expression" | "function_definition" | "default_parameter" => is("name"),

@@ -4,8 +4,8 @@ use tile_compiler::builtins::{ParameterKind, ScenarioFunction};
 use tile_compiler::hir::{Function, Param, ParamKind, pretty};
 
 use crate::db::{self, Db, SourceFile};
-use crate::ide::completion::{ANY_TENSOR, Callee, Context, open_call};
-use crate::ide::symbol::Semantics;
+use crate::ide::completion::{Callee, Context, open_call};
+use crate::ide::symbol::{ANY_TENSOR, Semantics};
 
 /// A signature and the parameter that is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 use tile_compiler::hir::{Arg, Expr, Item, ItemKind, Literal};
-use tile_compiler::project::{self, ItemRef, Resolution, paths};
+use tile_compiler::project::{self, ItemRef, paths};
 use tile_compiler::source::TextRange;
-use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
-use crate::ide::symbol::{Semantics, range};
+use crate::ide::symbol::{Semantics, is_class};
+use crate::ide::tree::{range, walk};
 
 /// An entry of the outline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,18 +80,6 @@ pub(crate) fn outline(db: &dyn Db, file: SourceFile) -> Vec<Entry> {
     entries
 }
 
-/// Whether an item of a file is a class, however it is made: by `class`, or as a named tuple is.
-pub(crate) fn is_class(db: &dyn Db, file: SourceFile, index: usize) -> bool {
-    match db::module(db, file).items.get(index).map(|item| &item.kind) {
-        Some(ItemKind::Class(_)) => true,
-        Some(ItemKind::Assign { .. }) => {
-            let at = ItemRef { file: file.id(db), index: index as u32 };
-            matches!(project::resolve_item(&Analysis(db), at), Resolution::Class(_))
-        }
-        _ => false,
-    }
-}
-
 /// The parameters of a function: what is known without asking what it is compiled for, which takes
 /// longer than an outline may.
 fn parameters(item: &Item) -> Option<String> {
@@ -141,35 +129,6 @@ pub(crate) fn folds(db: &dyn Db, file: SourceFile) -> Vec<Fold> {
     folds.sort();
     folds.dedup();
     folds
-}
-
-/// Calls `visit` with every named node.
-pub(crate) fn walk<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>)) {
-    walk_below(root, &mut |_, node| {
-        visit(node);
-        true
-    });
-}
-
-/// Calls `visit` with every named node and all nodes around it, outermost first; where it answers
-/// false, what is inside of the node is passed over.
-pub(crate) fn walk_below<'t>(root: Node<'t>, visit: &mut dyn FnMut(&[Node<'t>], Node<'t>) -> bool) {
-    let mut cursor = root.walk();
-    let mut around = Vec::new();
-    loop {
-        let node = cursor.node();
-        let is_wanted = !node.is_named() || visit(&around, node);
-        if is_wanted && cursor.goto_first_child() {
-            around.push(node);
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return;
-            }
-            around.pop();
-        }
-    }
 }
 
 /// Ranges around `offset`, each inside the next.

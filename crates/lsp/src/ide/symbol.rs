@@ -15,7 +15,10 @@ use tile_compiler::syntax::Parse;
 use tree_sitter::Node;
 
 use crate::db::{self, Analysis, Db, SourceFile};
-use crate::ide::completion::ANY_TENSOR;
+use crate::ide::tree::{ancestors, identifier_at, is_field, range};
+
+/// What stands for the receiver of a method in texts about any tensor.
+pub(crate) const ANY_TENSOR: &str = "x";
 
 /// What a word means.
 #[derive(Debug, Clone)]
@@ -51,39 +54,6 @@ impl PartialEq for Symbol {
             _ => false,
         }
     }
-}
-
-/// The identifier at `offset`, or just before it, or what is between the quotes of a string there.
-pub(crate) fn identifier_at(root: Node<'_>, offset: usize) -> Option<Node<'_>> {
-    let is_word = |node: &Node<'_>| is_word(*node);
-    let at = root.descendant_for_byte_range(offset, offset).filter(is_word);
-    let before = || {
-        let start = offset.checked_sub(1)?;
-        root.descendant_for_byte_range(start, start).filter(is_word)
-    };
-    at.or_else(before)
-}
-
-/// True for nodes that can be the name of something.
-pub(crate) fn is_word(node: Node<'_>) -> bool {
-    matches!(node.kind(), "identifier" | "string_content")
-}
-
-/// The nodes around `node`, outermost first. A node does not know its parent, so each step up from it
-/// is a search down from the outermost node; this is one search for all.
-pub(crate) fn ancestors<'t>(root: Node<'t>, node: Node<'t>) -> Vec<Node<'t>> {
-    let mut around = Vec::new();
-    let mut next = Some(root).filter(|root| *root != node);
-    while let Some(outer) = next {
-        around.push(outer);
-        next = outer.child_with_descendant(node).filter(|inner| *inner != node);
-    }
-    around
-}
-
-/// The bytes of a node.
-pub(crate) fn range(node: Node<'_>) -> TextRange {
-    TextRange::new(node.start_byte(), node.end_byte())
 }
 
 /// A file with what is asked of it over and over.
@@ -408,6 +378,18 @@ pub(crate) fn bindings_beside(db: &dyn Db, at: ItemRef) -> Vec<ItemRef> {
     same.map(|index| ItemRef { file: at.file, index }).collect()
 }
 
+/// Whether an item of a file is a class, however it is made: by `class`, or as a named tuple is.
+pub(crate) fn is_class(db: &dyn Db, file: SourceFile, index: usize) -> bool {
+    match db::module(db, file).items.get(index).map(|item| &item.kind) {
+        Some(ItemKind::Class(_)) => true,
+        Some(ItemKind::Assign { .. }) => {
+            let at = ItemRef { file: file.id(db), index: index as u32 };
+            matches!(project::resolve_item(&Analysis(db), at), Resolution::Class(_))
+        }
+        _ => false,
+    }
+}
+
 /// Whether an item imports what it binds.
 pub(crate) fn is_import(db: &dyn Db, at: ItemRef) -> bool {
     let item = project::item(&Analysis(db), at);
@@ -445,12 +427,6 @@ pub(crate) fn builtin(path: &str) -> Option<&'static Builtin> {
         None => (builtins::TRITON.to_owned(), path),
     };
     builtins::member(&module, name)
-}
-
-/// True when `child` stands in `field` of `parent`.
-pub(crate) fn is_field(parent: Node<'_>, field: &str, child: Node<'_>) -> bool {
-    let mut cursor = parent.walk();
-    parent.children_by_field_name(field, &mut cursor).any(|found| found == child)
 }
 
 /// Where the decorator of a function stands that holds `at`, if one does.

@@ -8,8 +8,8 @@ use tile_compiler::project::{self, ItemRef, Resolution};
 use tile_compiler::source::TextRange;
 
 use crate::db::{self, Analysis, Db, SourceFile};
-use crate::ide::structure::walk_below;
-use crate::ide::symbol::{Semantics, Symbol, range};
+use crate::ide::symbol::{Semantics, Symbol};
+use crate::ide::tree::{range, walk_below};
 
 /// A word and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

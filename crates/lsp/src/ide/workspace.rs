@@ -8,8 +8,8 @@ use tile_compiler::project;
 use tile_compiler::source::{FileRange, TextRange};
 
 use crate::db::{self, Db, SourceFile};
-use crate::ide::structure::walk_below;
-use crate::ide::symbol::{Semantics, Symbol, range};
+use crate::ide::symbol::{Semantics, Symbol};
+use crate::ide::tree::{range, walk_below};
 use crate::ide::{mentions, navigation};
 use crate::threads;
 

@@ -693,6 +693,45 @@ async fn signatures_show_annotations_defaults_launches_and_scenarios() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn signatures_of_methods_go_by_what_is_before_the_dot() {
+    let text = "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(desc, x_ptr, n, B: tl.constexpr):
+    d = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [1, B])
+    row = d.load([0, 0])
+    rows = d.gather(tl.arange(0, 8), 0)
+    some = row.gather(tl.zeros([1, B], tl.int32), 1)
+    other = desc.load([0, 0])
+    either = n.load([0, 0])
+    d.store([0, 0], row)
+";
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, text).await;
+    let mut shown = String::new();
+    for (line, written) in text.lines().enumerate().skip(6) {
+        let open = written.find('(').unwrap() + 1;
+        let params = json!({
+            "textDocument": { "uri": URI }, "position": { "line": line, "character": open },
+        });
+        let help = client.request("textDocument/signatureHelp", params).await.unwrap();
+        let label = help["signatures"][0]["label"].as_str().unwrap_or("none");
+        shown.push_str(&format!("{}: {label}\n", written[..open].trim()));
+    }
+    expect![[r#"
+        row = d.load(: x.load(offsets)
+        rows = d.gather(: x.gather(x_offsets, y_offset)
+        some = row.gather(: x.gather(index, axis)
+        other = desc.load(: x.load(offsets)
+        either = n.load(: x.load(offsets)
+        d.store(: x.store(offsets, value)
+    "#]].assert_eq(&shown);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hovers_tell_of_scenarios_and_reasons() {
     check_hover(
         "randn(1000)",

@@ -9,7 +9,8 @@ use tile_compiler::source::TextRange;
 
 use super::insert;
 use crate::db::{Db, SourceFile};
-use crate::ide::symbol::{Semantics, range};
+use crate::ide::symbol::Semantics;
+use crate::ide::tree::range;
 use crate::ide::trial::adds_no_error;
 
 /// Masks that are tried, those assigned last first.

@@ -8,8 +8,9 @@ use tile_compiler::hir::{Class, Expr, ExprId, Stmt};
 use tile_compiler::project::{self, Resolution};
 use tile_compiler::specialization::ArgSpec;
 
-use super::{ANY_TENSOR, Context, Item, ItemKindHint, builtin_item, item, items_of};
+use super::{Context, Item, ItemKindHint, builtin_item, item, items_of};
 use crate::db::{self, Analysis};
+use crate::ide::symbol::ANY_TENSOR;
 
 /// What a value before a dot is, as far as its members are concerned.
 enum Receiver {
@@ -43,6 +44,18 @@ impl Context<'_, '_> {
         }
         let receiver = self.receiver(path);
         receiver.map(|receiver| self.members_of(&receiver, path)).unwrap_or_default()
+    }
+
+    /// The method `name` of the value at `path`: tensors and descriptors have some of the same name.
+    pub(super) fn method(&self, path: &[String], name: &str) -> Option<&'static Builtin> {
+        let of_tensors = builtins::method(name);
+        let of_descriptors =
+            || builtins::descriptor_methods().iter().find(|method| method.name == name);
+        match self.receiver(path) {
+            Some(Receiver::Descriptor) => of_descriptors().or(of_tensors),
+            Some(Receiver::Memory) => of_tensors.or_else(of_descriptors),
+            _ => of_tensors,
+        }
     }
 
     fn members_of(&self, receiver: &Receiver, path: &[String]) -> Vec<Item> {

@@ -6,8 +6,8 @@ use tile_compiler::source::TextRange;
 use tree_sitter::Node;
 
 use super::{Moves, imported, renamed};
-use crate::ide::structure::walk;
-use crate::ide::symbol::{Semantics, range};
+use crate::ide::symbol::Semantics;
+use crate::ide::tree::{range, walk};
 
 /// What departures of a file change.
 #[derive(Debug, Default)]

@@ -7,8 +7,9 @@ use tile_compiler::hir::{Function, Item, ItemKind};
 use tile_compiler::project::{self, ItemRef};
 use tree_sitter::Node;
 
-use super::{Semantics, Symbol, ancestors, is_field, range};
+use super::{Semantics, Symbol};
 use crate::db::{self, Analysis};
+use crate::ide::tree::{ancestors, is_field, range};
 
 /// How a word stands for a parameter.
 enum Role<'t> {

@@ -1,0 +1,131 @@
+//! What is wrong with files, and what inference found on the way.
+
+use tile_compiler::analysis::{self, AtLaunch};
+use tile_compiler::diagnostic::{Diagnostic, settle};
+use tile_compiler::eval::{self, BodyTypes};
+use tile_compiler::project::ItemRef;
+use tile_compiler::specialization::{Specialization, worth_checking};
+
+use super::anchored::Anchored;
+use super::kernel::specializations;
+use super::parts::{Observed, jit_items};
+use super::{
+    Analysis, Db, Labelled, SourceFile, folder_rules, kernels, line_index, module,
+    syntax_diagnostics,
+};
+
+/// What is found in a file without a specialization: fast enough for every keystroke.
+#[salsa::tracked(returns(ref))]
+fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let functions = jit_items(db, file).iter();
+    let mut inferred: Vec<Vec<Diagnostic>> =
+        functions.map(|(at, entry)| certain(db, file, *at, *entry).place(db)).collect();
+    eval::drop_repeated(&mut inferred.iter_mut().collect::<Vec<_>>());
+    let mut found = syntax_diagnostics(db, file).to_vec();
+    found.extend(inferred.into_iter().flatten());
+    found
+}
+
+/// What is found in a file under the specializations that are known. A guess yields nothing.
+/// This takes a while, so it is not waited for; see [`diagnostics`].
+#[salsa::tracked(returns(ref))]
+pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let mut found = analysis::check_launches(&Analysis(db), file.id(db));
+    for kernel in kernels(db, file) {
+        let specs: Vec<&Specialization> =
+            kernel.specializations.iter().map(|labelled| &labelled.spec).collect();
+        let (mut known, mut proved) = (Vec::new(), Vec::new());
+        for (number, index) in worth_checking(&specs).into_iter().enumerate() {
+            let masks = number < analysis::MASKS_CHECKED;
+            let checked = checked(db, file, kernel.at.index, index, masks);
+            let proves = |found: &Diagnostic| specs[index].proves(found.code);
+            let launches = checked.launches.iter();
+            let placed = checked.found.place(db).into_iter().zip(launches);
+            let placed = placed.map(|(found, launch)| launch.attach(found, &Analysis(db)));
+            known.push(specs[index]);
+            proved.push(placed.filter(proves).collect::<Vec<_>>());
+        }
+        analysis::pass_over(&known, &mut proved);
+        found.extend(proved.into_iter().flatten());
+    }
+    found
+}
+
+/// Every finding in a file, in order. `exact` is what is known of its specializations, perhaps
+/// from a moment ago.
+pub(crate) fn diagnostics(db: &dyn Db, file: SourceFile, exact: &[Diagnostic]) -> Vec<Diagnostic> {
+    let mut found = general_diagnostics(db, file).clone();
+    found.extend(exact.iter().cloned());
+    let lints = &folder_rules(db, file).lints;
+    let text = file.text(db).as_ref().map_or("", |text| text.text());
+    settle(&mut found, file.id(db), module(db, file), (line_index(db, file), text), lints);
+    // What stands in another file is shown there.
+    found.retain(|diagnostic| diagnostic.primary.file == file.id(db));
+    found
+}
+
+/// What holds for a jit function under every specialization.
+#[derive(Debug, Default)]
+pub(crate) struct Inferred {
+    /// Values and types of its expressions.
+    pub(crate) types: BodyTypes,
+    /// What is certainly wrong.
+    found: Anchored,
+}
+
+/// What holds for the jit function that is this item of a file. `entry` says that it is a kernel.
+#[salsa::tracked(returns(ref), no_eq, lru = 64)]
+fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred {
+    let at = ItemRef { file: file.id(db), index };
+    let rules = folder_rules(db, file);
+    match rules.triton.infer_function(&Observed::kernels(db, rules.capability), at, entry) {
+        Some(found) => Inferred { types: found.types, found: Anchored::new(db, found.diagnostics) },
+        None => Inferred::default(),
+    }
+}
+
+/// What is certainly wrong with the jit function that is this item of a file. It is kept where the
+/// types, which are large, are not.
+#[salsa::tracked(returns(ref))]
+fn certain(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Anchored {
+    inferred(db, file, index, entry).found.clone()
+}
+
+/// What inference found in the jit function that is this item of a file.
+pub(crate) fn types(db: &dyn Db, file: SourceFile, index: u32) -> Option<&BodyTypes> {
+    let (_, entry) = jit_items(db, file).iter().find(|(item, _)| *item == index)?;
+    Some(&inferred(db, file, index, *entry).types)
+}
+
+/// What is wrong with a kernel under one specialization.
+#[derive(Debug, PartialEq, Eq, Default)]
+struct Checked {
+    /// What stops the kernel from compiling, and what analyses of it find.
+    found: Anchored,
+    /// The launch that each finding belongs to.
+    launches: Vec<AtLaunch>,
+}
+
+/// As [`lowered`], for those who ask only what is wrong, under a specialization as it was found
+/// first. `masks` says whether masks and costs are looked at.
+#[salsa::tracked(returns(ref))]
+fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize, masks: bool) -> Checked {
+    let Some(Labelled { spec, .. }) = specializations(db, file, item).get(index) else {
+        return Checked::default();
+    };
+    let rules = folder_rules(db, file);
+    let sources = Observed::kernels(db, rules.capability);
+    let at = ItemRef { file: file.id(db), index: item };
+    let (used, result) = rules.triton.lowering(&sources, at).check(spec);
+    let mut found = analysis::blame(&sources, rules.triton, at, spec, &result);
+    let pause = || db.unwind_if_revision_cancelled();
+    // Of arguments other than those of the launch nothing is proved.
+    let function = result.function.filter(|_| used.args == spec.args);
+    let analyzed = function.map(|func| match masks {
+        true => analysis::check(&func, spec, rules.capability, &pause),
+        false => analysis::check_accesses(&func, spec, &pause),
+    });
+    found.extend(analyzed.unwrap_or_default());
+    let (found, launches): (Vec<Diagnostic>, _) = found.into_iter().unzip();
+    Checked { found: Anchored::new(db, found), launches }
+}
