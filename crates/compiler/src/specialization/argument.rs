@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::bind::{Binder, Bound};
 use super::guess;
-use super::host::value::{Descriptor, Tensor, Value};
+use super::host::value::{Tensor, Value};
 use super::host::{Host, SPELLINGS, language_dtype};
 use super::usage::Compared;
 use super::{ArgSpec, ConstArg, TupleArg, TupleNames};
@@ -42,9 +42,9 @@ impl Binder<'_> {
         if let Some(spec) = default {
             return Bound::new(spec, false);
         }
-        if let Some(Value::Descriptor(Descriptor { tensor, block })) = given
-            && tensor.dtype.is_none()
-            && let Some(spec) = descriptor("fp32", block)
+        if let Some(Value::Descriptor(given)) = given
+            && given.tensor.dtype.is_none()
+            && let Some(spec) = descriptor("fp32", &given.block)
         {
             return Bound::new(spec, true);
         }
@@ -143,9 +143,7 @@ impl Binder<'_> {
                 let signature = format!("*{konst}{dtype}").into();
                 ArgSpec::Runtime { signature, divisible_by_16 }
             }
-            Value::Descriptor(Descriptor { tensor, block }) => {
-                descriptor(tensor.dtype.as_deref()?, block)?
-            }
+            Value::Descriptor(given) => descriptor(given.tensor.dtype.as_deref()?, &given.block)?,
             Value::Tuple(items) => {
                 let items = items.iter().map(|item| self.runtime_argument(param, item));
                 ArgSpec::Tuple(items.collect::<Option<Vec<_>>>()?.into())

@@ -96,6 +96,9 @@ pub(super) struct Host<'a> {
     python: Option<Box<Python<'a>>>,
     /// What running modules left in variables, as far as that was asked for.
     left: FxHashMap<(FileId, Name), Value>,
+    /// What names mean that no variable binds, by file and scope: loops ask for the same again and
+    /// again.
+    meanings: FxHashMap<FileId, FxHashMap<Vec<Name>, FxHashMap<Name, Resolution>>>,
 }
 
 /// How what the text leaves open is taken.
@@ -232,6 +235,7 @@ impl<'a> Host<'a> {
             doubt: Doubt::default(),
             python: None,
             left: FxHashMap::default(),
+            meanings: FxHashMap::default(),
         }
     }
 
@@ -487,7 +491,11 @@ impl<'a> Host<'a> {
     fn assign_block(&mut self, frame: &mut Frame, object: ExprId, value: &Value) {
         let Value::Descriptor(descriptor) = self.expr(frame, object) else { return };
         let Some(block) = value.elements() else { return };
-        self.assign(frame, object, &Value::Descriptor(Descriptor { block, ..descriptor }));
+        self.assign(
+            frame,
+            object,
+            &Value::Descriptor(Box::new(Descriptor { block, ..*descriptor })),
+        );
     }
 
     /// `object[index] = value`.
@@ -526,7 +534,7 @@ impl<'a> Host<'a> {
             };
         }
         let scope = Scope { file: frame.file, path: &frame.scope };
-        match resolve(self.sources, scope, name) {
+        match self.meaning(scope, name) {
             found @ (Resolution::Undefined | Resolution::Unknown) => {
                 match (self.bound_by_running(frame, name), found) {
                     (Some(value), _) => value,
@@ -539,6 +547,17 @@ impl<'a> Host<'a> {
             }
             found => self.resolved(found),
         }
+    }
+
+    /// What a name means that no variable binds.
+    fn meaning(&mut self, scope: Scope<'_>, name: &Name) -> Resolution {
+        let scopes = self.meanings.entry(scope.file).or_default();
+        if let Some(known) = scopes.get(scope.path).and_then(|names| names.get(name)) {
+            return known.clone();
+        }
+        let found = resolve(self.sources, scope, name);
+        scopes.entry(scope.path.to_vec()).or_default().insert(name.clone(), found.clone());
+        found
     }
 
     /// Whether a plain function stands in the function that is running.

@@ -412,6 +412,6 @@ fn note_descriptor(
 /// The buffer behind a tensor whose elements are of the parameter's type.
 fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
-    let Storage { id, elements, contents } = tensor.storage.clone()?;
+    let Storage { id, elements, contents } = tensor.storage.as_deref().cloned()?;
     (tensor.dtype.as_deref() == Some(element)).then_some(KnownBuffer { id, elements, contents })
 }

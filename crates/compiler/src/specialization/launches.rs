@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
-use super::host::value::{Descriptor, Value};
+use super::host::value::Value;
 use super::host::{Host, ObservedLaunch, Options};
 use crate::hir::{Body, Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::{
@@ -73,9 +73,8 @@ fn is_open(launch: &ObservedLaunch) -> bool {
         | Value::Bool(None)
         | Value::Int(None)
         | Value::Float(None) => true,
-        Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
-            tensor.dtype.is_none()
-        }
+        Value::Tensor(tensor) => tensor.dtype.is_none(),
+        Value::Descriptor(descriptor) => descriptor.tensor.dtype.is_none(),
         _ => false,
     };
     launch.args.iter().any(|(_, value)| open(value))

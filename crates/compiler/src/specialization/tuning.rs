@@ -198,7 +198,7 @@ impl Reader<'_> {
             self.incomplete(configs);
         }
         self.tuning.configs.extend(found.into_iter().filter_map(|config| match config {
-            Value::Config(config) => Some(config),
+            Value::Config(config) => Some(*config),
             _ => None,
         }));
         if let Some(key) = self.argument(id, Some(1), "key") {

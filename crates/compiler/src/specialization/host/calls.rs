@@ -125,7 +125,7 @@ impl Host<'_> {
                 target.unwrap_or(Value::Unknown)
             }
             (Value::Named(Resolution::Triton(path)), ..) => match triton_call(&path, &args) {
-                Value::Config(config) => Value::Config(Config { at: place, ..config }),
+                Value::Config(config) => Value::Config(Box::new(Config { at: place, ..*config })),
                 value => value,
             },
             (Value::Named(Resolution::External(path)), ..)
@@ -238,8 +238,8 @@ impl Host<'_> {
         let Value::Tensor(tensor) = value else { return value };
         self.allocations += 1;
         let id = self.allocations;
-        let storage =
-            views::span(&tensor).map(|elements| Storage { id: Some(id), elements, contents });
+        let storage = views::span(&tensor)
+            .map(|elements| Box::new(Storage { id: Some(id), elements, contents }));
         Value::Tensor(Tensor { storage, ..tensor })
     }
 
@@ -508,7 +508,7 @@ fn triton_call(path: &str, args: &Args<'_>) -> Value {
             Some(Value::DType(dtype)) => Value::tensor(Some(dtype)),
             _ => Value::tensor(None),
         },
-        "Config" => config(args).map_or(Value::Unknown, Value::Config),
+        "Config" => config(args).map_or(Value::Unknown, |config| Value::Config(Box::new(config))),
         "tools.tensor_descriptor.TensorDescriptor" => {
             let (shape, strides) = (args.get(1, "shape"), args.get(2, "strides"));
             let unknown = Value::Unknown;

@@ -655,7 +655,7 @@ pub(super) fn descriptor(
         strides: given(strides, own),
         ..of_base
     };
-    Value::Descriptor(Descriptor { tensor, block })
+    Value::Descriptor(Box::new(Descriptor { tensor, block }))
 }
 
 /// The sizes that `view` is asked for; one that is `-1` is what the others leave.

@@ -53,11 +53,11 @@ pub(in crate::specialization) enum Value {
     /// A tensor.
     Tensor(Tensor),
     /// A host-side tensor descriptor.
-    Descriptor(Descriptor),
+    Descriptor(Box<Descriptor>),
     /// A dtype by signature spelling.
     DType(Arc<str>),
     /// An autotune configuration.
-    Config(Config),
+    Config(Box<Config>),
     /// Something callable that has no name.
     Callable(Callable),
     /// A member of an enumeration.
@@ -87,7 +87,7 @@ pub(in crate::specialization) struct Tensor {
     /// tensor when absent and `shape` is known.
     pub(in crate::specialization) strides: Option<Vec<Value>>,
     /// The memory that it begins, where its size is known.
-    pub(in crate::specialization) storage: Option<Storage>,
+    pub(in crate::specialization) storage: Option<Box<Storage>>,
 }
 
 /// A host-side tensor descriptor.
@@ -324,9 +324,8 @@ impl Value {
     /// The allocations that it gives access to.
     pub(super) fn allocations(&self) -> Vec<u32> {
         match self {
-            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => {
-                tensor.allocation().into_iter().collect()
-            }
+            Value::Tensor(tensor) => tensor.allocation().into_iter().collect(),
+            Value::Descriptor(descriptor) => descriptor.tensor.allocation().into_iter().collect(),
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 items.iter().flat_map(Value::allocations).collect()
             }
@@ -369,7 +368,8 @@ impl Value {
     /// Changes the tensors that it gives access to.
     fn change_tensors(&mut self, change: &dyn Fn(&mut Tensor)) {
         match self {
-            Value::Tensor(tensor) | Value::Descriptor(Descriptor { tensor, .. }) => change(tensor),
+            Value::Tensor(tensor) => change(tensor),
+            Value::Descriptor(descriptor) => change(&mut descriptor.tensor),
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 items.iter_mut().for_each(|item| item.change_tensors(change));
             }

@@ -35,7 +35,7 @@ impl Tensor {
         let copy = Tensor { strides: kept_strides(self), storage: None, ..self.clone() };
         let storage = span(&copy);
         let contents = Contents::Unknown;
-        let storage = storage.map(|elements| Storage { id: None, elements, contents });
+        let storage = storage.map(|elements| Box::new(Storage { id: None, elements, contents }));
         Tensor { storage, ..copy }
     }
 
@@ -394,7 +394,7 @@ pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
         dtype: a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
         shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
         strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
-        storage: join_storage(a.storage.as_ref(), b.storage.as_ref()),
+        storage: join_storage(a.storage.as_deref(), b.storage.as_deref()).map(Box::new),
     }
 }
 
