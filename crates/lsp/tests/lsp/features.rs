@@ -727,7 +727,8 @@ def k(desc, x_ptr, n, B: tl.constexpr):
         other = desc.load(: x.load(offsets)
         either = n.load(: x.load(offsets)
         d.store(: x.store(offsets, value)
-    "#]].assert_eq(&shown);
+    "#]]
+    .assert_eq(&shown);
     client.stop().await;
 }
 

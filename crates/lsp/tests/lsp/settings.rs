@@ -282,7 +282,8 @@ async fn a_project_file_that_is_no_text_is_told_of() {
     assert_eq!(said_of(&mut client, &own).await, "", "it is gone");
     expect_test::expect![[r#"
         1:0-1:4 2 : there is no setting tile.lint; did you mean tile.lints?
-    "#]].assert_eq(&said_of(&mut client, &shared).await);
+    "#]]
+    .assert_eq(&said_of(&mut client, &shared).await);
     // What is not about Tile is not judged.
     folder.write("pyproject.toml", "[project]\nname = \"textile\"\n[tool.black]\nq = \"tile\"\n");
     changed(&mut client, &shared).await;
