@@ -1,5 +1,6 @@
 //! What decorators make of a function.
 
+use super::kernels::is_made_jit;
 use super::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item};
 use crate::hir::{Body, Expr, ExprId, Function, ItemKind, Stmt};
 
@@ -50,9 +51,13 @@ pub fn decorators(sources: &dyn Sources, at: ItemRef) -> Vec<Decorator> {
     }
 }
 
-/// True when `at` is a jit function.
+/// True when `at` is a jit function: by a decorator, or as in `name = triton.jit(function)`.
 pub fn is_jit(sources: &dyn Sources, at: ItemRef) -> bool {
-    resolve_item(sources, at) == Resolution::Jit(at)
+    match resolve_item(sources, at) {
+        Resolution::Jit(found) => found == at,
+        Resolution::Function(found) => found == at && is_made_jit(sources, at),
+        _ => false,
+    }
 }
 
 fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) -> Decorator {
