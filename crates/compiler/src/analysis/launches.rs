@@ -23,6 +23,7 @@ mod decorators;
 mod meta;
 mod names;
 mod options;
+mod scenarios;
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
@@ -51,6 +52,7 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     }
     found.extend(calls::check(sources, file, &module));
     found.extend(names::check(sources, file, &module));
+    found.extend(scenarios::check(sources, file, &module));
     for at in crate::project::kernels(sources, file) {
         found.extend(
             kernel(sources, at)
@@ -100,8 +102,8 @@ impl Site<'_> {
         if !starred {
             found.extend(self.surplus());
             found.extend(self.repeated());
-            found.extend(self.tuned(tuning));
         }
+        found.extend(self.tuned(tuning, starred));
         let known = tuning.complete || tuning.spelled.is_some();
         if !starred && !spread && known && found.is_empty() {
             found.extend(self.missing(tuning));
@@ -257,7 +259,7 @@ impl Site<'_> {
     }
 
     /// Parameters given although the decorators set them.
-    fn tuned(&self, tuning: &Tuning) -> Option<Diagnostic> {
+    fn tuned(&self, tuning: &Tuning, starred: bool) -> Option<Diagnostic> {
         // Every configuration has a number of these, stated or not.
         let option = |name: &Name| matches!(&**name, "num_warps" | "num_stages" | "num_ctas");
         let sets = |name: &Name| {
@@ -269,6 +271,9 @@ impl Site<'_> {
             let message =
                 format!("`{name}` is set by `@triton.autotune`, so a launch cannot give it");
             return Some(self.finding(Code::TunedArgument, range, message));
+        }
+        if starred {
+            return None;
         }
         // Heuristics replace what is given by name.
         let mut by_position = self.kernel.function.params.iter().zip(self.positional());

@@ -40,7 +40,11 @@ pub(super) fn check(
                 (Code::ArgumentType, message, passed(param))
             }
             ArgFault::Misuse(param, misuse) => {
-                (Code::ArgumentType, misuse_text(param, misuse), passed(param))
+                let message = misuse_text(&format!("`{param}` is given"), misuse);
+                (Code::ArgumentType, message, passed(param))
+            }
+            ArgFault::GridMisuse(misuse) => {
+                (Code::GridShape, misuse_text("the grid is computed from", misuse), Spot::Grid)
             }
             ArgFault::Warps(warps) => {
                 let message = no_power_of_two("num_warps", *warps).unwrap_or_default();
@@ -53,7 +57,7 @@ pub(super) fn check(
             found = found
                 .with_note(format!("strings are compile-time values: `{param}: tl.constexpr`"));
         }
-        if let ArgFault::Misuse(_, misuse) = fault {
+        if let ArgFault::Misuse(_, misuse) | ArgFault::GridMisuse(misuse) = fault {
             found.notes.extend(instead(misuse));
         }
         found.kernel = Some(name.to_string());
@@ -66,21 +70,26 @@ pub(super) fn check(
     faults.map(|(launch, fault)| finding(launch, fault)).collect()
 }
 
-/// That a parameter is given what a tensor does not have.
-fn misuse_text(param: &str, misuse: &Misuse) -> String {
+/// That `what` takes a value that a tensor or a tuple does not have.
+fn misuse_text(what: &str, misuse: &Misuse) -> String {
     match misuse {
         Misuse::NoDimension { at, rank } => format!(
-            "`{param}` is given what a tensor has along dimension {at}, but the tensor has {rank} \
-             dimensions"
+            "{what} what a tensor has along dimension {at}, but the tensor has {rank} dimensions"
         ),
+        Misuse::NoElement { at, len } => {
+            format!("{what} element {at} of a tuple, but the tuple has {len}")
+        }
+        Misuse::Unpacked { len, names } => {
+            format!("{what} one of {names} names that a tuple of {len} is unpacked into")
+        }
         Misuse::NoMember { name, .. } => {
-            format!("`{param}` is given `{name}` of a tensor, but tensors have no such member")
+            format!("{what} `{name}` of a tensor, but tensors have no such member")
         }
         Misuse::NotCalled(name) => {
-            format!("`{param}` is given the method `{name}` of a tensor, not what it returns")
+            format!("{what} the method `{name}` of a tensor, not what it returns")
         }
         Misuse::Called(name) => {
-            format!("`{param}` is given what `{name}` of a tensor returns, but that is no method")
+            format!("{what} what `{name}` of a tensor returns, but that is no method")
         }
     }
 }
@@ -88,7 +97,10 @@ fn misuse_text(param: &str, misuse: &Misuse) -> String {
 /// What gives the value that a misuse of a tensor does not.
 fn instead(misuse: &Misuse) -> Option<String> {
     match misuse {
-        Misuse::NoDimension { .. } => None,
+        Misuse::NoDimension { .. } | Misuse::NoElement { .. } => None,
+        Misuse::Unpacked { .. } => {
+            Some("a tuple is unpacked into as many names as it has elements".to_owned())
+        }
         Misuse::NoMember { meant, .. } => Some(format!("it is called `{meant}`")),
         Misuse::NotCalled(name @ ("stride" | "size")) => {
             Some(format!("call it with the dimension: `.{name}(0)`"))

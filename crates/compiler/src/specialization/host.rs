@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::misuse::{Misuse, is_whole};
 use self::value::{Callable, Descriptor, Value};
 use crate::eval::Python;
 use crate::hir::{
@@ -459,8 +460,18 @@ impl<'a> Host<'a> {
                     |target: &ExprId| matches!(code.body().exprs[*target], Expr::Starred(_));
                 let star = targets.iter().position(starred);
                 let items = value.elements().and_then(|items| dealt(items, targets.len(), star));
+                let raised = match value {
+                    Value::Tuple(items)
+                        if star.is_none() && items.len() != targets.len() && is_whole(items) =>
+                    {
+                        let (len, names) = (items.len(), targets.len());
+                        Some(Value::Raises(Misuse::Unpacked { len, names }))
+                    }
+                    _ => None,
+                };
                 for (at, target) in targets.iter().enumerate() {
                     let item = items.as_ref().map(|items| items[at].clone());
+                    let item = item.or_else(|| raised.clone());
                     self.assign(frame, *target, &item.unwrap_or_else(|| value.any_element()));
                 }
             }

@@ -52,8 +52,10 @@ pub enum ArgFault {
     Repeated(Name),
     /// A parameter that is no compile-time value gets a string.
     Text(Name),
-    /// A parameter gets what a tensor does not have.
+    /// A parameter gets what a tensor or a tuple does not have.
     Misuse(Name, Misuse),
+    /// An extent of the grid is computed from what a tensor or a tuple does not have.
+    GridMisuse(Misuse),
     /// `num_warps` is computed as a number that is no power of two.
     Warps(i128),
 }
@@ -245,7 +247,7 @@ pub(super) fn known_launch<'a>(
         doubtful: false,
         grid: extents(&grid),
         grid_fault: grid_fault(&grid, origin),
-        arg_faults: arg_faults(sources, site, launch, binding),
+        arg_faults: arg_faults(sources, site, launch, binding, &grid),
         grid_rank: grid
             .elements()
             .map_or(usize::from(matches!(grid, Value::Int(_))), |extents| extents.len().min(3)),
@@ -258,6 +260,7 @@ fn arg_faults(
     site: Option<LaunchSite>,
     launch: &ObservedLaunch,
     binding: &Binding<'_>,
+    grid: &Value,
 ) -> Vec<ArgFault> {
     let wrapped = binding.kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_)));
     let params = &binding.kernel.function.params;
@@ -289,6 +292,11 @@ fn arg_faults(
         Value::Raises(misuse) => Some(ArgFault::Misuse(param.name.clone(), misuse.clone())),
         _ => None,
     }));
+    let raised = grid.elements().into_iter().flatten().find_map(|extent| match extent {
+        Value::Raises(misuse) => Some(misuse),
+        _ => None,
+    });
+    faults.extend(raised.map(ArgFault::GridMisuse));
     faults.extend(computed_warps(sources, site, launch).map(ArgFault::Warps));
     faults
 }
@@ -311,7 +319,8 @@ fn computed_warps(
         _ => None,
     };
     let warps = launch.args.iter().find_map(option)?;
-    let is_written = site.and_then(|site| site.is_number(sources, WARPS))?;
+    // Where the launch does not name it, it comes from a dict.
+    let is_written = site?.is_number(sources, WARPS).unwrap_or(false);
     (!is_written && no_power_of_two(WARPS, warps).is_some()).then_some(warps)
 }
 

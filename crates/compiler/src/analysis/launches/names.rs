@@ -12,7 +12,7 @@ const DESCRIPTOR: &str = "tools.tensor_descriptor.TensorDescriptor";
 const DESCRIPTOR_MEMBERS: &[&str] = &["from_tensor"];
 
 /// Members of other versions of Triton may be called anything but nearly what a known one is: so many
-/// letters apart.
+/// letters apart, more where names are long.
 const NEAR: usize = 2;
 
 /// Names that nothing defines in the code of `file` around its kernels and launches, and members that
@@ -52,7 +52,11 @@ fn undefined(
     module: &Module,
     compiled: &[ItemRef],
 ) -> Vec<Diagnostic> {
-    let inside = compiled.iter().filter_map(|at| item(sources, *at).map(|item| item.range));
+    // Decorators are host code.
+    let inside = compiled.iter().filter_map(|at| {
+        let item = item(sources, *at)?;
+        Some(TextRange { start: item.name_range.start, end: item.range.end })
+    });
     let inside: Vec<TextRange> = inside.collect();
     let is_host =
         |name: &&Unbound| !inside.iter().any(|function| function.contains_range(name.range));
@@ -113,7 +117,7 @@ impl Host<'_> {
             _ => return None,
         };
         let best = suggest(attr, members.iter().copied())
-            .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR)
+            .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR.max(attr.len() / 5))
             .filter(|_| !members.contains(&&**attr))?;
         let end = map.exprs[id].end;
         let range = TextRange { start: end.saturating_sub(attr.len() as u32), end };

@@ -498,6 +498,7 @@ fn triton_call(path: &str, args: &Args<'_>) -> Value {
         "next_power_of_2" => match args.get(0, "n") {
             Some(Value::Int(Some(n))) => Value::Int(next_power_of_2(*n)),
             Some(Value::Int(None)) => Value::Int(None),
+            Some(raised @ Value::Raises(_)) => raised.clone(),
             _ => Value::Unknown,
         },
         "language.constexpr" => match args.get(0, "value") {

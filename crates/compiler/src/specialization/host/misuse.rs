@@ -1,9 +1,9 @@
-//! What PyTorch raises an exception for where a tensor is asked for what it does not have.
+//! What host code raises an exception for: a tensor is asked for what it does not have, or a tuple.
 
 use super::value::Value;
 use crate::hir::Name;
 
-/// A use of a tensor that gives no value.
+/// A use of a tensor, or of a tuple as its shape is one, that gives no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misuse {
     /// A size or stride along a dimension that the tensor does not have.
@@ -12,6 +12,20 @@ pub enum Misuse {
         at: i128,
         /// How many there are.
         rank: usize,
+    },
+    /// An element that a tuple does not have.
+    NoElement {
+        /// The index of it.
+        at: i128,
+        /// How many there are.
+        len: usize,
+    },
+    /// A tuple that is taken apart into more or fewer names than it has elements.
+    Unpacked {
+        /// How many elements there are.
+        len: usize,
+        /// How many names.
+        names: usize,
     },
     /// A member that tensors do not have.
     NoMember {
@@ -31,6 +45,12 @@ const METHODS: &[&str] = &["stride", "size", "numel", "dim", "nelement", "elemen
 
 /// What tells about a tensor without a call.
 const PLAIN: &[&str] = &["shape", "ndim", "dtype", "device"];
+
+/// Whether a tuple has the elements that are known of it, no more and no fewer: one that takes
+/// something unknown apart has as many as that.
+pub(super) fn is_whole(tuple: &[Value]) -> bool {
+    tuple.iter().all(|item| matches!(item, Value::Int(Some(_))))
+}
 
 /// What `tensor.name` is where it is no value that is known: a method of its own, or nothing.
 pub(super) fn attribute(name: &str) -> Option<Value> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{is_float, with_number};
+use super::misuse::{Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
@@ -76,6 +77,7 @@ fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value
 pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     let (left, right) = (left.plain(), right.plain());
     match (left, right) {
+        (raised @ Value::Raises(_), _) | (_, raised @ Value::Raises(_)) => raised.clone(),
         (Value::Tensor(a), Value::Tensor(b)) if op == BinaryOp::MatMul => {
             Value::Tensor(views::product(a, b))
         }
@@ -237,7 +239,14 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
         (
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. },
             Value::Int(Some(index)),
-        ) => position(items.len(), *index).map_or(Value::Unknown, |at| items[at].clone()),
+        ) => match (position(items.len(), *index), value.plain()) {
+            (Some(at), _) => items[at].clone(),
+            // Lists grow.
+            (None, Value::Tuple(_)) if is_whole(items) => {
+                Value::Raises(Misuse::NoElement { at: *index, len: items.len() })
+            }
+            (None, _) => Value::Unknown,
+        },
         (Value::Dict(entries), key) => {
             let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
             found.map_or(Value::Unknown, |(_, value)| value.clone())

@@ -254,6 +254,18 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
         "cat" | "concat" | "stack" => {
             joined(if name == "stack" { name } else { "cat" }, args).unwrap_or(Value::Unknown)
         }
+        "outer" => match (args.get(0, "input")?, args.get(1, "vec2")?) {
+            (Value::Tensor(rows), Value::Tensor(columns)) => {
+                let only = |tensor: &Tensor| match tensor.shape.as_deref() {
+                    Some([extent]) => Some(extent.clone()),
+                    _ => None,
+                };
+                let dtype = promoted(rows.dtype.as_ref(), columns.dtype.as_ref());
+                let shape = only(rows).zip(only(columns)).map(|(a, b)| vec![a, b]);
+                Value::Tensor(Tensor { dtype, shape, ..Tensor::default() })
+            }
+            _ => return None,
+        },
         "eye" => {
             let rows = Value::clone(positional.first()?);
             let columns = positional.get(1).map_or_else(|| rows.clone(), |n| Value::clone(n));
