@@ -30,22 +30,12 @@ class Inputs:
         return torch.randn(*shape, device="cuda").to(self.dtype)
 
 
-def one(*names):
-    """Calls with `x`."""
-    return {name: lambda ops, t, name=name: getattr(ops, name)(t.x) for name in names}
+def of(inputs, *names, rest=()):
+    """Calls with the inputs of these names, and `rest` after them."""
+    def call(name):
+        return lambda ops, t: getattr(ops, name)(*(getattr(t, one) for one in inputs.split()), *rest)
 
-
-def two(*names):
-    """Calls with `x` and `y`."""
-    return {name: lambda ops, t, name=name: getattr(ops, name)(t.x, t.y) for name in names}
-
-
-def positive(*names):
-    return {name: lambda ops, t, name=name: getattr(ops, name)(t.positive) for name in names}
-
-
-def scalar(value, *names):
-    return {name: lambda ops, t, name=name: getattr(ops, name)(t.x, value) for name in names}
+    return {name: call(name) for name in names}
 
 
 def reduced(*names, dim=1):
@@ -53,12 +43,12 @@ def reduced(*names, dim=1):
 
 
 CALLS = {
-    "unary": one("abs", "angle", "arcsinh", "atan", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1",
+    "unary": of("x", "abs", "angle", "arcsinh", "atan", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1",
                  "hardsigmoid", "i0", "isfinite", "isinf", "isnan", "isneginf", "neg", "square"),
-    "activations": one("celu", "elu", "gelu", "log_sigmoid", "nan_to_num", "reciprocal", "relu", "round", "sigmoid",
+    "activations": of("x", "celu", "elu", "gelu", "log_sigmoid", "nan_to_num", "reciprocal", "relu", "round", "sigmoid",
                        "signbit", "silu", "sin", "softplus", "softshrink", "special_i0e", "special_i1", "tan", "tanh",
                        "logical_not"),
-    "logarithms": {**positive("log", "log10", "rsqrt", "sqrt"),
+    "logarithms": {**of("positive", "log", "log10", "rsqrt", "sqrt"),
                    "acos": lambda ops, t: ops.acos(t.unit),
                    "logit": lambda ops, t: ops.logit(t.unit),
                    "threshold": lambda ops, t: ops.threshold(t.x, 0.1, 2.0),
@@ -66,15 +56,17 @@ CALLS = {
                    "gelu.tanh": lambda ops, t: ops.gelu(t.x, approximate="tanh"),
                    "glu": lambda ops, t: ops.glu(t.x),
                    "polar": lambda ops, t: ops.polar(t.positive.float(), t.x.float())},
-    "binary": {**two("add", "atan2", "copysign", "floor_divide", "fmin", "hypot", "logaddexp", "maximum", "minimum",
-                     "mul", "remainder", "sub", "true_divide", "div_mode"),
+    "binary": {**of("x y", "add", "atan2", "copysign", "floor_divide", "fmin", "hypot", "logaddexp", "maximum",
+                    "minimum", "mul", "remainder", "sub", "true_divide", "div_mode"),
                "pow": lambda ops, t: ops.pow_tensor_tensor(t.positive, t.y),
                "div.floor": lambda ops, t: ops.div_mode(t.x, t.y, rounding_mode="floor"),
                "div.trunc": lambda ops, t: ops.div_mode(t.x, t.y, rounding_mode="trunc"),
                "broadcast": lambda ops, t: ops.add(t.x, t.weight),
                "turned": lambda ops, t: ops.mul(t.x.t(), t.y.t())},
-    "comparisons": {**two("eq", "ge", "gt", "le", "lt", "ne", "logical_and", "logical_or", "logical_xor", "isclose"),
-                    **scalar(0.5, "eq_scalar", "ge_scalar", "gt_scalar", "le_scalar", "lt_scalar", "ne_scalar"),
+    "comparisons": {**of("x y", "eq", "ge", "gt", "le", "lt", "ne", "logical_and", "logical_or", "logical_xor",
+                         "isclose"),
+                    **of("x", "eq_scalar", "ge_scalar", "gt_scalar", "le_scalar", "lt_scalar", "ne_scalar",
+                         rest=(0.5,)),
                     "where": lambda ops, t: ops.where_self(t.condition, t.x, t.y),
                     "masked_fill": lambda ops, t: ops.masked_fill(t.x, t.condition, 2.0),
                     "pow.scalar": lambda ops, t: ops.pow_tensor_scalar(t.positive, 1.5)},
@@ -110,7 +102,7 @@ CALLS = {
                   "softmax": lambda ops, t: ops.softmax_backward(t.x, t.unit, 1, t.dtype),
                   "log_softmax": lambda ops, t: ops.log_softmax_backward(t.x, t.y, 1, t.dtype),
                   "scaled_softmax": lambda ops, t: ops.scaled_softmax_backward(t.image, t.image, 0.5)},
-    "reductions": {**one("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum", "count_nonzero",
+    "reductions": {**of("x", "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum", "count_nonzero",
                          "aminmax", "vector_norm"),
                    "dot": lambda ops, t: ops.dot(t.weight, t.bias),
                    "vdot": lambda ops, t: ops.vdot(t.weight, t.bias),

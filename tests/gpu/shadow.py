@@ -11,6 +11,7 @@ Where times are asked for, both kernels are launched in turns through the same c
 import ast
 import ctypes
 import fcntl
+import functools
 import json
 import statistics
 import subprocess
@@ -169,6 +170,7 @@ class Shadow:
         row["flags"] = flags
         return flags
 
+    @functools.cache
     def source(self, function):
         """The file of a kernel. One whose module got the names of another as it ran, as those of
         generated kernels do, is written again beside it with imports of them."""
