@@ -32,6 +32,7 @@ mod tests;
 mod tuned;
 mod tuning;
 mod usage;
+mod written;
 
 pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
@@ -48,6 +49,7 @@ pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, tuning};
 pub(crate) use usage::uses;
+pub use written::{LaunchGap, WrittenLaunch, written_launches, written_options};
 
 /// A version of Triton whose rules apply.
 #[derive(

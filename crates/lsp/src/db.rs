@@ -20,6 +20,7 @@ pub(crate) mod anchored;
 mod findings;
 mod kernel;
 pub(crate) mod labels;
+pub(crate) mod launched;
 pub(crate) mod parts;
 mod settled;
 mod sources;

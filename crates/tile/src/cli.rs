@@ -28,9 +28,9 @@ pub(crate) enum Command {
     Emit(EmitArgs),
     /// Registers, shared memory, spills and occupancy, as measured by the assembler.
     Info(InfoArgs),
-    /// Run kernels through their scenarios, on a GPU or on the CPU.
+    /// Run kernels through their scenarios, else as host code launches them, on a GPU or on the CPU.
     Run(RunArgs),
-    /// Time kernels through their scenarios.
+    /// Time kernels through their scenarios, else as host code launches them.
     Bench(BenchArgs),
     /// Try values of constexpr parameters and launch options, fastest first.
     Tune(TuneArgs),

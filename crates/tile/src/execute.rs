@@ -26,6 +26,7 @@ use crate::analysis::{Opened, check_flags, no_such_kernel};
 use crate::failure::{codegen_failure, command_failure, launch_failure, usage};
 use crate::{render, workspace};
 
+mod as_launched;
 mod auto;
 pub(crate) mod device;
 pub(crate) mod text;
@@ -40,16 +41,29 @@ pub(crate) fn run(request: &RunRequest, report: &mut dyn FnMut(Body)) -> Result<
         None => workspace::read(&request.path).map_err(|error| usage(error.message))?,
     };
     let written = open(request, text)?;
-    let request = &completed(request, &written, report)?;
-    check_flags(&written.workspace, kernels(request, &written), &written.options)
+    let request = completed(request, &written, report)?;
+    let as_launched = as_launched::requests(&request, &written, report);
+    if as_launched.is_empty() {
+        return run_scenarios(&request, &written, report);
+    }
+    as_launched.iter().try_for_each(|request| run_scenarios(request, &written, report))
+}
+
+/// Runs scenarios of the file, or the one that flags describe.
+fn run_scenarios(
+    request: &RunRequest,
+    written: &Opened,
+    report: &mut dyn FnMut(Body),
+) -> Result<(), Failure> {
+    check_flags(&written.workspace, kernels(request, written), &written.options)
         .map_err(command_failure)?;
-    let edited = text::with_arguments(request, &written)?;
+    let edited = text::with_arguments(request, written)?;
     let opened = open(request, edited.text.clone())?;
     let module = opened.module();
     let scenarios = match edited.own(&module) {
         Some(scenario) => vec![scenario],
         None => {
-            refuse_tuned_arguments(request, &written)?;
+            refuse_tuned_arguments(request, written)?;
             chosen(request, &opened, &module)?
         }
     };
@@ -134,7 +148,10 @@ fn chosen<'m>(
         let all: Vec<&Scenario> = module.scenarios.iter().collect();
         opened.well_formed().map_err(command_failure)?;
         return if all.is_empty() {
-            Err(usage(format!("{} has no scenarios; {HOW}", opened.name())))
+            Err(usage(format!(
+                "{} has no scenarios, nor a launch in host code that is known in full; {HOW}",
+                opened.name()
+            )))
         } else {
             Ok(all)
         };
@@ -143,7 +160,9 @@ fn chosen<'m>(
     let own: Vec<&Scenario> =
         module.scenarios.iter().filter(|scenario| launches(module, scenario, kernel)).collect();
     match request.scenario {
-        None if own.is_empty() => Err(usage(format!("{kernel} has no scenario; {HOW}"))),
+        None if own.is_empty() => Err(usage(format!(
+            "{kernel} has no scenario, nor a launch in host code that is known in full; {HOW}"
+        ))),
         None => Ok(own),
         Some(number) => match own.get(number) {
             Some(scenario) => Ok(vec![scenario]),

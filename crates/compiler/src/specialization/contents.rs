@@ -53,6 +53,19 @@ impl Contents {
         }
     }
 
+    /// What some `count` of its elements hold: the first, if `are_first`.
+    pub(super) fn of_part(self, count: i128, are_first: bool) -> Contents {
+        match self {
+            Contents::Listed(numbers) if are_first => {
+                let count = usize::try_from(count).unwrap_or(0).min(numbers.len());
+                Contents::Listed(numbers[..count].into())
+            }
+            Contents::Progression { step, .. } if step != 0 && !are_first => Contents::Unknown,
+            Contents::Listed(_) => Contents::Unknown,
+            known => known,
+        }
+    }
+
     /// What holds of both.
     pub(super) fn join(&self, other: &Contents) -> Contents {
         if self == other { self.clone() } else { Contents::Unknown }

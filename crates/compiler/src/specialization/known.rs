@@ -91,6 +91,8 @@ pub enum GridFault {
 pub enum KnownArg {
     /// An integer or bool.
     Int(i128),
+    /// A float, by its bits.
+    Float(u64),
     /// An address in a buffer.
     Buffer(KnownBuffer),
 }
@@ -102,12 +104,14 @@ pub struct KnownBuffer {
     pub id: Option<u32>,
     /// Its size in elements of the argument's type.
     pub elements: i128,
+    /// The sizes of the tensor, where its elements are all of the memory, in order.
+    pub shape: Option<Vec<i128>>,
     /// What it holds when the launch comes.
     pub contents: Contents,
 }
 
 /// A launch in host code by its number, which stays when text before it changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LaunchSite {
     /// The file.
     pub file: FileId,
@@ -383,6 +387,9 @@ fn note_arg(name: &Name, spec: &ArgSpec, value: &Value, known: &mut Vec<(Name, K
         (ArgSpec::Runtime { .. }, Value::Bool(Some(value))) => {
             known.push((name.clone(), KnownArg::Int(i128::from(*value))));
         }
+        (ArgSpec::Runtime { .. }, Value::Float(Some(value))) => {
+            known.push((name.clone(), KnownArg::Float(value.to_bits())));
+        }
         (ArgSpec::Runtime { signature, .. }, Value::Tensor(tensor)) => {
             if let Some(buffer) = buffer(signature, tensor) {
                 known.push((name.clone(), KnownArg::Buffer(buffer)));
@@ -422,5 +429,27 @@ fn note_descriptor(
 fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
     let Storage { id, elements, contents } = tensor.storage.as_deref().cloned()?;
-    (tensor.dtype.as_deref() == Some(element)).then_some(KnownBuffer { id, elements, contents })
+    let shape = whole(tensor).filter(|shape| shape.iter().product::<i128>() == elements);
+    let buffer = KnownBuffer { id, elements, shape, contents };
+    (tensor.dtype.as_deref() == Some(element)).then_some(buffer)
+}
+
+/// The sizes of a contiguous tensor of at least one dimension.
+fn whole(tensor: &Tensor) -> Option<Vec<i128>> {
+    let numbers = |values: Vec<Value>| -> Option<Vec<i128>> {
+        let number = |value| match value {
+            Value::Int(number) => number,
+            _ => None,
+        };
+        values.into_iter().map(number).collect()
+    };
+    let shape = numbers(tensor.shape.clone()?).filter(|shape| !shape.is_empty())?;
+    let strides = numbers(host::strides(tensor)?)?;
+    let mut expected = 1;
+    let is_contiguous = shape.iter().zip(&strides).rev().all(|(size, stride)| {
+        let follows = *stride == expected || *size == 1;
+        expected *= size;
+        follows
+    });
+    is_contiguous.then_some(shape)
 }

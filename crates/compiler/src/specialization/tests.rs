@@ -551,3 +551,90 @@ def outer(p, n, WS: tl.constexpr, KEEP: tl.constexpr, STAGES: tl.constexpr):
         "#]],
     );
 }
+
+/// Checks how the launches of every kernel of `text` are written.
+fn check_written(text: &str, expected: Expect) {
+    let mut sources = MemorySources::new(Vec::new());
+    let file = sources.add("kernel.py", text);
+    let mut out = String::new();
+    for at in kernels(&sources, file) {
+        let found = discover(&sources, at, &Flags::default());
+        for launch in written_launches(&sources, at, &found) {
+            out.push_str(&match launch {
+                Ok(launch) => {
+                    let args = launch.args.iter().map(|(name, text)| format!("\n  {name}={text}"));
+                    let made_up = launch.made_up.iter().map(|name| format!("\n  {name} made up"));
+                    let (args, made_up) = (args.collect::<String>(), made_up.collect::<String>());
+                    let options = written_options(&launch.options);
+                    format!("{}{args}{made_up}\n  {options:?}\n", launch.grid())
+                }
+                Err(gap) => format!("not known: {}\n", gap.param.as_deref().unwrap_or("grid")),
+            });
+        }
+    }
+    expected.assert_eq(&out);
+}
+
+#[test]
+fn launches_are_written_with_what_host_code_shows() {
+    check_written(
+        "
+import torch, triton
+import triton.language as tl
+
+@triton.heuristics({'EVEN': lambda args: args['n'] % 64 == 0})
+@triton.jit
+def k(x, y, same, at, seq, some, out, mask, n, eps, inf, flag, nothing, one, EVEN: tl.constexpr, B: tl.constexpr):
+    tl.store(out + tl.arange(0, B), eps)
+
+def host():
+    x = torch.randn(4, 6, device='cuda', dtype=torch.float16)
+    at = torch.randperm(64, device='cuda')[:24].to(torch.int32)
+    seq = torch.tensor([[0, 5], [9, 24]], device='cuda', dtype=torch.int32)
+    some = (x * 3).to(torch.int64)
+    out = torch.empty(4, 6, device='cuda')
+    mask = torch.zeros(24, dtype=torch.bool, device='cuda')
+    grid = (triton.cdiv(x.numel(), 8), 2)
+    k[grid](x, x.t(), x, at, seq, some, out, mask, x.numel(), 1e-6, float('-inf'), True, None, 1, B=32, num_warps=8)
+",
+        expect![[r#"
+            not known: some
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_launch_leaves_open_is_told() {
+    check_written(
+        "
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def k(x, n, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), n)
+
+def no_size(x, n: int):
+    k[(4,)](torch.empty(n), n, B=32)
+
+def no_grid(f):
+    k[f()](torch.empty(64), 64, B=32)
+
+def no_number(n: int):
+    k[(4,)](torch.empty(64), n, B=32)
+
+def whole():
+    k[lambda meta: (triton.cdiv(64, meta['B']),)](torch.empty(64), 64, B=32)
+",
+        expect![[r#"
+            not known: x
+            not known: n
+            not known: grid
+            (2,)
+              x=empty(64, dtype=float32)
+              n=64
+              B=32
+              []
+        "#]],
+    );
+}

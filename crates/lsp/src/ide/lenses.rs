@@ -23,7 +23,7 @@ pub(crate) struct Lens {
 /// What a lens does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Runs every scenario, or one, counted from 1.
+    /// Runs every scenario, or one, counted from 1; without scenarios, what host code launches.
     Run(Option<usize>),
     /// Times the scenarios.
     Bench,
@@ -63,10 +63,12 @@ pub(crate) fn lenses(
 ) -> Vec<Lens> {
     let mut lenses = Vec::new();
     for kernel in db::kernels(db, file) {
-        if wanted.run && !kernel.scenarios.is_empty() {
+        if wanted.run && kernel.can_run(db) {
             lenses.push(lens(kernel, "▶ Run", Action::Run(None)));
             lenses.push(lens(kernel, "Bench", Action::Bench));
-            if db::configurations(db, file, kernel.at.index).len() > 1 {
+            // Configurations are timed by scenarios, whose grids follow them.
+            let tunes = !kernel.scenarios.is_empty();
+            if tunes && db::configurations(db, file, kernel.at.index).len() > 1 {
                 lenses.push(lens(kernel, "Tune", Action::Tune));
             }
         }

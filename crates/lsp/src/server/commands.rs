@@ -183,10 +183,10 @@ fn run_request(state: &State, target: KernelTarget, bench: bool) -> Result<RunRe
     state.read(|snapshot| {
         let (file, kernel) = kernels::find(snapshot, &target.uri, &target.kernel)?;
         let count = kernel.scenarios.len();
-        if count == 0 {
+        if !kernel.can_run(&snapshot.db) {
             let name = &kernel.name;
             return Err(failed(format!(
-                "`{name}` has no scenario; add lines `# tile: ...` that launch it, such as \
+                "`{name}` has no scenario, and no launch in host code is known in full; add lines `# tile: ...` that launch it, such as \
                  `# tile: {name}[(1,)](...)`"
             )));
         }

@@ -307,6 +307,24 @@ async fn kernels_run_on_command() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_launch_in_host_code_runs_on_command() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let (uri, text) = example("vector_add.py");
+    let (kernel, _) = text.split_once("\n# tile:").expect("the example has scenarios");
+    let host = "import torch\n\ndef host():\n    x = torch.ones(100, device=\"cuda\")\n    \
+                add_kernel[(1,)](x, x, torch.empty_like(x), 100, BLOCK_SIZE=128)\n";
+    client.open(&uri, &format!("{kernel}\n\n{host}")).await;
+    let params = json!({
+        "command": "tile.runKernel", "arguments": [{ "uri": uri, "kernel": "add_kernel" }],
+    });
+    let results = client.request("workspace/executeCommand", params).await.unwrap();
+    assert_eq!(results[0]["ok"], true, "{results}");
+    assert_eq!(results[0]["outputs"]["out_ptr"]["mean"], 2.0, "{results}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_worker_is_told_once_and_survived() {
     let mut client = start("/nonexistent/tile".into()).await;
     let (uri, text) = example("vector_add.py");

@@ -9,6 +9,7 @@ use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod launched;
 mod remembered;
 mod settings;
 mod usage;
@@ -99,8 +100,13 @@ impl Done {
     }
 }
 
-/// `(12 ms)` becomes `(N ms)`.
+/// `(12 ms)` becomes `(N ms)`, and what follows `: ok, ` in the line of a run `N ms`.
 fn without_time(line: &str) -> String {
+    for outcome in [": ok, ", ": FAILED, "] {
+        if let Some((start, _)) = line.split_once(outcome) {
+            return format!("{start}{outcome}N ms");
+        }
+    }
     match line.rsplit_once('(') {
         Some((start, rest)) if rest.ends_with(" ms)") => format!("{start}(N ms)"),
         _ => line.to_owned(),

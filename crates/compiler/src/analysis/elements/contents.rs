@@ -120,7 +120,7 @@ impl<'f> Elements<'f> {
     fn buffer(&self, param: usize) -> Option<&'f KnownBuffer> {
         match self.launch?.arg(&self.func.params[param].name)? {
             KnownArg::Buffer(buffer) => Some(buffer),
-            KnownArg::Int(_) => None,
+            KnownArg::Int(_) | KnownArg::Float(_) => None,
         }
     }
 

@@ -26,7 +26,7 @@ fn elements(setup: &str, host: bool) -> Option<i128> {
     let spec = discover(&sources, kernels(&sources, file)[0], &Flags::default()).swap_remove(0);
     match spec.launches.first()?.arg("x_ptr")? {
         KnownArg::Buffer(buffer) => Some(buffer.elements),
-        KnownArg::Int(_) => None,
+        KnownArg::Int(_) | KnownArg::Float(_) => None,
     }
 }
 

@@ -56,12 +56,12 @@ pub(super) fn with_dtype(tensor: &Tensor, dtype: Option<Arc<str>>) -> Tensor {
     let is_integer = |dtype: &str| dtype.starts_with(['i', 'u']) && dtype != "i1" && dtype != "u1";
     let both = [&tensor.dtype, &dtype].map(|dtype| dtype.as_deref().is_some_and(is_integer));
     let mut copy = Tensor { dtype, ..tensor.copied() };
-    // Where elements fill their memory, the copy has them in the same order.
     if let (Some(from), Some(to)) = (&tensor.storage, &mut copy.storage)
         && both == [true, true]
-        && from.elements == to.elements
     {
-        to.contents = from.contents.initialized();
+        // Where elements have no others between them, the copy has them in the same order.
+        let is_dense = span(tensor) == Some(to.elements);
+        to.contents = from.contents.initialized().of_part(to.elements, is_dense);
     }
     copy
 }

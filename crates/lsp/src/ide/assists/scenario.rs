@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use tile_compiler::diagnostic::Fix;
 use tile_compiler::eval::dtype::DType;
-use tile_compiler::ir::LaunchOptions;
 use tile_compiler::project::{self, ItemRef};
 use tile_compiler::source::TextRange;
-use tile_compiler::specialization::{ArgSpec, Specialization, tuning};
+use tile_compiler::specialization::{
+    ArgSpec, KnownLaunch, Specialization, WrittenLaunch, tuning, written_options,
+};
 
 use super::insert;
-use crate::db::{self, Analysis, Db, SourceFile};
+use crate::db::{self, Analysis, Db, Kernel, SourceFile, launched};
 use crate::ide::fixes::line_end;
 use crate::ide::trial::adds_no_error;
 
@@ -20,20 +21,23 @@ const ELEMENTS: u32 = 1 << 20;
 /// What a scenario that is made up passes for integers.
 const NUMBER: u32 = 1024;
 
-/// A scenario after a kernel that has none: its active specialization with made-up tensors. It is
-/// kept, since it is offered everywhere in the kernel.
+/// A scenario after a kernel that has none: as host code launches it, where that is known, else its
+/// active specialization with made-up tensors. It is kept, since it is offered everywhere in the
+/// kernel.
 #[salsa::tracked(returns(clone))]
 pub(super) fn scenario(db: &dyn Db, file: SourceFile, item: u32) -> Option<Fix> {
     let kernel = db::kernels(db, file).iter().find(|kernel| kernel.at.index == item)?;
     let spec = kernel.specialization(db, kernel.active(db))?.spec;
-    let launch = MadeUp::launch(db, kernel.at, &spec)?;
+    let shown = shown(db, file, kernel);
+    let launch = NewLaunch::of(db, kernel.at, &spec, shown)?;
     let text = file.text(db).as_ref()?.text();
     let newline = line_end(text);
     let mut scenario = format!("{newline}{newline}");
     for (name, value) in launch.variables {
         let _ = write!(scenario, "# tile: {name} = {value}{newline}");
     }
-    let _ = write!(scenario, "# tile: {}[(1,)]({})", kernel.name, launch.args.join(", "));
+    let grid = shown.map_or("(1,)".to_owned(), WrittenLaunch::grid);
+    let _ = write!(scenario, "# tile: {}[{grid}]({})", kernel.name, launch.args.join(", "));
     // A comment may follow the kernel on its last line.
     let rest = text.get(kernel.range.end as usize..)?;
     let end = kernel.range.end as usize + rest.find(['\r', '\n']).unwrap_or(rest.len());
@@ -44,25 +48,41 @@ pub(super) fn scenario(db: &dyn Db, file: SourceFile, item: u32) -> Option<Fix> 
     adds_no_error(db, file, &fix).then_some(fix)
 }
 
-/// A launch with values that are made up.
+/// What host code shows of a launch of the kernel, whose grid is the same under each of its
+/// specializations: a scenario is for all of them.
+fn shown<'db>(db: &'db dyn Db, file: SourceFile, kernel: &Kernel) -> Option<&'db WrittenLaunch> {
+    let written = launched::written(db, file, kernel.at.index).first()?;
+    let mut launches = kernel.specializations.iter().flat_map(|known| &known.spec.launches);
+    let is_same = |launch: &KnownLaunch| {
+        launch.site != Some(written.site) || launch.grid == Some(written.grid)
+    };
+    launches.all(is_same).then_some(written)
+}
+
+/// A launch that a scenario is to make.
 #[derive(Default)]
-struct MadeUp {
+struct NewLaunch {
     /// Variables of the scenario with their values.
     variables: Vec<(String, String)>,
     /// The arguments as they are written.
     args: Vec<String>,
 }
 
-impl MadeUp {
-    /// A launch that `spec` is for. `None` where an argument cannot be made up, or where it is not
-    /// known what the decorators set.
-    fn launch(db: &dyn Db, at: ItemRef, spec: &Specialization) -> Option<MadeUp> {
+impl NewLaunch {
+    /// A launch that `spec` is for, with the values of the one that is `shown`. `None` where an
+    /// argument can neither be shown nor made up, or where it is not known what the decorators set.
+    fn of(
+        db: &dyn Db,
+        at: ItemRef,
+        spec: &Specialization,
+        shown: Option<&WrittenLaunch>,
+    ) -> Option<NewLaunch> {
         let sources = Analysis(db);
         let tuning = tuning(&sources, &project::kernel(&sources, at)?);
         if !tuning.complete && tuning.spelled.is_none() {
             return None;
         }
-        let mut launch = MadeUp::default();
+        let mut launch = NewLaunch::default();
         // What follows an argument by name, or one that the decorators set, is given by name.
         let mut by_position = true;
         for (name, arg) in &spec.args {
@@ -76,7 +96,9 @@ impl MadeUp {
                     value.to_string()
                 }
                 ArgSpec::Runtime { signature, .. } => {
-                    launch.variables.push((name.to_string(), made_up(name, signature)?));
+                    let known = shown.and_then(|launch| launch.arg(name).map(str::to_owned));
+                    let value = known.or_else(|| made_up(name, signature))?;
+                    launch.variables.push((name.to_string(), value));
                     name.to_string()
                 }
                 ArgSpec::Tuple(_) => return None,
@@ -84,23 +106,11 @@ impl MadeUp {
             launch.args.push(if by_position { value } else { format!("{name}={value}") });
         }
         if tuning.configs.is_empty() {
-            launch.args.extend(options(&spec.options));
+            let options = written_options(&spec.options).into_iter();
+            launch.args.extend(options.map(|(name, value)| format!("{name}={value}")));
         }
         Some(launch)
     }
-}
-
-/// Launch options other than the usual ones, as arguments.
-fn options(options: &LaunchOptions) -> impl Iterator<Item = String> + use<> {
-    let usual = LaunchOptions::default();
-    let all = [
-        ("num_warps", Some(options.num_warps), Some(usual.num_warps)),
-        ("num_stages", Some(options.num_stages), Some(usual.num_stages)),
-        ("num_ctas", Some(options.num_ctas), Some(usual.num_ctas)),
-        ("maxnreg", options.max_registers, usual.max_registers),
-    ];
-    let other = all.into_iter().filter(|(_, value, usual)| value != usual);
-    other.filter_map(|(name, value, _)| Some(format!("{name}={}", value?)))
 }
 
 /// A value for a parameter of this type.

@@ -299,6 +299,47 @@ def launch(x):
 }
 
 #[test]
+fn scenarios_launch_as_host_code_does() {
+    check_offers(
+        "\
+import torch
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({\"B\": 32}), triton.Config({\"B\": 64})], key=[\"n\"])
+@triton.jit
+def tuned(ptr, n, B: tl.constexpr):
+    offs = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(ptr + offs, offs, mask=offs < n)
+
+@triton.jit
+def scaled(ptr, rows, scale, n, B: tl.constexpr):
+    offs = tl.program_id(0) * n + tl.arange(0, B)
+    at = tl.load(rows + tl.program_id(1))
+    tl.store(ptr + offs, at * scale, mask=tl.arange(0, B) < n)
+
+def launch():
+    x = torch.empty(6, 100, device=\"cuda\", dtype=torch.float16)
+    scaled[(6, 2)](x, torch.arange(2, device=\"cuda\"), 0.5, x.stride(0), B=128, num_warps=2)
+    tuned[lambda meta: (triton.cdiv(600, meta[\"B\"]),)](x, 600)
+",
+        "scenario",
+        expect![[r#"
+            Add a scenario that launches `scaled`
+              # tile: ptr = randn(6, 100, dtype=float16, seed=1)
+              # tile: rows = arange(0, 2, 1, dtype=int64)
+              # tile: scale = 0.5
+              # tile: n = 100
+              # tile: scaled[(6, 2)](ptr, rows, scale, n, B=128, num_warps=2)
+            Add a scenario that launches `tuned`
+              # tile: ptr = randn(1048576, dtype=float16)
+              # tile: n = 1024
+              # tile: tuned[(1,)](ptr, n)
+        "#]],
+    );
+}
+
+#[test]
 fn lines_end_as_those_around_them() {
     let text = "import triton\r\nimport triton.language as tl\r\n\r\n@triton.jit\r\ndef k(ptr, B: \
                 tl.constexpr):\r\n    offs = tl.arange(0, B)\r\n    unused = offs\r\n    \

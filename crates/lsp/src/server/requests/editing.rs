@@ -322,7 +322,7 @@ pub(crate) fn code_actions(
     if only.is_none()
         && let Some(kernel) = kernel
     {
-        if !kernel.scenarios.is_empty() {
+        if kernel.can_run(&snapshot.db) {
             actions.push(run_action(uri, &kernel.name));
         }
         if kernel.name_range.touches(offset) {
