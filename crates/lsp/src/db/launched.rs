@@ -2,7 +2,8 @@
 
 use tile_compiler::specialization::{Specialization, WrittenLaunch, written_launches};
 
-use super::{Analysis, Db, Kernel, SourceFile, specializations};
+use super::kernel::specializations;
+use super::{Analysis, Db, Kernel, SourceFile};
 
 /// The launches of a kernel as scenarios write them, best known first.
 #[salsa::tracked(returns(ref))]
