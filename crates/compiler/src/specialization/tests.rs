@@ -598,7 +598,24 @@ def host():
     k[grid](x, x.t(), x, at, seq, some, out, mask, x.numel(), 1e-6, float('-inf'), True, None, 1, B=32, num_warps=8)
 ",
         expect![[r#"
-            not known: some
+            (3, 2)
+              x=randn(4, 6, dtype=float16, seed=1)
+              y=randn(24, dtype=float16, seed=2)
+              same=x
+              at=arange(0, 24, dtype=int32)
+              seq=tensor([0, 5, 9, 24], dtype=int32).view(2, 2)
+              some=zeros(4, 6, dtype=int64)
+              out=empty(4, 6, dtype=float32)
+              mask=zeros(24, dtype=int1)
+              n=24
+              eps=1e-6
+              inf=-1e999
+              flag=True
+              nothing=None
+              one=1
+              B=32
+              some made up
+              [("num_warps", 8)]
         "#]],
     );
 }
