@@ -145,7 +145,11 @@ fn argument<'s>(
     };
     match known {
         Some(KnownArg::Buffer(buffer)) => {
-            let is_same = |known: &KnownBuffer| known.id.is_some() && known == buffer;
+            let is_same = |known: &KnownBuffer| {
+                known.id.is_some()
+                    && (known.id, known.elements) == (buffer.id, buffer.elements)
+                    && known.contents == buffer.contents
+            };
             if let Some((first, _)) = memory.iter().find(|(_, known)| is_same(known)) {
                 return Some(first.to_string());
             }
