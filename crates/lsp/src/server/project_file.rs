@@ -105,7 +105,7 @@ impl ProjectFile {
         };
         let (mut file, text) = match ProjectFile::decoded(path, bytes) {
             Ok(decoded) => decoded,
-            Err(unreadable) => return Some(unreadable),
+            Err(unreadable) => return Some(*unreadable),
         };
         let (root, errors) = DeTable::parse_recoverable(&text);
         if let Some(error) = errors.first() {
@@ -133,7 +133,7 @@ impl ProjectFile {
         }
         let (mut file, text) = match ProjectFile::decoded(path, bytes) {
             Ok(decoded) => decoded,
-            Err(unreadable) => return Some(unreadable),
+            Err(unreadable) => return Some(*unreadable),
         };
         let (root, errors) = DeTable::parse_recoverable(&text);
         if let Some(error) = errors.first() {
@@ -169,7 +169,7 @@ impl ProjectFile {
     }
 
     /// The file and its text; as an error, the file that cannot be read as text.
-    fn decoded(path: PathBuf, bytes: Vec<u8>) -> Result<(ProjectFile, String), ProjectFile> {
+    fn decoded(path: PathBuf, bytes: Vec<u8>) -> Result<(ProjectFile, String), Box<ProjectFile>> {
         let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let shown = String::from_utf8_lossy(&bytes).into_owned();
         let mut file = ProjectFile::empty(path, &shown);
@@ -177,7 +177,7 @@ impl ProjectFile {
             Ok(text) => Ok((file, text)),
             Err(why) => {
                 file.add_unreadable(valid, &why);
-                Err(file)
+                Err(file.into())
             }
         }
     }

@@ -193,7 +193,7 @@ async fn said_of(client: &mut Client, uri: &str) -> String {
                 && message["params"]["uri"] == uri
         })
         .await;
-    let found = told["params"]["diagnostics"].as_array().unwrap().iter();
+    let found = told["params"]["diagnostics"].as_array().expect("a list").iter();
     found.map(|found| diagnostic_line(found) + "\n").collect()
 }
 

@@ -253,7 +253,8 @@ impl Working {
                         true => Contents::Uninitialized,
                         false => Contents::Unknown,
                     };
-                    KnownArg::Buffer(KnownBuffer { id: Some(*index as u32), elements, contents })
+                    let (id, shape) = (Some(*index as u32), None);
+                    KnownArg::Buffer(KnownBuffer { id, elements, shape, contents })
                 }
             };
             Some((Name::from(name.as_str()), known))
