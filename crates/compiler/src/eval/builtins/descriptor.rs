@@ -235,8 +235,7 @@ impl Evaluator<'_> {
             &all,
         );
         let elem = descriptor.base.elem.pointee();
-        let padding = if descriptor.nan_padding { Padding::Nan } else { Padding::Zero };
-        let other = self.padding_value(padding, elem);
+        let other = self.padding_of(&descriptor, elem);
         let loaded = self.load_at(
             &addresses.ptr,
             addresses.mask.as_ref(),
@@ -465,12 +464,18 @@ impl Evaluator<'_> {
         super::block_ptr::Addresses { ptr, mask }
     }
 
+    /// What is read beyond the bounds of a descriptor.
+    fn padding_of(&mut self, descriptor: &Descriptor, elem: Elem) -> Option<Tensor> {
+        let padding = if descriptor.nan_padding { Padding::Nan } else { Padding::Zero };
+        self.padding_value(padding, elem)
+    }
+
     pub(super) fn descriptor_gather(&mut self, call: &Call) -> Eval<Value> {
         let descriptor = self.descriptor_arg(call)?;
         let rows = self.materialize(&call.value("x_offsets"), call.place("x_offsets"))?;
         let (addresses, shape) = self.row_addresses(&descriptor, &rows, call)?;
         let elem = descriptor.base.elem.pointee();
-        let other = self.padding_value(Padding::Zero, elem);
+        let other = self.padding_of(&descriptor, elem);
         let loaded = self.load_at(
             &addresses.ptr,
             addresses.mask.as_ref(),
