@@ -26,7 +26,7 @@ const ACCESS_FUEL: u32 = 4_000;
 const LAUNCH_FUEL: u32 = 8_000;
 
 /// Boxes that may be looked at for elements that one launch leaves untouched.
-const UNCOVERED_FUEL: u32 = 3_000;
+const UNCOVERED_FUEL: u32 = 6_000;
 
 /// Findings about the accesses of `func` under `launch`.
 pub(super) fn check(
