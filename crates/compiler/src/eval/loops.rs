@@ -27,6 +27,8 @@ struct Carried {
     name: Name,
     init: Local,
     leaves: Vec<Tensor>,
+    /// Whether it holds no tensor and is no constexpr either, as after `name = None`.
+    bare: bool,
 }
 
 impl Evaluator<'_> {
@@ -379,7 +381,8 @@ impl Evaluator<'_> {
             .filter_map(|name| {
                 let init = before.get(&name)?.clone();
                 let leaves = leaves(&init.value);
-                Some(Carried { name, init, leaves })
+                let bare = leaves.is_empty() && self.frame().bare.contains(&name);
+                Some(Carried { name, init, leaves, bare })
             })
             .collect()
     }
@@ -392,11 +395,19 @@ impl Evaluator<'_> {
             let handles = args.get(at..end).unwrap_or_default();
             at += variable.leaves.len();
             let tensors = Self::with_handles(&variable.leaves, handles);
-            for tensor in &tensors {
-                self.name_value(tensor.ir, &variable.name);
-            }
-            let value = rebuild(&variable.init.value, &mut tensors.into_iter());
-            self.bind(&variable.name, value, variable.init.at);
+            self.rebind(variable, tensors);
+        }
+    }
+
+    /// Binds a carried variable to its value with other tensors.
+    fn rebind(&mut self, variable: &Carried, tensors: Vec<Tensor>) {
+        for tensor in &tensors {
+            self.name_value(tensor.ir, &variable.name);
+        }
+        let value = rebuild(&variable.init.value, &mut tensors.into_iter());
+        self.bind(&variable.name, value, variable.init.at);
+        if variable.bare {
+            self.frame_mut().bare.insert(variable.name.clone());
         }
     }
 
@@ -468,11 +479,7 @@ impl Evaluator<'_> {
                     tensor.origin = now.origin;
                 }
             }
-            for tensor in &tensors {
-                self.name_value(tensor.ir, &variable.name);
-            }
-            let value = rebuild(&variable.init.value, &mut tensors.into_iter());
-            self.bind(&variable.name, value, variable.init.at);
+            self.rebind(variable, tensors);
         }
     }
 

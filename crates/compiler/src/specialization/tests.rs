@@ -600,7 +600,7 @@ def host():
         expect![[r#"
             (3, 2)
               x=randn(4, 6, dtype=float16, seed=1)
-              y=randn(24, dtype=float16, seed=2)
+              y=x
               same=x
               at=arange(0, 24, dtype=int32)
               seq=tensor([0, 5, 9, 24], dtype=int32).view(2, 2)
