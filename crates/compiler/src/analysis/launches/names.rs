@@ -4,7 +4,9 @@ use crate::builtins::{self, TRITON};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::eval::suggest;
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, SourceMap, Unbound};
-use crate::project::{ItemRef, Resolution, Scope, Sources, item, jit_functions, resolve_expr};
+use crate::project::{
+    ItemRef, Resolution, Scope, Sources, item, jit_functions, resolve, resolve_expr,
+};
 use crate::source::{FileId, FileRange, TextRange};
 
 /// The class of descriptors that host code makes, and what is called on it.
@@ -58,8 +60,15 @@ fn undefined(
         Some(TextRange { start: item.name_range.start, end: item.range.end })
     });
     let inside: Vec<TextRange> = inside.collect();
-    let is_host =
-        |name: &&Unbound| !inside.iter().any(|function| function.contains_range(name.range));
+    // What nothing binds may stand for what a file has without an import.
+    let scope = Scope { file, path: &[] };
+    let is_host = |unbound: &&Unbound| {
+        !inside.iter().any(|function| function.contains_range(unbound.range))
+            && !matches!(
+                resolve(sources, scope, &unbound.name),
+                Resolution::Triton(_) | Resolution::TritonModule(_)
+            )
+    };
     let finding = |unbound: &Unbound| {
         let at = FileRange { file, range: unbound.range };
         let message = format!("`{}` is not defined", unbound.name);
