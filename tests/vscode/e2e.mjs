@@ -126,8 +126,7 @@ function steps({ workbench, tile, text, kernel, picture }) {
       await gone();
     },
     async "PTX opens beside and the lines are linked"() {
-      await workbench.lens("PTX").click();
-      await ptx.locator(".view-line", { hasText: `.entry ${kernel}` }).first().waitFor();
+      await workbench.press("PTX", ptx.locator(".view-line", { hasText: `.entry ${kernel}` }).first());
       await workbench.goTo(lineOf(text, "tl.load("), 9);
       await linked(/ld\.global/);
       assert.equal((await linkedLines(page, FILE)).length, 1, "the source line is marked as well");

@@ -116,6 +116,18 @@ export class Workbench {
     return before.length;
   }
 
+  /** Clicks a code lens until `effect` shows: one that is drawn anew under the mouse takes no click. */
+  async press(title, effect) {
+    for (let tries = 1; ; tries++) {
+      await this.lens(title).click();
+      try {
+        return await effect.waitFor({ timeout: 10_000 });
+      } catch (error) {
+        if (tries === 3) throw error;
+      }
+    }
+  }
+
   /** A code lens by its title. */
   lens(title) {
     return this.page.locator(".codelens-decoration a, .codelens-decoration span", { hasText: title }).first();
