@@ -18,6 +18,7 @@ Exits with 1 when a result differs that `KNOWN` does not explain, or when fewer 
 import argparse
 import ast
 import collections
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -340,8 +341,8 @@ def compare(tile, root, file, name):
     return ("known", f"{KNOWN[name]} ({found})") if name in KNOWN else ("differs", found)
 
 
-def verdict(tile, root, file, name, seconds):
-    """As `compare`, in a child that ends in time."""
+def in_a_child(answer, seconds):
+    """What `answer` says, in a child, since the interpreter may crash or never end."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -351,14 +352,15 @@ def verdict(tile, root, file, name, seconds):
         os.dup2(null, 2)
         warnings.simplefilter("ignore")
         signal.alarm(seconds)
-        said = compare(tile, root, file, name)
-        os.write(write, json.dumps(said).encode())
-        os._exit(0)
+        try:
+            os.write(write, json.dumps(answer()).encode())
+        finally:
+            os._exit(0)
     os.close(write)
     with os.fdopen(read) as pipe:
         said = pipe.read()
     os.waitpid(child, 0)
-    return json.loads(said) if said else ("skipped", f"no answer within {seconds} s")
+    return json.loads(said) if said else ("skipped", f"the interpreter fails, or gives no answer within {seconds} s")
 
 
 def main():
@@ -374,7 +376,8 @@ def main():
         for file, name in corpus.kernels([root.resolve()]):
             if options.only not in f"{file}::{name}":
                 continue
-            kind, what = verdict(options.tile, root.resolve(), file, name, options.seconds)
+            answer = functools.partial(compare, options.tile, root.resolve(), file, name)
+            kind, what = in_a_child(answer, options.seconds)
             counts[kind] += 1
             print(f"{kind:8} {file.relative_to(root.resolve())}::{name}: {what}", flush=True)
     print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))

@@ -19,12 +19,10 @@ import itertools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 import types
-import warnings
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -38,7 +36,7 @@ import triton.language as tl
 import arithmetic
 import probes
 from compare import Tensor
-from unseen import late, number
+from unseen import in_a_child, late, number
 
 FOLDERS = [ROOT / "crates/compiler/tests/probes" / name for name in ("kernels", "generated")]
 #: Elements between two things kept, and between the elements of a tuple that is kept.
@@ -307,28 +305,6 @@ def verdict(tile, lines, prelude, folder):
         return "agrees", ""
     known = next((reason for pattern, reason in arithmetic.KNOWN if re.search(pattern, "\n".join(lines))), None)
     return ("known", f"{known} ({found})") if known else ("differs", found)
-
-
-def in_a_child(answer, seconds):
-    """What `answer` says, in a child, since the interpreter may crash or never end."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        warnings.simplefilter("ignore")
-        signal.alarm(seconds)
-        try:
-            os.write(write, json.dumps(answer()).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(said) if said else ("skipped", "the interpreter fails, or takes too long")
 
 
 def together(kernels):
