@@ -1,10 +1,9 @@
 //! Expressions of host code.
 
-use super::collections;
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
 use super::views::{Bound, Part};
-use super::{Frame, Host, MAX_DEPTH, literal_value};
+use super::{Frame, Host, MAX_DEPTH, collections};
 use crate::hir::{Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
 
 impl Host<'_> {
@@ -298,4 +297,16 @@ fn dict_of(pairs: Vec<Value>) -> Value {
         }
     }
     Value::Dict(dict)
+}
+
+fn literal_value(literal: &Literal) -> Value {
+    match literal {
+        Literal::Int(value) => Value::Int(Some(*value)),
+        Literal::BigInt(_) => Value::Int(None),
+        Literal::Float(bits) => Value::Float(Some(f64::from_bits(*bits))),
+        Literal::Bool(value) => Value::Bool(Some(*value)),
+        Literal::None => Value::None,
+        Literal::Str(text) => Value::Str(text.clone()),
+        Literal::Bytes | Literal::Ellipsis | Literal::Imaginary => Value::Unknown,
+    }
 }

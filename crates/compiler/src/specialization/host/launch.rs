@@ -2,16 +2,37 @@
 
 use std::sync::Arc;
 
+use super::frame::{Code, Variables};
 use super::value::Value;
-use super::{Frame, Host, ObservedLaunch, operators};
-use crate::hir::{Arg, ExprId, Name};
-use crate::project::{self, ItemRef, Resolution};
-use crate::source::FileRange;
+use super::{Frame, Host, operators};
+use crate::hir::{Arg, ExprId, Launch, Name};
+use crate::project::{self, ItemRef, Resolution, Scope, resolve_expr};
+use crate::source::{FileId, FileRange};
 use crate::specialization::discover::MAX_LAUNCHES;
 use crate::specialization::usage;
 
 /// Evaluated arguments; the flag is false when some were left out.
 pub(super) type Given = (Vec<(Option<Name>, Value)>, bool);
+
+/// A launch with the values of its arguments.
+#[derive(Debug, Clone)]
+pub(in crate::specialization) struct ObservedLaunch {
+    /// What is launched.
+    pub(in crate::specialization) kernel: Value,
+    /// What stands between the brackets.
+    pub(in crate::specialization) grid: Value,
+    /// The arguments in order; starred ones whose length is not known are left out.
+    pub(in crate::specialization) args: Vec<(Option<Name>, Value)>,
+    /// The arguments in one possible run of the host code, if one was followed.
+    pub(in crate::specialization) example: Vec<(Option<Name>, Value)>,
+    /// Where the kernel's name stands, if the text is at hand.
+    pub(in crate::specialization) at: Option<FileRange>,
+    /// False when a starred argument was left out, so that positions are not known.
+    pub(in crate::specialization) complete: bool,
+    /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
+    /// known.
+    pub(in crate::specialization) doubtful: bool,
+}
 
 impl Host<'_> {
     /// Calls `value[index]`: a launch, or what a collection holds.
@@ -187,6 +208,28 @@ impl Host<'_> {
         }
         met
     }
+
+    /// Evaluates a launch at module level that was not met when the module ran in order.
+    pub(in crate::specialization) fn observe(&mut self, file: FileId, launch: &Launch) {
+        let code = Code::Body(launch.body.clone(), Some(launch.map.clone()));
+        let mut frame = Frame::new(file, &[], code, Variables::default());
+        let kernel = self.kernel_value(&mut frame, launch.kernel);
+        let grid = self.expr(&mut frame, launch.grid);
+        let (args, complete) = self.arguments(&mut frame, &launch.args);
+        let at = frame.place(launch.kernel);
+        let (example, doubtful) = (Vec::new(), true);
+        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete, doubtful });
+    }
+
+    /// What the callee of a launch names.
+    pub(super) fn kernel_value(&mut self, frame: &mut Frame, kernel: ExprId) -> Value {
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        let code = frame.code.clone();
+        match resolve_expr(self.sources, scope, code.body(), kernel) {
+            found @ Resolution::Jit(_) => Value::Named(found),
+            _ => self.expr(frame, kernel),
+        }
+    }
 }
 
 impl ObservedLaunch {
@@ -203,6 +246,15 @@ impl ObservedLaunch {
             && self.doubtful == other.doubtful
             && (self.grid == other.grid || by_function(&self.grid) && by_function(&other.grid))
             && anywhere(&self.args) == anywhere(&other.args)
+    }
+
+    /// Whether `other` is the same launch at the same place.
+    pub(in crate::specialization) fn is_same(&self, other: &ObservedLaunch) -> bool {
+        self.at == other.at
+            && self.complete == other.complete
+            && self.kernel == other.kernel
+            && self.grid == other.grid
+            && self.args == other.args
     }
 }
 

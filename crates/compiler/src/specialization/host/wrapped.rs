@@ -1,9 +1,11 @@
 //! Functions with decorators of the project's own, which may hand on other arguments than they get.
 
+use std::sync::Arc;
+
+use super::Host;
 use super::value::{Callable, Value};
-use super::{Host, is_wrapper_of};
 use crate::hir::{Function, Name};
-use crate::project::{ItemRef, Resolution, item};
+use crate::project::{ItemRef, Resolution, Scope, callee, item, resolve_expr};
 use crate::source::FileId;
 
 impl Host<'_> {
@@ -12,7 +14,7 @@ impl Host<'_> {
     pub(super) fn call_wrapped(
         &mut self,
         at: ItemRef,
-        function: &std::sync::Arc<Function>,
+        function: &Arc<Function>,
         args: &[(Option<Name>, Value)],
     ) -> Option<Value> {
         // Keywords go through dicts, of which comprehensions are not followed.
@@ -38,7 +40,7 @@ impl Host<'_> {
     pub(super) fn call_undecorated(
         &mut self,
         at: ItemRef,
-        function: &std::sync::Arc<Function>,
+        function: &Arc<Function>,
         args: &[(Option<Name>, Value)],
     ) -> Value {
         let Some(item) = item(self.sources, at) else { return Value::Unknown };
@@ -56,4 +58,28 @@ impl Host<'_> {
             _ => false,
         })
     }
+
+    /// What the decorators of a function are, or what they are made by.
+    pub(super) fn decorators(
+        &self,
+        file: FileId,
+        scope: &[Name],
+        function: &Function,
+    ) -> Vec<Resolution> {
+        let scope = Scope { file, path: scope };
+        let body = &function.body;
+        let called = function.decorators.iter().map(|decorator| callee(body, *decorator));
+        called.map(|callee| resolve_expr(self.sources, scope, body, callee)).collect()
+    }
+
+    /// Whether a decorator of the project's own stands before a function: what it hands on to it may
+    /// be something else.
+    pub(super) fn is_wrapped(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        self.decorators(file, scope, function).iter().any(is_wrapper_of)
+    }
+}
+
+/// Whether a decorator may hand on other arguments to a function than it gets.
+fn is_wrapper_of(found: &Resolution) -> bool {
+    matches!(found, Resolution::Function(_) | Resolution::Class(_) | Resolution::Unknown)
 }

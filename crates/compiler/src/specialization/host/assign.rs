@@ -1,0 +1,100 @@
+//! Assignments in host code: to names, to several targets at once, to elements and attributes.
+
+use super::frame::Frame;
+use super::misuse::{Misuse, is_whole};
+use super::value::{Descriptor, Value};
+use super::{Host, collections, operators};
+use crate::hir::{Expr, ExprId};
+
+impl Host<'_> {
+    /// Gives a target of an assignment its value.
+    pub(super) fn assign(&mut self, frame: &mut Frame, target: ExprId, value: &Value) {
+        let code = frame.code.clone();
+        match &code.body().exprs[target] {
+            Expr::Name(name) => frame.bind(name, value.clone()),
+            Expr::Tuple(targets) | Expr::List(targets) => {
+                let starred =
+                    |target: &ExprId| matches!(code.body().exprs[*target], Expr::Starred(_));
+                let star = targets.iter().position(starred);
+                let items = value.elements().and_then(|items| dealt(items, targets.len(), star));
+                let raised = match value {
+                    Value::Tuple(items)
+                        if star.is_none() && items.len() != targets.len() && is_whole(items) =>
+                    {
+                        let (len, names) = (items.len(), targets.len());
+                        Some(Value::Raises(Misuse::Unpacked { len, names }))
+                    }
+                    _ => None,
+                };
+                for (at, target) in targets.iter().enumerate() {
+                    let item = items.as_ref().map(|items| items[at].clone());
+                    let item = item.or_else(|| raised.clone());
+                    self.assign(frame, *target, &item.unwrap_or_else(|| value.any_element()));
+                }
+            }
+            // What it gets is a list where what is unpacked is known.
+            Expr::Starred(target) => match value {
+                Value::List(_) => self.assign(frame, *target, value),
+                _ => self.assign(frame, *target, &Value::Unknown),
+            },
+            Expr::Subscript { value: object, index } => {
+                self.assign_item(frame, *object, *index, value);
+            }
+            Expr::Attribute { value: object, attr }
+                if let Value::Object(object) = self.expr(frame, *object) =>
+            {
+                self.set_attribute(object, attr, value.clone());
+            }
+            Expr::Attribute { value: object, attr } if &**attr == "block_shape" => {
+                self.assign_block(frame, *object, value);
+            }
+            Expr::Attribute { value: object, attr } if &**attr == "data" => {
+                self.note_replaced(frame, *object);
+            }
+            _ => {}
+        }
+    }
+
+    /// `object[index] = value`.
+    fn assign_item(&mut self, frame: &mut Frame, object: ExprId, index: ExprId, value: &Value) {
+        let key = self.expr(frame, index);
+        match self.expr(frame, object) {
+            Value::Dict(mut entries) => {
+                let changed = collections::set(&mut entries, key, value.clone());
+                frame.change(object, changed.map_or(Value::Unknown, |()| Value::Dict(entries)));
+            }
+            Value::List(mut items) => {
+                let at = match key {
+                    Value::Int(Some(at)) => operators::position(items.len(), at),
+                    _ => None,
+                };
+                let changed = at.map(|at| items[at] = value.clone());
+                frame.change(object, changed.map_or(Value::Unknown, |()| Value::List(items)));
+            }
+            Value::Tensor(_) => self.note_write(frame, object),
+            _ => {}
+        }
+    }
+
+    /// `descriptor.block_shape = value`.
+    fn assign_block(&mut self, frame: &mut Frame, object: ExprId, value: &Value) {
+        let Value::Descriptor(descriptor) = self.expr(frame, object) else { return };
+        let Some(block) = value.elements() else { return };
+        self.assign(
+            frame,
+            object,
+            &Value::Descriptor(Box::new(Descriptor { block, ..*descriptor })),
+        );
+    }
+}
+
+/// What each of `targets` targets gets of `items`; the one at `star` gets a list of what the others
+/// leave. `None` where they do not fit.
+fn dealt(mut items: Vec<Value>, targets: usize, star: Option<usize>) -> Option<Vec<Value>> {
+    if let Some(star) = star {
+        let rest = (items.len() + 1).checked_sub(targets)?;
+        let rest: Vec<Value> = items.drain(star..star + rest).collect();
+        items.insert(star, Value::List(rest));
+    }
+    (items.len() == targets).then_some(items)
+}

@@ -1,0 +1,78 @@
+//! What host code runs in: the code of a function or of an expression, and the variables so far.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::changes::Names;
+use super::flow::Exits;
+use super::value::Value;
+use crate::hir::{Arg, Body, ExprId, Function, Name, SourceMap};
+use crate::source::{FileId, FileRange, TextRange};
+
+/// A running function, or an expression being evaluated.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    pub(super) file: FileId,
+    /// Where names are looked up that are no variables.
+    pub(super) scope: Rc<[Name]>,
+    pub(super) code: Code,
+    pub(super) variables: Variables,
+    /// Whether the functions of scenarios (`randn`, `cdiv`) are in scope.
+    pub(super) scenario: bool,
+    /// The ways out that may have been taken.
+    pub(super) exits: Exits,
+    /// Which variables change together.
+    pub(super) names: Names,
+    /// Variables that hold what callers choose.
+    pub(super) open: FxHashSet<Name>,
+}
+
+/// The code that a frame runs.
+#[derive(Debug, Clone)]
+pub(super) enum Code {
+    /// A function's body.
+    Function(Arc<Function>),
+    /// An expression's body, and where its parts stand where that may be asked.
+    Body(Arc<Body>, Option<Arc<SourceMap>>),
+}
+
+/// Variables by name.
+pub(in crate::specialization) type Variables = FxHashMap<Name, Value>;
+
+impl Frame {
+    pub(super) fn new(file: FileId, scope: &[Name], code: Code, variables: Variables) -> Frame {
+        let (scope, exits, names) = (Rc::from(scope), Exits::default(), Names::default());
+        let open = FxHashSet::default();
+        Frame { file, scope, code, variables, scenario: false, exits, names, open }
+    }
+
+    /// From the callee to the last argument.
+    pub(super) fn call_place(&self, callee: ExprId, args: &[Arg]) -> Option<FileRange> {
+        let callee = self.place(callee)?;
+        let last = args.last().and_then(|arg| self.place(arg.value)).unwrap_or(callee);
+        Some(FileRange { range: callee.range.cover(last.range), ..callee })
+    }
+
+    /// Where an expression of the running code stands.
+    pub(super) fn place(&self, expr: ExprId) -> Option<FileRange> {
+        self.code.range(expr).map(|range| FileRange { file: self.file, range })
+    }
+}
+
+impl Code {
+    pub(super) fn body(&self) -> &Body {
+        match self {
+            Code::Function(function) => &function.body,
+            Code::Body(body, _) => body,
+        }
+    }
+
+    pub(super) fn range(&self, expr: ExprId) -> Option<TextRange> {
+        match self {
+            Code::Function(function) => Some(function.map.exprs[expr]),
+            Code::Body(_, map) => map.as_ref().map(|map| map.exprs[expr]),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Calls of functions of the project: what their parameters get, and what they return.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::flow::Flow;
+use super::frame::{Code, Frame, Variables};
+use super::tensor::Args;
+use super::value::{Callable, Value};
+use super::{Host, MAX_DEPTH, calls, changes, launch};
+use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
+use crate::project::{ItemRef, Resolution, function, item};
+use crate::source::FileId;
+
+impl Host<'_> {
+    /// Calls a lambda or function value.
+    pub(in crate::specialization) fn call_value(
+        &mut self,
+        callee: &Value,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        match callee {
+            Value::Callable(Callable::Lambda { frame, params, body }) => {
+                if self.depth >= MAX_DEPTH {
+                    return Value::Unknown;
+                }
+                let mut frame = Frame::clone(frame);
+                let heads: Vec<_> = params.iter().map(|param| (&param.name, param.kind)).collect();
+                let given = calls::bound(&heads, args).into_iter();
+                for (param, given) in params.iter().zip(given) {
+                    let value = given.unwrap_or_else(|| param.default.clone());
+                    frame.variables.insert(param.name.clone(), value);
+                }
+                self.expr(&mut frame, *body)
+            }
+            Value::Callable(Callable::Closure { frame, at }) => {
+                self.call_closure(&Rc::clone(frame), *at, args)
+            }
+            Value::Callable(Callable::Apply(class)) => self.call_forward(*class, args),
+            Value::Callable(Callable::Undecorated(at)) => {
+                self.undecorated += 1;
+                match function(self.sources, *at) {
+                    Some(function) => self.call_undecorated(*at, &function, args),
+                    None => Value::Unknown,
+                }
+            }
+            Value::Callable(Callable::Launcher { kernel, grid }) => {
+                let launched = (Value::clone(kernel), Value::clone(grid));
+                self.launch(launched, (args.to_vec(), true), None)
+            }
+            Value::Callable(Callable::Partial { callee, args: held }) => {
+                self.call_value(callee, &launch::applied(held, args.to_vec()))
+            }
+            Value::Named(Resolution::Function(at)) => self.call_function(*at, args),
+            Value::Global(name) => self.global_call(name, &Args(args)),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Calls a function of the project with known arguments.
+    pub(in crate::specialization) fn call_function(
+        &mut self,
+        at: ItemRef,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
+        else {
+            return Value::Unknown;
+        };
+        if !self.is_wrapped(at.file, &item.scope, &function) {
+            return self.call_undecorated(at, &function, args);
+        }
+        let tells = |(_, value): &(_, Value)| match value {
+            Value::Tensor(tensor) => tensor.shape.is_some(),
+            _ => false,
+        };
+        if args.iter().any(tells)
+            && let Some(result) = self.call_wrapped(at, &function, args)
+        {
+            return result;
+        }
+        let entry = |(name, value): &(Option<Name>, Value)| (name.clone(), other_tensor(value));
+        let handed_on: Vec<_> = args.iter().map(entry).collect();
+        self.call_undecorated(at, &function, &handed_on)
+    }
+
+    /// Calls a function that stands in another one, whose variables it sees.
+    fn call_closure(
+        &mut self,
+        around: &Frame,
+        at: ItemRef,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(function) = function(self.sources, at) else { return Value::Unknown };
+        let variables = self.parameters(at.file, &around.scope, &function, args);
+        let mut frame = self.frame_of(at.file, &around.scope, &function, variables);
+        for (name, value) in &around.variables {
+            if !frame.variables.contains_key(name) {
+                let value = match self.is_rebound(around.file, &around.scope, name) {
+                    true => value.degraded(),
+                    false => value.clone(),
+                };
+                frame.variables.insert(name.clone(), value);
+                frame.note_open(name, around.open.contains(name));
+            }
+        }
+        self.body_of(frame, &function)
+    }
+
+    /// What the parameters of a function are in a call.
+    pub(super) fn parameters(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        args: &[(Option<Name>, Value)],
+    ) -> Variables {
+        let heads: Vec<_> = function.params.iter().map(|param| (&param.name, param.kind)).collect();
+        let given = function.params.iter().zip(calls::bound(&heads, args));
+        given
+            .map(|(param, given)| {
+                let value =
+                    given.unwrap_or_else(|| self.unknown_argument(file, scope, function, param));
+                (param.name.clone(), value)
+            })
+            .collect()
+    }
+
+    /// What a function shows of an argument that it is called with. Defaults count: calling
+    /// without the argument is a use that the author offers.
+    pub(super) fn unknown_argument(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        param: &Param,
+    ) -> Value {
+        if param.kind == ParamKind::VarArgs || param.kind == ParamKind::KwArgs {
+            return Value::Unknown;
+        }
+        let default = match param.default {
+            Some(default) => self.head_expr(file, scope, function, default),
+            None => Value::Unknown,
+        };
+        match default {
+            Value::None => match annotated(function, param) {
+                Value::Unknown => Value::Omitted,
+                annotated => annotated,
+            },
+            Value::Unknown => annotated(function, param),
+            Value::Bool(_) if self.options.open_flags => Value::Bool(None),
+            default => default,
+        }
+    }
+
+    /// Arguments in order; `**` of a known dict is spread. The flag is false when something was
+    /// left out.
+    pub(super) fn arguments(
+        &mut self,
+        frame: &mut Frame,
+        args: &[Arg],
+    ) -> (Vec<(Option<Name>, Value)>, bool) {
+        let mut values = Vec::new();
+        let mut complete = true;
+        for arg in args {
+            let value = self.expr(frame, arg.value);
+            match &arg.kind {
+                ArgKind::Positional => values.push((None, value)),
+                ArgKind::Keyword(name) => values.push((Some(name.clone()), value)),
+                ArgKind::Star => match value.elements() {
+                    Some(items) => values.extend(items.into_iter().map(|item| (None, item))),
+                    None => complete = false,
+                },
+                // Of a dict that is not known, what it holds is left out.
+                ArgKind::DoubleStar => {
+                    if let Value::Dict(entries) = value {
+                        values.extend(entries.into_iter().filter_map(|(key, value)| match key {
+                            Value::Str(name) => Some((Some(name), value)),
+                            _ => None,
+                        }));
+                    }
+                }
+            }
+        }
+        (values, complete)
+    }
+
+    /// The frame of a function that starts with these variables.
+    pub(super) fn frame_of(
+        &self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        variables: Variables,
+    ) -> Frame {
+        let mut inner: Vec<Name> = scope.to_vec();
+        inner.push(function.name.clone());
+        let mut frame = Frame::new(file, &inner, Code::Function(function.clone()), variables);
+        if self.doubt.chosen {
+            frame.open_undetermined();
+        }
+        frame
+    }
+
+    /// Runs a function's body; its value.
+    pub(super) fn body_of(&mut self, mut frame: Frame, function: &Arc<Function>) -> Value {
+        if self.depth >= MAX_DEPTH || self.doubt.raised {
+            return Value::Unknown;
+        }
+        self.depth += 1;
+        let collections = frame.variables.iter().filter(|(_, value)| changes::is_collection(value));
+        let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let around = self.doubt.enter();
+        let flow = self.block(&mut frame, &function.body.root);
+        self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
+        self.depth -= 1;
+        self.changed = frame.changed_of(collections).collect();
+        match function.body.exprs.values().any(|expr| matches!(expr, Expr::Unsupported("Yield"))) {
+            // A generator, or what a context manager makes of one.
+            true => {
+                self.doubt.raised = false;
+                Value::Unknown
+            }
+            false => self.result(&mut frame, flow),
+        }
+    }
+}
+
+/// What a plain annotation says of an argument.
+fn annotated(function: &Function, param: &Param) -> Value {
+    let Some(annotation) = param.annotation else { return Value::Unknown };
+    match &function.body.exprs[annotation] {
+        Expr::Name(name) => match &**name {
+            "int" => Value::Int(None),
+            "float" => Value::Float(None),
+            "bool" => Value::Bool(None),
+            "Tensor" => Value::tensor(None),
+            _ => Value::Unknown,
+        },
+        Expr::Attribute { attr, .. } if &**attr == "Tensor" => Value::tensor(None),
+        _ => Value::Unknown,
+    }
+}
+
+/// What is known of an argument that may be replaced on the way: of a tensor, its dtype.
+fn other_tensor(value: &Value) -> Value {
+    match value {
+        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+        value => value.clone(),
+    }
+}

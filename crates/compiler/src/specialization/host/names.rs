@@ -1,0 +1,154 @@
+//! What names and dotted paths mean in host code: variables, what a module binds, and members of
+//! both.
+
+use super::dtype::language_dtype;
+use super::frame::Frame;
+use super::value::{Callable, Value};
+use super::{Host, MAX_DEPTH, dtype, tensor};
+use crate::hir::{ExprId, Item, Name};
+use crate::project::{
+    ItemRef, Resolution, Scope, constant, function, installation, item, item_scope, resolve,
+    resolve_item, resolve_member,
+};
+
+impl Host<'_> {
+    /// The value of a variable, or of what a name means.
+    pub(super) fn name(&mut self, frame: &mut Frame, name: &Name) -> Value {
+        if let Some(value) = frame.variables.get(name) {
+            // What is long takes long to look at, as when a list grows in a loop.
+            let length = match value {
+                Value::List(items) | Value::Tuple(items) => items.len(),
+                Value::Dict(entries) => entries.len(),
+                _ => 0,
+            };
+            self.fuel = self.fuel.saturating_sub(length as u32);
+            return match self.is_rebound(frame.file, &frame.scope, name) {
+                true => value.degraded(),
+                false => self.current(value.clone()),
+            };
+        }
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        match self.meaning(scope, name) {
+            found @ (Resolution::Undefined | Resolution::Unknown) => {
+                match (self.bound_by_running(frame, name), found) {
+                    (Some(value), _) => value,
+                    (None, Resolution::Undefined) => Value::Global(name.clone()),
+                    (None, _) => Value::Unknown,
+                }
+            }
+            Resolution::Function(at) if self.stands_in(at, frame) => {
+                Value::Callable(Callable::Closure { frame: frame.kept(), at })
+            }
+            found => self.resolved(found),
+        }
+    }
+
+    /// Whether a plain function stands in the function that is running.
+    fn stands_in(&self, at: ItemRef, frame: &Frame) -> bool {
+        if at.file != frame.file || frame.scope.is_empty() {
+            return false;
+        }
+        let scope = item_scope(self.sources, at);
+        scope == frame.scope[..]
+            && function(self.sources, at)
+                .is_some_and(|found| self.is_plain(at.file, &scope, &found))
+    }
+
+    /// What a name means that no variable binds.
+    fn meaning(&mut self, scope: Scope<'_>, name: &Name) -> Resolution {
+        let scopes = self.meanings.entry(scope.file).or_default();
+        if let Some(known) = scopes.get(scope.path).and_then(|names| names.get(name)) {
+            return known.clone();
+        }
+        let found = resolve(self.sources, scope, name);
+        scopes.entry(scope.path.to_vec()).or_default().insert(name.clone(), found.clone());
+        found
+    }
+
+    /// The value of what a name or dotted path means.
+    fn resolved(&mut self, found: Resolution) -> Value {
+        match found {
+            Resolution::Constant(at) | Resolution::Constexpr(at) => {
+                let mut value = self.constant_at(at);
+                for other in self.other_outcomes(at) {
+                    let other = match resolve_item(self.sources, other) {
+                        Resolution::Constant(_) | Resolution::Constexpr(_) => {
+                            self.constant_at(other)
+                        }
+                        _ => Value::Unknown,
+                    };
+                    value = self.one_of(value, &other);
+                }
+                value
+            }
+            Resolution::Triton(path) => match language_dtype(&path) {
+                Some(dtype) => Value::DType(dtype.into()),
+                None => Value::Named(Resolution::Triton(path)),
+            },
+            Resolution::External(path) => external_value(path),
+            Resolution::Unknown | Resolution::Undefined => Value::Unknown,
+            found => Value::Named(found),
+        }
+    }
+
+    /// The value that a binding of a module gives.
+    fn constant_at(&mut self, at: ItemRef) -> Value {
+        let Some(constant) = constant(self.sources, at) else { return Value::Unknown };
+        if self.depth >= MAX_DEPTH {
+            return Value::Unknown;
+        }
+        self.depth += 1;
+        let scope = item_scope(self.sources, at);
+        let value =
+            self.module_expr(at.file, &scope, (&constant.body, &constant.map), constant.value);
+        self.depth -= 1;
+        let Some(Item { name, .. }) = item(self.sources, at) else { return value };
+        let value = match scope.is_empty() {
+            true => self.as_imported(at.file, &name, value),
+            false => value,
+        };
+        match self.is_rebound(at.file, &scope, &name) {
+            true => value.degraded(),
+            false => value,
+        }
+    }
+
+    /// `value.attr`.
+    pub(super) fn attribute(&mut self, frame: &mut Frame, value: ExprId, attr: &Name) -> Value {
+        match self.expr(frame, value) {
+            Value::Member(member) => self.attribute_of_member(&member, attr),
+            Value::Named(base) => self.member(&base, attr),
+            Value::Object(object) => match self.object_attribute(object, attr) {
+                Value::Unknown => self.of_class(object, attr),
+                value => value,
+            },
+            value => tensor::attribute(&value, attr),
+        }
+    }
+
+    /// A member of something that has a name.
+    pub(super) fn member(&mut self, base: &Resolution, name: &str) -> Value {
+        match (base, name) {
+            (Resolution::Class(at), "apply") => Value::Callable(Callable::Apply(*at)),
+            (Resolution::Class(at), _) => self.member_of_class(*at, name),
+            // A class method of one of Triton's own classes.
+            (Resolution::Triton(class), _) => {
+                Value::Named(Resolution::Triton(format!("{class}.{name}").into()))
+            }
+            _ => {
+                let member = resolve_member(self.sources, base, name);
+                self.resolved(member)
+            }
+        }
+    }
+}
+
+/// Something outside of the project; what tells the kind of device is that of NVIDIA.
+fn external_value(path: Vec<Name>) -> Value {
+    if let Some(dtype) = dtype::torch_dtype(&path) {
+        return Value::DType(dtype.into());
+    }
+    let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+    let known = installation::named(&names).and_then(|fact| Value::of_fact(&fact, 0));
+    known.unwrap_or(Value::Named(Resolution::External(path)))
+}
