@@ -13,7 +13,7 @@ use crate::source::{FileId, FileRange, TextRange};
 
 /// A running function, or an expression being evaluated.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(in crate::specialization) struct Frame {
     pub(super) file: FileId,
     /// Where names are looked up that are no variables.
     pub(super) scope: Rc<[Name]>,
@@ -31,7 +31,7 @@ pub(super) struct Frame {
 
 /// The code that a frame runs.
 #[derive(Debug, Clone)]
-pub(super) enum Code {
+pub(in crate::specialization) enum Code {
     /// A function's body.
     Function(Arc<Function>),
     /// An expression's body, and where its parts stand where that may be asked.
