@@ -112,6 +112,13 @@ impl Diagnostic {
         self
     }
 
+    /// Says what was probably meant by the name at the primary place, and how to write that.
+    pub(crate) fn with_suggestion(mut self, meant: &str) -> Diagnostic {
+        self.message.push_str(&format!("; did you mean `{meant}`?"));
+        let edit = TextEdit { at: self.primary, text: meant.to_owned() };
+        self.with_fix(format!("Change to `{meant}`"), vec![edit])
+    }
+
     /// Puts every place that it names elsewhere.
     pub fn map_places(&mut self, mut place: impl FnMut(FileRange) -> FileRange) {
         self.primary = place(self.primary);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::attribute::has_class_method;
+use super::aggregate::has_class_method;
 use super::names::suggest;
 use super::value::{Const, Held, Object, Role, Tuple, Value};
 use super::{Eval, Evaluator, Frame, Mode, Source, Stop};
@@ -472,9 +472,7 @@ impl Evaluator<'_> {
         .with_note(format!("{shown}({})", builtin.signature_text(self.version)));
         let candidates = call.parameters.iter().map(|parameter| parameter.name);
         if let Some(best) = suggest(name, candidates) {
-            diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
-            let edit = TextEdit { at: keyword_at, text: best.to_owned() };
-            diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
+            diagnostic = diagnostic.with_suggestion(best);
         }
         self.emit_diagnostic(diagnostic)
     }

@@ -3,7 +3,9 @@
 use std::fmt::{self, Write};
 
 use super::dtype::Elem;
-use super::value::{Const, Descriptor, Held, Member, RangeValue, Shape, Tensor, Value};
+use super::value::{
+    Const, Descriptor, Held, Member, Object, RangeValue, Shape, Tensor, Tuple, Value,
+};
 
 /// A type as hover shows it: `fp32`, `tile<BLOCK x fp32>`, `pointer<fp16>`.
 pub fn type_text(value: &Value) -> String {
@@ -276,4 +278,51 @@ impl fmt::Display for Const {
             other => f.write_str(&const_text(other)),
         }
     }
+}
+
+/// The type of a tuple as Triton spells it; `None` where not all of it is known.
+pub(super) fn tuple_type(tuple: &Tuple, newer: bool) -> Option<String> {
+    let fields = tuple.named.as_ref().map(|named| &named.1);
+    let mut parts = Vec::with_capacity(tuple.items.len());
+    for (at, item) in tuple.items.iter().enumerate() {
+        let ty = item_type(item, newer)?;
+        parts.push(match fields.and_then(|fields| fields.get(at)) {
+            Some(field) => format!("{field}:{ty}"),
+            None if newer => ty,
+            None => format!(":{ty}"),
+        });
+    }
+    Some(format!("[{}]", parts.join(",")))
+}
+
+/// The type of an aggregate as Triton spells it; `None` where not all of it is known.
+pub(super) fn aggregate_type(object: &Object, newer: bool) -> Option<String> {
+    let mut fields = Vec::with_capacity(object.fields.len());
+    for (name, value) in &object.fields {
+        let ty = match value {
+            Value::Tensor(Tensor { elem: Elem::Num(dtype), shape, .. }) if shape.is_scalar() => {
+                format!("triton.language.{}", dtype.member())
+            }
+            value => item_type(value, newer)?,
+        };
+        fields.push(format!("('{name}', {ty})"));
+    }
+    let (class, fields) = (&object.class.class.name, fields.join(", "));
+    Some(format!("_aggregate_type(base_cls=<class '{class}'>, fields=[{fields}])"))
+}
+
+/// The type of what a tuple or an aggregate holds.
+fn item_type(item: &Value, newer: bool) -> Option<String> {
+    Some(match item {
+        Value::Tensor(tensor) if !tensor.elem.is_unknown() => match tensor.is_scalar() {
+            true => tensor.elem.to_string(),
+            false => const_text(&Const::BlockType(tensor.elem, tensor.shape.clone())),
+        },
+        Value::Const(constant) if !constant.is_symbol() => {
+            format!("constexpr_type[{}]", const_text(constant))
+        }
+        Value::Tuple(inner) => tuple_type(inner, newer)?,
+        Value::Object(inner) => aggregate_type(inner, newer)?,
+        _ => return None,
+    })
 }

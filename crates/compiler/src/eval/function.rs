@@ -9,7 +9,7 @@ use super::names::suggest;
 use super::python::{Exception, Exit};
 use super::value::{ClassRef, Const, FunctionRef, Held, Object, Role, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, Function, Name, Param, ParamKind};
 use crate::source::FileRange;
 
@@ -454,9 +454,7 @@ impl Evaluator<'_> {
         .with_related(definition(function), format!("`{called}` is defined here"));
         let candidates = function.function.params.iter().map(|param| &*param.name);
         if let Some(best) = suggest(name, candidates) {
-            diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
-            let edit = TextEdit { at: keyword_at, text: best.to_owned() };
-            diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
+            diagnostic = diagnostic.with_suggestion(best);
         }
         self.emit_diagnostic(diagnostic);
     }

@@ -157,9 +157,7 @@ impl Evaluator<'_> {
         };
         let candidates = self.visible_names();
         if let Some(best) = suggest(name, candidates.iter().map(|candidate| &**candidate)) {
-            let edit = TextEdit { at, text: best.to_owned() };
-            diagnostic = diagnostic.with_fix(format!("Change to `{best}`"), vec![edit]);
-            diagnostic.message.push_str(&format!("; did you mean `{best}`?"));
+            diagnostic = diagnostic.with_suggestion(best);
         }
         self.emit_diagnostic(diagnostic);
     }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::value::{Const, Held, Object, Role, Tuple, Value};
+use super::value::{Const, Held, Role, Tuple, Value};
 use super::{Evaluator, Mode, OriginKind, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, Expr, ExprId, Name, Stmt, StmtId};
@@ -566,118 +566,6 @@ impl Evaluator<'_> {
                 self.quietly(|this| this.expr(source, annotation)),
                 Value::Builtin(builtin) if builtin.rule == crate::builtins::Rule::Constexpr
             ),
-            _ => false,
-        }
-    }
-
-    fn assign_attribute(
-        &mut self,
-        source: Source<'_>,
-        target: ExprId,
-        value: Value,
-        at: FileRange,
-    ) {
-        let Expr::Attribute { value: object, attr } = &source.body.exprs[target] else { return };
-        let Expr::Name(name) = &source.body.exprs[*object] else { return };
-        let Some(local) = self.frame().locals.get(name).cloned() else {
-            self.unsupported("assignment to an attribute", "use a variable", at);
-            return;
-        };
-        if let Value::Object(object) = &local.value
-            && self.constructs_aggregate()
-        {
-            let raw = self.is_raw(source, target);
-            if !self.check_field(object, attr, &value, raw, at) {
-                return;
-            }
-            let mut object = (**object).clone();
-            match object.fields.iter_mut().find(|(field, _)| field == attr) {
-                Some(field) => field.1 = value,
-                None => object.fields.push((attr.clone(), value)),
-            }
-            self.bind(name, Value::Object(Arc::new(object)), local.at);
-        } else if !local.value.is_unknown() {
-            self.unsupported("assignment to an attribute", "use a variable", at);
-        }
-    }
-
-    /// True in a constructor.
-    fn constructs_aggregate(&self) -> bool {
-        let called = self.frame().function.as_ref();
-        called.is_some_and(|called| &*called.function.name == "__init__")
-    }
-
-    /// Only declared fields are assigned, and with what they are declared to hold. `raw` is a value
-    /// of Python that no constexpr holds.
-    pub(super) fn check_field(
-        &mut self,
-        object: &Object,
-        attr: &Name,
-        value: &Value,
-        raw: bool,
-        at: FileRange,
-    ) -> bool {
-        let class = &object.class.class;
-        let Some((_, annotation, _)) = class.fields.iter().find(|(field, ..)| field == attr) else {
-            let message = format!("`{}` declares no field `{attr}`", class.name);
-            self.error(Code::NoAttribute, at, message);
-            return false;
-        };
-        let declared = annotation.and_then(|id| match &class.body.exprs[id] {
-            Expr::Attribute { attr, .. } => Some(&**attr),
-            _ => None,
-        });
-        let given = match value {
-            Value::Const(constant) if !constant.is_symbol() => "a compile-time value",
-            Value::Tensor(tensor) if !tensor.is_open() => "a tensor",
-            Value::Tuple(_) => "a tuple",
-            Value::Object(_) => "an aggregate",
-            Value::Descriptor(_) => "a descriptor",
-            _ => return true,
-        };
-        let (holds, code) = match declared {
-            Some("tensor") => ("a tensor", Code::NotATensor),
-            Some("constexpr") => ("a `tl.constexpr`", Code::NotConstexpr),
-            Some("tensor_descriptor" | "tensor_descriptor_base") => {
-                ("a descriptor", Code::Descriptor)
-            }
-            Some("base_value") => ("a value of the language", Code::NotATensor),
-            _ => return true,
-        };
-        let plain = raw && matches!(value, Value::Const(_) | Value::Tuple(_));
-        let fits = match declared {
-            Some("constexpr") => !raw,
-            Some("base_value") => !(raw && matches!(value, Value::Const(_))),
-            _ => given == holds,
-        };
-        if !fits {
-            let given = if plain { "a value of Python" } else { given };
-            let message =
-                format!("the field `{attr}` of `{}` is {holds}, but this is {given}", class.name);
-            self.error(code, at, message);
-        }
-        fits
-    }
-
-    /// True for what Python itself makes of an assigned expression, or what a function that runs at
-    /// compile time is given: its arguments come without their constexprs.
-    fn is_raw(&self, source: Source<'_>, target: ExprId) -> bool {
-        let assigned = source.body.stmts.values().find_map(|stmt| match stmt {
-            Stmt::Assign { targets, value } if targets.contains(&target) => Some(*value),
-            _ => None,
-        });
-        let Some(function) = &self.frame().function else { return false };
-        let unwrapped = self.method_kind(function.file, &function.function).role == Role::Constexpr;
-        match assigned.map(|id| &source.body.exprs[id]) {
-            Some(Expr::Literal(_) | Expr::Tuple(_) | Expr::List(_)) => true,
-            Some(Expr::Name(name)) => {
-                let parameter = function.function.params.iter().find(|param| param.name == *name);
-                let reassigned = source.body.stmts.values().any(|stmt| {
-                    matches!(stmt, Stmt::Assign { targets, .. } if targets.iter().any(|&target|
-                        matches!(&source.body.exprs[target], Expr::Name(other) if other == name)))
-                });
-                parameter.is_some() && unwrapped && !reassigned
-            }
             _ => false,
         }
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::attribute::is_listed;
 use super::super::call::Call;
 use super::super::dtype::{DType, Elem};
+use super::super::module_member::is_listed;
 use super::super::names::known_member;
 use super::super::range::python_range;
 use super::super::symbolic::{Sym, floor_div};
