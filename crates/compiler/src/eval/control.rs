@@ -4,14 +4,14 @@ use super::display::type_text;
 use super::join::{Relation, leaves, names_differ, rebuild, relate};
 use super::stmt::{Flow, Outcome, Rest, contains_return};
 use super::value::{Const, Tensor, Value};
-use super::{Eval, Evaluator, Local, Locals, Mode, Remainder, Source};
+use super::{Evaluator, Local, Locals, Mode, Remainder, Source};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, ExprId, Name, Stmt, StmtId};
 use crate::ir::{self, Attrs, Opcode};
 use crate::source::{FileRange, TextRange};
 
 /// What is known of a condition.
-enum Test {
+pub(super) enum Test {
     /// Decided at compile time.
     Known(bool),
     /// Decided at run time by a scalar bit.
@@ -21,7 +21,7 @@ enum Test {
 }
 
 impl Evaluator<'_> {
-    fn test(&mut self, value: &Value, at: FileRange) -> Test {
+    pub(super) fn test(&mut self, value: &Value, at: FileRange) -> Test {
         match value {
             Value::Tensor(tensor) if tensor.is_open() => Test::Open,
             Value::Tensor(tensor) => self.runtime_test(&tensor.clone(), at),
@@ -137,7 +137,7 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates what depends on a condition that is not decided yet.
-    fn speculating<T>(
+    pub(super) fn speculating<T>(
         &mut self,
         source: Source<'_>,
         test: ExprId,
@@ -268,139 +268,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The variables whose value depends on the branch taken, with both values.
-    fn merge_locals(
-        &mut self,
-        before: &Locals,
-        then_locals: &Locals,
-        else_locals: &Locals,
-        at: FileRange,
-    ) -> Vec<(Name, Local, Local)> {
-        let mut merged = Vec::new();
-        let mut lost = Vec::new();
-        for (name, then) in then_locals {
-            let Some(other) = else_locals.get(name) else {
-                lost.push((name.clone(), then.at));
-                continue;
-            };
-            // What branches annotate as `tl.constexpr` stays inside of them.
-            if !before.contains_key(name) && self.frame().constexprs.contains(name) {
-                lost.push((name.clone(), then.at));
-                continue;
-            }
-            let (then, other) = (then.clone(), other.clone());
-            if let Some(old) = before.get(name)
-                && unchanged(old, &then)
-                && unchanged(old, &other)
-            {
-                continue;
-            }
-            let old = before.get(name).filter(|old| !self.was_none(name, old));
-            let in_both = |old: &Local| old.at != then.at && old.at != other.at;
-            if old.is_none() && !before.get(name).is_none_or(in_both) {
-                continue;
-            }
-            self.check_merge(name, old, &then, &other, at);
-            merged.push((name.clone(), then, other));
-        }
-        self.refuse_nothing(before, &merged, at);
-        let only_else = else_locals.iter().filter(|(name, _)| !then_locals.contains_key(*name));
-        lost.extend(only_else.map(|(name, local)| (name.clone(), local.at)));
-        for (name, at) in lost {
-            let place = "one branch of an `if` on a run-time condition";
-            self.frame_mut().lose(name, super::Lost { at, place });
-        }
-        merged
-    }
-
-    /// True for a variable that is `None` itself and no constexpr: Triton does not see that one
-    /// branch assigns it, so it stays `None` after the `if`.
-    fn was_none(&self, name: &Name, old: &Local) -> bool {
-        old.value.is_none() && self.frame().bare.contains(name)
-    }
-
-    /// Triton ends branches twice that both assign variables, none of which exists at run time.
-    fn refuse_nothing(&mut self, before: &Locals, merged: &[(Name, Local, Local)], at: FileRange) {
-        let given = |(_, then, other): &(Name, Local, Local)| {
-            !leaves(&then.value).is_empty() || !leaves(&other.value).is_empty()
-        };
-        if !self.emitting() || merged.iter().any(given) {
-            return;
-        }
-        let in_both = |(name, then, other): &&(Name, Local, Local)| {
-            let holds = matches!(then.value, Value::Object(_) | Value::Tuple(_));
-            let anew = before.get(name).is_none_or(|old| old.at != then.at && old.at != other.at);
-            holds && anew
-        };
-        let Some((name, then, _)) = merged.iter().find(in_both) else { return };
-        let message = format!("nothing of `{name}` exists at run time, so no branch can give it");
-        let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
-            .with_related(FileRange { file: at.file, range: then.at }, "assigned here")
-            .with_note("assign it before the `if`");
-        self.emit_diagnostic(diagnostic);
-    }
-
-    /// Both branches must give a variable one type, and keep the type it had.
-    fn check_merge(
-        &mut self,
-        name: &Name,
-        before: Option<&Local>,
-        then: &Local,
-        other: &Local,
-        at: FileRange,
-    ) {
-        if self.speculative > 0 && !self.exact {
-            return;
-        }
-        let place = |local: &Local| FileRange { file: at.file, range: local.at };
-        if then.value.is_void() || other.value.is_void() {
-            let message =
-                format!("`{name}` has no value that the branches of this `if` could give");
-            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
-                .with_related(place(then), "assigned here")
-                .with_note("call what stores on a line of its own");
-            self.emit_diagnostic(diagnostic);
-            return;
-        }
-        if before.is_none() && then.value.is_none() && other.value.is_none() {
-            let message = format!("both branches of this `if` make `{name}` `None`");
-            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
-                .with_related(place(then), "assigned here")
-                .with_note("assign it before the `if`");
-            self.emit_diagnostic(diagnostic);
-            return;
-        }
-        let clash =
-            |a: &Value, b: &Value| relate(a, b) == Relation::Different || names_differ(a, b);
-        if clash(&then.value, &other.value) {
-            let message = format!(
-                "`{name}` has different types in the branches of this `if`: `{}` and `{}`",
-                type_text(&then.value),
-                type_text(&other.value)
-            );
-            let what = |local: &Local| format!("`{}` here", type_text(&local.value));
-            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
-                .with_related(place(then), what(then))
-                .with_related(place(other), what(other))
-                .with_note("give both one type, for example with `.to(...)`");
-            self.emit_diagnostic(diagnostic);
-            return;
-        }
-        let Some(old) = before else { return };
-        let changed = if unchanged(old, then) { other } else { then };
-        if clash(&old.value, &changed.value) {
-            let message = format!(
-                "`{name}` is `{}` before this `if`, but a branch makes it `{}`",
-                type_text(&old.value),
-                type_text(&changed.value)
-            );
-            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
-                .with_related(place(old), "its value before")
-                .with_related(place(changed), "assigned with another type here");
-            self.emit_diagnostic(diagnostic);
-        }
-    }
-
     /// Closes both regions and binds the merged variables to the results.
     fn emit_if(
         &mut self,
@@ -431,28 +298,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value of a variable after an `if` of which both branches must agree in type: what one
-    /// side does not know, the other may.
-    fn join_typed(&mut self, a: &Value, b: &Value) -> Value {
-        match (a, b) {
-            (Value::Tensor(x), Value::Tensor(y)) => {
-                let shape = if x.shape.rank().is_some() { &x.shape } else { &y.shape };
-                let elem = x.elem.or(y.elem);
-                Value::Tensor(Tensor {
-                    elem,
-                    shape: shape.clone(),
-                    ir: None,
-                    origin: x.origin,
-                    open: false,
-                    float: None,
-                })
-            }
-            _ => self.join(a, b),
-        }
-    }
-
     /// Ends two regions with values of equal types and emits the `if`; gives its results.
-    fn close_branches(
+    pub(super) fn close_branches(
         &mut self,
         bit: &Tensor,
         then_open: Option<super::emit::OpenRegion>,
@@ -576,104 +423,11 @@ impl Evaluator<'_> {
         }
         self.emit_diagnostic(diagnostic);
     }
-
-    /// `on_true if condition else on_false`.
-    pub(super) fn ternary(
-        &mut self,
-        source: Source<'_>,
-        at: FileRange,
-        condition: ExprId,
-        on_true: ExprId,
-        on_false: ExprId,
-    ) -> Value {
-        let value = self.kept_expr(source, condition);
-        match self.test(&value, source.at(condition)) {
-            Test::Known(true) => self.kept_expr(source, on_true),
-            Test::Known(false) => self.kept_expr(source, on_false),
-            Test::Open => self.speculating(source, condition, |this| {
-                let then = this.expr(source, on_true);
-                let other = this.expr(source, on_false);
-                this.join(&then, &other)
-            }),
-            Test::Runtime(bit) => self.runtime_ternary(source, at, &bit, on_true, on_false),
-        }
-    }
-
-    /// One arm of a conditional expression on a run-time condition, as a tensor. Operations that
-    /// give nothing, such as a store, may stand in both.
-    fn arm(&mut self, source: Source<'_>, arm: ExprId) -> Eval<Value> {
-        let value = self.expr(source, arm);
-        if value.is_none() && self.is_operation(source, arm) {
-            return Ok(value);
-        }
-        self.materialize(&value, source.at(arm)).map(Value::Tensor)
-    }
-
-    /// Whether an expression calls a member of the language.
-    fn is_operation(&mut self, source: Source<'_>, expr: ExprId) -> bool {
-        let Expr::Call { callee, .. } = source.body.exprs[expr] else { return false };
-        match self.quietly(|this| this.expr(source, callee)) {
-            Value::Builtin(_) => true,
-            Value::Bound(bound) => matches!(bound.1, Value::Builtin(_)),
-            _ => false,
-        }
-    }
-
-    fn runtime_ternary(
-        &mut self,
-        source: Source<'_>,
-        at: FileRange,
-        bit: &Tensor,
-        on_true: ExprId,
-        on_false: ExprId,
-    ) -> Value {
-        let then_open = self.begin_region([]);
-        let then = self.arm(source, on_true);
-        self.end_region(&then_open);
-        let else_open = self.begin_region([]);
-        let other = self.arm(source, on_false);
-        self.end_region(&else_open);
-        let (Ok(then), Ok(other)) = (then, other) else { return Value::Unknown };
-        if relate(&then, &other) == Relation::Different {
-            let message = format!(
-                "both arms of a conditional expression on a run-time condition need one type, but they are `{}` and `{}`",
-                type_text(&then),
-                type_text(&other)
-            );
-            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
-                .with_related(source.at(on_true), format!("this is `{}`", type_text(&then)))
-                .with_related(source.at(on_false), format!("this is `{}`", type_text(&other)));
-            self.emit_diagnostic(diagnostic);
-            return Value::Unknown;
-        }
-        let results =
-            self.close_branches(bit, then_open, else_open, &leaves(&then), &leaves(&other));
-        if self.emitting() {
-            rebuild(&then, &mut results.into_iter())
-        } else {
-            self.join_typed(&then, &other)
-        }
-    }
 }
 
 /// True when one of the statements themselves is a `return`.
 fn returns_itself(source: Source<'_>, stmts: &[StmtId]) -> bool {
     stmts.iter().any(|&id| matches!(source.body.stmts[id], Stmt::Return(_)))
-}
-
-/// True when a variable was not assigned in a branch.
-fn unchanged(before: &Local, after: &Local) -> bool {
-    if before.at != after.at {
-        return false;
-    }
-    match (&before.value, &after.value) {
-        (Value::Tensor(a), Value::Tensor(b)) => a.ir == b.ir && a.origin == b.origin,
-        (Value::Tuple(a), Value::Tuple(b)) => std::sync::Arc::ptr_eq(a, b),
-        (Value::BlockPtr(a), Value::BlockPtr(b)) => std::sync::Arc::ptr_eq(a, b),
-        (Value::Descriptor(a), Value::Descriptor(b)) => std::sync::Arc::ptr_eq(a, b),
-        (Value::Object(a), Value::Object(b)) => std::sync::Arc::ptr_eq(a, b),
-        _ => relate(&before.value, &after.value) != Relation::Different,
-    }
 }
 
 /// True for a condition on more than plain values: it reads an attribute such as `x.dtype`, or

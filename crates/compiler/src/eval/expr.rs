@@ -8,11 +8,13 @@ use super::constant::{compare_consts, literal};
 use super::display::const_text;
 use super::range::python_range;
 use super::size::size_of;
-use super::value::{Const, Held, Origin, Shape, Tensor, Tuple, Value};
+use super::unsupported::alternative;
+use super::value::{Const, Held, Origin, Shape, Tensor, Value};
 use super::{Evaluator, Lost, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{CompareOp, Expr, ExprId, FStringPart, Name, UnaryOp};
-use crate::project::{self, installation::Fact};
+use crate::hir::{CompareOp, Expr, ExprId, FStringPart};
+use crate::project;
+use crate::project::installation::Fact;
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -207,21 +209,6 @@ impl Evaluator<'_> {
         self.emit_diagnostic(diagnostic);
     }
 
-    /// The error that kernels may not use a construct of Python; silent in host code.
-    pub(super) fn unsupported(&mut self, node: &str, instead: &str, at: FileRange) -> Value {
-        if self.frame().mode == Mode::Python {
-            return Value::Unknown;
-        }
-        let what = construct(node);
-        let mut diagnostic =
-            Diagnostic::new(Code::UnsupportedPython, at, format!("kernels cannot use {what}"));
-        if !instead.is_empty() {
-            diagnostic = diagnostic.with_note(format!("instead, {instead}"));
-        }
-        self.emit_diagnostic(diagnostic);
-        Value::Unknown
-    }
-
     pub(super) fn out_of_steps(&mut self, at: FileRange) -> Value {
         if !self.failed && self.exact {
             let message = "compilation was given up: too much code after unrolling and inlining";
@@ -230,53 +217,6 @@ impl Evaluator<'_> {
             self.emit_diagnostic(diagnostic);
         }
         Value::Unknown
-    }
-
-    fn unary(&mut self, op: UnaryOp, value: &Value, at: FileRange) -> Value {
-        match value {
-            Value::Tensor(tensor) => {
-                self.computed |= self.frame().mode == Mode::Python;
-                let tensor = tensor.clone();
-                self.tensor_unary(op, &tensor, at).map_or(Value::Unknown, Value::Tensor)
-            }
-            Value::Const(constant) => match self.const_unary(op, constant) {
-                Some(result) => Value::Const(result),
-                None => {
-                    let text = format!(
-                        "unary `{}` is not defined for `{}`",
-                        unary_text(op),
-                        const_text(constant)
-                    );
-                    self.error(Code::BadOperand, at, text);
-                    Value::Unknown
-                }
-            },
-            Value::Tuple(tuple)
-                if op == UnaryOp::Not && (self.is_3_9() || tuple.held != Held::Elements) =>
-            {
-                Value::bool(tuple.items.is_empty())
-            }
-            Value::Tuple(_) if self.frame().mode == Mode::Jit => {
-                let message = format!("`{}` is not defined for tuples in kernels", unary_text(op));
-                self.error(Code::BadOperand, at, message);
-                Value::Unknown
-            }
-            Value::Unknown => Value::Unknown,
-            Value::Object(_)
-                if op == UnaryOp::Minus && self.is_3_9() && self.defines(value, "__neg__") =>
-            {
-                self.call_operator(value, "__neg__", &[], at).unwrap_or(Value::Unknown)
-            }
-            Value::Object(_) | Value::Descriptor(_)
-                if op == UnaryOp::Not && self.is_3_9() && self.frame().mode == Mode::Jit =>
-            {
-                let message = format!("`not` is not defined for {}", super::report::a(value));
-                self.error(Code::BadOperand, at, message);
-                Value::Unknown
-            }
-            _ if op == UnaryOp::Not => Value::bool(false),
-            _ => Value::Unknown,
-        }
     }
 
     /// `a and b`, `a or b`: short-circuits on compile-time values, combines tensors.
@@ -326,227 +266,7 @@ impl Evaluator<'_> {
         result
     }
 
-    fn compare_chain(
-        &mut self,
-        source: Source<'_>,
-        first: ExprId,
-        rest: &[(CompareOp, ExprId)],
-        at: FileRange,
-    ) -> Value {
-        if rest.len() > 1 && !self.is_3_9() && self.frame().mode == Mode::Jit {
-            let note = "compare twice: `(a < b) & (b < c)`";
-            return self.unsupported("chained comparison", note, at);
-        }
-        let mut left = self.expr(source, first);
-        let mut left_at = source.at(first);
-        let mut result: Option<Value> = None;
-        for &(op, id) in rest {
-            let right = self.expr(source, id);
-            let places = (left_at, source.at(id));
-            let next = self.compare(op, &left, &right, at, places);
-            result = Some(match result {
-                None => next,
-                Some(before) => self.both(&before, &next, at),
-            });
-            left = right;
-            left_at = source.at(id);
-        }
-        result.unwrap_or(Value::Unknown)
-    }
-
-    /// The conjunction of two links of a chained comparison.
-    fn both(&mut self, left: &Value, right: &Value, at: FileRange) -> Value {
-        match (left, right) {
-            (Value::Const(a), _) if a.truth() == Some(false) => left.clone(),
-            (Value::Const(a), _) if a.truth() == Some(true) => right.clone(),
-            (Value::Tensor(a), Value::Tensor(b)) => {
-                let (a, b) = (a.clone(), b.clone());
-                self.logical(true, &a, &b, at).map_or(Value::Unknown, Value::Tensor)
-            }
-            (Value::Tensor(_), Value::Const(b)) if b.truth() == Some(true) => left.clone(),
-            (Value::Tensor(_), Value::Const(b)) if b.truth() == Some(false) => right.clone(),
-            _ => Value::Unknown,
-        }
-    }
-
-    /// One comparison.
-    pub(super) fn compare(
-        &mut self,
-        op: CompareOp,
-        left: &Value,
-        right: &Value,
-        at: FileRange,
-        places: (FileRange, FileRange),
-    ) -> Value {
-        if matches!(op, CompareOp::Is | CompareOp::IsNot) {
-            for (value, place) in [(left, places.0), (right, places.1)] {
-                if self.refuse_untyped_elements(value, place) {
-                    return Value::Unknown;
-                }
-            }
-            return self.identity(op == CompareOp::Is, left, right);
-        }
-        if matches!(op, CompareOp::In | CompareOp::NotIn) {
-            if self.frame().mode == Mode::Python {
-                return Value::Unknown;
-            }
-            let note = "compare with each element";
-            return self.unsupported("`in`", note, at);
-        }
-        match (left, right) {
-            (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
-            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
-                self.computed |= self.frame().mode == Mode::Python;
-                self.compare_tensors(op, left, right, at, places)
-            }
-            (Value::Const(a), Value::Const(b)) => match compare_consts(op, a, b) {
-                Some(result) => Value::bool(result),
-                None if a.is_symbol() || b.is_symbol() => self.fresh_const(),
-                None if matches!(a, Const::DType(e) if e.is_unknown())
-                    || matches!(b, Const::DType(e) if e.is_unknown()) =>
-                {
-                    self.fresh_const()
-                }
-                None => {
-                    let message = format!("cannot compare {a} and {b}");
-                    self.error(Code::BadOperand, at, message);
-                    Value::Unknown
-                }
-            },
-            (Value::Function(a), Value::Function(b)) => {
-                let same = Arc::ptr_eq(&a.function, &b.function);
-                self.equality(op, same)
-            }
-            (Value::Builtin(a), Value::Builtin(b)) => self.equality(op, std::ptr::eq(*a, *b)),
-            (Value::Tuple(a), Value::Tuple(b)) if a.held.is_python() && b.held.is_python() => {
-                self.compare_as_python(op, left, right)
-            }
-            (Value::Tuple(_), Value::Tuple(_))
-                if self.is_3_9() && !matches!(op, CompareOp::Eq | CompareOp::Ne) =>
-            {
-                self.error(Code::BadOperand, at, "tuples are compared by `==` and `!=` only");
-                Value::Unknown
-            }
-            (Value::Tuple(tuple), Value::Const(constant))
-                if self.frame().mode == Mode::Jit
-                    && tuple.held == Held::Elements
-                    && op == CompareOp::Eq
-                    && !constant.is_symbol() =>
-            {
-                let message = format!("a tuple is compared with tuples, not with {constant}");
-                self.error(Code::BadOperand, at, message);
-                Value::Unknown
-            }
-            (Value::Tuple(a), Value::Tuple(b)) => match equal_tuples(a, b) {
-                Some(same) => self.equality(op, same),
-                None => self.fresh_const(),
-            },
-            (Value::Descriptor(_) | Value::Object(_), Value::Const(Const::Symbol(_))) => {
-                self.fresh_const()
-            }
-            (Value::Descriptor(_), _) => self.compare_identity(op, left, right, at),
-            (Value::Object(_), _) => self.compare_objects(op, left, right, at),
-            _ => self.fresh_const(),
-        }
-    }
-
-    /// Aggregates are compared by their methods. Before Triton 3.9 others are equal to themselves.
-    fn compare_objects(
-        &mut self,
-        op: CompareOp,
-        left: &Value,
-        right: &Value,
-        at: FileRange,
-    ) -> Value {
-        let method = match op {
-            CompareOp::Eq => "__eq__",
-            CompareOp::Ne => "__ne__",
-            CompareOp::Lt => "__lt__",
-            CompareOp::Le => "__le__",
-            CompareOp::Gt => "__gt__",
-            CompareOp::Ge => "__ge__",
-            CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn => "",
-        };
-        let constant = matches!(right, Value::Const(_));
-        if (!constant || self.is_3_9())
-            && let Some(result) = self.call_operator(left, method, std::slice::from_ref(right), at)
-        {
-            return result;
-        }
-        if self.is_3_9() || self.defines(left, "__eq__") {
-            return self.refuse_comparison(left, right, at);
-        }
-        self.compare_identity(op, left, right, at)
-    }
-
-    /// `==` and `!=` of what defines neither.
-    fn compare_identity(
-        &mut self,
-        op: CompareOp,
-        left: &Value,
-        right: &Value,
-        at: FileRange,
-    ) -> Value {
-        let same = match (left, right) {
-            (Value::Descriptor(a), Value::Descriptor(b)) => Arc::ptr_eq(a, b),
-            (Value::Object(a), Value::Object(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        };
-        let alike = matches!(
-            (left, right),
-            (Value::Object(_) | Value::Descriptor(_), Value::Object(_) | Value::Descriptor(_))
-        );
-        match op {
-            CompareOp::Eq | CompareOp::Ne if same || !alike => self.equality(op, same),
-            _ if self.is_3_9() => self.refuse_comparison(left, right, at),
-            // What every class of Python has answers so, and the other operand is not asked.
-            _ if alike => Value::Const(Const::Opaque("NotImplemented".into())),
-            _ => self.fresh_const(),
-        }
-    }
-
-    fn refuse_comparison(&mut self, left: &Value, right: &Value, at: FileRange) -> Value {
-        let (left, right) = (super::report::a(left), super::report::a(right));
-        self.error(Code::BadOperand, at, format!("{left} and {right} are not compared"));
-        Value::Unknown
-    }
-
-    fn equality(&mut self, op: CompareOp, same: bool) -> Value {
-        match op {
-            CompareOp::Eq => Value::bool(same),
-            CompareOp::Ne => Value::bool(!same),
-            _ => self.fresh_const(),
-        }
-    }
-
-    /// `is` and `is not`: always decided at compile time.
-    fn identity(&mut self, positive: bool, left: &Value, right: &Value) -> Value {
-        let same = match (left, right) {
-            (Value::Unknown, _) | (_, Value::Unknown) => None,
-            (Value::Const(a), Value::Const(b)) => match (a, b) {
-                (Const::Symbol(_), _) | (_, Const::Symbol(_)) => None,
-                (Const::None, Const::None) => Some(true),
-                (Const::None, _) | (_, Const::None) => Some(false),
-                _ => compare_consts(CompareOp::Eq, a, b),
-            },
-            (Value::Tensor(tensor), Value::Const(_)) | (Value::Const(_), Value::Tensor(tensor)) => {
-                // An argument of unknown type may be `None` at launch.
-                let maybe = tensor.is_open();
-                if maybe { None } else { Some(false) }
-            }
-            (Value::Function(a), Value::Function(b)) => Some(Arc::ptr_eq(&a.function, &b.function)),
-            (Value::Builtin(a), Value::Builtin(b)) => Some(std::ptr::eq(*a, *b)),
-            (Value::Tensor(a), Value::Tensor(b)) => a.ir.zip(b.ir).map(|(a, b)| a == b),
-            (Value::Const(Const::Symbol(_)), _) | (_, Value::Const(Const::Symbol(_))) => None,
-            _ => Some(false),
-        };
-        match same {
-            Some(same) => Value::bool(same == positive),
-            None => self.fresh_const(),
-        }
-    }
-
-    fn slice(
+    pub(super) fn slice(
         &mut self,
         source: Source<'_>,
         lower: Option<ExprId>,
@@ -664,7 +384,7 @@ impl Evaluator<'_> {
                 return Value::Unknown;
             }
         };
-        let names = target_names(source, target);
+        let names = source.body.names_in(target);
         if self.frame().mode == Mode::Jit && !self.is_3_9() && names.len() != 1 {
             return self.unsupported("a comprehension over several targets", "use a loop", at);
         }
@@ -691,104 +411,8 @@ impl Evaluator<'_> {
         }
         let lost = Lost { at: source.map.exprs[target], place: "a comprehension" };
         if self.is_3_9() {
-            names.into_iter().for_each(|name| self.frame_mut().lose(name, lost));
+            names.into_iter().for_each(|name| self.frame_mut().lose(name.clone(), lost));
         }
         Value::tuple(results)
-    }
-
-    /// Binds a local without the rules of assignment.
-    pub(super) fn bind(&mut self, name: &Name, value: Value, at: crate::source::TextRange) {
-        let frame = self.frame_mut();
-        frame.lost.remove(name);
-        frame.bare.remove(name);
-        frame.locals.insert(name.clone(), super::Local { value, at });
-    }
-}
-
-/// Whether two tuples are equal; `None` where that depends on numbers at run time.
-fn equal_tuples(a: &Tuple, b: &Tuple) -> Option<bool> {
-    if a.items.len() != b.items.len() {
-        return Some(false);
-    }
-    let mut equal = Some(true);
-    for pair in a.items.iter().zip(&b.items) {
-        let same = match pair {
-            (Value::Const(x), Value::Const(y)) => compare_consts(CompareOp::Eq, x, y),
-            (Value::Tuple(x), Value::Tuple(y)) => equal_tuples(x, y),
-            (Value::Tensor(x), Value::Tensor(y)) if x.ir.is_some() && x.ir == y.ir => Some(true),
-            _ => None,
-        };
-        match same {
-            Some(false) => return Some(false),
-            Some(true) => {}
-            None => equal = None,
-        }
-    }
-    equal
-}
-
-fn unary_text(op: UnaryOp) -> &'static str {
-    match op {
-        UnaryOp::Plus => "+",
-        UnaryOp::Minus => "-",
-        UnaryOp::Invert => "~",
-        UnaryOp::Not => "not",
-    }
-}
-
-/// How people call a node of Python's syntax tree.
-pub(super) fn construct(node: &str) -> String {
-    let known = match node {
-        "Break" => "`break`",
-        "Continue" => "`continue`",
-        "Try" | "TryStar" => "`try`",
-        "Raise" => "`raise`",
-        "Lambda" => "`lambda`",
-        "Dict" => "dictionaries",
-        "Set" => "sets",
-        "DictComp" => "dictionary comprehensions",
-        "SetComp" => "set comprehensions",
-        "GeneratorExp" => "generator expressions",
-        "ListComp" => "nested comprehensions",
-        "Delete" => "`del`",
-        "Global" => "`global`",
-        "Nonlocal" => "`nonlocal`",
-        "Import" | "ImportFrom" => "`import`",
-        "ClassDef" => "class definitions",
-        "FunctionDef" | "AsyncFunctionDef" => "nested function definitions",
-        "Yield" | "YieldFrom" => "`yield`",
-        "NamedExpr" => "`:=` before Triton 3.9",
-        "Match" => "`match`",
-        "Starred" => "`*` outside of a call",
-        "Await" => "`await`",
-        other => other,
-    };
-    known.to_owned()
-}
-
-/// The names that a target binds.
-fn target_names(source: Source<'_>, target: ExprId) -> Vec<Name> {
-    match &source.body.exprs[target] {
-        Expr::Name(name) => vec![name.clone()],
-        Expr::Tuple(items) | Expr::List(items) => {
-            items.iter().flat_map(|&item| target_names(source, item)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// What to write instead of a construct.
-pub(super) fn alternative(node: &str) -> &'static str {
-    match node {
-        "Break" | "Continue" => {
-            "put the rest of the body under an `if`, or use a `while` condition"
-        }
-        "Try" | "TryStar" | "Raise" => "use `tl.static_assert` or `tl.device_assert`",
-        "GeneratorExp" | "DictComp" | "SetComp" | "ListComp" => "use a loop over `tl.static_range`",
-        "Import" | "ImportFrom" => "import at module level",
-        "ClassDef" | "FunctionDef" | "AsyncFunctionDef" => "define it at module level",
-        "Match" => "use `if`",
-        "Delete" => "leave the variable unused",
-        _ => "",
     }
 }

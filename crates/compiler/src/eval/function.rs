@@ -7,10 +7,10 @@ use super::constant::compare_consts;
 use super::join::{Relation, relate};
 use super::names::suggest;
 use super::python::{Exception, Exit};
-use super::value::{ClassRef, Const, FunctionRef, Held, Object, Role, Tensor, Value};
+use super::value::{Const, FunctionRef, Held, Role, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{CompareOp, Function, Name, Param, ParamKind};
+use crate::hir::{CompareOp, Name, Param, ParamKind};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -168,7 +168,12 @@ impl Evaluator<'_> {
     }
 
     /// Reports an exception of a function that runs at compile time.
-    fn report_exception(&mut self, name: &str, exception: &Exception, at: FileRange) -> Value {
+    pub(super) fn report_exception(
+        &mut self,
+        name: &str,
+        exception: &Exception,
+        at: FileRange,
+    ) -> Value {
         if self.may_be_dead() {
             return Value::Unknown;
         }
@@ -528,80 +533,6 @@ impl Evaluator<'_> {
         }
         let message = format!("the combining function returns tensors, not {constant}");
         self.error(Code::CombineFunction, at, message);
-    }
-
-    /// Runs the constructor of an aggregate.
-    pub(super) fn run_init(
-        &mut self,
-        class: &ClassRef,
-        init: &Arc<Function>,
-        mut arguments: Vec<Argument>,
-        at: FileRange,
-    ) -> Value {
-        let failed = std::mem::take(&mut self.failed);
-        let exception = match self.frame().mode {
-            Mode::Jit => {
-                let called = FunctionRef {
-                    file: class.file,
-                    function: init.clone(),
-                    kind: self.method_kind(class.file, init),
-                    scope: Arc::from([]),
-                    closure: Arc::from([]),
-                };
-                self.constructor_exception(class, &called, &arguments)
-            }
-            Mode::Python => None,
-        };
-        let object = Object { class: class.clone(), fields: Vec::new() };
-        let this = Value::Object(Arc::new(object));
-        arguments.insert(0, Argument::positional(this, at));
-        let function = FunctionRef {
-            file: class.file,
-            function: init.clone(),
-            kind: super::value::FunctionKind { role: Role::Jit, noinline: false, must_use: false },
-            scope: Arc::from([]),
-            closure: Arc::from([]),
-        };
-        // Python runs it, unless it is a jit function.
-        let mode = match self.method_kind(class.file, init).role {
-            Role::Jit => Mode::Jit,
-            _ => Mode::Python,
-        };
-        let Some(locals) = self.bind_parameters(&function, arguments, at, mode) else {
-            self.failed |= failed;
-            return Value::Unknown;
-        };
-        let receiver = init.params.first().map(|param| param.name.clone());
-        let mut frame = Frame::new(mode, class.file, Some(function), Arc::from([]), locals);
-        frame.call = at;
-        frame.inlined_at = self.emitter.as_ref().map(|emitter| emitter.loc);
-        self.frames.push(frame);
-        let source = Source::of(init, class.file);
-        self.run(source, &source.body.root, None);
-        let frame = self.frames.pop();
-        let made =
-            receiver.and_then(|name| frame.and_then(|frame| frame.locals.get(&name).cloned()));
-        let made = made.map_or(Value::Unknown, |local| local.value);
-        if let Value::Object(object) = &made
-            && let Some((missing, ..)) = class
-                .class
-                .fields
-                .iter()
-                .filter(|(_, annotation, _)| annotation.is_some())
-                .find(|(name, ..)| !object.fields.iter().any(|(field, _)| field == name))
-            && !self.failed
-        {
-            let message =
-                format!("the constructor of `{}` does not assign `{missing}`", class.class.name);
-            self.error(Code::NoAttribute, at, message);
-            return Value::Unknown;
-        }
-        let refused = self.failed;
-        self.failed |= failed;
-        match exception {
-            Some(exception) if !refused => self.report_exception(&class.class.name, &exception, at),
-            _ => made,
-        }
     }
 }
 

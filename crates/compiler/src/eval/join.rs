@@ -3,12 +3,14 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 
+use super::display::type_text;
 use super::dtype::Elem;
 use super::value::{BlockPtr, Descriptor, Object, Shape, Tensor, Tuple, Value};
 use super::{Evaluator, Local, Locals, Lost};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Name;
 use crate::ir;
-use crate::source::TextRange;
+use crate::source::{FileRange, TextRange};
 
 /// The tensors inside a value, in a fixed order. Compile-time parts have none.
 pub(super) fn leaves(value: &Value) -> Vec<Tensor> {
@@ -299,6 +301,159 @@ impl Evaluator<'_> {
             .map(|(at, tensor)| Tensor { ir: handles.get(at).copied(), ..tensor.clone() })
             .collect()
     }
+
+    /// The variables whose value depends on the branch taken, with both values.
+    pub(super) fn merge_locals(
+        &mut self,
+        before: &Locals,
+        then_locals: &Locals,
+        else_locals: &Locals,
+        at: FileRange,
+    ) -> Vec<(Name, Local, Local)> {
+        let mut merged = Vec::new();
+        let mut lost = Vec::new();
+        for (name, then) in then_locals {
+            let Some(other) = else_locals.get(name) else {
+                lost.push((name.clone(), then.at));
+                continue;
+            };
+            // What branches annotate as `tl.constexpr` stays inside of them.
+            if !before.contains_key(name) && self.frame().constexprs.contains(name) {
+                lost.push((name.clone(), then.at));
+                continue;
+            }
+            let (then, other) = (then.clone(), other.clone());
+            if let Some(old) = before.get(name)
+                && unchanged(old, &then)
+                && unchanged(old, &other)
+            {
+                continue;
+            }
+            let old = before.get(name).filter(|old| !self.was_none(name, old));
+            let in_both = |old: &Local| old.at != then.at && old.at != other.at;
+            if old.is_none() && !before.get(name).is_none_or(in_both) {
+                continue;
+            }
+            self.check_merge(name, old, &then, &other, at);
+            merged.push((name.clone(), then, other));
+        }
+        self.refuse_nothing(before, &merged, at);
+        let only_else = else_locals.iter().filter(|(name, _)| !then_locals.contains_key(*name));
+        lost.extend(only_else.map(|(name, local)| (name.clone(), local.at)));
+        for (name, at) in lost {
+            let place = "one branch of an `if` on a run-time condition";
+            self.frame_mut().lose(name, Lost { at, place });
+        }
+        merged
+    }
+
+    /// True for a variable that is `None` itself and no constexpr: Triton does not see that one
+    /// branch assigns it, so it stays `None` after the `if`.
+    fn was_none(&self, name: &Name, old: &Local) -> bool {
+        old.value.is_none() && self.frame().bare.contains(name)
+    }
+
+    /// Triton ends branches twice that both assign variables, none of which exists at run time.
+    fn refuse_nothing(&mut self, before: &Locals, merged: &[(Name, Local, Local)], at: FileRange) {
+        let given = |(_, then, other): &(Name, Local, Local)| {
+            !leaves(&then.value).is_empty() || !leaves(&other.value).is_empty()
+        };
+        if !self.emitting() || merged.iter().any(given) {
+            return;
+        }
+        let in_both = |(name, then, other): &&(Name, Local, Local)| {
+            let holds = matches!(then.value, Value::Object(_) | Value::Tuple(_));
+            let anew = before.get(name).is_none_or(|old| old.at != then.at && old.at != other.at);
+            holds && anew
+        };
+        let Some((name, then, _)) = merged.iter().find(in_both) else { return };
+        let message = format!("nothing of `{name}` exists at run time, so no branch can give it");
+        let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+            .with_related(FileRange { file: at.file, range: then.at }, "assigned here")
+            .with_note("assign it before the `if`");
+        self.emit_diagnostic(diagnostic);
+    }
+
+    /// Both branches must give a variable one type, and keep the type it had.
+    fn check_merge(
+        &mut self,
+        name: &Name,
+        before: Option<&Local>,
+        then: &Local,
+        other: &Local,
+        at: FileRange,
+    ) {
+        if self.speculative > 0 && !self.exact {
+            return;
+        }
+        let place = |local: &Local| FileRange { file: at.file, range: local.at };
+        if then.value.is_void() || other.value.is_void() {
+            let message =
+                format!("`{name}` has no value that the branches of this `if` could give");
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(then), "assigned here")
+                .with_note("call what stores on a line of its own");
+            self.emit_diagnostic(diagnostic);
+            return;
+        }
+        if before.is_none() && then.value.is_none() && other.value.is_none() {
+            let message = format!("both branches of this `if` make `{name}` `None`");
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(then), "assigned here")
+                .with_note("assign it before the `if`");
+            self.emit_diagnostic(diagnostic);
+            return;
+        }
+        let clash =
+            |a: &Value, b: &Value| relate(a, b) == Relation::Different || names_differ(a, b);
+        if clash(&then.value, &other.value) {
+            let message = format!(
+                "`{name}` has different types in the branches of this `if`: `{}` and `{}`",
+                type_text(&then.value),
+                type_text(&other.value)
+            );
+            let what = |local: &Local| format!("`{}` here", type_text(&local.value));
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(then), what(then))
+                .with_related(place(other), what(other))
+                .with_note("give both one type, for example with `.to(...)`");
+            self.emit_diagnostic(diagnostic);
+            return;
+        }
+        let Some(old) = before else { return };
+        let changed = if unchanged(old, then) { other } else { then };
+        if clash(&old.value, &changed.value) {
+            let message = format!(
+                "`{name}` is `{}` before this `if`, but a branch makes it `{}`",
+                type_text(&old.value),
+                type_text(&changed.value)
+            );
+            let diagnostic = Diagnostic::new(Code::BranchMismatch, at, message)
+                .with_related(place(old), "its value before")
+                .with_related(place(changed), "assigned with another type here");
+            self.emit_diagnostic(diagnostic);
+        }
+    }
+
+    /// The value of a variable after an `if` of which both branches must agree in type: what one
+    /// side does not know, the other may.
+    pub(super) fn join_typed(&mut self, a: &Value, b: &Value) -> Value {
+        match (a, b) {
+            (Value::Tensor(x), Value::Tensor(y)) => {
+                let shape = if x.shape.rank().is_some() { &x.shape } else { &y.shape };
+                let elem = x.elem.or(y.elem);
+                Value::Tensor(Tensor {
+                    elem,
+                    shape: shape.clone(),
+                    ir: None,
+                    origin: x.origin,
+                    open: false,
+                    float: None,
+                })
+            }
+            _ => self.join(a, b),
+        }
+    }
 }
 
 /// The functions that a value may be.
@@ -307,5 +462,20 @@ fn callables(value: &Value) -> Option<&[Value]> {
         Value::Function(_) | Value::Builtin(_) => Some(std::slice::from_ref(value)),
         Value::Either(functions) => Some(functions),
         _ => None,
+    }
+}
+
+/// True when a variable was not assigned in a branch.
+fn unchanged(before: &Local, after: &Local) -> bool {
+    if before.at != after.at {
+        return false;
+    }
+    match (&before.value, &after.value) {
+        (Value::Tensor(a), Value::Tensor(b)) => a.ir == b.ir && a.origin == b.origin,
+        (Value::Tuple(a), Value::Tuple(b)) => Arc::ptr_eq(a, b),
+        (Value::BlockPtr(a), Value::BlockPtr(b)) => Arc::ptr_eq(a, b),
+        (Value::Descriptor(a), Value::Descriptor(b)) => Arc::ptr_eq(a, b),
+        (Value::Object(a), Value::Object(b)) => Arc::ptr_eq(a, b),
+        _ => relate(&before.value, &after.value) != Relation::Different,
     }
 }

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::assign::assigned_names;
 use super::display::type_text;
 use super::dtype::{DType, Elem};
 use super::emit::ir_type;
 use super::join::{Relation, leaves, rebuild, relate};
 use super::range::{MAX_UNROLL, iterations, python_range};
-use super::stmt::{Flow, Outcome, Rest, Work, assigned_names};
+use super::stmt::{Flow, Outcome, Rest, Work};
 use super::value::{Const, Origin, RangeValue, Shape, Tensor, Value};
 use super::{Eval, Evaluator, Local, Locals, Mode, OriginKind, Source, Stop};
 use crate::diagnostic::{Code, Diagnostic};
@@ -342,7 +343,7 @@ impl Evaluator<'_> {
     fn loop_bound(&mut self, value: &Value, what: &str, at: FileRange) -> Eval<Tensor> {
         if let Value::Const(Const::Symbol(sym)) = value {
             self.integer_symbols.extend(sym.atoms());
-            return Ok(self.plain(Elem::I32, Shape::scalar()));
+            return Ok(Tensor::new(Elem::I32, Shape::scalar()));
         }
         let tensor = self.materialize(value, at)?;
         if let Elem::Num(dtype) = tensor.elem
@@ -636,10 +637,6 @@ fn jumps(source: Source<'_>, stmts: &[StmtId]) -> bool {
     stmts.iter().any(|&id| match &source.body.stmts[id] {
         Stmt::Unsupported(node) => *node != "Raise",
         Stmt::Try { .. } | Stmt::Match { .. } => true,
-        Stmt::If { body, orelse, .. }
-        | Stmt::For { body, orelse, .. }
-        | Stmt::While { body, orelse, .. } => jumps(source, body) || jumps(source, orelse),
-        Stmt::With { body, .. } => jumps(source, body),
-        _ => false,
+        stmt => stmt.blocks().into_iter().any(|block| jumps(source, block)),
     })
 }

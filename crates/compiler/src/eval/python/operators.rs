@@ -559,23 +559,12 @@ fn unsupported<T>(op: BinaryOp, left: &Obj, right: &Obj) -> Run<T> {
 }
 
 fn bad_operand<T>(op: UnaryOp, value: &Obj) -> Run<T> {
-    let sign = match op {
-        UnaryOp::Plus => "+",
-        UnaryOp::Minus => "-",
-        UnaryOp::Invert => "~",
-        UnaryOp::Not => "not",
-    };
+    let sign = op.symbol().trim_end();
     raise("TypeError", format!("bad operand type for unary {sign}: '{}'", value.class_text()))
 }
 
 fn not_ordered<T>(op: CompareOp, left: &Obj, right: &Obj) -> Run<T> {
-    let op = match op {
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        _ => ">=",
-    };
-    let (left, right) = (left.class_text(), right.class_text());
+    let (op, left, right) = (op.symbol(), left.class_text(), right.class_text());
     raise("TypeError", format!("'{op}' not supported between instances of '{left}' and '{right}'"))
 }
 
