@@ -19,29 +19,21 @@ import argparse
 import ast
 import collections
 import functools
-import importlib
-import importlib.abc
-import importlib.machinery
-import importlib.util
-import json
-import linecache
 import os
-import re
-import signal
 import subprocess
 import sys
 import tempfile
-import types
-import warnings
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"
-sys.path.append(str(Path(__file__).resolve().parents[1] / "gpu"))
+sys.path += [str(Path(__file__).resolve().parents[1] / folder) for folder in ("gpu", "triton")]
 
 import numpy as np
 
 import corpus
+import modules
 from compare import Tensor
+from modules import Refused
 
 DTYPES = {"fp32": np.float32, "fp16": np.float16, "fp64": np.float64, "i64": np.int64,
           "i32": np.int32, "i16": np.int16, "i8": np.int8, "u8": np.uint8, "u32": np.uint32,
@@ -52,97 +44,6 @@ TOLERANCE = {"fp16": (1e-2, 1e-3), "fp32": (2e-4, 1e-5), "fp64": (1e-6, 1e-9)}
 PRODUCTS = (2e-2, 2e-2)
 #: Differences that are the interpreter's, by kernel, with the reason.
 KNOWN = {}
-
-
-class Anything(type):
-    """Stands for whatever a missing module has: a class, a decorator, a number."""
-
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return anything()
-
-    def __call__(cls, *args, **kwargs):
-        return anything()
-
-    def __getitem__(cls, _):
-        return anything()
-
-    def __iter__(cls):
-        return iter(())
-
-    def __bool__(cls):
-        return False
-
-    def __or__(cls, _):
-        return anything()
-
-    __ror__ = __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __or__
-
-    def __lt__(cls, _):
-        return False
-
-    __gt__ = __le__ = __ge__ = __lt__
-
-
-def anything():
-    return Anything("Missing", (), {})
-
-
-class Missing(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every module that is not there."""
-
-    def find_spec(self, name, path=None, target=None):
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec):
-        module = types.ModuleType(spec.name)
-        module.__getattr__ = lambda name: self.attribute(spec.name, name)
-        return module
-
-    def attribute(self, module, name):
-        if name.startswith("__") and name != "__version__":
-            raise AttributeError(name)
-        if name == "__version__":
-            return "2.9.0"
-        return Tensor if (module, name) == ("torch", "Tensor") else anything()
-
-    def exec_module(self, module):
-        pass
-
-
-class Stripped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the modules below a folder, and runs of each what jit functions need: imports, jit
-    functions and assignments. Packages have nothing but their modules."""
-
-    def __init__(self, root):
-        self.root = root
-
-    def find_spec(self, name, path=None, target=None):
-        place = self.root.joinpath(*name.split("."))
-        if place.with_suffix(".py").is_file():
-            return importlib.machinery.ModuleSpec(name, self, origin=str(place.with_suffix(".py")))
-        if place.is_dir():
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-    def exec_module(self, module):
-        origin = module.__spec__.origin
-        if origin is None:
-            return
-        text = Path(origin).read_text(encoding="utf-8")
-        module.__file__ = origin
-        # The interpreter reads the source of a function again, by its file and line.
-        linecache.cache[origin] = (len(text), None, text.splitlines(True), origin)
-        for node in statements(ast.parse(text).body):
-            code = compile(ast.Module([node], []), origin, "exec")
-            try:
-                exec(code, vars(module))
-            except Exception:
-                continue
-        for name, value in list(vars(module).items()):
-            if getattr(value, "__triton_builtin__", False):
-                setattr(module, name, late(value.__name__))
 
 
 def late(name):
@@ -157,21 +58,6 @@ def late(name):
     return call
 
 
-def statements(body):
-    """Those of a module that are kept; of functions, the decorators that make them jit."""
-    for node in body:
-        if isinstance(node, (ast.If, ast.Try)):
-            handlers = [part for handler in getattr(node, "handlers", []) for part in handler.body]
-            yield from statements([*handlers, *node.orelse, *node.body])
-        elif isinstance(node, (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)):
-            yield node
-        elif isinstance(node, ast.FunctionDef):
-            node.decorator_list = [it for it in node.decorator_list if "jit" in ast.unparse(it)
-                                   or "constexpr_function" in ast.unparse(it)]
-            if node.decorator_list:
-                yield node
-
-
 def load(root, file, name):
     """The kernel `name` of `file`, a module below `root`, as the interpreter has it."""
     import triton.language as tl
@@ -180,28 +66,14 @@ def load(root, file, name):
     for member in dir(tl.math):
         if hasattr(libdevice, member) and not member.startswith("_"):
             setattr(libdevice, member, late(member))
-    sys.meta_path[:0] = [Stripped(root)]
-    sys.meta_path.append(Missing())
-    module = importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
-    kernel = getattr(module, name)
-    while type(kernel).__name__ != "InterpretedFunction":
-        kernel = kernel.fn
-    return kernel
+    return modules.jit_function(root, file, name, {("torch", "Tensor"): Tensor}, replace_builtins)
 
 
-def chosen(tile, file, name):
-    """What `--arg auto` chooses: the grid and arguments by name, as expressions."""
-    command = [tile, "run", f"{file}::{name}", "--device", "cpu", "--arg", "auto", "--triton", "3.6"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    found = re.search(r"note: --arg auto chose \w+\[(.*?)\]\((.*)\)$", done.stderr + done.stdout, re.M)
-    if not found:
-        raise Refused((done.stderr or done.stdout).strip().splitlines()[0][:100])
-    call = ast.parse(f"f({found[2]})", mode="eval").body
-    return ast.literal_eval(found[1]), {kw.arg: kw.value for kw in call.keywords}
-
-
-class Refused(Exception):
-    """The kernel cannot be compared, for the reason given."""
+def replace_builtins(module):
+    """Members of the language that a module imported are looked up when they are called."""
+    for name, value in list(vars(module).items()):
+        if getattr(value, "__triton_builtin__", False):
+            setattr(module, name, late(value.__name__))
 
 
 def array_of(call, rng):
@@ -231,22 +103,13 @@ def arguments(expressions, rng):
             arrays[name] = array_of(expression, rng)
             continue
         if isinstance(expression, ast.Name) and expression.id in DTYPES:
-            others[name] = language_type(expression.id)
+            others[name] = modules.language_type(expression.id)
             continue
         try:
             others[name] = ast.literal_eval(expression)
         except ValueError:
             raise Refused(f"{name} is {ast.unparse(expression)}") from None
     return arrays, others
-
-
-def language_type(dtype):
-    """The type of the language that is spelled so."""
-    import triton.language as tl
-
-    kinds = {"fp": "float", "i": "int", "u": "uint"}
-    kind, bits = re.match(r"(\D+)(\d+)", dtype).groups()
-    return getattr(tl, kinds[kind] + bits)
 
 
 def execute(tile, file, name, grid, expressions, arrays, folder):
@@ -284,7 +147,7 @@ def interpret(root, file, name, grid, arrays, others):
     # Launches make tensors of numbers; the interpreter leaves floats as they are.
     others = {argument: number(value) if type(value) is float and argument not in constexprs
               else value for argument, value in others.items()}
-    tensors = {argument: Tensor(array.copy(), language_type(dtype))
+    tensors = {argument: Tensor(array.copy(), modules.language_type(dtype))
                for argument, (array, dtype) in arrays.items()}
     kernel[grid](**tensors, **others)
     return {argument: tensor.array for argument, tensor in tensors.items()}
@@ -321,7 +184,7 @@ def compare(tile, root, file, name):
     """The verdict on one kernel: its kind and what there is to say."""
     rng = np.random.default_rng(0)
     try:
-        grid, expressions = chosen(tile, file, name)
+        grid, expressions = modules.chosen(tile, file, name)
         arrays, others = arguments(expressions, rng)
         with tempfile.TemporaryDirectory() as folder:
             ours = execute(tile, file, name, grid, expressions, arrays, Path(folder))
@@ -341,28 +204,6 @@ def compare(tile, root, file, name):
     return ("known", f"{KNOWN[name]} ({found})") if name in KNOWN else ("differs", found)
 
 
-def in_a_child(answer, seconds):
-    """What `answer` says, in a child, since the interpreter may crash or never end."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        warnings.simplefilter("ignore")
-        signal.alarm(seconds)
-        try:
-            os.write(write, json.dumps(answer()).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(said) if said else ("skipped", f"the interpreter fails, or gives no answer within {seconds} s")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tile", type=Path, help="the built `tile`")
@@ -377,7 +218,7 @@ def main():
             if options.only not in f"{file}::{name}":
                 continue
             answer = functools.partial(compare, options.tile, root.resolve(), file, name)
-            kind, what = in_a_child(answer, options.seconds)
+            kind, what = modules.in_a_child(answer, options.seconds)
             counts[kind] += 1
             print(f"{kind:8} {file.relative_to(root.resolve())}::{name}: {what}", flush=True)
     print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))

@@ -36,7 +36,8 @@ import triton.language as tl
 import arithmetic
 import probes
 from compare import Tensor
-from unseen import in_a_child, late, number
+from modules import in_a_child
+from unseen import late, number
 
 FOLDERS = [ROOT / "crates/compiler/tests/probes" / name for name in ("kernels", "generated")]
 #: Elements between two things kept, and between the elements of a tuple that is kept.

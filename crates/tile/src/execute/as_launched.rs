@@ -1,7 +1,7 @@
 //! Runs of kernels without scenarios: as host code launches them.
 
 use tile_compiler::hir::{Expr, Name};
-use tile_compiler::project::{ItemRef, function, item};
+use tile_compiler::project::{ItemRef, called_from_jit, function, item};
 use tile_compiler::specialization::{
     Flags, LaunchGap, LaunchSite, WrittenLaunch, discover, written_launches, written_options,
 };
@@ -89,14 +89,25 @@ fn describing(request: &RunRequest, kernel: &str, launch: &WrittenLaunch) -> Run
     }
 }
 
-/// Whether a kernel makes pointers of integers, so that those in memory may be addresses.
-fn makes_pointers(opened: &Opened, at: ItemRef) -> bool {
-    let Some(function) = function(&opened.workspace, at) else { return false };
+/// Whether a kernel, or a function that it calls, makes pointers of integers, so that those in memory
+/// may be addresses.
+fn makes_pointers(opened: &Opened, kernel: ItemRef) -> bool {
+    let workspace = &opened.workspace;
     let is_type = |expr: &Expr| match expr {
         Expr::Name(name) | Expr::Attribute { attr: name, .. } => &**name == "pointer_type",
         _ => false,
     };
-    function.body.exprs.values().any(is_type)
+    let mut reached = vec![kernel];
+    let mut next = 0;
+    while let Some(&at) = reached.get(next) {
+        if function(workspace, at).is_some_and(|it| it.body.exprs.values().any(is_type)) {
+            return true;
+        }
+        let called = called_from_jit(workspace, &[at]);
+        reached.extend(called.into_iter().filter(|at| !reached.contains(at)).collect::<Vec<_>>());
+        next += 1;
+    }
+    false
 }
 
 /// ` at FILE:LINE` of a launch in host code.
