@@ -16,6 +16,7 @@ use crate::hir::{self, Body, ExprId, Function, MainBlock, Name, Scenario, Source
 use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item};
 use crate::source::FileId;
 
+mod arguments;
 mod assign;
 mod calls;
 mod changes;
@@ -31,13 +32,18 @@ mod functions;
 mod installed;
 mod instances;
 mod launch;
+mod library;
 mod made;
+mod meeting;
+mod memory;
 pub(crate) mod misuse;
 mod names;
 mod number;
 mod objects;
 mod operators;
+mod patterns;
 mod rebound;
+mod scenario;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -286,12 +292,5 @@ impl<'a> Host<'a> {
                 "skip" | "skipif" | "skipIf" | "skipUnless" | "xfail" | "expectedFailure"
             )
         })
-    }
-
-    /// What a value is that is one of several.
-    fn any_of(&mut self, values: Vec<Value>) -> Value {
-        let mut values = values.into_iter();
-        let Some(first) = values.next() else { return Value::Unknown };
-        values.fold(first, |known, value| self.one_of(known, &value))
     }
 }

@@ -1,7 +1,7 @@
 //! Methods that change lists and dictionaries.
 
+use super::arguments::Args;
 use super::operators::{self, position};
-use super::tensor::Args;
 use super::value::Value;
 
 /// What a method makes of the collection it is called on, and what it returns; `None` for methods

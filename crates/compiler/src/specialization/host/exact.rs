@@ -1,7 +1,7 @@
 //! What Python itself knows of host code: the results of its functions, methods and operators on
 //! values that are wholly known, and what importing a file leaves in its variables.
 
-use super::tensor::Args;
+use super::arguments::Args;
 use super::value::Value;
 use super::{Frame, Host};
 use crate::eval::{Arguments, Plain, Python};

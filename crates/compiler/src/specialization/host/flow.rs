@@ -1,12 +1,11 @@
-//! Statements of host code, and what is known where several of them may have run.
+//! Statements of host code, and how blocks of them end.
 
 use super::changes::is_collection;
 use super::installed::is_installed;
-use super::number::as_number;
-use super::operators::{self, join, truth};
+use super::operators::{self, truth};
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{Case, CompareOp, Expr, ExprId, Handler, Literal, Name, Pattern, Stmt, StmtId};
+use crate::hir::{Expr, ExprId, Handler, Literal, Stmt, StmtId};
 use crate::project::{Resolution, Scope, resolve_expr, takes_exceptions};
 
 /// Functions outside of the project that do not return.
@@ -39,13 +38,13 @@ pub(super) enum Flow {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exits {
     /// What may have been returned.
-    returned: Option<Value>,
+    pub(super) returned: Option<Value>,
     /// The variables where the innermost loop may have been left.
-    broken: Option<Variables>,
+    pub(super) broken: Option<Variables>,
     /// The variables where an iteration of it may have ended early.
-    continued: Option<Variables>,
+    pub(super) continued: Option<Variables>,
     /// The variables where the innermost `try` may have been left by an exception, inside of one.
-    raised: Option<Variables>,
+    pub(super) raised: Option<Variables>,
 }
 
 impl Exits {
@@ -268,172 +267,6 @@ impl Host<'_> {
         }
     }
 
-    /// What a value is that is one of two.
-    pub(super) fn one_of(&mut self, first: Value, second: &Value) -> Value {
-        self.joined |= first != *second;
-        match self.options.one_run {
-            true if !matches!(first, Value::Unknown) => first,
-            true => second.clone(),
-            false => join(&first, second),
-        }
-    }
-
-    /// Runs both branches of a condition that is not known and joins what they leave; `doubtful`
-    /// says whether one of them may never run.
-    fn either(
-        &mut self,
-        frame: &mut Frame,
-        doubtful: bool,
-        body: impl FnOnce(&mut Self, &mut Frame) -> Flow,
-        orelse: impl FnOnce(&mut Self, &mut Frame) -> Flow,
-    ) -> Flow {
-        let before = frame.variables.clone();
-        let first = self.doubting(doubtful, |host| body(host, frame));
-        let after_first = std::mem::replace(&mut frame.variables, before);
-        let second = self.doubting(doubtful, |host| orelse(host, frame));
-        if doubtful {
-            match (&first, &second) {
-                (Flow::Next, Flow::Next) => {}
-                (Flow::Next, left) | (left, Flow::Next) => {
-                    self.doubt.begin(matches!(left, Flow::Return(None)));
-                }
-                _ => {}
-            }
-        }
-        self.meet(frame, (first, after_first), second)
-    }
-
-    /// Runs the first of the cases whose pattern takes the subject.
-    fn cases(&mut self, frame: &mut Frame, subject: (&Value, bool), cases: &[Case]) -> Flow {
-        let (value, doubtful) = subject;
-        let Some((case, rest)) = cases.split_first() else { return Flow::Next };
-        let mut taken = self.takes(frame, &case.pattern, value);
-        if let (Some(guard), Some(true) | None) = (case.guard, taken) {
-            let guard = truth(&self.expr(frame, guard));
-            taken = taken.and(guard).filter(|_| guard.is_some());
-            taken = if guard == Some(false) { Some(false) } else { taken };
-        }
-        match taken {
-            Some(true) => self.block(frame, &case.body),
-            Some(false) => self.cases(frame, subject, rest),
-            None => self.either(
-                frame,
-                doubtful,
-                |host, frame| host.block(frame, &case.body),
-                |host, frame| host.cases(frame, subject, rest),
-            ),
-        }
-    }
-
-    /// Whether a pattern takes a value, if that is known; binds its names.
-    fn takes(&mut self, frame: &mut Frame, pattern: &Pattern, value: &Value) -> Option<bool> {
-        match pattern {
-            Pattern::Value(known) => {
-                let known = self.expr(frame, *known);
-                operators::compare(CompareOp::Eq, value, &known)
-            }
-            Pattern::Capture(target) => {
-                target.iter().for_each(|target| self.assign(frame, *target, value));
-                Some(true)
-            }
-            Pattern::Or(patterns) => {
-                let mut taken = Some(false);
-                for pattern in patterns {
-                    match self.takes(frame, pattern, value) {
-                        Some(true) if taken == Some(false) => return Some(true),
-                        Some(false) => {}
-                        _ => taken = None,
-                    }
-                }
-                taken
-            }
-            Pattern::Sequence(patterns) => {
-                let items = match value {
-                    Value::Tuple(items) | Value::List(items) => items.clone(),
-                    value => {
-                        let other = matches!(value, Value::Str(_)) || as_number(value).is_some();
-                        for target in pattern.targets() {
-                            self.assign(frame, target, &Value::Unknown);
-                        }
-                        return other.then_some(false);
-                    }
-                };
-                if items.len() != patterns.len() {
-                    return Some(false);
-                }
-                let mut taken = Some(true);
-                for (pattern, item) in patterns.iter().zip(&items) {
-                    match self.takes(frame, pattern, item) {
-                        Some(true) => {}
-                        Some(false) => return Some(false),
-                        None => taken = None,
-                    }
-                }
-                taken
-            }
-            Pattern::As(pattern, target) => {
-                let taken = self.takes(frame, pattern, value);
-                self.assign(frame, *target, value);
-                taken
-            }
-            Pattern::Other(targets) => {
-                targets.iter().for_each(|target| self.assign(frame, *target, &Value::Unknown));
-                None
-            }
-        }
-    }
-
-    /// What follows where the code has ended in `first` with these variables, or in `second` with
-    /// those of the frame.
-    fn meet(
-        &mut self,
-        frame: &mut Frame,
-        (first, after_first): (Flow, Variables),
-        second: Flow,
-    ) -> Flow {
-        match (first, second) {
-            (Flow::Next, Flow::Next) => {
-                self.join_variables(&mut frame.variables, after_first);
-                Flow::Next
-            }
-            (Flow::Next, second) => {
-                let after_second = std::mem::replace(&mut frame.variables, after_first);
-                self.leave(frame, second, after_second);
-                Flow::Next
-            }
-            (Flow::Return(Some(first)), Flow::Return(Some(second))) => {
-                Flow::Return(Some(self.one_of(first, &second)))
-            }
-            (first, second) => {
-                self.leave(frame, first, after_first);
-                second
-            }
-        }
-    }
-
-    /// Notes a way that may have been taken while the code goes on in another.
-    fn leave(&mut self, frame: &mut Frame, flow: Flow, variables: Variables) {
-        let exits = &mut frame.exits;
-        match flow {
-            Flow::Next | Flow::Return(None) => {}
-            Flow::Break => self.add_exit(&mut exits.broken, variables),
-            Flow::Continue => self.add_exit(&mut exits.continued, variables),
-            Flow::Return(Some(value)) => {
-                exits.returned = Some(match exits.returned.take() {
-                    Some(earlier) => self.one_of(earlier, &value),
-                    None => value,
-                });
-            }
-        }
-    }
-
-    fn add_exit(&mut self, exit: &mut Option<Variables>, variables: Variables) {
-        match exit {
-            Some(known) => self.join_variables(known, variables),
-            None => *exit = Some(variables),
-        }
-    }
-
     /// Runs the iterations of a loop, then its `else`; ways out of the loop end at it.
     fn in_loop(
         &mut self,
@@ -564,35 +397,8 @@ impl Host<'_> {
         }
     }
 
-    /// Forgets what iterations of a loop of unknown length change: a first one is run to see, and
-    /// what it launches does not count.
-    fn widen(&mut self, frame: &mut Frame, body: &[StmtId]) {
-        let code = frame.code.clone();
-        let bound = code.body().bound_in(body);
-        let carried = |name: &&Name| {
-            let known = frame.variables.get(*name);
-            known.is_some_and(|value| !matches!(value, Value::Unknown))
-        };
-        let carried: Vec<&Name> = bound.into_iter().filter(carried).collect();
-        if self.options.one_run || carried.is_empty() {
-            return;
-        }
-        let mut trial = frame.clone();
-        let (launches, doubt) = (self.launches.clone(), self.doubt);
-        self.iteration(&mut trial, body);
-        (self.launches, self.doubt) = (launches, doubt);
-        for name in carried {
-            let Some(before) = frame.variables.get_mut(name) else { continue };
-            let after = trial.variables.get(name).unwrap_or(&Value::Unknown);
-            if before != after {
-                *before = widened(before, after);
-                self.joined = true;
-            }
-        }
-    }
-
     /// Runs a loop's body once; it goes on where an iteration may have ended early.
-    fn iteration(&mut self, frame: &mut Frame, body: &[StmtId]) -> Flow {
+    pub(super) fn iteration(&mut self, frame: &mut Frame, body: &[StmtId]) -> Flow {
         let conditions = self.doubt.conditions;
         let flow = match self.block(frame, body) {
             Flow::Continue => Flow::Next,
@@ -631,44 +437,4 @@ impl Host<'_> {
         }
         Flow::Next
     }
-
-    /// Keeps what both hold; in one run, what the first has counts.
-    fn join_variables(&mut self, variables: &mut Variables, first: Variables) {
-        match self.options.one_run {
-            true => variables.extend(first),
-            false => self.joined |= join_variables(variables, first),
-        }
-    }
-}
-
-/// What is known in each iteration of a variable that the first one changes from `before` to `after`.
-fn widened(before: &Value, after: &Value) -> Value {
-    match (before, after) {
-        (Value::Int(_), Value::Int(_))
-        | (Value::Float(_), Value::Float(_))
-        | (Value::Bool(_), Value::Bool(_)) => before.degraded(),
-        (Value::Tensor(a), Value::Tensor(b)) if a.dtype == b.dtype => before.degraded(),
-        _ => Value::Unknown,
-    }
-}
-
-/// Keeps what both hold; whether they differ.
-fn join_variables(variables: &mut Variables, other: Variables) -> bool {
-    let mut differ = false;
-    variables.retain(|name, _| {
-        let known = other.contains_key(name);
-        differ |= !known;
-        known
-    });
-    for (name, value) in other {
-        match variables.get_mut(&name) {
-            Some(known) if *known != value => {
-                *known = join(known, &value);
-                differ = true;
-            }
-            Some(_) => {}
-            None => differ = true,
-        }
-    }
-    differ
 }

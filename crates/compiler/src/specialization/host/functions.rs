@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::arguments::{Args, bound};
 use super::flow::Flow;
 use super::frame::{Code, Frame, Variables};
-use super::tensor::Args;
 use super::value::{Callable, Value};
-use super::{Host, MAX_DEPTH, calls, changes, launch};
+use super::{Host, MAX_DEPTH, changes, launch};
 use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
 use crate::project::{ItemRef, Resolution, function, item};
 use crate::source::FileId;
@@ -26,7 +26,7 @@ impl Host<'_> {
                 }
                 let mut frame = Frame::clone(frame);
                 let heads: Vec<_> = params.iter().map(|param| (&param.name, param.kind)).collect();
-                let given = calls::bound(&heads, args).into_iter();
+                let given = bound(&heads, args).into_iter();
                 for (param, given) in params.iter().zip(given) {
                     let value = given.unwrap_or_else(|| param.default.clone());
                     frame.variables.insert(param.name.clone(), value);
@@ -116,7 +116,7 @@ impl Host<'_> {
         args: &[(Option<Name>, Value)],
     ) -> Variables {
         let heads: Vec<_> = function.params.iter().map(|param| (&param.name, param.kind)).collect();
-        let given = function.params.iter().zip(calls::bound(&heads, args));
+        let given = function.params.iter().zip(bound(&heads, args));
         given
             .map(|(param, given)| {
                 let value =

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::tensor::Args;
+use super::arguments::Args;
 use super::value::Value;
 use crate::specialization::contents::{Contents, MAX_LISTED};
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::tensor::Args;
+use super::arguments::Args;
 use super::value::Value;
 use super::{Host, Variables};
 use crate::hir::{Function, Name};

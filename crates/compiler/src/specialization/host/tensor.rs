@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::dtype::{
-    element_size, is_float, named_dtype, number_dtype, promoted, python_type, with_number,
-};
+use super::arguments::Args;
+use super::dtype::{element_size, is_float, named_dtype, number_dtype, promoted, python_type};
 use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::operators::{binary, position};
+use super::scenario::scenario_reduction;
 use super::value::{Descriptor, Tensor, Value};
-use super::views::{self, broadcast, elementwise, strides, swap_last, transpose, unknown_strides};
+use super::views::{self, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
-use crate::project::{ArrayHead, Resolution};
+use crate::project::Resolution;
 
 /// What a function makes of a tensor that has a float for each of its elements; `None` for other
 /// functions and values.
@@ -58,114 +58,9 @@ pub(super) fn mapped(name: &str, of: &Value) -> Option<Value> {
         .then(|| Value::Tensor(tensor.copied()))
 }
 
-/// A function of scenarios on tensors, other than constructors; `None` for other functions.
-pub(super) fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
-    let positional = args.positional();
-    let tensors: Vec<&Tensor> = positional
-        .iter()
-        .filter_map(|value| match value {
-            Value::Tensor(tensor) => Some(tensor),
-            _ => None,
-        })
-        .collect();
-    match (name, tensors.as_slice()) {
-        (
-            "abs" | "acos" | "asin" | "atan" | "cos" | "cumprod" | "cumsum" | "erf" | "exp"
-            | "exp2" | "log" | "log2" | "log_softmax" | "rsqrt" | "sigmoid" | "sin" | "softmax"
-            | "sqrt" | "tanh" | "clamp",
-            [tensor],
-        ) => {
-            let kept = name == "abs" || name == "cumsum" || name == "clamp";
-            let dtype = tensor.dtype.as_ref().map(|dtype| match is_float(dtype) || kept {
-                true => dtype.clone(),
-                false => Arc::from("fp32"),
-            });
-            let result = Tensor { dtype, strides: None, ..Tensor::clone(tensor) };
-            Some(Value::Tensor(result.copied()))
-        }
-        ("cos" | "exp" | "log" | "log2" | "rsqrt" | "sin" | "sqrt", [])
-            if matches!(positional.as_slice(), [Value::Int(_) | Value::Float(_)]) =>
-        {
-            Some(Value::Float(None))
-        }
-        ("where", [first, rest @ ..]) => {
-            let shape = rest.iter().try_fold(first.shape.clone()?, |shape, tensor| {
-                broadcast(Some(&shape), tensor.shape.as_deref())
-            });
-            let dtype = match positional.get(1..3)? {
-                [Value::Tensor(a), Value::Tensor(b)] => {
-                    promoted(a.dtype.as_ref(), b.dtype.as_ref())
-                }
-                [Value::Tensor(a), number] | [number, Value::Tensor(a)] => {
-                    with_number(a.dtype.as_ref(), number)
-                }
-                _ => None,
-            };
-            Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
-        }
-        ("minimum" | "maximum", [a, b]) => Some(Value::Tensor(elementwise(a, Some(b)))),
-        ("cat" | "concatenate" | "stack", []) => {
-            joined(if name == "stack" { name } else { "cat" }, args)
-        }
-        _ => None,
-    }
-}
-
-/// A scenario's reduction of a tensor along a dimension, or of all of it.
-pub(super) fn scenario_reduction(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Value> {
-    if !matches!(name, "sum" | "mean" | "max" | "min" | "prod") {
-        return None;
-    }
-    let keeps = matches!(args.get(1, "keepdim"), Some(Value::Bool(Some(true))));
-    let shape = match (args.get(0, "dim"), &tensor.shape) {
-        (Some(Value::Int(Some(dim))), Some(shape)) => {
-            let mut shape = shape.clone();
-            let at = position(shape.len(), *dim)?;
-            match keeps {
-                true => shape[at] = Value::Int(Some(1)),
-                false => drop(shape.remove(at)),
-            }
-            Some(shape)
-        }
-        _ => None,
-    };
-    let own = tensor.dtype.clone().and_then(|dtype| match name {
-        _ if is_float(&dtype) => Some(dtype),
-        "sum" | "prod" => Some(Arc::from("i64")),
-        _ => None,
-    });
-    let dtype = if args.keyword("dtype").is_some() { args.dtype(None) } else { own };
-    Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
-}
-
-/// Positional and keyword arguments of a call.
-pub(super) struct Args<'a>(pub(super) &'a [(Option<Name>, Value)]);
-
 impl<'a> Args<'a> {
-    /// The positional argument at `index`, or the keyword argument `name`.
-    pub(super) fn get(&self, index: usize, name: &str) -> Option<&'a Value> {
-        let positional = self.0.iter().filter(|(name, _)| name.is_none()).nth(index);
-        positional.map(|(_, value)| value).or_else(|| self.keyword(name))
-    }
-
-    /// The keyword argument `name`.
-    pub(super) fn keyword(&self, name: &str) -> Option<&'a Value> {
-        let found = self.0.iter().find(|(known, _)| known.as_deref() == Some(name));
-        found.map(|(_, value)| value)
-    }
-
-    /// The keyword arguments.
-    pub(super) fn keywords(&self) -> Vec<(Option<Name>, Value)> {
-        self.0.iter().filter(|(name, _)| name.is_some()).cloned().collect()
-    }
-
-    /// The positional arguments.
-    pub(super) fn positional(&self) -> Vec<&'a Value> {
-        self.0.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect()
-    }
-
     /// `dtype=`, or `default`; `None` when it is given and not known.
-    fn dtype(&self, default: Option<&str>) -> Option<Arc<str>> {
+    pub(super) fn dtype(&self, default: Option<&str>) -> Option<Arc<str>> {
         match self.keyword("dtype") {
             None | Some(Value::None) => default.map(Arc::from),
             Some(value) => given_dtype(value),
@@ -195,7 +90,7 @@ fn given_dtype(value: &Value) -> Option<Arc<str>> {
 }
 
 /// Sizes given as separate arguments or as one tuple.
-fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
+pub(super) fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
     match args {
         [] => None,
         [Value::Tuple(sizes) | Value::List(sizes)] => Some(sizes.clone()),
@@ -287,31 +182,8 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     })
 }
 
-/// A tensor made by a scenario's constructor; `None` for other functions. Every constructor
-/// makes fp32 unless `dtype=` says otherwise, and `load` what the file holds.
-pub(super) fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
-    let positional = args.positional();
-    let shape = match name {
-        "randn" | "rand" | "zeros" | "ones" | "empty" => sizes(&positional),
-        "randint" => sizes(positional.get(2..).unwrap_or_default()),
-        "full" => sizes(positional.split_last().map_or(&[], |(_, shape)| shape)),
-        "arange" => counted(&positional).map(|count| vec![count]),
-        "tensor" => return torch_constructor(name, args),
-        _ => return None,
-    };
-    Some(Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, ..Tensor::default() }))
-}
-
-/// The tensor that a scenario loads from a file with this header, converted where the call says so.
-pub(super) fn loaded(head: Option<&ArrayHead>, args: &Args<'_>) -> Value {
-    let extent = |extent: &u64| Value::Int(Some(i128::from(*extent)));
-    let shape = head.map(|head| head.shape.iter().map(extent).collect());
-    let dtype = args.dtype(head.map(|head| &*head.dtype));
-    Value::Tensor(Tensor { dtype, shape, ..Tensor::default() })
-}
-
 /// How many numbers a range has: of its end, of start and end, or of start, end and step.
-fn counted(bounds: &[&Value]) -> Option<Value> {
+pub(super) fn counted(bounds: &[&Value]) -> Option<Value> {
     let (zero, one) = (Value::Int(Some(0)), Value::Int(Some(1)));
     let (start, end, step) = match bounds {
         [end @ Value::Int(_)] => return Some(Value::clone(end)),
@@ -337,7 +209,7 @@ fn counted(bounds: &[&Value]) -> Option<Value> {
 }
 
 /// Tensors put one behind the other (`cat`) or side by side along a dimension of its own (`stack`).
-fn joined(name: &str, args: &Args<'_>) -> Option<Value> {
+pub(super) fn joined(name: &str, args: &Args<'_>) -> Option<Value> {
     let items = args.get(0, "tensors")?.elements()?;
     let tensors = items.iter().map(|item| match item {
         Value::Tensor(tensor) => Some(tensor),

@@ -1,0 +1,64 @@
+//! Arguments of calls in host code, and what the parameters of a function get of them.
+
+use super::value::Value;
+use crate::hir::{Name, ParamKind};
+
+/// Positional and keyword arguments of a call.
+pub(super) struct Args<'a>(pub(super) &'a [(Option<Name>, Value)]);
+
+impl<'a> Args<'a> {
+    /// The positional argument at `index`, or the keyword argument `name`.
+    pub(super) fn get(&self, index: usize, name: &str) -> Option<&'a Value> {
+        let positional = self.0.iter().filter(|(name, _)| name.is_none()).nth(index);
+        positional.map(|(_, value)| value).or_else(|| self.keyword(name))
+    }
+
+    /// The keyword argument `name`.
+    pub(super) fn keyword(&self, name: &str) -> Option<&'a Value> {
+        let found = self.0.iter().find(|(known, _)| known.as_deref() == Some(name));
+        found.map(|(_, value)| value)
+    }
+
+    /// The keyword arguments.
+    pub(super) fn keywords(&self) -> Vec<(Option<Name>, Value)> {
+        self.0.iter().filter(|(name, _)| name.is_some()).cloned().collect()
+    }
+
+    /// The positional arguments.
+    pub(super) fn positional(&self) -> Vec<&'a Value> {
+        self.0.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect()
+    }
+}
+
+/// What the parameters of a function, each with the way in which arguments reach it, get of `args`;
+/// `None` for those left out.
+pub(super) fn bound(
+    params: &[(&Name, ParamKind)],
+    args: &[(Option<Name>, Value)],
+) -> Vec<Option<Value>> {
+    let positional: Vec<&Value> =
+        args.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect();
+    let mut index = 0;
+    let of_param = |(param, kind): &(&Name, ParamKind)| match kind {
+        ParamKind::VarArgs => {
+            let rest = positional.get(index..).unwrap_or_default();
+            index = positional.len();
+            Some(Value::Tuple(rest.iter().copied().cloned().collect()))
+        }
+        ParamKind::KwArgs => {
+            let taken = |name: &Name| params.iter().any(|(param, _)| *param == name);
+            let entry = |(name, value): &(Option<Name>, Value)| {
+                let name = name.clone().filter(|name| !taken(name))?;
+                Some((Value::Str(name), value.clone()))
+            };
+            Some(Value::Dict(args.iter().filter_map(entry).collect()))
+        }
+        _ => {
+            let named = args.iter().find(|(name, _)| name.as_ref() == Some(*param));
+            let next = positional.get(index).filter(|_| kind.is_positional());
+            index += usize::from(kind.is_positional());
+            named.map(|(_, value)| value).or(next.copied()).cloned()
+        }
+    };
+    params.iter().map(of_param).collect()
+}

@@ -1,0 +1,348 @@
+//! Functions that are not the project's: of Python, its library and Triton, by name.
+
+use super::arguments::Args;
+use super::number::as_number;
+use super::tensor;
+use super::value::{Callable, Tensor, Value};
+use super::{Host, operators};
+use crate::builtins::TORCH;
+use crate::hir::{BinaryOp, CompareOp, Name};
+use crate::project::Resolution;
+use crate::project::installation;
+use crate::specialization::config::Config;
+
+/// A `range` longer than this is not unrolled.
+const MAX_RANGE: i128 = 4096;
+
+impl Host<'_> {
+    /// A call of something that no item binds.
+    pub(super) fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
+        match (name, args.positional().as_slice()) {
+            ("filter", [function, items]) => self.filter(function, items),
+            ("map", [function, items]) => match items.elements() {
+                Some(items) => Value::List(
+                    items
+                        .into_iter()
+                        .map(|item| self.call_value(function, &[(None, item)]))
+                        .collect(),
+                ),
+                None => Value::Unknown,
+            },
+            ("sorted", [items]) if let Some(key) = args.keyword("key") => {
+                self.sorted(items, key, args.keyword("reverse"))
+            }
+            _ => {
+                let value = python_call(name, args);
+                self.exactly_called(&[Name::from(name)], args, value)
+            }
+        }
+    }
+
+    /// Elements in the order of what a function makes of them, if that is known.
+    fn sorted(&mut self, items: &Value, key: &Value, reverse: Option<&Value>) -> Value {
+        let reverse = reverse.map_or(Some(false), operators::truth);
+        let (Some(items), Some(reverse)) = (items.elements(), reverse) else {
+            return Value::Unknown;
+        };
+        let mut sorted: Vec<(Value, Value)> = Vec::new();
+        for item in items {
+            let key = self.call_value(key, &[(None, item.clone())]);
+            let mut at = sorted.len();
+            while at > 0 {
+                let (this, before) = (&key, &sorted[at - 1].0);
+                let (less, than) = if reverse { (before, this) } else { (this, before) };
+                match operators::compare(CompareOp::Lt, less, than) {
+                    Some(true) => at -= 1,
+                    Some(false) => break,
+                    None => return Value::Unknown,
+                }
+            }
+            sorted.insert(at, (key, item));
+        }
+        Value::List(sorted.into_iter().map(|(_, item)| item).collect())
+    }
+
+    /// Elements that are not known to be filtered out.
+    fn filter(&mut self, function: &Value, items: &Value) -> Value {
+        let Some(mut items) = items.elements() else { return Value::Unknown };
+        items.retain(|item| {
+            let kept = match function {
+                Value::None => item.clone(),
+                function => self.call_value(function, &[(None, item.clone())]),
+            };
+            operators::truth(&kept) != Some(false)
+        });
+        Value::List(items)
+    }
+}
+
+/// One of Python's own functions.
+fn python_call(name: &str, args: &Args<'_>) -> Value {
+    let positional = args.positional();
+    match (name, positional.as_slice()) {
+        ("range", bounds) => range(bounds).map_or(Value::Ints, Value::List),
+        ("len", [Value::Tensor(Tensor { shape: Some(shape), .. })]) => {
+            shape.first().cloned().unwrap_or(Value::Unknown)
+        }
+        ("len", [value]) => match value.elements() {
+            Some(items) => Value::Int(Some(items.len() as i128)),
+            None => Value::Int(None),
+        },
+        ("int", [Value::Float(value)]) => Value::Int(value.map(|value| value as i128)),
+        ("int", [Value::Bool(value)]) => Value::Int(value.map(i128::from)),
+        ("int", [Value::Int(value)]) => Value::Int(*value),
+        ("int", _) => Value::Int(None),
+        ("float", [Value::Int(value)]) => Value::Float(value.map(|value| value as f64)),
+        ("float", [Value::Float(value)]) => Value::Float(*value),
+        ("float", [Value::Str(text)]) => Value::Float(text.parse().ok()),
+        ("float", _) => Value::Float(None),
+        ("bool", [value]) => Value::Bool(operators::truth(value)),
+        ("abs", [Value::Int(value)]) => Value::Int(value.and_then(i128::checked_abs)),
+        ("abs", [Value::Float(value)]) => Value::Float(value.map(f64::abs)),
+        ("min" | "max", _) if args.keywords().is_empty() => extremum(name, &positional),
+        ("list", [value]) => value.elements().map_or(Value::Unknown, Value::List),
+        ("tuple", [value]) => value.elements().map_or(Value::Unknown, Value::Tuple),
+        ("dict", []) => {
+            let keyword = |(name, value): &(Option<Name>, Value)| {
+                name.clone().map(|name| (Value::Str(name), value.clone()))
+            };
+            Value::Dict(args.0.iter().filter_map(keyword).collect())
+        }
+        ("sum", [value]) => match value.elements() {
+            Some(items) => items.iter().fold(Value::Int(Some(0)), |sum, item| {
+                operators::binary(BinaryOp::Add, &sum, item)
+            }),
+            None => Value::Unknown,
+        },
+        ("enumerate", [value]) => match value.elements() {
+            Some(items) => {
+                let pair = |(at, item)| Value::Tuple(vec![Value::Int(Some(at as i128)), item]);
+                Value::List(items.into_iter().enumerate().map(pair).collect())
+            }
+            None => Value::Unknown,
+        },
+        ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => zipped(lists),
+        ("isinstance", [value, Value::Named(Resolution::External(path))])
+            if path.iter().map(|part| &**part).eq([TORCH, "Tensor"]) =>
+        {
+            Value::Bool(match value {
+                Value::Tensor(_) => Some(true),
+                Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) => {
+                    Some(false)
+                }
+                _ => None,
+            })
+        }
+        ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
+        _ => Value::Unknown,
+    }
+}
+
+/// Tuples of the elements that stand at the same place, up to the end of the shortest.
+fn zipped(lists: &[&Value]) -> Value {
+    let lists: Option<Vec<Vec<Value>>> = lists.iter().map(|list| list.elements()).collect();
+    let Some(lists) = lists else { return Value::Unknown };
+    let length = lists.iter().map(Vec::len).min().unwrap_or_default();
+    let tuple = |at: usize| Value::Tuple(lists.iter().map(|list| list[at].clone()).collect());
+    Value::List((0..length).map(tuple).collect())
+}
+
+fn range(bounds: &[&Value]) -> Option<Vec<Value>> {
+    let bound = |value: &Value| match value {
+        Value::Int(value) => *value,
+        _ => None,
+    };
+    let (start, end, step) = match bounds {
+        [end] => (0, bound(end)?, 1),
+        [start, end] => (bound(start)?, bound(end)?, 1),
+        [start, end, step] => (bound(start)?, bound(end)?, bound(step)?),
+        _ => return None,
+    };
+    let length = end.checked_sub(start)?.checked_div(step)?;
+    if length > MAX_RANGE {
+        return None;
+    }
+    let mut items = Vec::new();
+    let mut at = start;
+    while (step > 0 && at < end) || (step < 0 && at > end) {
+        items.push(Value::Int(Some(at)));
+        at = at.checked_add(step)?;
+    }
+    Some(items)
+}
+
+fn extremum(name: &str, args: &[&Value]) -> Value {
+    let values: Vec<Value> = match args {
+        [one] => one.elements().unwrap_or_default(),
+        many => many.iter().copied().cloned().collect(),
+    };
+    let Some((first, rest)) = values.split_first() else { return Value::Unknown };
+    let mut best = first.clone();
+    for value in rest {
+        let wanted = match operators::compare(CompareOp::Lt, value, &best) {
+            Some(less) => less == (name == "min"),
+            None => {
+                best = operators::join(&best, value);
+                continue;
+            }
+        };
+        if wanted {
+            best = value.clone();
+        }
+    }
+    match best {
+        // Not all were known, so neither is which one it is.
+        Value::Int(_) if values.contains(&Value::Int(None)) => Value::Int(None),
+        best => best,
+    }
+}
+
+/// A function outside of the project.
+pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
+    let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+    match path.as_slice() {
+        ["torch", name] => tensor::torch_constructor(name, args)
+            .or_else(|| tensor::mapped(name, args.get(0, "input")?))
+            .unwrap_or(Value::Unknown),
+        ["torch", "nn", "functional", name] => {
+            args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
+        }
+        ["torch", "nn", "Parameter"] | ["torch", "nn", "parameter", "Parameter" | "Buffer"] => {
+            args.get(0, "data").cloned().unwrap_or(Value::Unknown)
+        }
+        // A variable of the environment is not set unless somebody sets it.
+        ["os", "getenv"] | ["os", "environ", "get"] => {
+            args.get(1, "default").cloned().unwrap_or(Value::None)
+        }
+        ["math", name] => math_call(name, args),
+        ["functools", "partial"] => match args.0.split_first() {
+            Some(((None, callee), rest)) => Value::Callable(Callable::Partial {
+                callee: Box::new(callee.clone()),
+                args: rest.to_vec(),
+            }),
+            _ => Value::Unknown,
+        },
+        ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
+        path => {
+            let fact = installation::called(path, capability);
+            fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Unknown)
+        }
+    }
+}
+
+fn math_call(name: &str, args: &Args<'_>) -> Value {
+    let number = match args.get(0, "x") {
+        Some(Value::Int(value)) => value.map(|value| value as f64),
+        Some(Value::Float(value)) => *value,
+        _ => return Value::Unknown,
+    };
+    let integer = |value: Option<f64>| Value::Int(value.map(|value| value as i128));
+    match name {
+        "ceil" => integer(number.map(f64::ceil)),
+        "floor" => integer(number.map(f64::floor)),
+        "log2" => Value::Float(number.map(f64::log2)),
+        "log" => match (args.get(1, "base"), number) {
+            (None, number) => Value::Float(number.map(f64::ln)),
+            // Python divides the natural logarithms.
+            (Some(base), number) => {
+                let base = as_number(base).and_then(|base| base.float());
+                Value::Float(number.zip(base).map(|(number, base)| number.ln() / base.ln()))
+            }
+        },
+        "sqrt" => Value::Float(number.map(f64::sqrt)),
+        "exp" => Value::Float(number.map(f64::exp)),
+        _ => Value::Unknown,
+    }
+}
+
+fn product(args: &Args<'_>) -> Option<Vec<Value>> {
+    let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
+    for factor in args.positional() {
+        let items = factor.elements()?;
+        if rows.len().checked_mul(items.len())? > MAX_RANGE as usize {
+            return None;
+        }
+        rows = rows
+            .iter()
+            .flat_map(|row| {
+                items.iter().map(move |item| row.iter().cloned().chain([item.clone()]).collect())
+            })
+            .collect();
+    }
+    Some(rows.into_iter().map(Value::Tuple).collect())
+}
+
+/// A function of the triton package.
+pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
+    match path {
+        "cdiv" | "language.cdiv" => match (args.get(0, "x"), args.get(1, "y")) {
+            (Some(x), Some(y)) => {
+                let one = Value::Int(Some(1));
+                let less = operators::binary(BinaryOp::Sub, y, &one);
+                let sum = operators::binary(BinaryOp::Add, x, &less);
+                operators::binary(BinaryOp::FloorDiv, &sum, y)
+            }
+            _ => Value::Unknown,
+        },
+        "next_power_of_2" => match args.get(0, "n") {
+            Some(Value::Int(Some(n))) => Value::Int(next_power_of_2(*n)),
+            Some(Value::Int(None)) => Value::Int(None),
+            Some(raised @ Value::Raises(_)) => raised.clone(),
+            _ => Value::Unknown,
+        },
+        "language.constexpr" => match args.get(0, "value") {
+            Some(value) => Value::Constexpr(Box::new(value.plain().clone())),
+            None => Value::Unknown,
+        },
+        "reinterpret" => match args.get(1, "dtype") {
+            Some(Value::DType(dtype)) => Value::tensor(Some(dtype)),
+            _ => Value::tensor(None),
+        },
+        "Config" => config(args).map_or(Value::Unknown, |config| Value::Config(Box::new(config))),
+        "tools.tensor_descriptor.TensorDescriptor" => {
+            let (shape, strides) = (args.get(1, "shape"), args.get(2, "strides"));
+            let unknown = Value::Unknown;
+            tensor::descriptor(
+                args.get(0, "base"),
+                shape.or(Some(&unknown)),
+                strides.or(Some(&unknown)),
+                args.get(3, "block_shape"),
+            )
+        }
+        "tools.tensor_descriptor.TensorDescriptor.from_tensor" => {
+            tensor::descriptor(args.get(0, "tensor"), None, None, args.get(1, "block_shape"))
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn next_power_of_2(n: i128) -> Option<i128> {
+    let n = u64::try_from(n.max(1)).ok()?;
+    n.checked_next_power_of_two().map(i128::from)
+}
+
+/// `triton.Config(kwargs, num_warps=..., ...)`.
+fn config(args: &Args<'_>) -> Option<Config> {
+    let Some(Value::Dict(entries)) = args.get(0, "kwargs") else { return None };
+    let mut kwargs = Vec::new();
+    for (key, value) in entries {
+        let Value::Str(name) = key else { return None };
+        kwargs.push((name.clone(), value.to_const()?));
+    }
+    let option = |index: usize, name: &str| match args.get(index, name) {
+        Some(Value::Int(Some(value))) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    Some(Config {
+        kwargs,
+        num_warps: option(1, "num_warps"),
+        num_stages: option(2, "num_stages"),
+        num_ctas: option(3, "num_ctas"),
+        max_registers: option(4, "maxnreg"),
+        pre_hook: match args.get(5, "pre_hook") {
+            Some(Value::Named(Resolution::Function(at))) => Some(*at),
+            _ => None,
+        },
+        at: None,
+    })
+}

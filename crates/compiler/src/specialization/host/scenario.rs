@@ -1,0 +1,154 @@
+//! What scenarios call: makers of tensors, and functions and reductions of them.
+
+use std::sync::Arc;
+
+use super::arguments::Args;
+use super::dtype::{is_float, promoted, with_number};
+use super::library::triton_call;
+use super::operators::position;
+use super::tensor::{counted, joined, sizes, torch_constructor};
+use super::value::{Tensor, Value};
+use super::views::{broadcast, elementwise};
+use super::{Host, made};
+use crate::project::ArrayHead;
+use crate::source::FileId;
+use crate::specialization::contents::Contents;
+
+impl Host<'_> {
+    /// A call of one of a scenario's own functions.
+    pub(super) fn scenario_call(
+        &mut self,
+        file: FileId,
+        name: &str,
+        args: &Args<'_>,
+    ) -> Option<Value> {
+        if name == "load" {
+            let head = match args.get(0, "file") {
+                Some(Value::Str(path)) => self.sources.array(file, path),
+                _ => None,
+            };
+            let tensor = loaded(head.as_ref(), args);
+            return Some(self.allocate(tensor, Contents::Unknown));
+        }
+        if let Some(tensor) = scenario_constructor(name, args) {
+            return Some(self.allocate(tensor, made::by_scenario(name, args)));
+        }
+        if matches!(name, "cdiv" | "next_power_of_2") {
+            return Some(triton_call(name, args));
+        }
+        if let Some(value) = scenario_function(name, args) {
+            return Some(value);
+        }
+        if let Some((Value::Tensor(tensor), rest)) = args.positional().split_first() {
+            let rest: Vec<_> = rest.iter().map(|value| (None, Value::clone(value))).collect();
+            let rest: Vec<_> = rest.into_iter().chain(args.keywords()).collect();
+            if let Some(value) = scenario_reduction(tensor, name, &Args(&rest)) {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+/// A function of scenarios on tensors, other than constructors; `None` for other functions.
+fn scenario_function(name: &str, args: &Args<'_>) -> Option<Value> {
+    let positional = args.positional();
+    let tensors: Vec<&Tensor> = positional
+        .iter()
+        .filter_map(|value| match value {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        })
+        .collect();
+    match (name, tensors.as_slice()) {
+        (
+            "abs" | "acos" | "asin" | "atan" | "cos" | "cumprod" | "cumsum" | "erf" | "exp"
+            | "exp2" | "log" | "log2" | "log_softmax" | "rsqrt" | "sigmoid" | "sin" | "softmax"
+            | "sqrt" | "tanh" | "clamp",
+            [tensor],
+        ) => {
+            let kept = name == "abs" || name == "cumsum" || name == "clamp";
+            let dtype = tensor.dtype.as_ref().map(|dtype| match is_float(dtype) || kept {
+                true => dtype.clone(),
+                false => Arc::from("fp32"),
+            });
+            let result = Tensor { dtype, strides: None, ..Tensor::clone(tensor) };
+            Some(Value::Tensor(result.copied()))
+        }
+        ("cos" | "exp" | "log" | "log2" | "rsqrt" | "sin" | "sqrt", [])
+            if matches!(positional.as_slice(), [Value::Int(_) | Value::Float(_)]) =>
+        {
+            Some(Value::Float(None))
+        }
+        ("where", [first, rest @ ..]) => {
+            let shape = rest.iter().try_fold(first.shape.clone()?, |shape, tensor| {
+                broadcast(Some(&shape), tensor.shape.as_deref())
+            });
+            let dtype = match positional.get(1..3)? {
+                [Value::Tensor(a), Value::Tensor(b)] => {
+                    promoted(a.dtype.as_ref(), b.dtype.as_ref())
+                }
+                [Value::Tensor(a), number] | [number, Value::Tensor(a)] => {
+                    with_number(a.dtype.as_ref(), number)
+                }
+                _ => None,
+            };
+            Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
+        }
+        ("minimum" | "maximum", [a, b]) => Some(Value::Tensor(elementwise(a, Some(b)))),
+        ("cat" | "concatenate" | "stack", []) => {
+            joined(if name == "stack" { name } else { "cat" }, args)
+        }
+        _ => None,
+    }
+}
+
+/// A scenario's reduction of a tensor along a dimension, or of all of it.
+pub(super) fn scenario_reduction(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Value> {
+    if !matches!(name, "sum" | "mean" | "max" | "min" | "prod") {
+        return None;
+    }
+    let keeps = matches!(args.get(1, "keepdim"), Some(Value::Bool(Some(true))));
+    let shape = match (args.get(0, "dim"), &tensor.shape) {
+        (Some(Value::Int(Some(dim))), Some(shape)) => {
+            let mut shape = shape.clone();
+            let at = position(shape.len(), *dim)?;
+            match keeps {
+                true => shape[at] = Value::Int(Some(1)),
+                false => drop(shape.remove(at)),
+            }
+            Some(shape)
+        }
+        _ => None,
+    };
+    let own = tensor.dtype.clone().and_then(|dtype| match name {
+        _ if is_float(&dtype) => Some(dtype),
+        "sum" | "prod" => Some(Arc::from("i64")),
+        _ => None,
+    });
+    let dtype = if args.keyword("dtype").is_some() { args.dtype(None) } else { own };
+    Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
+}
+
+/// A tensor made by a scenario's constructor; `None` for other functions. Every constructor
+/// makes fp32 unless `dtype=` says otherwise, and `load` what the file holds.
+fn scenario_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
+    let positional = args.positional();
+    let shape = match name {
+        "randn" | "rand" | "zeros" | "ones" | "empty" => sizes(&positional),
+        "randint" => sizes(positional.get(2..).unwrap_or_default()),
+        "full" => sizes(positional.split_last().map_or(&[], |(_, shape)| shape)),
+        "arange" => counted(&positional).map(|count| vec![count]),
+        "tensor" => return torch_constructor(name, args),
+        _ => return None,
+    };
+    Some(Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, ..Tensor::default() }))
+}
+
+/// The tensor that a scenario loads from a file with this header, converted where the call says so.
+fn loaded(head: Option<&ArrayHead>, args: &Args<'_>) -> Value {
+    let extent = |extent: &u64| Value::Int(Some(i128::from(*extent)));
+    let shape = head.map(|head| head.shape.iter().map(extent).collect());
+    let dtype = args.dtype(head.map(|head| &*head.dtype));
+    Value::Tensor(Tensor { dtype, shape, ..Tensor::default() })
+}
