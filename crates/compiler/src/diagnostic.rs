@@ -6,9 +6,11 @@ use crate::source::FileRange;
 
 mod codes;
 mod policy;
+mod suggest;
 
 pub use codes::{Code, CodeInfo};
 pub use policy::{Lints, settle};
+pub(crate) use suggest::{suggest, suggest_in_any_case};
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -113,9 +115,16 @@ impl Diagnostic {
     }
 
     /// Says what was probably meant by the name at the primary place, and how to write that.
-    pub(crate) fn with_suggestion(mut self, meant: &str) -> Diagnostic {
+    #[must_use]
+    pub(crate) fn with_suggestion(self, meant: &str) -> Diagnostic {
+        self.with_suggested_text(meant, meant.to_owned())
+    }
+
+    /// As [`Self::with_suggestion`], where `text` has to stand there for what was meant.
+    #[must_use]
+    pub(crate) fn with_suggested_text(mut self, meant: &str, text: String) -> Diagnostic {
         self.message.push_str(&format!("; did you mean `{meant}`?"));
-        let edit = TextEdit { at: self.primary, text: meant.to_owned() };
+        let edit = TextEdit { at: self.primary, text };
         self.with_fix(format!("Change to `{meant}`"), vec![edit])
     }
 

@@ -70,7 +70,6 @@ pub use culprit::Culprit;
 pub use kernel::{
     FileInference, KernelInference, LowerResult, drop_repeated, infer_file, lower_kernel,
 };
-pub(crate) use names::suggest;
 pub(crate) use python::{Arguments, Plain, Python};
 pub use rules::{Lowering, Rules};
 pub use types::{BodyTypes, Reason, ValueClass};

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use self::options::OPTIONS;
 use super::grid;
 use super::passed::{missing_text, repeated_text, surplus_text};
-use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
+use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit, suggest_in_any_case};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
     UnaryOp,
@@ -65,12 +65,6 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
 
 fn imports(item: &Item) -> bool {
     matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
-}
-
-/// `found` with the name that its author seems to mean, which `edit` writes.
-fn meant(mut found: Diagnostic, name: &str, edit: TextEdit) -> Diagnostic {
-    found.message.push_str(&format!("; did you mean `{name}`?"));
-    found.with_fix(format!("Change to `{name}`"), vec![edit])
 }
 
 /// One launch of one kernel.
@@ -183,20 +177,11 @@ impl Site<'_> {
             let range = self.keyword_range(name, value).unwrap_or_else(|| self.range(value));
             let found = self.finding(Code::UnknownArgument, range, message);
             let names = self.kernel.function.params.iter().map(|param| &*param.name);
-            let best = names
-                .chain(OPTIONS[..4].iter().copied())
-                .map(|known| {
-                    (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), known)
-                })
-                .filter(|(score, _)| *score > 0.85)
-                .max_by(|a, b| a.0.total_cmp(&b.0));
-            match best {
+            match suggest_in_any_case(name, names.chain(OPTIONS[..4].iter().copied())) {
                 // What is given already cannot be meant.
-                Some((_, known)) if self.is_given(known) => found,
-                Some((_, known)) if self.keyword_range(name, value).is_some() => {
-                    let at = FileRange { file: self.file, range };
-                    let edit = TextEdit { at, text: known.to_owned() };
-                    meant(found, known, edit)
+                Some(known) if self.is_given(known) => found,
+                Some(known) if self.keyword_range(name, value).is_some() => {
+                    found.with_suggestion(known)
                 }
                 Some(_) => found,
                 // It may be an option of a back end or a version that is not known here.

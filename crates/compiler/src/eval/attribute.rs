@@ -7,14 +7,13 @@ use smallvec::SmallVec;
 
 use super::display::{const_text, tuple_type};
 use super::dtype::Elem;
-use super::names::suggest;
 use super::symbolic::Sym;
 use super::value::{
     BlockPtr, Const, Descriptor, FunctionKind, FunctionRef, Role, Shape, Tensor, Tuple, Value,
 };
 use super::{Evaluator, Mode, Source};
 use crate::builtins::{self, attributes};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::hir::{Expr, ExprId, Name};
 use crate::source::{FileRange, TextRange};
 

@@ -2,11 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::names::suggest;
 use super::value::{Const, Held, Role, Value};
 use super::{Eval, Evaluator, Mode, Source, Stop};
 use crate::builtins::{Builtin, Parameter, ParameterKind, Rule};
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest};
 use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId, Name};
 use crate::source::{FileRange, TextRange};
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::call::{Argument, is_builder};
 use super::constant::compare_consts;
 use super::join::{Relation, relate};
-use super::names::suggest;
 use super::python::{Exception, Exit};
 use super::value::{Const, FunctionRef, Held, Role, Tensor, Value};
 use super::{Evaluator, Frame, Local, Locals, MAX_DEPTH, Mode, Source};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::hir::{CompareOp, Name, Param, ParamKind};
 use crate::source::FileRange;
 

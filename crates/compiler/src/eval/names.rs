@@ -9,7 +9,7 @@ use crate::builtins::{
     self, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, PYTHON_NAMES, TORCH,
     TORCH_FUNCTIONAL, TORCH_NN, TORCH_VERSION, TRITON,
 };
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest};
 use crate::hir::{Expr, ExprId, ItemKind, Name, statements};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
@@ -605,22 +605,6 @@ fn torch_member(module: &str, name: &str) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-/// The candidate most like `name`, if one is close enough.
-pub(crate) fn suggest<'n>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'n str>,
-) -> Option<&'n str> {
-    candidates
-        .into_iter()
-        .filter(|candidate| !candidate.is_empty() && *candidate != name)
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(score, candidate)| {
-            *score > 0.85 || strsim::damerau_levenshtein(name, candidate) <= name.len() / 4
-        })
-        .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))
-        .map(|(_, candidate)| candidate)
 }
 
 impl Frame {

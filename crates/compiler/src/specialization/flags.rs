@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::host::named_dtype;
 use super::{ArgSpec, ConstArg};
+use crate::diagnostic::suggest_in_any_case;
 use crate::hir::{Expr, Function, Literal, Name, UnaryOp, lower_expression};
 
 /// What `--type`, `--set`, `--num-warps` and `--num-stages` give.
@@ -60,12 +61,8 @@ impl Flags {
         }
         let unknown = self.args.iter().find(|(name, _)| !known.contains(&&**name));
         let (Some((name, _)), [first, rest @ ..]) = (unknown, kernels) else { return Ok(()) };
-        let closest = known
-            .iter()
-            .map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), known))
-            .filter(|(score, _)| *score > 0.85)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        let hint = closest.map(|(_, known)| format!("; did you mean {known}?")).unwrap_or_default();
+        let closest = suggest_in_any_case(name, known.iter().copied());
+        let hint = closest.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
         let parameters = known.join(", ");
         Err(match rest {
             [] => {

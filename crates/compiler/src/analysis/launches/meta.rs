@@ -1,8 +1,8 @@
 //! What grids that are functions ask of the arguments that they get.
 
+use super::Site;
 use super::options::OPTIONS;
-use super::{Site, meant};
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest_in_any_case};
 use crate::hir::{Body, Expr, ExprId, Function, ItemKind, Literal, Name, ParamKind, Stmt};
 use crate::source::{FileRange, TextRange};
 use crate::specialization::Tuning;
@@ -45,17 +45,8 @@ impl Site<'_> {
         let kernel = &self.kernel.item.name;
         let message = format!("the grid asks for `{key}`, but `{kernel}` has no parameter `{key}`");
         let found = self.finding(Code::UnknownArgument, range, message);
-        let close = known
-            .iter()
-            .map(|name| (strsim::jaro_winkler(&name.to_lowercase(), &key.to_lowercase()), name))
-            .filter(|(score, _)| *score > 0.85)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        match close {
-            Some((_, name)) => {
-                let at = FileRange { file: self.file, range };
-                let edit = TextEdit { at, text: format!("\"{name}\"") };
-                meant(found, name, edit)
-            }
+        match suggest_in_any_case(key, known.iter().map(|name| &***name)) {
+            Some(name) => found.with_suggested_text(name, format!("\"{name}\"")),
             None => found,
         }
     }

@@ -1,8 +1,7 @@
 //! Names in host code that nothing defines, and members that Triton does not have.
 
 use crate::builtins::{self, TRITON};
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::eval::suggest;
+use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, SourceMap, Unbound};
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, item, jit_functions, resolve, resolve_expr,
@@ -74,7 +73,7 @@ fn undefined(
         let message = format!("`{}` is not defined", unbound.name);
         let found = Diagnostic::new(Code::UndefinedName, at, message);
         match suggest(&unbound.name, unbound.visible.iter().map(|name| &**name)) {
-            Some(name) => super::meant(found, name, TextEdit { at, text: name.to_owned() }),
+            Some(name) => found.with_suggestion(name),
             None => found,
         }
     };
@@ -133,6 +132,6 @@ impl Host<'_> {
         let at = FileRange { file: self.file, range };
         let message = format!("`{owner}` has no member `{attr}`");
         let found = Diagnostic::new(Code::UnknownBuiltin, at, message);
-        Some(super::meant(found, best, TextEdit { at, text: best.to_owned() }))
+        Some(found.with_suggestion(best))
     }
 }

@@ -1,8 +1,7 @@
 //! Names in scenarios that nothing defines: kernels that are launched, and what they are given.
 
 use crate::builtins::scenario_function;
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::eval::suggest;
+use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::hir::{Expr, ExprId, Module, Name, Scenario, statements};
 use crate::project::{Sources, item, jit_functions};
 use crate::source::{FileId, FileRange};
@@ -43,7 +42,7 @@ fn in_scenario(
         let at = FileRange { file, range: scenario.map.exprs[id] };
         let found = Diagnostic::new(Code::UndefinedName, at, message);
         match best {
-            Some(best) => super::meant(found, best, TextEdit { at, text: best.to_owned() }),
+            Some(best) => found.with_suggestion(best),
             None => found,
         }
     };
