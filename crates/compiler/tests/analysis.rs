@@ -7,7 +7,6 @@
 //! configurations to be lowered further, which is done for its own chapter and explanations.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -23,8 +22,12 @@ use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::{Flags, Origin, Specialization, discover};
 
+#[path = "literate/fixes.rs"]
+mod fixes;
 #[path = "analysis/mutations.rs"]
 mod mutations;
+
+use fixes::Fixes;
 
 const IMPORTS: &str = "import torch\nimport triton\nimport triton.language as tl\n";
 
@@ -235,37 +238,16 @@ fn undefined_lanes_are_resolved_by_their_fixes() {
 /// found less often.
 #[test]
 fn fixes_resolve_what_they_are_of() {
-    let mut problems = String::new();
-    let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut fixes = Fixes::default();
     for (name, chapter) in chapters() {
         for (line, block) in blocks(&chapter) {
-            if expected(&block).is_empty() {
-                continue;
-            }
-            let text = format!("{IMPORTS}{block}");
-            let (parses, found) = parsed_and_found(&text);
-            let count =
-                |found: &[Diagnostic], code| found.iter().filter(|it| it.code == code).count();
-            for finding in &found {
-                for fix in &finding.fixes {
-                    *made.entry(finding.code.name()).or_default() += 1;
-                    let mut edits = fix.edits.clone();
-                    edits.sort_by_key(|edit| edit.at.range.start);
-                    let mut text = text.clone();
-                    for edit in edits.iter().rev() {
-                        text.replace_range(edit.at.range.as_usize(), &edit.text);
-                    }
-                    let (still_parses, left) = parsed_and_found(&text);
-                    let is_resolved = count(&left, finding.code) < count(&found, finding.code);
-                    if !is_resolved || parses && !still_parses {
-                        let _ = writeln!(problems, "{name}:{line}: {}: {fix:#?}", finding.message);
-                    }
-                }
+            if !expected(&block).is_empty() {
+                let text = format!("{IMPORTS}{block}");
+                fixes.make(&format!("{name}:{line}"), &text, parsed_and_found);
             }
         }
     }
-    assert!(problems.is_empty(), "{problems}");
-    assert!(made.len() >= 7, "too few codes have fixes: {made:?}");
+    fixes.expect(7);
 }
 
 /// Whether a module has no syntax errors, and every finding in it.

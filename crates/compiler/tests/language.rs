@@ -28,8 +28,12 @@ use tile_compiler::project::{MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
 
+#[path = "literate/fixes.rs"]
+mod fixes;
 #[path = "language/matrix.rs"]
 mod matrix;
+
+use fixes::Fixes;
 
 struct Block {
     line: usize,
@@ -330,8 +334,7 @@ fn chapters_hold() {
 /// found less often.
 #[test]
 fn fixes_resolve_what_they_are_of() {
-    let mut problems = String::new();
-    let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut fixes = Fixes::default();
     for chapter in chapters() {
         let text = std::fs::read_to_string(&chapter).expect("the chapter is readable");
         let name = chapter.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -341,30 +344,11 @@ fn fixes_resolve_what_they_are_of() {
         for block in firing {
             let version = block.versions()[0];
             let (text, _) = module(&block.python(version));
-            let (parses, found) = parsed_and_found(&text, version);
-            let count =
-                |found: &[Diagnostic], code| found.iter().filter(|it| it.code == code).count();
-            for finding in &found {
-                for fix in &finding.fixes {
-                    *made.entry(finding.code.name()).or_default() += 1;
-                    let mut edits = fix.edits.clone();
-                    edits.sort_by_key(|edit| edit.at.range.start);
-                    let mut text = text.clone();
-                    for edit in edits.iter().rev() {
-                        text.replace_range(edit.at.range.as_usize(), &edit.text);
-                    }
-                    let (still_parses, left) = parsed_and_found(&text, version);
-                    let is_resolved = count(&left, finding.code) < count(&found, finding.code);
-                    if !is_resolved || parses && !still_parses {
-                        let line = block.line;
-                        let _ = writeln!(problems, "{name}:{line}: {}: {fix:?}", finding.message);
-                    }
-                }
-            }
+            let place = format!("{name}:{}", block.line);
+            fixes.make(&place, &text, |text| parsed_and_found(text, version));
         }
     }
-    assert!(problems.is_empty(), "{made:#?}\n{problems}");
-    assert!(made.len() >= 5, "too few codes have fixes: {made:?}");
+    fixes.expect(5);
 }
 
 /// Whether a module has no syntax errors, and what the editor finds in it.

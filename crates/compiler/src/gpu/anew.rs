@@ -22,7 +22,7 @@ pub(crate) fn compute_anew(func: &mut Function) {
 /// Whether `inst` is a loop of matrix products.
 pub fn is_loop_of_products(func: &Function, inst: Inst) -> bool {
     matches!(func.insts[inst].opcode, Opcode::For | Opcode::While)
-        && func.walk_inst(inst).iter().any(|&inst| func.insts[inst].opcode.is_gpu_product())
+        && func.any_within(inst, Opcode::is_gpu_product)
 }
 
 fn visit(func: &mut Function, region: Region) {

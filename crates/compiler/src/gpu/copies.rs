@@ -60,10 +60,7 @@ fn candidates(
         return Vec::new();
     }
     let positions = func.positions(region);
-    let may_write = |at: &usize| {
-        let inner = func.walk_inst(insts[*at]);
-        inner.into_iter().any(|inst| func.insts[inst].opcode.may_write_global())
-    };
+    let may_write = |at: &usize| func.any_within(insts[*at], Opcode::may_write_global);
     let writes: Vec<usize> = (0..insts.len()).filter(may_write).collect();
     let writes_before = |inst: Inst| writes.partition_point(|&at| at < positions[&inst]);
     let stored = insts.iter().filter_map(|&store| EarlyLoad::stored(func, &positions, store));

@@ -11,7 +11,7 @@
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::ir::{Effects, Function, Inst, Opcode, ValueDef};
+use crate::ir::{Function, Inst, Opcode, ValueDef};
 
 /// Moves the loads of `func`; tells whether there were any to move.
 pub fn load_first(func: &mut Function) -> bool {
@@ -31,12 +31,11 @@ pub fn load_first(func: &mut Function) -> bool {
 /// Whether the instruction keeps its place among loads: what writes may write what they read, and
 /// products need their registers.
 fn is_stop(func: &Function, inst: Inst) -> bool {
-    let writes = |inst: Inst| func.insts[inst].opcode.info().effects == Effects::Write;
     match func.insts[inst].opcode {
         Opcode::LocalAlloc => false,
         Opcode::For | Opcode::While | Opcode::If => true,
         opcode if opcode.is_gpu_product() || opcode.is_terminator() => true,
-        _ => func.walk_inst(inst).into_iter().any(writes),
+        _ => func.any_within(inst, Opcode::writes),
     }
 }
 

@@ -317,6 +317,11 @@ impl Function {
         order
     }
 
+    /// Whether `inst` or an instruction in its regions does something of a kind.
+    pub(crate) fn any_within(&self, inst: Inst, kind: impl Fn(Opcode) -> bool) -> bool {
+        self.walk_inst(inst).into_iter().any(|inst| kind(self.insts[inst].opcode))
+    }
+
     /// Every instruction of `region` and inside it, in program order, outer before inner.
     pub fn walk_from(&self, region: Region) -> Vec<Inst> {
         let mut order = Vec::new();

@@ -402,6 +402,11 @@ impl Opcode {
         self.info().effects == Effects::Pure
     }
 
+    /// Whether it changes more than its results.
+    pub(crate) fn writes(self) -> bool {
+        self.info().effects == Effects::Write
+    }
+
     /// Whether it may change global memory, or let others do so.
     pub(crate) fn may_write_global(self) -> bool {
         let is_local = matches!(
@@ -416,7 +421,7 @@ impl Opcode {
                 | Opcode::DevicePrint
                 | Opcode::DeviceAssert
         );
-        self.info().effects == Effects::Write && !is_local
+        self.writes() && !is_local
     }
 
     /// True when it ends a region.

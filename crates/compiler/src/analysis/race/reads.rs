@@ -75,11 +75,10 @@ pub(super) fn check<'f>(
 fn may_order(func: &Function) -> bool {
     func.walk().into_iter().any(|inst| {
         let data = &func.insts[inst];
-        let is_load = |inst: &crate::ir::Inst| func.insts[*inst].opcode == Opcode::Load;
         match (data.opcode, &data.attrs) {
             (Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::InlineAsm, _) => true,
             (Opcode::Load, Attrs::LoadHints(hints)) => hints.volatile,
-            (Opcode::While, _) => func.walk_inst(inst).iter().any(is_load),
+            (Opcode::While, _) => func.any_within(inst, |opcode| opcode == Opcode::Load),
             _ => false,
         }
     })
