@@ -80,23 +80,33 @@ fn changes(
         let values = values.filter(|value| assumed || is_refinement(spec, name, value));
         found.extend(values.map(|value| vec![(name.clone(), value)]));
     }
-    let is_pointer = |spec: &ArgSpec| matches!(spec, ArgSpec::Runtime { signature, .. } if signature.starts_with('*'));
-    let mut pointers: Vec<&Name> = suspects.iter().collect();
-    pointers.retain(|name| {
-        spec.assumed.contains(*name) && spec.args.get(*name).is_some_and(is_pointer)
-    });
-    if let Some(first) = pointers.first().copied() {
-        let alike = |name: &&&Name| spec.args.get(**name) == spec.args.get(first);
-        let together: Vec<&Name> = pointers.iter().filter(alike).copied().collect();
-        let values = alternatives(sources, at, spec, first).into_iter().filter(is_pointer);
-        let joint = values.map(|value| {
+    let mut joint = Vec::new();
+    for together in alike_pointers(spec, suspects) {
+        let values = alternatives(sources, at, spec, together[0]).into_iter().filter(is_pointer);
+        joint.extend(values.map(|value| {
             together.iter().map(|name| ((*name).clone(), value.clone())).collect::<Change>()
-        });
-        let joint: Vec<Change> = joint.filter(|change| change.len() > 1).collect();
-        let index = if between_values { 0 } else { found.len() };
-        found.splice(index..index, joint);
+        }));
     }
+    let index = if between_values { 0 } else { found.len() };
+    found.splice(index..index, joint);
     found
+}
+
+/// The assumed pointers among some arguments by what they point to, where several point to the same.
+fn alike_pointers<'a>(spec: &Specialization, names: &'a [Name]) -> Vec<Vec<&'a Name>> {
+    let mut groups: Vec<(&ArgSpec, Vec<&Name>)> = Vec::new();
+    for name in names.iter().filter(|name| spec.assumed.contains(*name)) {
+        let Some(arg) = spec.args.get(name).filter(|arg| is_pointer(arg)) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == arg) {
+            Some((_, group)) => group.push(name),
+            None => groups.push((arg, vec![name])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).filter(|group| group.len() > 1).collect()
+}
+
+fn is_pointer(spec: &ArgSpec) -> bool {
+    matches!(spec, ArgSpec::Runtime { signature, .. } if signature.starts_with('*'))
 }
 
 /// Whether a value takes back nothing that a launch shows: something for `None`, or 1 for a number.
@@ -358,6 +368,23 @@ mod tests {
     tl.store(c_ptr + at, acc)
 ",
             expect!["a_ptr=*i8:16 b_ptr=*i8:16 c_ptr=*fp32:16 BLOCK=64 num_warps=4 num_stages=3"],
+        );
+    }
+
+    #[test]
+    fn operands_change_together_whatever_else_is_mentioned() {
+        check(
+            "def kernel(slots, x_ptr, y_ptr, bias, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = i[:, None] * BLOCK + i[None, :]
+    y = tl.load(y_ptr + at)
+    row = tl.load(slots + i) + tl.load(slots + BLOCK)
+    score = tl.dot(tl.load(x_ptr + at), y) + tl.load(bias + row)[:, None]
+    tl.store(out_ptr + at, tl.dot(score.to(tl.float16), y))
+",
+            expect![
+                "slots=*i64:16 x_ptr=*fp16:16 y_ptr=*fp16:16 bias=*fp16:16 out_ptr=*fp16:16 BLOCK=64 num_warps=4 num_stages=3"
+            ],
         );
     }
 

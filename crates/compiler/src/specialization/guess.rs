@@ -17,13 +17,13 @@
 //! 4. for other parameters, by use: what is indexed by numbers or taken apart is a
 //!    tuple, of four where it does not show of how many; what is
 //!    loaded or stored through is `*fp32:16`, or `*i32:16` when what is loaded is counted up from
-//!    an integer literal, or `*i64:16` when it serves as an index, bound or bit field, or its
+//!    an integer literal or compared with one by `atomic_cas`, or `*i64:16` when it serves as an index, bound or bit field, or its
 //!    name says
 //!    so (`indices`, `row_idx`, `cu_seqlens`); what has descriptor methods is
 //!    `tensordesc<fp32[64, 64]>`, with extents of 1 before these for more offsets; what is only
 //!    compared with `None` is `None`; what meets
 //!    loaded data or floats in arithmetic and bounds nothing, or is called `eps`, `scale`,
-//!    `alpha`, `beta`, `lr`, `p` or the like, is `fp32`; anything else is `i32`.
+//!    `alpha`, `beta`, `lr`, `p` or the like, is `fp32`; a mask is `i1`; anything else is `i32`.
 //!
 //! Pointers are found by use, not by name: see [`super::usage`]. A parameter that is never used
 //! is a pointer when its name says so (`x_ptr`, `XPtr`, `pointer`).
@@ -107,7 +107,11 @@ pub(super) fn runtime(name: &str, uses: &Use) -> ArgSpec {
     if uses.none_test && !uses.operand {
         return ArgSpec::Constexpr(ConstArg::None);
     }
-    number(if is_float(name, uses) { "fp32" } else { "i32" })
+    number(match uses {
+        _ if is_float(name, uses) => "fp32",
+        Use { mask: true, operand: false, .. } => "i1",
+        _ => "i32",
+    })
 }
 
 fn pointer(name: &str, uses: &Use) -> ArgSpec {

@@ -44,7 +44,8 @@ pub(crate) struct Use {
     pub(super) operand: bool,
     /// What is loaded through it is an index, a bound or a bit field.
     pub(super) integer_elements: bool,
-    /// What is loaded through it is added to a variable that starts as an integer literal.
+    /// What is loaded through it is added to a variable that starts as an integer literal, or is
+    /// compared and exchanged with integer literals.
     pub(super) counts: bool,
     /// It takes part in integer arithmetic, a bound or an order comparison.
     pub(super) number: bool,
@@ -56,6 +57,8 @@ pub(crate) struct Use {
     pub(super) extent: bool,
     /// It is a condition by itself.
     pub(super) condition: bool,
+    /// It is the mask of a load or store.
+    pub(super) mask: bool,
     /// It is compared with `None`.
     pub(super) none_test: bool,
     /// It is compared with a string.

@@ -1,6 +1,6 @@
 //! What host code raises an exception for: a tensor is asked for what it does not have, or a tuple.
 
-use super::value::Value;
+use super::value::{Tensor, Value};
 use crate::hir::Name;
 
 /// A use of a tensor, or of a tuple as its shape is one, that gives no value.
@@ -46,6 +46,10 @@ const METHODS: &[&str] = &["stride", "size", "numel", "dim", "nelement", "elemen
 /// What tells about a tensor without a call.
 const PLAIN: &[&str] = &["shape", "ndim", "dtype", "device"];
 
+/// What arrays of NumPy and CuPy, which pass for tensors in much of host code, have in the place of
+/// the method `stride`.
+const STRIDES_OF_ARRAYS: &str = "strides";
+
 /// Whether a tuple has the elements that are known of it, no more and no fewer: one that takes
 /// something unknown apart has as many as that.
 pub(super) fn is_whole(tuple: &[Value]) -> bool {
@@ -53,9 +57,12 @@ pub(super) fn is_whole(tuple: &[Value]) -> bool {
 }
 
 /// What `tensor.name` is where it is no value that is known: a method of its own, or nothing.
-pub(super) fn attribute(name: &str) -> Option<Value> {
+pub(super) fn attribute(tensor: &Tensor, name: &str) -> Option<Value> {
     let method = METHODS.iter().find(|method| **method == name).copied();
-    method.map(Misuse::NotCalled).or_else(|| no_member(name)).map(Value::Raises)
+    // Whose element type is known is PyTorch's.
+    let is_of_arrays = name == STRIDES_OF_ARRAYS && tensor.dtype.is_none();
+    let missing = || no_member(name).filter(|_| !is_of_arrays);
+    method.map(Misuse::NotCalled).or_else(missing).map(Value::Raises)
 }
 
 /// What `tensor.name(…)` is where it is no method that is known.

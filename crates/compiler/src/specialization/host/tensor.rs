@@ -315,7 +315,7 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
             strides(&descriptor.tensor).map_or(Value::Ints, Value::List)
         }
         (Value::DType(dtype), "itemsize") => Value::Int(element_size(dtype)),
-        (Value::Tensor(_), _) => misuse::attribute(attr).unwrap_or(Value::Unknown),
+        (Value::Tensor(tensor), _) => misuse::attribute(tensor, attr).unwrap_or(Value::Unknown),
         _ => Value::Unknown,
     }
 }
@@ -427,11 +427,16 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             strides: None,
             storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
         }),
-        "new_empty" | "new_zeros" | "new_ones" | "new_full" => Value::Tensor(Tensor {
-            dtype: args.dtype(tensor.dtype.as_deref()),
-            shape: sizes(&args.positional()),
-            ..Tensor::default()
-        }),
+        "new_empty" | "new_zeros" | "new_ones" | "new_full" => {
+            let mut shape = args.positional();
+            // The size is followed by the value to fill it with.
+            shape.truncate(if name == "new_full" { 1 } else { usize::MAX });
+            Value::Tensor(Tensor {
+                dtype: args.dtype(tensor.dtype.as_deref()),
+                shape: sizes(&shape),
+                ..Tensor::default()
+            })
+        }
         "flatten" | "expand_as" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
         // `dtype=` says what elements become.
         _ => {

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::expressions::{argument, called_name, choices, is_keyword, leaves};
 use super::{BodyUses, Callees, Finder, MAX_TRACE, Origin, Use};
 use crate::builtins::{LANGUAGE, member};
-use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId};
+use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId, Literal};
 use crate::project::{ItemRef, Scope, Sources, function};
 
 /// Options of builtins that are strings, with a value that works everywhere.
@@ -61,6 +61,12 @@ impl<'a> BodyUses<'a> {
                 self.condition(arg.value);
             }
         }
+        if matches!(name, "load" | "store")
+            && let Some(mask) = argument(args, if name == "load" { 1 } else { 2 }, "mask")
+            && let Some(at) = self.direct(mask)
+        {
+            self.uses[at].mask = true;
+        }
         match name {
             "load" | "store" | "prefetch" => {
                 match argument(args, 0, "pointer") {
@@ -108,9 +114,21 @@ impl<'a> BodyUses<'a> {
             _ if name.starts_with("atomic_") => {
                 if let Some(pointer) = argument(args, 0, "pointer") {
                     self.pointer(pointer);
+                    self.exchanged(name, pointer, args);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Marks what an atomic operation compares with an integer literal, which has that one's type.
+    fn exchanged(&mut self, name: &str, pointer: ExprId, args: &[Arg]) {
+        let is_integer = |id: ExprId| matches!(self.body.exprs[id], Expr::Literal(Literal::Int(_)));
+        if name == "atomic_cas"
+            && argument(args, 1, "cmp").is_some_and(is_integer)
+            && let Some(at) = self.param_at(pointer)
+        {
+            self.uses[at].counts = true;
         }
     }
 
@@ -246,6 +264,9 @@ impl<'a> BodyUses<'a> {
             if inner.pointer {
                 self.pointer(arg.value);
             }
+            if inner.integral {
+                self.offsets(arg.value, None);
+            }
             if let Some(at) = self.direct(arg.value) {
                 let outer = &mut self.uses[at];
                 outer.descriptor_rank = outer.descriptor_rank.max(inner.descriptor_rank);
@@ -257,6 +278,7 @@ impl<'a> BodyUses<'a> {
                 outer.integral |= inner.integral;
                 outer.extent |= inner.extent;
                 outer.condition |= inner.condition;
+                outer.mask |= inner.mask;
                 outer.none_test |= inner.none_test;
                 outer.text |= inner.text;
                 outer.option = outer.option.or(inner.option);
