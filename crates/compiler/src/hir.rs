@@ -320,6 +320,19 @@ pub struct Broken {
     pub names: Vec<Name>,
 }
 
+impl Function {
+    /// Whether `...` stands for the code, which is elsewhere.
+    pub(crate) fn is_stub(&self) -> bool {
+        let is_ellipsis = |stmt: &StmtId| match self.body.stmts[*stmt] {
+            Stmt::Expr(value) => {
+                matches!(self.body.exprs[value], Expr::Literal(Literal::Ellipsis))
+            }
+            _ => false,
+        };
+        matches!(self.body.root.as_slice(), [.., last] if is_ellipsis(last))
+    }
+}
+
 impl Body {
     /// Whether a syntax error breaks a statement.
     pub fn is_broken(&self, stmt: StmtId) -> bool {

@@ -31,6 +31,7 @@ pub(crate) mod triton;
 pub use annotations::constexpr_params;
 pub(crate) use annotations::is_constexpr;
 pub use arrays::{ArrayHead, MAX_ARRAY_HEADER};
+pub(crate) use decorators::is_marked_builtin;
 pub use decorators::{Decorator, callee, decorators, is_jit};
 pub use enumeration::{Also, Enumeration};
 pub(crate) use enumeration::{enumeration, is_member_name};

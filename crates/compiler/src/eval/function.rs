@@ -240,14 +240,18 @@ impl Evaluator<'_> {
         let raised = ended && mode == Mode::Python && self.frame().returns.is_empty();
         let value = self.returned(ended, at);
         self.frames.pop();
-        if raised { Value::Unknown } else { value }
+        let is_stub = mode == Mode::Python && body.is_stub();
+        if raised || is_stub { Value::Unknown } else { value }
     }
 
     /// The one value that the innermost frame returned.
     fn returned(&mut self, ended: bool, at: FileRange) -> Value {
         let returns = std::mem::take(&mut self.frame_mut().returns);
         let mut values = returns.into_iter();
-        let Some(first) = values.next() else { return Value::NONE };
+        let Some(first) = values.next() else {
+            // What was not evaluated may return something.
+            return if self.is_exhausted() { Value::Unknown } else { Value::NONE };
+        };
         let mut result = first.0.clone();
         for mut next in values {
             if self.exact && self.speculative == 0 {

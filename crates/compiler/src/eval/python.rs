@@ -216,7 +216,7 @@ impl Evaluator<'_> {
         function: &FunctionRef,
         given: Vec<(Option<Name>, Obj)>,
     ) -> Run<Obj> {
-        if self.frames.len() >= MAX_DEPTH / 2 {
+        if self.frames.len() >= MAX_DEPTH / 2 || function.function.is_stub() {
             return Err(Exit::Unknown);
         }
         if function.kind.role == Role::Constexpr
@@ -264,7 +264,9 @@ impl Evaluator<'_> {
                 return None;
             }
             let plain = match named.kind.role {
-                Role::Host => true,
+                Role::Host => {
+                    !project::is_marked_builtin(self.project, named.file, &named.function.name)
+                }
                 Role::Unknown => self.is_cached(named),
                 _ => false,
             };

@@ -2,7 +2,8 @@
 
 use super::kernels::is_made_jit;
 use super::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item};
-use crate::hir::{Body, Expr, ExprId, Function, ItemKind, Stmt};
+use crate::hir::{Body, Expr, ExprId, Function, ItemKind, MainBlock, Name, Stmt};
+use crate::source::FileId;
 
 /// A decorator with a meaning for kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,12 +102,27 @@ pub(super) fn effect(path: &str) -> Option<Effect> {
 
 /// True when the function `at` sets the attribute by which Triton knows its builtins.
 fn marks_builtins(sources: &dyn Sources, at: ItemRef) -> bool {
-    let Some(function) = function(sources, at) else { return false };
-    let body = &function.body;
-    let is_mark = |target: &ExprId| matches!(&body.exprs[*target], Expr::Attribute { attr, .. } if &**attr == "__triton_builtin__");
-    body.stmts.values().any(|stmt| match stmt {
-        Stmt::Assign { targets, .. } => targets.iter().any(is_mark),
-        _ => false,
+    function(sources, at).is_some_and(|function| marked(&function.body).next().is_some())
+}
+
+/// True when a module sets the attribute by which Triton knows its builtins of its function `name`.
+pub(crate) fn is_marked_builtin(sources: &dyn Sources, file: FileId, name: &Name) -> bool {
+    let Some(module) = sources.module(file) else { return false };
+    let marks = |main: &MainBlock| {
+        marked(&main.body).any(|function| main.body.exprs[function].is_name(name))
+    };
+    module.mains.iter().any(marks)
+}
+
+/// What statements make a builtin of, by the attribute that Triton knows builtins by.
+fn marked(body: &Body) -> impl Iterator<Item = ExprId> {
+    let targets = body.stmts.values().filter_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => Some(targets),
+        _ => None,
+    });
+    targets.flatten().filter_map(|target| match &body.exprs[*target] {
+        Expr::Attribute { value, attr } if &**attr == "__triton_builtin__" => Some(*value),
+        _ => None,
     })
 }
 

@@ -247,7 +247,22 @@ fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> b
         return true;
     }
     let Some(function) = function(sources, at) else { return false };
-    !called.contains(&at) && !returns_value(&function.body) && touches_memory(&function.body)
+    !called.contains(&at)
+        && !is_method(sources, at)
+        && !returns_value(&function.body)
+        && touches_memory(&function.body)
+}
+
+/// True for a method of an aggregate, which kernels call.
+fn is_method(sources: &dyn Sources, at: ItemRef) -> bool {
+    let (Some(module), Some(item)) = (sources.module(at.file), item(sources, at)) else {
+        return false;
+    };
+    let Some((class, around)) = item.scope.split_last() else { return false };
+    module.items_named(class).any(|index| {
+        let outer = &module.items[index as usize];
+        outer.scope[..] == *around && matches!(outer.kind, ItemKind::Class(_))
+    })
 }
 
 fn returns_value(body: &Body) -> bool {

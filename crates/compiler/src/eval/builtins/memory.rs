@@ -10,6 +10,7 @@ use super::super::value::{Const, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::{Choice, options};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::{Expr, Literal};
 use crate::ir::{self, CacheModifier, Eviction, Opcode};
 use crate::source::FileRange;
 
@@ -342,12 +343,26 @@ impl Evaluator<'_> {
                 let message = format!("`{name}` is one of {}, not '{text}'", names.join(", "));
                 Err(self.error(Code::BadOption, call.place(name), message))
             }
+            Some(Value::Tensor(argument)) if self.may_be_none(argument) => Ok(None),
             Some(other) => {
                 let value = other.clone();
                 let what = format!("`{name}`");
                 Err(self.not_constexpr(Code::NotConstexpr, &what, &value, call.place(name)))
             }
         }
+    }
+
+    /// True for an argument of the kernel that is `None` where a launch leaves it out.
+    fn may_be_none(&self, argument: &Tensor) -> bool {
+        let Some(name) = argument_behind(&self.origins, argument.origin) else { return false };
+        let Some(kernel) = self.frames.first().and_then(|frame| frame.function.as_ref()) else {
+            return false;
+        };
+        let body = &kernel.function.body;
+        let mut params = kernel.function.params.iter();
+        let default = params.find(|param| param.name == *name).and_then(|param| param.default);
+        let is_none = |id| matches!(body.exprs[id], Expr::Literal(Literal::None));
+        argument.is_open() && default.is_some_and(is_none)
     }
 
     pub(super) fn store(&mut self, call: &Call) -> Eval<Value> {
