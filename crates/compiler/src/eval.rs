@@ -259,6 +259,8 @@ struct Evaluator<'a> {
     /// not know: there the types that it sees prove nothing.
     refined: u32,
     failed: bool,
+    /// A variable of the environment is taken to be unset.
+    unset: bool,
     /// A tile without elements was made, which Triton 3.6 allows until something depends on it.
     has_empty_tiles: bool,
     /// Steps until the first error.
@@ -319,6 +321,7 @@ impl<'a> Evaluator<'a> {
             computed: false,
             refined: 0,
             failed: false,
+            unset: false,
             has_empty_tiles: false,
             steps_to_error: 0,
             failing: Vec::new(),

@@ -58,6 +58,8 @@ pub struct LowerResult {
     pub inlined: Vec<FunctionRef>,
     /// The specialization with better guesses, when the kernel lowers only with these.
     pub repaired: Option<Specialization>,
+    /// Variables of the environment that the kernel's constants depend on are taken to be unset.
+    pub(super) takes_defaults: bool,
     /// Steps of evaluation until the first error.
     pub(super) steps_to_error: u32,
     /// Where the first error is, innermost function first.
@@ -318,6 +320,7 @@ impl Evaluator<'_> {
             types,
             inlined: self.inlined,
             repaired: None,
+            takes_defaults: self.unset,
             steps_to_error: self.steps_to_error,
             failing: self.failing,
         }

@@ -231,6 +231,10 @@ impl Lowering<'_> {
             return (spec.clone(), self.rules.infer_under(self.sources, self.at, spec));
         }
         let result = self.rules.lower_as_given(self.sources, self.at, spec);
+        if result.function.is_none() && result.takes_defaults {
+            // Whoever runs the kernel may set what it needs in the environment.
+            return (spec.clone(), self.rules.infer_under(self.sources, self.at, spec));
+        }
         let mistake =
             |found: &Diagnostic| found.severity == Severity::Error && spec.proves(found.code);
         let is_open = result.function.is_none() && !spec.is_certain();
@@ -299,6 +303,7 @@ fn accepted(diagnostics: &[Diagnostic]) -> bool {
 mod tests {
     use super::*;
     use crate::project::{MemorySources, jit_functions};
+    use crate::specialization::{Flags, discover};
 
     const HEADER: &str = "import triton\nimport triton.language as tl\n\n";
 
@@ -335,6 +340,23 @@ mod tests {
     }
 
     #[test]
+    fn defaults_of_the_environment_that_do_not_work_are_no_mistake() {
+        for (default, lowers) in [("64", true), ("6", false)] {
+            let text = format!(
+                "{HEADER}import os, torch\n\nWIDTH = tl.constexpr(int(os.getenv('WIDTH', '{default}')))\n\n@triton.jit\ndef k(p):\n    tl.store(p + tl.arange(0, WIDTH), 1.0)\n\nk[(1,)](torch.empty(64))\n"
+            );
+            let mut sources = MemorySources::new(Vec::new());
+            let file = sources.add("k.py", &text);
+            let at = jit_functions(&sources, file)[0];
+            let specs = discover(&sources, at, &Flags::default());
+            let mut lowering = Rules::Any.lowering(&sources, at);
+            assert_eq!(lowering.lower(&specs[0]).1.function.is_some(), lowers, "{default}");
+            let checked = lowering.check(&specs[0]).1;
+            assert_eq!(checked.diagnostics, [], "{default}");
+        }
+    }
+
+    #[test]
     fn what_only_one_version_refuses_is_not_wrong() {
         let pointer = "tl.make_block_ptr(p, (n,), (1,), (0,), (64,), (0,))";
         let kernel = |store: &str| {
@@ -349,6 +371,24 @@ mod tests {
         // Each version has a reason of its own.
         let masked = format!("{}    tl.advance(b, (64,))\n", kernel("b, 1.0, mask=n > 0"));
         assert_eq!(errors(&[("/p/a.py", &masked)]), ["type/block-pointer"]);
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_evaluated_may_return_something() {
+        let mut text = String::from("@triton.jit\ndef f0(a, b):\n    return a, b\n");
+        for depth in 1..4 {
+            let calls = format!("    a, b = f{}(a, b)\n", depth - 1).repeat(60);
+            text += &format!("@triton.jit\ndef f{depth}(a, b):\n{calls}    return a, b\n");
+        }
+        text += "@triton.jit\ndef k(p):\n    a, b = f3(p, p)\n    tl.store(a, 1.0)\n";
+        assert_eq!(errors(&[("/p/a.py", &text)]), [""; 0]);
+    }
+
+    #[test]
+    fn what_stands_for_code_elsewhere_may_return_something() {
+        let stub = "def team(p):\n    ...\n";
+        let kernel = "import stub\n\n@triton.jit\ndef k(p):\n    q = stub.team(p)\n    q += 1\n    tl.store(q, 1.0)\n";
+        assert_eq!(errors(&[("/p/a.py", kernel), ("/p/stub.py", stub)]), [""; 0]);
     }
 
     #[test]

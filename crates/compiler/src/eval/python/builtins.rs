@@ -85,6 +85,9 @@ const IMPORTED: &[&str] = &[
     "operator.mul",
     "operator.sub",
     "operator.truediv",
+    "os.environ",
+    "os.environ.get",
+    "os.getenv",
 ];
 
 /// The function that a dotted path means, as imports spell it.
@@ -135,6 +138,9 @@ impl Evaluator<'_> {
                     Ok(Obj::Dict(Rc::new(RefCell::new(entries.collect()))))
                 }
                 ("sorted", [items]) => self.python_sorted(source, items, &keywords),
+                ("os.environ.get" | "os.getenv", [_]) if keywords.len() == 1 => {
+                    self.unset_variable(Some(&keywords[0].1))
+                }
                 ("min" | "max", [_, ..]) => self.python_best(source, name, &args, &keywords),
                 _ => Err(Exit::Unknown),
             };
@@ -160,6 +166,7 @@ impl Evaluator<'_> {
                     _ => Err(Exit::Unknown),
                 }
             }
+            ("os.environ.get" | "os.getenv", [_] | [_, _]) => self.unset_variable(args.get(1)),
             (_, [value]) => self.python_unary_builtin(name, value),
             ("isinstance", [value, class]) => self.python_is_instance(value, class).map(Obj::bool),
             ("sum", [items, start]) => self.python_total(items, start.clone()),
@@ -228,6 +235,22 @@ impl Evaluator<'_> {
             }
             _ => Err(Exit::Unknown),
         }
+    }
+
+    /// What a variable of the environment holds: a kernel is compiled as if it were not set, and
+    /// inferred for any value.
+    fn unset_variable(&mut self, default: Option<&Obj>) -> Run<Obj> {
+        self.take_unset()?;
+        Ok(default.cloned().unwrap_or(Obj::NONE))
+    }
+
+    /// Takes variables of the environment to be unset, where that is not left open.
+    pub(super) fn take_unset(&mut self) -> Run<()> {
+        if !self.exact {
+            return Err(Exit::Unknown);
+        }
+        self.unset = true;
+        Ok(())
     }
 
     fn python_empty(&mut self, class: &str) -> Run<Obj> {

@@ -325,6 +325,10 @@ impl Evaluator<'_> {
                 let keys: Vec<Obj> = entries.borrow().iter().map(|(key, _)| key.clone()).collect();
                 self.python_contains(&keys, item)
             }
+            (Obj::Builtin("os.environ"), _) => {
+                self.take_unset()?;
+                Ok(false)
+            }
             (Obj::Set(items), _) => {
                 check_hashable(item)?;
                 let items = items.borrow().clone();
