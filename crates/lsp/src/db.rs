@@ -4,10 +4,10 @@
 //! input cancels the queries of all clones, which unwinds them with [`salsa::Cancelled`].
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use salsa::{Durability, Setter};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Module;
@@ -215,6 +215,17 @@ impl Database {
             let text = self.files.system.read(path);
             self.set_text(file, text.map(SourceText::new));
         }
+    }
+
+    /// The paths of the files that were asked for and lie below one of `folders`.
+    pub(crate) fn known_below(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
+        if folders.is_empty() {
+            return Vec::new();
+        }
+        let folders: FxHashSet<&Path> = folders.iter().map(PathBuf::as_path).collect();
+        let table = self.files.table();
+        let lies_below = |path: &&Arc<Path>| path.ancestors().any(|part| folders.contains(part));
+        table.by_path.keys().filter(lies_below).map(|path| path.to_path_buf()).collect()
     }
 
     /// Sets the text of a file that nobody edits.

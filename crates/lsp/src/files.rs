@@ -60,6 +60,14 @@ pub fn too_large(bytes: u64) -> String {
     format!("{bytes} bytes is over the limit of 4 MiB ({MAX_FILE_BYTES} bytes); split the file")
 }
 
+/// A file to read. Pipes and devices need not end, and nobody may ever write to a pipe.
+fn regular(path: &Path) -> io::Result<std::fs::File> {
+    match std::fs::metadata(path)?.is_file() {
+        true => std::fs::File::open(path),
+        false => Err(io::Error::other("this is no regular file")),
+    }
+}
+
 /// The header of the array in NumPy's file at `path`, of which no more is read.
 ///
 /// # Errors
@@ -67,7 +75,7 @@ pub fn too_large(bytes: u64) -> String {
 pub fn array_header(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let mut bytes = Vec::new();
-    std::fs::File::open(path)
+    regular(path)
         .and_then(|file| file.take(MAX_ARRAY_HEADER).read_to_end(&mut bytes))
         .map_err(|error| format!("cannot open {shown}: {error}"))?;
     let header = ArrayHead::header(&bytes).map(str::to_owned);
@@ -79,17 +87,17 @@ impl FileSystem for Disk {
         if path.extension().is_some_and(|extension| extension == "npy") {
             return array_header(path).ok();
         }
-        let length = std::fs::metadata(path).ok()?.len();
-        if length > MAX_FILE_BYTES {
-            tracing::debug!(path = %path.display(), length, "file is too large to be followed");
+        let bytes = self.bytes(path).ok()?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            tracing::debug!(path = %path.display(), "file is too large to be followed");
             return None;
         }
-        String::from_utf8(std::fs::read(path).ok()?).ok()
+        String::from_utf8(bytes).ok()
     }
 
     fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+        regular(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

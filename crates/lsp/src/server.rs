@@ -56,6 +56,7 @@ mod state;
 mod to_proto;
 mod transport;
 
+use capabilities::{is_project_file, is_watched};
 use ext::{KernelsParams, ViewIrParams, ViewIrResult};
 use ordered::{ApplyInOrder, Ordered};
 pub use project_file::{Problem, ProjectRules, project_rules};
@@ -323,8 +324,11 @@ impl LanguageServer for Server {
         self.tell_problems().await;
     }
 
-    async fn did_change_watched_files(&self, _: DidChangeWatchedFilesParams) {
-        self.settings_changed().await;
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        let uris = params.changes.iter().map(|change| &change.uri);
+        if !self.state.changed_files(uris).is_empty() {
+            self.settings_changed().await;
+        }
     }
 
     async fn did_change_workspace_folders(&self, _: DidChangeWorkspaceFoldersParams) {
@@ -574,11 +578,17 @@ impl ApplyInOrder for Arc<State> {
             }
             "workspace/didChangeWatchedFiles" => {
                 with(method, params, |params: DidChangeWatchedFilesParams| {
-                    self.files_changed(params.changes.iter().map(|change| &change.uri));
-                    let is_project_file = |change: &FileEvent| {
-                        PROJECT_FILES.iter().any(|name| change.uri.as_str().ends_with(name))
+                    let changed =
+                        self.changed_files(params.changes.iter().map(|change| &change.uri));
+                    // A folder that went may have held project files.
+                    let may_hold_settings = |change: &FileEvent| {
+                        let path = change.uri.to_file_path();
+                        path.is_none_or(|path| is_project_file(&path) || !is_watched(&path))
                     };
-                    if params.changes.iter().any(is_project_file) {
+                    let settings = params.changes.iter().any(may_hold_settings);
+                    let matters = !changed.is_empty();
+                    self.files_changed(changed);
+                    if matters && settings {
                         self.configure(None);
                     }
                 });
@@ -607,9 +617,6 @@ impl ApplyInOrder for Arc<State> {
         }
     }
 }
-
-/// Ends of the addresses of project files.
-const PROJECT_FILES: [&str; 2] = ["/tile.toml", "/pyproject.toml"];
 
 /// Hands typed parameters to `apply`; what does not fit is logged.
 fn with<P: DeserializeOwned>(method: &str, params: Option<&Value>, apply: impl FnOnce(P)) {

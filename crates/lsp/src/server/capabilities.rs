@@ -1,5 +1,7 @@
 //! What the server says it can do.
 
+use std::path::Path;
+
 use serde_json::json;
 use tile_compiler::project::paths;
 use tower_lsp::ls_types::{
@@ -122,9 +124,28 @@ fn moved_files() -> FileOperationRegistrationOptions {
     FileOperationRegistrationOptions { filters: files.into_iter().chain([folders]).collect() }
 }
 
-/// Files whose changes matter although no editor has them open.
-const WATCHED: [&str; 5] =
-    ["**/*.py", "**/*.tile", "**/*.npy", "**/tile.toml", "**/pyproject.toml"];
+/// Files with settings, by their names.
+const PROJECT_FILES: [&str; 2] = ["tile.toml", "pyproject.toml"];
+
+/// Files whose changes matter although no editor has them open, by their names.
+const WATCHED: [&str; 5] = ["*.py", "*.tile", "*.npy", PROJECT_FILES[0], PROJECT_FILES[1]];
+
+/// Whether a file is one with settings.
+pub(crate) fn is_project_file(path: &Path) -> bool {
+    PROJECT_FILES.iter().any(|name| path.ends_with(name))
+}
+
+/// Whether changes of a file matter although no editor has it open.
+pub(crate) fn is_watched(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    WATCHED.iter().any(|watched| match watched.strip_prefix('*') {
+        Some(end) => name.ends_with(end),
+        None => name == *watched,
+    })
+}
+
+/// The kind of a watcher that tells of what is deleted alone.
+const DELETED: u32 = 4;
 
 /// What the server registers for with a client that lets it.
 pub(crate) fn registrations(client: &ClientAbilities) -> Vec<Registration> {
@@ -137,7 +158,9 @@ pub(crate) fn registrations(client: &ClientAbilities) -> Vec<Registration> {
         });
     };
     if client.registers_watchers {
-        let watchers: Vec<_> = WATCHED.iter().map(|glob| json!({ "globPattern": glob })).collect();
+        let files = WATCHED.map(|name| json!({ "globPattern": format!("**/{name}") }));
+        let folders = json!({ "globPattern": "**", "kind": DELETED });
+        let watchers: Vec<_> = files.into_iter().chain([folders]).collect();
         let options = json!({ "watchers": watchers });
         register("tile.files", "workspace/didChangeWatchedFiles", options);
     }

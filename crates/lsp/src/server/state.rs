@@ -25,6 +25,7 @@ use crate::encoding::Encoding;
 use crate::files::FileSystem;
 use crate::ide::mentions;
 use crate::ide::workspace::{self, MAX_FILES};
+use crate::server::capabilities;
 use crate::server::configuration::{Configurations, SettingSources};
 use crate::server::heap::Worked;
 use crate::server::session::Session;
@@ -571,20 +572,32 @@ impl State {
     }
 
     /// Files changed on disk.
-    pub(crate) fn files_changed<'u>(&self, uris: impl Iterator<Item = &'u Uri>) {
+    pub(crate) fn files_changed(&self, changed: Vec<PathBuf>) {
+        if changed.is_empty() {
+            return;
+        }
         let mut host = lock(&self.host);
-        for uri in uris {
-            let Some(path) = uri.to_file_path() else { continue };
-            let is_open = host.open.values().any(|open| open.path == path);
+        for path in changed {
+            let is_open = host.open.values().any(|open| *open.path == *path);
             if !is_open {
                 host.db.reload(&path);
-                lock(&self.changed_on_disk).push(path.into_owned());
+                lock(&self.changed_on_disk).push(path);
             }
         }
         host.search_again();
         drop(host);
         *lock(&self.kernel_files) = None;
         self.mark_all_dirty();
+    }
+
+    /// The files that matter among those that changed on disk: editors tell of a folder that went, not
+    /// of the files that it took along.
+    pub(crate) fn changed_files<'u>(&self, uris: impl Iterator<Item = &'u Uri>) -> Vec<PathBuf> {
+        let paths = uris.filter_map(|uri| Some(uri.to_file_path()?.into_owned()));
+        let (mut changed, folders): (Vec<PathBuf>, Vec<PathBuf>) =
+            paths.partition(|path| capabilities::is_watched(path));
+        changed.extend(lock(&self.host).db.known_below(&folders));
+        changed
     }
 }
 

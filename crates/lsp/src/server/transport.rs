@@ -54,6 +54,10 @@ where
                 let _ = from_client.send(response).await;
             }
             Ok(Incoming::Request(request)) => {
+                if let Some(refused) = refusal(&request) {
+                    send(&outgoing, &refused);
+                    continue;
+                }
                 let ends = request.method() == "exit";
                 // What follows may rely on what was agreed, and must not overtake the end.
                 let in_order = matches!(request.method(), "initialize" | "shutdown");
@@ -75,6 +79,13 @@ where
     drop(outgoing);
     // The writer ends when the queue does, or failed because the client is gone.
     let _ = writer.await;
+}
+
+/// The answer to a request that the service drops in silence: names with a dollar are those of
+/// notifications that may be ignored, which a request may not.
+fn refusal(request: &Request) -> Option<Response> {
+    let id = request.id().filter(|_| request.method().starts_with("$/"))?;
+    Some(Response::from_error(id.clone(), Error::method_not_found()))
 }
 
 async fn answer<E: std::fmt::Display>(

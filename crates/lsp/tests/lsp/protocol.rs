@@ -43,8 +43,10 @@ async fn malformed_messages_leave_the_server_up() {
     client.notify("textDocument/didChange", Value::Null).await;
     client.notify("textDocument/didClose", json!({ "textDocument": { "uri": URI } })).await;
     client.notify("$/unknown", json!({})).await;
-    let error = client.request("textDocument/unknown", json!({})).await.unwrap_err();
-    assert_eq!(error["code"], -32601);
+    for unknown in ["textDocument/unknown", "$/unknown"] {
+        let error = client.request(unknown, json!({})).await.unwrap_err();
+        assert_eq!(error["code"], -32601, "{unknown}");
+    }
     let error = client.request("textDocument/diagnostic", json!([])).await.unwrap_err();
     assert_eq!(error["code"], -32602);
     client.stop().await;
@@ -96,6 +98,7 @@ const MESSAGES: usize = 600;
 
 /// Everything that a client may send, and something it may not.
 const METHODS: &[&str] = &[
+    "$/unknown",
     "callHierarchy/incomingCalls",
     "callHierarchy/outgoingCalls",
     "completionItem/resolve",
@@ -133,6 +136,7 @@ const METHODS: &[&str] = &[
     "workspace/didChangeWorkspaceFolders",
     "workspace/executeCommand",
     "workspace/symbol",
+    "workspace/willRenameFiles",
 ];
 
 /// Random numbers, the same ones every time.

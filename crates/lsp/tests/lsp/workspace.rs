@@ -326,6 +326,49 @@ async fn a_helper_that_is_renamed_on_disk_is_missed_and_found_again() {
     client.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_deleted_takes_its_files_along() {
+    let folder = Folder::new(&[]);
+    let parts = folder.path().join("parts");
+    let make = || {
+        std::fs::create_dir(&parts).unwrap();
+        std::fs::write(parts.join("helper.py"), HELPER).unwrap();
+    };
+    make();
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("kernel.py");
+    let text = KERNEL.replace("half(", "half(1, ").replace("from helper", "from parts.helper");
+    client.open(&uri, &text).await;
+    let before = client.diagnostics(&uri, 1).await;
+    assert!(before.contains("type/extra-argument"), "{before}");
+    std::fs::remove_dir_all(&parts).unwrap();
+    // Editors tell of the folder alone.
+    let deleted = json!({ "changes": [{ "uri": folder.uri("parts"), "type": 3 }] });
+    client.notify("workspace/didChangeWatchedFiles", deleted).await;
+    while client.diagnostics(&uri, 1).await.contains("type/extra-argument") {}
+    make();
+    let created = json!({ "changes": [{ "uri": folder.uri("parts/helper.py"), "type": 1 }] });
+    client.notify("workspace/didChangeWatchedFiles", created).await;
+    while client.diagnostics(&uri, 1).await != before {}
+    client.stop().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_never_ends_is_no_module() {
+    let folder = Folder::new(&[]);
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe.py")).status();
+    assert!(made.expect("mkfifo is there").success());
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.py")).unwrap();
+    std::os::unix::fs::symlink("loop.py", folder.path().join("loop.py")).unwrap();
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("kernel.py");
+    let import = "from pipe import half\nfrom zero import a\nfrom loop import b";
+    client.open(&uri, &KERNEL.replace("from helper import half", import)).await;
+    assert_eq!(client.diagnostics(&uri, 1).await, "");
+    client.stop().await;
+}
+
 const LOADED: &str = "\
 import triton
 import triton.language as tl

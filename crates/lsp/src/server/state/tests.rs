@@ -224,7 +224,7 @@ fn take(running: &Running, step: &Step) {
         }
         Step::FilesChanged { paths } => {
             let uris: Vec<Uri> = paths.iter().map(|path| address(path)).collect();
-            running.state.files_changed(uris.iter());
+            running.state.files_changed(running.state.changed_files(uris.iter()));
         }
         Step::Configure { settings } => {
             running.state.configure(Some(settings.clone()));
