@@ -67,6 +67,12 @@ pub trait Sources {
     /// items, and on the insides that were looked at; see [`crate::hir::apart`].
     fn look_inside(&self, _at: ItemRef) {}
 
+    /// Whether each parameter of the jit function `at` may be written to, where the owner of files
+    /// keeps that; see [`may_write`](crate::specialization::may_write).
+    fn written(&self, _at: ItemRef) -> Option<Arc<[bool]>> {
+        None
+    }
+
     /// Where to keep what is found out about items, if files never change.
     fn facts(&self) -> Option<&Facts> {
         None
@@ -166,6 +172,12 @@ pub fn item(sources: &dyn Sources, at: ItemRef) -> Option<Item> {
 /// The function behind `at`, if it is one.
 pub fn function(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Function>> {
     sources.look_inside(at);
+    head(sources, at)
+}
+
+/// The function behind `at`, if it is one, for whoever looks at its head alone: parameters,
+/// decorators and annotations.
+pub fn head(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Function>> {
     match item(sources, at)?.kind {
         ItemKind::Function(function) => Some(function),
         _ => None,

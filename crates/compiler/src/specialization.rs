@@ -38,18 +38,20 @@ pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
 pub use config::Config;
 pub use contents::Contents;
-pub use discover::{Discovery, discover};
+pub use discover::{Discovery, bind, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_value};
 pub use heuristics::{Passed, heuristics};
 pub use host::misuse::Misuse;
 pub(crate) use host::named_dtype;
 pub use known::{ArgFault, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
+pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, tuning};
+pub use usage::may_write;
 pub(crate) use usage::uses;
-pub use written::{LaunchGap, WrittenLaunch, written_launches, written_options};
+pub use written::{LaunchGap, WrittenLaunch, tuned_launches, written_launches, written_options};
 
 /// A version of Triton whose rules apply.
 #[derive(

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tile_compiler::artifact::{Artifact, Keep};
 use tile_compiler::diagnostic::Diagnostic;
+use tile_compiler::specialization::{WrittenLaunch, written_options};
 
 /// One request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -102,6 +103,28 @@ pub struct RunRequest {
     pub ptxas: Option<PathBuf>,
     /// Site-packages directory for imports outside the workspace.
     pub site_packages: Option<PathBuf>,
+}
+
+impl RunRequest {
+    /// The request with the arguments, grid and options of a launch of `kernel`, but for what is
+    /// asked for otherwise.
+    #[must_use]
+    pub fn as_launched(&self, kernel: &str, launch: &WrittenLaunch) -> RunRequest {
+        let is_asked = |name: &str| match name {
+            "num_warps" => self.spec.num_warps.is_some(),
+            "num_stages" => self.spec.num_stages.is_some(),
+            _ => self.spec.values.iter().any(|(asked, _)| asked == name),
+        };
+        let args = launch.args.iter().map(|(name, text)| (name.to_string(), text.clone()));
+        let options = written_options(&launch.options).into_iter();
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_string()));
+        RunRequest {
+            kernel: Some(kernel.to_owned()),
+            args: args.chain(options).filter(|(name, _)| !is_asked(name)).collect(),
+            grid: Some(launch.grid()),
+            ..self.clone()
+        }
+    }
 }
 
 /// Where a kernel runs.

@@ -2,7 +2,7 @@
 
 use crate::hir::{Expr, ExprId, Function, Literal, Name};
 
-use super::{ItemRef, Resolution, Scope, Sources, function, item_scope, resolve_expr};
+use super::{ItemRef, Resolution, Scope, Sources, head, item_scope, resolve_expr};
 
 /// True where `annotation`, of a parameter of `function`, makes its argument a compile-time value:
 /// `tl.constexpr` by any name, in a string, or inside of another annotation such as
@@ -31,7 +31,7 @@ pub(crate) fn is_constexpr(
 
 /// The names of the parameters of the function `at` that are compile-time values by annotation.
 pub fn constexpr_params(sources: &dyn Sources, at: ItemRef) -> Vec<Name> {
-    let Some(function) = function(sources, at) else { return Vec::new() };
+    let Some(function) = head(sources, at) else { return Vec::new() };
     let path = item_scope(sources, at);
     let scope = Scope { file: at.file, path: &path };
     let constant = |annotation| is_constexpr(sources, scope, &function, annotation);

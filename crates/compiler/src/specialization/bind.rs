@@ -13,6 +13,7 @@ use super::heuristics::computed;
 use super::host::value::Value;
 use super::host::{Host, ObservedLaunch, Options};
 use super::known::{Binding, KnownLaunch, known_launch};
+use super::launches::ShownLaunches;
 use super::tuning::{Tuning, tuning};
 use super::usage::{self, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
@@ -92,8 +93,9 @@ impl<'a> Binder<'a> {
 
     /// The specializations of launches; of one place in the text only those of which everything is
     /// known, if there are such.
-    pub(super) fn of_launches(&self, launches: &[(Origin, ObservedLaunch)]) -> Vec<Specialization> {
+    pub(super) fn of_launches(&self, launches: &ShownLaunches) -> Vec<Specialization> {
         let specialized: Vec<(&ObservedLaunch, Vec<Specialization>)> = launches
+            .0
             .iter()
             .map(|(origin, launch)| {
                 let mut specs = Vec::new();

@@ -8,7 +8,7 @@ use indexmap::map::Entry;
 
 use super::bind::Binder;
 use super::flags::Flags;
-use super::launches::HostCode;
+use super::launches::{HostCode, ShownLaunches};
 use super::{ArgSpec, Origin, Specialization};
 use crate::project::{ItemRef, Sources, kernel};
 
@@ -42,23 +42,38 @@ impl<'a> Discovery<'a> {
 
     /// As [`discover`].
     pub fn of(&self, at: ItemRef) -> Vec<Specialization> {
-        let Some(kernel) = kernel(self.sources, at) else { return Vec::new() };
-        let binder = Binder::new(self.sources, &kernel);
-        let mut found = binder.of_launches(&self.host_code.launches(&kernel));
-        if found.is_empty() {
-            let is_guess = binder.tuning.stated.is_empty();
-            let origin = if is_guess { Origin::Guess } else { Origin::Autotune };
-            binder.specialize(origin, None, &mut found);
-        }
-        follow_scenario(&mut found);
-        if !self.flags.is_empty() {
-            found.iter_mut().for_each(|spec| overlay(spec, self.flags));
-        }
-        found.sort_by_key(|spec| (spec.origin, spec.assumed.len(), spec.is_doubtful()));
-        let mut found = merge_equal(found);
-        found.truncate(MAX_SPECIALIZATIONS);
-        found
+        bind(self.sources, at, &self.launches(at), self.flags)
     }
+
+    /// What host code launches of the kernel `at`.
+    pub fn launches(&self, at: ItemRef) -> ShownLaunches {
+        self.host_code.launches(at)
+    }
+}
+
+/// As [`discover`], where `launches` are known to be the kernel's.
+pub fn bind(
+    sources: &dyn Sources,
+    at: ItemRef,
+    launches: &ShownLaunches,
+    flags: &Flags,
+) -> Vec<Specialization> {
+    let Some(kernel) = kernel(sources, at) else { return Vec::new() };
+    let binder = Binder::new(sources, &kernel);
+    let mut found = binder.of_launches(launches);
+    if found.is_empty() {
+        let is_guess = binder.tuning.stated.is_empty();
+        let origin = if is_guess { Origin::Guess } else { Origin::Autotune };
+        binder.specialize(origin, None, &mut found);
+    }
+    follow_scenario(&mut found);
+    if !flags.is_empty() {
+        found.iter_mut().for_each(|spec| overlay(spec, flags));
+    }
+    found.sort_by_key(|spec| (spec.origin, spec.assumed.len(), spec.is_doubtful()));
+    let mut found = merge_equal(found);
+    found.truncate(MAX_SPECIALIZATIONS);
+    found
 }
 
 /// Gives arguments that a launch does not show what the first scenario gives them: element types

@@ -231,7 +231,7 @@ pub(super) fn known_launch<'a>(
     meta: Value,
     binding: &Binding<'_>,
 ) -> KnownLaunch {
-    let site = launch.at.and_then(|at| LaunchSite::at(sources, at));
+    let site = launch.site;
     if launch.doubtful {
         return KnownLaunch::doubtful(site, origin);
     }

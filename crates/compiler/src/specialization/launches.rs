@@ -16,10 +16,15 @@ use super::host::value::Value;
 use super::host::{Host, ObservedLaunch, Options};
 use crate::hir::{Body, Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::{
-    ItemRef, Kernel, Resolution, Scope, Sources, is_expected_to_fail, is_jit, launch_scope,
+    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, jit_functions, launch_scope,
     launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
+
+/// Launches of one kernel as host code makes them, scenarios first: nothing of the kernel itself is
+/// in them but its parameters, and which of these it writes to.
+#[derive(Debug, Clone, Default)]
+pub struct ShownLaunches(pub(super) Vec<(Origin, ObservedLaunch)>);
 
 /// The host code around kernels, as far as it was run.
 pub(super) struct HostCode<'a> {
@@ -33,19 +38,19 @@ impl<'a> HostCode<'a> {
     }
 
     /// Launches of `kernel` with what is known of their arguments: scenarios first.
-    pub(super) fn launches(&self, kernel: &Kernel) -> Vec<(Origin, ObservedLaunch)> {
-        let file = kernel.at.file;
-        let scenarios = self.file(file).of_scenarios(kernel.at);
+    pub(super) fn launches(&self, kernel: ItemRef) -> ShownLaunches {
+        let file = kernel.file;
+        let scenarios = self.file(file).of_scenarios(kernel);
         let mut found: Vec<_> =
             scenarios.into_iter().map(|launch| (Origin::Scenario, launch)).collect();
         for from in [file].into_iter().chain(self.sources.importers(file)) {
             let from = self.file(from);
             for open_flags in [false, true] {
                 let options = Options { open_flags, one_run: false };
-                let (mut launches, joined) = from.launches(kernel.at, options);
+                let (mut launches, joined) = from.launches(kernel, options);
                 if joined && launches.iter().any(is_open) {
                     let options = Options { one_run: true, ..options };
-                    let (examples, _) = from.launches(kernel.at, options);
+                    let (examples, _) = from.launches(kernel, options);
                     launches.iter_mut().for_each(|launch| add_example(launch, &examples));
                 }
                 found.extend(launches.into_iter().map(|launch| (Origin::Launch, launch)));
@@ -55,7 +60,7 @@ impl<'a> HostCode<'a> {
                 }
             }
         }
-        found
+        ShownLaunches(found)
     }
 
     fn file(&self, file: FileId) -> Rc<HostFile<'a>> {
@@ -141,10 +146,12 @@ struct HostFile<'a> {
 impl<'a> HostFile<'a> {
     fn new(sources: &'a dyn Sources, file: FileId) -> HostFile<'a> {
         let module = sources.module(file).unwrap_or_default();
+        let jit = jit_functions(sources, file).into_iter().filter(|at| at.file == file);
+        let jit = jit.map(|at| at.index).collect();
         HostFile {
             launched: launched(sources, file, &module),
             kernels: kernel_names(sources, file, &module),
-            mentions: mentions(&module),
+            mentions: mentions(&module, &jit),
             scenarios: RefCell::default(),
             runs: RefCell::default(),
             sources,
@@ -218,9 +225,7 @@ impl<'a> HostFile<'a> {
             launches.filter_map(|(_, launch)| launching_item(&self.module, launch)).collect();
         for index in self.kernels.get(&kernel).into_iter().flat_map(|names| self.mentioning(names))
         {
-            let at = ItemRef { file: self.file, index };
-            let is_function = matches!(self.item(index).kind, ItemKind::Function(_));
-            if is_function && !found.contains(&index) && !is_jit(self.sources, at) {
+            if matches!(self.item(index).kind, ItemKind::Function(_)) {
                 found.insert(index);
             }
         }
@@ -374,10 +379,14 @@ fn kernel_names(
     names
 }
 
-/// Which functions and assignments of a module have each name in their code.
-fn mentions(module: &Module) -> FxHashMap<Name, Vec<u32>> {
+/// Which functions and assignments of a module have each name in their code: jit functions launch
+/// nothing.
+fn mentions(module: &Module, jit: &FxHashSet<u32>) -> FxHashMap<Name, Vec<u32>> {
     let mut mentions: FxHashMap<Name, Vec<u32>> = FxHashMap::default();
     for (index, item) in (0..).zip(&module.items) {
+        if jit.contains(&index) {
+            continue;
+        }
         let body = match &item.kind {
             ItemKind::Function(function) => &function.body,
             ItemKind::Assign { body, .. } => body,

@@ -23,7 +23,7 @@ mod writes;
 
 use expressions::called_name;
 
-pub(super) use writes::may_write;
+pub use writes::may_write;
 
 /// Calls of jit functions are followed this far.
 const MAX_CALLS: u32 = 6;

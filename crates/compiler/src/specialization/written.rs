@@ -1,5 +1,7 @@
 //! Launches that host code shows, written as scenarios write them.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 
 use super::contents::Contents;
@@ -95,6 +97,39 @@ pub fn written_launches(
         }
     }
     found.into_values().collect()
+}
+
+/// The launch of the kernel `at` under each autotune configuration: the position of the configuration
+/// in [`Tuning::configs`](super::Tuning::configs), and the launch at that place in host code of
+/// which all is known, with the grid that follows from the configuration. `specializations` are what
+/// the kernel is compiled for.
+///
+/// # Errors
+/// What is not known, where no launch is known in full; `None` where there is none.
+pub fn tuned_launches(
+    sources: &dyn Sources,
+    at: ItemRef,
+    specializations: &[Specialization],
+) -> Result<Vec<(usize, WrittenLaunch)>, Option<LaunchGap>> {
+    let configs: BTreeSet<usize> = specializations.iter().filter_map(|spec| spec.config).collect();
+    let (mut found, mut gap) = (Vec::<(usize, WrittenLaunch)>::new(), None);
+    for config in configs {
+        let under = specializations.iter().filter(|spec| spec.config == Some(config));
+        for launch in written_launches(sources, at, &under.cloned().collect::<Vec<_>>()) {
+            let is_elsewhere = |launch: &WrittenLaunch| {
+                found.first().is_some_and(|(_, first)| first.site != launch.site)
+            };
+            match launch {
+                Ok(launch) if is_elsewhere(&launch) => {}
+                Ok(launch) => {
+                    found.push((config, launch));
+                    break;
+                }
+                Err(missing) => gap = gap.or(Some(missing)),
+            }
+        }
+    }
+    if found.is_empty() { Err(gap) } else { Ok(found) }
 }
 
 /// The launch, or the parameter of which too little is known, if it is one.

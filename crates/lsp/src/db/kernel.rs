@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use tile_compiler::eval::{BodyTypes, LowerResult};
 use tile_compiler::hir::{Function, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::TextRange;
-use tile_compiler::specialization::{Config, Flags, Specialization, discover, tuning};
+use tile_compiler::specialization::{
+    Config, Discovery, Flags, ShownLaunches, Specialization, bind, tuning,
+};
 
 use super::anchored::{Anchored, Anchors, anchor_locations};
 use super::parts::{Observed, jit_items};
@@ -121,8 +124,22 @@ pub(crate) fn kernel_at(db: &dyn Db, file: SourceFile, offset: usize) -> Option<
 #[salsa::tracked(returns(ref))]
 pub(super) fn specializations(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[Labelled]> {
     let at = ItemRef { file: file.id(db), index };
-    let capability = folder_rules(db, file).capability;
-    labels::label_all(discover(&Observed::host(db, capability), at, &Flags::default())).into()
+    let sources = Observed::host(db, folder_rules(db, file).capability);
+    let none = ShownLaunches::default();
+    let launches = shown_launches(db, file).get(&index).unwrap_or(&none);
+    labels::label_all(bind(&sources, at, launches, &Flags::default())).into()
+}
+
+/// What host code launches of the jit functions of a file, by their items. It takes long to find
+/// out, and an edit of a kernel leaves it alone.
+#[salsa::tracked(returns(ref), no_eq)]
+pub(super) fn shown_launches(db: &dyn Db, file: SourceFile) -> FxHashMap<u32, ShownLaunches> {
+    let sources = Observed::host(db, folder_rules(db, file).capability);
+    let flags = Flags::default();
+    let discovery = Discovery::new(&sources, &flags);
+    let id = file.id(db);
+    let launches = |index| discovery.launches(ItemRef { file: id, index });
+    jit_items(db, file).iter().map(|(index, _)| (*index, launches(*index))).collect()
 }
 
 /// The autotune configurations of the kernel that is this item of a file, as values of parameters

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use tile_compiler::hir::{Function, Item, ItemKind, Module, Name, apart};
 use tile_compiler::project::{self, ArrayHead, ItemRef, Sources};
 use tile_compiler::source::{FileId, TextRange};
+use tile_compiler::specialization::may_write;
 
-use super::{Analysis, Database, Db, SourceFile, module};
+use super::{Analysis, Database, Db, SourceFile, folder_rules, module};
 
 /// A module, equal to another one when the heads of its items are.
 #[derive(Debug, Clone)]
@@ -108,6 +109,14 @@ pub(crate) fn jit_items(db: &dyn Db, file: SourceFile) -> Vec<(u32, bool)> {
     functions.map(|at| (at.index, kernels.contains(&at))).collect()
 }
 
+/// Whether each parameter of the jit function that is this item of a file may be written to: host
+/// code asks no more of what stands inside of kernels.
+#[salsa::tracked(returns(ref))]
+fn written(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[bool]> {
+    let sources = Observed::kernels(db, folder_rules(db, file).capability);
+    may_write(&sources, ItemRef { file: file.id(db), index })
+}
+
 /// A module, equal to another one when its host code is: everything but the insides of its jit
 /// functions.
 #[derive(Debug, Clone)]
@@ -165,6 +174,11 @@ impl Sources for Observed<'_> {
         if let Some(file) = self.db.file_of(at.file) {
             inside(self.db, file, at.index);
         }
+    }
+
+    fn written(&self, at: ItemRef) -> Option<Arc<[bool]>> {
+        let file = self.db.file_of(at.file).filter(|_| self.host)?;
+        Some(written(self.db, file, at.index).clone())
     }
 
     fn text(&self, file: FileId) -> Option<Arc<str>> {

@@ -7,9 +7,10 @@ use ropey::Rope;
 use tile_compiler::source::TextRange;
 use tile_compiler::syntax::{Edit, Parse};
 
+use super::kernel::shown_launches;
 use super::{
-    Database, SourceFile, SourceText, diagnostics, exact_diagnostics, kernels, lowered, module,
-    types,
+    Database, Kernel, SourceFile, SourceText, diagnostics, exact_diagnostics, kernels, lowered,
+    module, types,
 };
 use crate::files::Disk;
 
@@ -44,6 +45,33 @@ def second(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 # tile: x, out = randn(256), empty(256)
 # tile: first[(2,)](x, out, 256, BLOCK=128)
+";
+
+/// Host code after the kernels, which go through helpers and memory that kernels write.
+const LAUNCHED: &str = "\
+import torch
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 32})], key=['n'])
+@triton.jit
+def tuned(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+@triton.jit
+def gather(index_ptr, out_ptr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    tl.store(out_ptr + at, tl.load(index_ptr + at))
+
+def run(n=256):
+    index = torch.arange(0, 16, device='cuda')
+    x, out = torch.ones(n, device='cuda'), torch.empty(n, device='cuda')
+    tuned[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](x, out, n)
+    gather[(1,)](index, out, SIZE=16)
+    tuned[lambda meta: (triton.cdiv(16, meta['BLOCK']),)](index, out, 16)
+
+run()
 ";
 
 /// What is put in place of what was there.
@@ -140,6 +168,32 @@ fn edits() -> usize {
 fn edits_lead_to_what_a_fresh_database_knows() {
     edit_at_random(EXAMPLE, edits() / 3);
     edit_at_random(SHARED, edits());
+    edit_at_random(LAUNCHED, edits());
+}
+
+#[test]
+fn an_edit_inside_a_kernel_runs_no_host_code() {
+    let mut db = Database::new(Arc::new(Disk));
+    let file = set(&mut db, &Parse::new(LAUNCHED));
+    let known = |db: &Database| {
+        let launches = |kernel: &Kernel| kernel.specializations[0].spec.launches.clone();
+        let shown: Vec<_> = kernels(db, file).iter().map(launches).collect();
+        (std::ptr::from_ref(shown_launches(db, file)), shown)
+    };
+    let (run, before) = known(&db);
+    assert!(before.iter().all(|launches| launches.iter().any(|launch| launch.grid.is_some())));
+    let line = "    at = tl.arange(0, SIZE)\n";
+    let harmless = LAUNCHED.replacen(line, &format!("{line}    less = at - 1\n"), 1);
+    set(&mut db, &Parse::new(harmless.as_str()));
+    assert_eq!(known(&db), (run, before));
+    // What a kernel writes to is what host code does not know any more.
+    let writes = LAUNCHED.replacen(line, &format!("{line}    tl.store(index_ptr + at, 0)\n"), 1);
+    set(&mut db, &Parse::new(writes.as_str()));
+    assert_ne!(known(&db).0, run);
+    let (run, _) = known(&db);
+    let shorter = writes.replacen("n=256", "n=128", 1);
+    set(&mut db, &Parse::new(shorter.as_str()));
+    assert_ne!(known(&db).0, run);
 }
 
 #[test]

@@ -66,9 +66,7 @@ pub(crate) fn lenses(
         if wanted.run && kernel.can_run(db) {
             lenses.push(lens(kernel, "▶ Run", Action::Run(None)));
             lenses.push(lens(kernel, "Bench", Action::Bench));
-            // Configurations are timed by scenarios, whose grids follow them.
-            let tunes = !kernel.scenarios.is_empty();
-            if tunes && db::configurations(db, file, kernel.at.index).len() > 1 {
+            if kernel.can_tune(db) {
                 lenses.push(lens(kernel, "Tune", Action::Tune));
             }
         }

@@ -395,27 +395,38 @@ async fn tune(
     let asked = target.clone();
     let prepared = blocking(state, move |state| {
         let number = asked.scenario.unwrap_or(1).saturating_sub(1);
-        let request =
-            run_request(state, KernelTarget { scenario: Some(number + 1), ..asked.clone() }, true)?;
-        let found = state.read(|snapshot| {
+        let (configurations, variables, launches) = state.read(|snapshot| {
             let (file, kernel) = kernels::find(snapshot, &asked.uri, &asked.kernel)?;
             let configurations = db::configurations(&snapshot.db, file, kernel.at.index).clone();
-            let module = db::module(&snapshot.db, file);
-            Ok::<_, Error>((configurations, scenario_variables(module, &kernel.name, number)))
+            let variables =
+                scenario_variables(db::module(&snapshot.db, file), &kernel.name, number);
+            let launches = match kernel.scenarios.is_empty() {
+                true => db::launched::tuned(&snapshot.db, file, kernel.at.index).clone(),
+                false => Vec::new(),
+            };
+            Ok::<_, Error>((configurations, variables, launches))
         })??;
-        Ok((request, found))
+        if configurations.is_empty() {
+            return Err(failed(format!(
+                "`{}` has no autotune configurations; add `@triton.autotune(configs=[...], \
+                 key=[...])` with the values to try",
+                asked.kernel
+            )));
+        }
+        let scenario = launches.is_empty().then_some(number + 1);
+        let request = run_request(state, KernelTarget { scenario, ..asked }, true)?;
+        Ok((request, configurations, variables, launches))
     });
-    let (request, (configurations, variables)) = prepared.await?;
-    if configurations.is_empty() {
-        return Err(failed(format!(
-            "`{kernel}` has no autotune configurations; add `@triton.autotune(configs=[...], \
-             key=[...])` with the values to try"
-        )));
-    }
+    let (request, configurations, variables, launches) = prepared.await?;
     let mut timed: Vec<(Value, Vec<(String, String)>)> = Vec::new();
     let count = configurations.len();
     for (index, values) in configurations.into_iter().enumerate() {
-        let request = configured(request.clone(), &values, &variables)?;
+        let mut request = configured(request.clone(), &values, &variables)?;
+        if !launches.is_empty() {
+            let launch = launches.iter().find(|(config, _)| *config == index);
+            let Some((_, launch)) = launch else { continue };
+            request = request.as_launched(&kernel, launch);
+        }
         let title = format!("Tuning {kernel}, {} of {count}", index + 1);
         let found = run_with_progress(state, request, cancel.clone(), title, token.clone()).await;
         match found {

@@ -556,6 +556,33 @@ async fn configurations_are_measured_and_tuned() {
     client.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn configurations_are_timed_as_host_code_launches_them() {
+    let Some(program) = tile() else { return };
+    let mut client = start(program).await;
+    let uri = "file:///nowhere/launched.tile";
+    let text = "import torch\n\n\
+        @triton.autotune(configs=[triton.Config({\"BLOCK\": 128}), triton.Config({\"BLOCK\": 64})], key=[])\n\
+        @triton.jit\ndef add_one(x_ptr, out_ptr, BLOCK: tl.constexpr):\n    \
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    \
+        tl.store(out_ptr + at, tl.load(x_ptr + at) + 1)\n\n\
+        def host():\n    x = torch.ones(512, device=\"cuda\")\n    \
+        add_one[lambda meta: (512 // meta[\"BLOCK\"],)](x, torch.empty_like(x))\n";
+    client.open(uri, text).await;
+    let argument = json!({ "uri": uri, "kernel": "add_one" });
+    let params = json!({ "command": "tile.tuneKernel", "arguments": [argument] });
+    let rows = client.request("workspace/executeCommand", params).await.unwrap();
+    let mut blocks = Vec::new();
+    for row in rows.as_array().unwrap() {
+        blocks.push(row["values"]["BLOCK"].as_str().unwrap());
+        // The grid follows from the configuration, so all is written.
+        assert_eq!(row["outputs"]["out_ptr"]["mean"], 2.0, "{rows}");
+    }
+    blocks.sort_unstable();
+    assert_eq!(blocks, ["128", "64"]);
+    client.stop().await;
+}
+
 /// A product whose configurations take 48 KiB, 240 KiB and 384 KiB of shared memory.
 const DEEP: &str = concat!(
     r#"@triton.autotune(configs=[

@@ -80,14 +80,17 @@ async fn lenses_offer_what_a_kernel_and_its_scenarios_can_do() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kernel_without_scenarios_runs_as_host_code_launches_it() {
     let host = "\ndef host(n):\n    x = torch.empty(SIZE, device=\"cuda\")\n    \
-                clear_kernel[(2,)](x, 100, BLOCK=64)\n";
+                clear_kernel[lambda meta: (triton.cdiv(100, meta[\"BLOCK\"]),)](x, 100)\n";
     let (kernel, _) = TEXT.split_once("\n# tile").expect("the text has scenarios");
     for (size, runs) in [("100", true), ("n", false)] {
         let text = format!("import torch\n{kernel}\n{}", host.replace("SIZE", size));
         let mut client = open(&text).await;
         let lenses = client.request("textDocument/codeLens", document()).await.expect("lenses");
-        let titles = lenses.as_array().expect("a list").iter().map(|it| &it["command"]["title"]);
-        assert_eq!(titles.filter(|title| *title == "▶ Run").count(), usize::from(runs), "{size}");
+        let lenses = lenses.as_array().expect("a list");
+        for title in ["▶ Run", "Bench", "Tune"] {
+            let titled = lenses.iter().filter(|lens| lens["command"]["title"] == title);
+            assert_eq!(titled.count(), usize::from(runs), "{title} with {size}");
+        }
         client.stop().await;
     }
 }

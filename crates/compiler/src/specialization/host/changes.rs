@@ -1,7 +1,7 @@
 //! What changes under several names: lists and dicts that are changed in place, and variables that
 //! lambdas look up when they are called.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -48,7 +48,7 @@ impl Frame {
                 if let Value::Callable(Callable::Lambda { frame, .. }) = known
                     && (frame.file, &frame.scope) == (self.file, &self.scope)
                 {
-                    Rc::make_mut(frame).variables.insert(name.clone(), value.clone());
+                    Arc::make_mut(frame).variables.insert(name.clone(), value.clone());
                 }
             }
         }
@@ -56,9 +56,9 @@ impl Frame {
     }
 
     /// The frame as a lambda that is made in it keeps it.
-    pub(super) fn kept(&mut self) -> Rc<Frame> {
+    pub(super) fn kept(&mut self) -> Arc<Frame> {
         self.names.lambdas = true;
-        Rc::new(self.clone())
+        Arc::new(self.clone())
     }
 
     /// Notes that the variable that `target` belongs to may name what names in `value` do.

@@ -1,6 +1,5 @@
 //! What host code runs in: the code of a function or of an expression, and the variables so far.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,7 +15,7 @@ use crate::source::{FileId, FileRange, TextRange};
 pub(in crate::specialization) struct Frame {
     pub(super) file: FileId,
     /// Where names are looked up that are no variables.
-    pub(super) scope: Rc<[Name]>,
+    pub(super) scope: Arc<[Name]>,
     pub(super) code: Code,
     pub(super) variables: Variables,
     /// Whether the functions of scenarios (`randn`, `cdiv`) are in scope.
@@ -43,7 +42,7 @@ pub(in crate::specialization) type Variables = FxHashMap<Name, Value>;
 
 impl Frame {
     pub(super) fn new(file: FileId, scope: &[Name], code: Code, variables: Variables) -> Frame {
-        let (scope, exits, names) = (Rc::from(scope), Exits::default(), Names::default());
+        let (scope, exits, names) = (Arc::from(scope), Exits::default(), Names::default());
         let open = FxHashSet::default();
         Frame { file, scope, code, variables, scenario: false, exits, names, open }
     }

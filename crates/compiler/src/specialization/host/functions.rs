@@ -1,6 +1,5 @@
 //! Calls of functions of the project: what their parameters get, and what they return.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::arguments::{Args, bound};
@@ -34,7 +33,7 @@ impl Host<'_> {
                 self.expr(&mut frame, *body)
             }
             Value::Callable(Callable::Closure { frame, at }) => {
-                self.call_closure(&Rc::clone(frame), *at, args)
+                self.call_closure(&Arc::clone(frame), *at, args)
             }
             Value::Callable(Callable::Apply(class)) => self.call_forward(*class, args),
             Value::Callable(Callable::Undecorated(at)) => {

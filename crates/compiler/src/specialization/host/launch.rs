@@ -9,7 +9,7 @@ use crate::hir::{Arg, ExprId, Launch, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, resolve_expr};
 use crate::source::{FileId, FileRange};
 use crate::specialization::discover::MAX_LAUNCHES;
-use crate::specialization::usage;
+use crate::specialization::{LaunchSite, usage};
 
 /// Evaluated arguments; the flag is false when some were left out.
 pub(super) type Given = (Vec<(Option<Name>, Value)>, bool);
@@ -25,8 +25,11 @@ pub(in crate::specialization) struct ObservedLaunch {
     pub(in crate::specialization) args: Vec<(Option<Name>, Value)>,
     /// The arguments in one possible run of the host code, if one was followed.
     pub(in crate::specialization) example: Vec<(Option<Name>, Value)>,
-    /// Where the kernel's name stands, if the text is at hand.
+    /// Where the kernel's name stands, if the text is at hand: what tells launches apart that one
+    /// run meets.
     pub(in crate::specialization) at: Option<FileRange>,
+    /// Which launch of the text it is: this outlives edits of kernels.
+    pub(in crate::specialization) site: Option<LaunchSite>,
     /// False when a starred argument was left out, so that positions are not known.
     pub(in crate::specialization) complete: bool,
     /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
@@ -70,15 +73,25 @@ impl Host<'_> {
             .flat_map(|kernel| self.written_by(kernel, &args, complete))
             .collect();
         for kernel in kernel.alternatives() {
-            let (grid, args, example) = (grid.clone(), args.clone(), Vec::new());
-            let doubtful = self.doubt.conditions > 0;
-            let launch = ObservedLaunch { kernel, grid, args, example, at, complete, doubtful };
+            let launch = self.observed((kernel, grid.clone()), (args.clone(), complete), at);
             if !self.note_later_launch(&launch, &allocations) {
                 self.keep_launch(launch);
             }
         }
         self.written.extend(allocations);
         Value::Unknown
+    }
+
+    /// A launch as it is met now.
+    pub(super) fn observed(
+        &self,
+        (kernel, grid): (Value, Value),
+        (args, complete): Given,
+        at: Option<FileRange>,
+    ) -> ObservedLaunch {
+        let site = at.and_then(|at| LaunchSite::at(self.sources, at));
+        let (example, doubtful) = (Vec::new(), self.doubt.conditions > 0);
+        ObservedLaunch { kernel, grid, args, example, at, site, complete, doubtful }
     }
 
     /// Keeps a launch unless enough are known that its place repeats, as in a loop that measures how
@@ -106,7 +119,7 @@ impl Host<'_> {
             _ => Arc::default(),
         };
         let function = match kernel {
-            Value::Named(Resolution::Jit(at)) => project::function(self.sources, *at),
+            Value::Named(Resolution::Jit(at)) => project::head(self.sources, *at),
             _ => None,
         };
         let position =
@@ -153,9 +166,7 @@ impl Host<'_> {
             let Value::Named(Resolution::Jit(item)) = &kernel else { continue };
             let args = self.typed(*item, args.clone());
             // No program runs, so the grid tells nothing.
-            let (grid, example) = (Value::Unknown, Vec::new());
-            let doubtful = self.doubt.conditions > 0;
-            let launch = ObservedLaunch { kernel, grid, args, example, at, complete, doubtful };
+            let launch = self.observed((kernel, Value::Unknown), (args, complete), at);
             self.keep_launch(launch);
         }
         Value::Unknown
@@ -168,7 +179,7 @@ impl Host<'_> {
         mut args: Vec<(Option<Name>, Value)>,
     ) -> Vec<(Option<Name>, Value)> {
         let constexpr = project::constexpr_params(self.sources, kernel);
-        let function = project::function(self.sources, kernel);
+        let function = project::head(self.sources, kernel);
         let params = function.iter().flat_map(|function| function.params.iter());
         let params: Vec<&Name> = params.map(|param| &param.name).collect();
         for (index, (name, value)) in args.iter_mut().enumerate() {
@@ -217,8 +228,8 @@ impl Host<'_> {
         let grid = self.expr(&mut frame, launch.grid);
         let (args, complete) = self.arguments(&mut frame, &launch.args);
         let at = frame.place(launch.kernel);
-        let (example, doubtful) = (Vec::new(), true);
-        self.launches.push(ObservedLaunch { kernel, grid, args, example, at, complete, doubtful });
+        let launch = self.observed((kernel, grid), (args, complete), at);
+        self.launches.push(ObservedLaunch { doubtful: true, ..launch });
     }
 
     /// What the callee of a launch names.

@@ -1,6 +1,5 @@
 //! Values of host code.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Frame;
@@ -139,7 +138,7 @@ pub(in crate::specialization) enum Callable {
     /// A lambda with the variables around it.
     Lambda {
         /// Variables and code around it.
-        frame: Rc<Frame>,
+        frame: Arc<Frame>,
         /// Parameters.
         params: Vec<Parameter>,
         /// The value.
@@ -148,7 +147,7 @@ pub(in crate::specialization) enum Callable {
     /// A function that stands in another one.
     Closure {
         /// Variables of the function around it.
-        frame: Rc<Frame>,
+        frame: Arc<Frame>,
         /// The function.
         at: ItemRef,
     },
@@ -190,7 +189,7 @@ impl PartialEq for Callable {
             (
                 Callable::Lambda { frame: a, body: of_a, .. },
                 Callable::Lambda { frame: b, body: of_b, .. },
-            ) => Rc::ptr_eq(a, b) && of_a == of_b,
+            ) => Arc::ptr_eq(a, b) && of_a == of_b,
             (
                 Callable::Closure { frame: a, at: of_a },
                 Callable::Closure { frame: b, at: of_b },

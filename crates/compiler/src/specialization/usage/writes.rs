@@ -30,7 +30,10 @@ const MAKERS: &[&str] = &[
 
 /// Whether each parameter of a jit function may be written to: an address that comes from it gets
 /// somewhere else than to what reads.
-pub(in crate::specialization) fn may_write(sources: &dyn Sources, at: ItemRef) -> Arc<[bool]> {
+pub fn may_write(sources: &dyn Sources, at: ItemRef) -> Arc<[bool]> {
+    if let Some(known) = sources.written(at) {
+        return known;
+    }
     let find = || {
         let Some(function) = function(sources, at) else { return Arc::default() };
         let written = written_names(&function.body);
