@@ -26,7 +26,7 @@ use crate::analysis::{Opened, check_flags, no_such_kernel};
 use crate::failure::{codegen_failure, command_failure, launch_failure, usage};
 use crate::{render, workspace};
 
-mod as_launched;
+pub(crate) mod as_launched;
 mod auto;
 pub(crate) mod device;
 pub(crate) mod text;

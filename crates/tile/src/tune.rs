@@ -2,16 +2,20 @@
 //!
 //! A combination counts only when every assert of the scenario holds under it. A value replaces
 //! the scenario's variable of that name if it has one, so that a grid written with the variable
-//! follows, else the launch's argument.
+//! follows, else the launch's argument. The autotune configurations of a kernel that has no scenario
+//! are timed as host code launches the kernel.
 
 use serde_json::{Value, json};
 use tile_compiler::project::{self, ItemRef, Sources};
-use tile_compiler::specialization::{Config, scenario_edits, scenario_variables, tuning};
+use tile_compiler::specialization::{
+    Config, WrittenLaunch, scenario_edits, scenario_variables, tuning,
+};
 use tile_worker::protocol::{RunRequest, timing};
 
 use crate::analysis::Opened;
 use crate::cli::{Format, InputArgs, Target, TuneArgs};
-use crate::{CommandError, Exit, output, run};
+use crate::execute::as_launched;
+use crate::{CommandError, Exit, execute, output, run};
 
 /// `NAME=VALUE` pairs that are tried together.
 type Combination = Vec<(String, String)>;
@@ -34,18 +38,23 @@ pub(crate) fn run(arguments: &TuneArgs) -> Result<Exit, CommandError> {
     } else {
         product(&arguments.sets)?
     };
+    let launches = launches(arguments, &opened, &kernel, at)?;
     let number = arguments.target.scenario.unwrap_or(0);
-    let module = opened.workspace.module(opened.file);
-    let variables =
-        module.map(|module| scenario_variables(&module, &kernel, number)).unwrap_or_default();
+    let variables = scenario_variables(&opened.module(), &kernel, number);
     let base = RunRequest {
         device: arguments.device,
         bench: true,
         ..run::request(&target, &InputArgs::default(), &arguments.launch)?
     };
     let mut timed = Vec::new();
-    for combination in &combinations {
-        match time(&base, combination, &variables, arguments) {
+    for (index, combination) in combinations.iter().enumerate() {
+        let mut request = configured(&base, combination, &variables, arguments)?;
+        if !launches.is_empty() {
+            let launch = launches.iter().find(|(config, _)| *config == index);
+            let Some((_, launch)) = launch else { continue };
+            request = request.as_launched(&kernel, launch);
+        }
+        match time(&request) {
             Ok(Some(result)) => timed.push((result, combination)),
             Ok(None) => output::note(&format!("{}: an assert fails", label(combination))),
             Err(error) if error.exit == Exit::Compile => {
@@ -111,13 +120,39 @@ fn configurations(
     Ok(configs.iter().map(Config::values).collect())
 }
 
-/// The result of one combination; `None` when an assert fails.
-fn time(
+/// What host code launches the kernel with under each of its configurations, by their positions;
+/// nothing where a scenario or flags say what to time.
+fn launches(
+    arguments: &TuneArgs,
+    opened: &Opened,
+    kernel: &str,
+    at: ItemRef,
+) -> Result<Vec<(usize, WrittenLaunch)>, CommandError> {
+    let module = opened.module();
+    let has_own = module.scenarios.iter().any(|known| execute::launches(&module, known, kernel));
+    let describes = !arguments.launch.args.is_empty() || arguments.launch.grid.is_some();
+    if has_own || describes || !arguments.sets.is_empty() {
+        return Ok(Vec::new());
+    }
+    match as_launched::tuned(opened, at, kernel) {
+        Ok(launches) => {
+            let place = launches.first().map(|(_, launch)| as_launched::place(opened, launch.site));
+            output::note(&format!("as launched{}", place.unwrap_or_default()));
+            Ok(launches)
+        }
+        Err(Some(unknown)) => Err(CommandError::usage(unknown)),
+        // A run says what is missing.
+        Err(None) => Ok(Vec::new()),
+    }
+}
+
+/// The request with the values of a combination in it.
+fn configured(
     base: &RunRequest,
     combination: &Combination,
     variables: &[String],
     arguments: &TuneArgs,
-) -> Result<Option<Value>, CommandError> {
+) -> Result<RunRequest, CommandError> {
     let mut request = base.clone();
     request.spec = arguments.common.flags();
     for (name, value) in combination {
@@ -132,8 +167,13 @@ fn time(
             _ => request.spec.values.push((name.clone(), value.clone())),
         }
     }
+    Ok(request)
+}
+
+/// What a run takes; `None` when an assert fails.
+fn time(request: &RunRequest) -> Result<Option<Value>, CommandError> {
     let mut outcome = None;
-    run::send(&request, &mut |result| {
+    run::send(request, &mut |result| {
         outcome = (result["ok"] == true).then(|| timing(&result));
         Ok(())
     })?;

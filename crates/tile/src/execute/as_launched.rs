@@ -3,7 +3,7 @@
 use tile_compiler::hir::{Expr, Name};
 use tile_compiler::project::{ItemRef, called_from_jit, function, item};
 use tile_compiler::specialization::{
-    Flags, LaunchGap, LaunchSite, WrittenLaunch, discover, written_launches, written_options,
+    Flags, LaunchGap, LaunchSite, WrittenLaunch, discover, tuned_launches, written_launches,
 };
 use tile_worker::protocol::{Body, RunRequest};
 
@@ -41,19 +41,43 @@ pub(super) fn requests(
         for launch in written_launches(&opened.workspace, at, &found) {
             report(Body::Progress(match known(launch, is_doubted) {
                 Ok(launch) => {
-                    let described = describing(request, &kernel, &launch);
+                    let described = request.as_launched(&kernel, &launch);
                     let shown = auto::describe(&kernel, &described);
                     requests.push(described);
                     format!("as launched{}: {shown}", place(opened, launch.site))
                 }
-                Err((site, what)) => {
-                    let place = place(opened, site);
-                    format!("the launch of {kernel}{place} cannot be repeated: {what} is not known")
-                }
+                Err(gap) => unknown(opened, &kernel, gap),
             }));
         }
     }
     requests
+}
+
+/// The launch of the kernel `at` to time under each autotune configuration, by the configuration's
+/// position.
+///
+/// # Errors
+/// What is not known of the launch; `None` where host code has none.
+pub(crate) fn tuned(
+    opened: &Opened,
+    at: ItemRef,
+    kernel: &str,
+) -> Result<Vec<(usize, WrittenLaunch)>, Option<String>> {
+    let is_doubted = makes_pointers(opened, at);
+    let told = |gap| Some(unknown(opened, kernel, gap));
+    let found = discover(&opened.workspace, at, &Flags::default());
+    match tuned_launches(&opened.workspace, at, &found) {
+        Ok(launches) => {
+            let known = |(config, launch)| Ok((config, known(Ok(launch), is_doubted)?));
+            launches.into_iter().map(known).collect::<Result<_, _>>().map_err(told)
+        }
+        Err(gap) => Err(gap.and_then(|gap| known(Err(gap), is_doubted).err()).and_then(told)),
+    }
+}
+
+fn unknown(opened: &Opened, kernel: &str, (site, what): (LaunchSite, String)) -> String {
+    let place = place(opened, site);
+    format!("the launch of {kernel}{place} cannot be repeated: {what} is not known")
 }
 
 /// The launch if all that a run of it needs is known, else where it is and what is not known. If
@@ -68,24 +92,6 @@ fn known(
             Err((doubtful.site, format!("what `{}` holds", doubtful.made_up.join("`, `"))))
         }
         launch => Ok(launch),
-    }
-}
-
-/// The request with the arguments, grid and options of a launch.
-fn describing(request: &RunRequest, kernel: &str, launch: &WrittenLaunch) -> RunRequest {
-    let args = launch.args.iter().map(|(name, text)| (name.to_string(), text.clone()));
-    let given = |name: &str| match name {
-        "num_warps" => request.spec.num_warps.is_some(),
-        "num_stages" => request.spec.num_stages.is_some(),
-        _ => false,
-    };
-    let options = written_options(&launch.options).into_iter().filter(|(name, _)| !given(name));
-    let options = options.map(|(name, value)| (name.to_owned(), value.to_string()));
-    RunRequest {
-        kernel: Some(kernel.to_owned()),
-        args: args.chain(options).collect(),
-        grid: Some(launch.grid()),
-        ..request.clone()
     }
 }
 
@@ -111,7 +117,7 @@ fn makes_pointers(opened: &Opened, kernel: ItemRef) -> bool {
 }
 
 /// ` at FILE:LINE` of a launch in host code.
-fn place(opened: &Opened, site: LaunchSite) -> String {
+pub(crate) fn place(opened: &Opened, site: LaunchSite) -> String {
     let workspace = &opened.workspace;
     let Some(at) = site.place(workspace) else { return String::new() };
     let files = workspace.table();

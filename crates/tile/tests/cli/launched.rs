@@ -96,3 +96,40 @@ fn scenarios_and_flags_come_before_launches_in_host_code() {
         err: error: gather has no scenario #2; it has 0
     "#]]);
 }
+
+const TUNED: &str = "\
+import torch
+import triton
+import triton.language as tl
+
+@triton.autotune(
+    configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 32}, num_warps=2)], key=['n']
+)
+@triton.jit
+def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+def run():
+    x = torch.ones(SIZE, device='cuda')
+    grid = lambda meta: (triton.cdiv(100, meta['BLOCK']),)
+    scale[grid](x, torch.empty_like(x), 100)
+";
+
+#[test]
+fn configurations_are_timed_as_host_code_launches_them() {
+    let folder = Folder::new(&[
+        ("scale.py", &TUNED.replace("SIZE", "100")),
+        ("open.py", &TUNED.replace("SIZE", "int(input())")),
+    ]);
+    let done = folder.run("tune scale.py --device cpu --format json");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert_eq!(done.stderr, "note: as launched at scale.py:16\n");
+    let mut values: Vec<String> = done.json().iter().map(|row| row["values"].to_string()).collect();
+    values.sort();
+    assert_eq!(values, [r#"{"BLOCK":"32","num_warps":"2"}"#, r#"{"BLOCK":"64"}"#]);
+    folder.run("tune open.py --device cpu").expect(expect![[r#"
+        exit 2
+        err: error: the launch of scale at open.py:16 cannot be repeated: `x_ptr` is not known
+    "#]]);
+}
