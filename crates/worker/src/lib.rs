@@ -7,12 +7,16 @@
 //! assembler ([`ptxas`]). It links neither LLVM nor a device driver.
 
 pub mod cache;
+mod cancel;
 pub mod pool;
+mod process;
 pub mod protocol;
 pub mod ptxas;
 mod scratch;
 
 pub use cache::Cache;
-pub use pool::{Cancel, Pool, WorkerCommand, WorkerError};
+pub use cancel::Cancel;
+pub use pool::Pool;
+pub use process::{WorkerCommand, WorkerError};
 pub use protocol::{CompileOptions, CompileRequest, Failure, FailureKind, RunRequest};
 pub use scratch::Scratch;
