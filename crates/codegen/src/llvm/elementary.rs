@@ -3,15 +3,20 @@
 //! Each one that a kernel calls becomes an LLVM function of its own, which LLVM inlines. What is
 //! not here is left to libdevice.
 
+mod exponential;
 mod function;
+mod logarithm;
+mod machine;
+mod power;
 #[cfg(test)]
 mod tests;
+mod trigonometry;
 
 use std::fmt::Write;
 
 use super::Emitter;
 use super::text::{Block, Text, Ty, Val};
-use function::Machine;
+use machine::Machine;
 
 pub(super) use function::Elementary;
 

@@ -1,6 +1,7 @@
 //! Accuracy of the elementary functions against double precision.
 
-use super::function::{Elementary, Machine};
+use super::function::Elementary;
+use super::machine::Machine;
 
 /// Computes.
 struct Host;

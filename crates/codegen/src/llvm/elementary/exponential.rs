@@ -1,0 +1,141 @@
+//! The exponential, and functions that are computed by means of it.
+
+use super::logarithm::{LN2, LOG2_E};
+use super::machine::{FRACTION_BITS, Machine, clamp, keep_nan, polynomial};
+
+/// `erf x / x - 1` in `x²`, for `|x| < 0.93`.
+const ERF_SMALL: &[f32] = &[
+    8.334_719e-5,
+    -8.134_709e-4,
+    5.200_369e-3,
+    -2.685_915e-2,
+    0.112_836_91,
+    -0.376_126_35,
+    0.128_379_17,
+];
+
+/// `-log2(erfc x)` on `[0.92, 4]`.
+const ERF_LARGE: &[f32] = &[
+    -2.371_169_8e-6,
+    6.662_065e-5,
+    -8.623_615e-4,
+    6.872_386e-3,
+    -3.813_19e-2,
+    0.158_832_76,
+    0.911_515_65,
+    1.630_588_2,
+    -4.622_994_2e-4,
+];
+
+/// Where one form of erf takes over from the other.
+const ERF_SPLIT: f32 = 0.92;
+
+/// Beyond this erf rounds to 1.
+const ERF_ONE: f32 = 4.0;
+
+/// `(tanh x - x) / x³` in `x²`, for `|x| < 0.6`.
+const TANH: &[f32] = &[-6.269_12e-3, 2.111_096e-2, -5.387_395e-2, 0.133_329_15, -0.333_333_3];
+
+const TANH_SPLIT: f32 = 0.6;
+
+/// `(exp r - 1 - r) / r²`, for `|r| <= ln 2 / 2`.
+const EXP: &[f32] = &[1.392_625e-3, 8.363_233e-3, 4.166_655e-2, 0.166_665_76, 0.5];
+
+pub(super) fn exp<M: Machine>(m: &mut M, x: M::F) -> M::F {
+    let within = clamp(m, x, -105.0, 90.0);
+    let (r, n) = reduce_exp(m, within);
+    let fraction = exp_fraction(m, r);
+    let one = m.f(1.0);
+    let value = m.add(fraction, one);
+    let value = scale(m, value, n);
+    keep_nan(m, x, value)
+}
+
+pub(super) fn expm1<M: Machine>(m: &mut M, x: M::F) -> M::F {
+    let within = clamp(m, x, -20.0, 89.0);
+    let (r, n) = reduce_exp(m, within);
+    let fraction = exp_fraction(m, r);
+    // One step below, so that 2^n has a normal number of its own, then twice the result.
+    let below = m.i(1);
+    let n = m.isub(n, below);
+    let power = power_of_two(m, n);
+    let half = m.f(0.5);
+    let rest = m.sub(power, half);
+    let value = m.fma(power, fraction, rest);
+    let value = m.add(value, value);
+    let zero = m.f(0.0);
+    let is_zero = m.equal(x, zero);
+    let value = m.pick(is_zero, x, value);
+    keep_nan(m, x, value)
+}
+
+pub(super) fn tanh<M: Machine>(m: &mut M, x: M::F) -> M::F {
+    let square = m.mul(x, x);
+    let tail = polynomial(m, square, TANH);
+    let cube = m.mul(square, x);
+    let small = m.fma(cube, tail, x);
+    let magnitude = m.abs(x);
+    let twice = m.f(2.0 * LOG2_E[0]);
+    let power = m.mul(magnitude, twice);
+    let power = m.exp2(power);
+    let [one, two] = [1.0, 2.0].map(|value| m.f(value));
+    let divisor = m.add(power, one);
+    let rest = m.div(two, divisor);
+    let large = m.sub(one, rest);
+    let large = m.copysign(large, x);
+    let limit = m.f(TANH_SPLIT);
+    let is_large = m.less(limit, magnitude);
+    m.pick(is_large, large, small)
+}
+
+pub(super) fn erf<M: Machine>(m: &mut M, x: M::F) -> M::F {
+    let square = m.mul(x, x);
+    let factor = polynomial(m, square, ERF_SMALL);
+    let small = m.fma(x, factor, x);
+    let magnitude = m.abs(x);
+    let within = clamp(m, magnitude, 0.0, ERF_ONE);
+    let power = polynomial(m, within, ERF_LARGE);
+    let power = m.neg(power);
+    let rest = m.exp2(power);
+    let one = m.f(1.0);
+    let large = m.sub(one, rest);
+    let large = m.copysign(large, x);
+    let limit = m.f(ERF_SPLIT);
+    let is_large = m.less(limit, magnitude);
+    m.pick(is_large, large, small)
+}
+
+/// `r` and `n` with `x = n ln 2 + r`, for `x` within what [`power_of_two`] takes.
+fn reduce_exp<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::I) {
+    let scale = m.f(LOG2_E[0]);
+    let n = m.mul(x, scale);
+    let n = m.rint(n);
+    let [high, low] = LN2.map(|part| m.f(-part));
+    let r = m.fma(n, high, x);
+    (m.fma(n, low, r), m.to_int(n))
+}
+
+/// `exp r - 1`.
+pub(super) fn exp_fraction<M: Machine>(m: &mut M, r: M::F) -> M::F {
+    let square = m.mul(r, r);
+    let tail = polynomial(m, r, EXP);
+    m.fma(square, tail, r)
+}
+
+/// `x * 2^n` for `|n| <= 252`, in two steps so that the result may be below the normal numbers.
+pub(super) fn scale<M: Machine>(m: &mut M, x: M::F, n: M::I) -> M::F {
+    let one = m.i(1);
+    let half = m.shr(n, one);
+    let rest = m.isub(n, half);
+    let [half, rest] = [half, rest].map(|n| power_of_two(m, n));
+    let x = m.mul(x, half);
+    m.mul(x, rest)
+}
+
+/// `2^n` for `-127 < n < 128`.
+fn power_of_two<M: Machine>(m: &mut M, n: M::I) -> M::F {
+    let [bias, shift] = [127, FRACTION_BITS].map(|value| m.i(value));
+    let biased = m.iadd(n, bias);
+    let bits = m.shl(biased, shift);
+    m.float_of_bits(bits)
+}
