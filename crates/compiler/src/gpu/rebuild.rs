@@ -206,6 +206,19 @@ impl Rebuilder<'_> {
         for &region in &data.regions {
             regions.push(self.scalar_region(region)?);
         }
+        self.emit_typed(inst, operands, types, regions);
+        Ok(())
+    }
+
+    /// Writes what takes the place of `inst`, and notes its results as that one's.
+    fn emit_typed(
+        &mut self,
+        inst: Inst,
+        operands: Vec<Option<Value>>,
+        types: Vec<Type>,
+        regions: SmallVec<[Region; 2]>,
+    ) {
+        let data = &self.old.insts[inst];
         let home = self.regions[self.owners[inst]];
         let mut builder = Builder::new(&mut self.new, home);
         builder.set_loc(data.loc);
@@ -214,7 +227,6 @@ impl Rebuilder<'_> {
         for (&old, new) in data.results.iter().zip(results) {
             self.record(old, new);
         }
-        Ok(())
     }
 
     /// Copies a region over scalars (a combination) as it is.
@@ -322,14 +334,7 @@ impl Rebuilder<'_> {
             let layout = layout.clone().map(|layout| self.new.intern_layout(layout));
             types.push(in_layout(self.old.ty(result), layout));
         }
-        let home = self.regions[self.owners[inst]];
-        let mut builder = Builder::new(&mut self.new, home);
-        builder.set_loc(data.loc);
-        let new = builder.emit_inst(data.opcode, operands, data.attrs.clone(), types, regions);
-        let news = self.new.insts[new].results.clone();
-        for (&old, new) in data.results.iter().zip(news) {
-            self.record(old, new);
-        }
+        self.emit_typed(inst, operands, types, regions);
         Ok(())
     }
 

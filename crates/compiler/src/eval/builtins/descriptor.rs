@@ -11,6 +11,7 @@ use super::super::join::{Relation, relate_shapes};
 use super::super::symbolic::Sym;
 use super::super::value::{Const, Descriptor, Held, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
+use super::block_ptr::Addresses;
 use crate::builtins::options::{self, Padding};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, AtomicOp};
@@ -222,18 +223,23 @@ impl Evaluator<'_> {
         Err(self.emit_diagnostic(diagnostic))
     }
 
-    pub(super) fn descriptor_load(&mut self, call: &Call) -> Eval<Value> {
-        let descriptor = self.descriptor_arg(call)?;
-        let offsets = self.descriptor_offsets(&descriptor, call)?;
+    /// Pointers to the elements of a descriptor's block at these offsets, and the mask of those inside.
+    fn addresses_at(&mut self, descriptor: &Descriptor, offsets: &[Tensor]) -> Addresses {
         let all: Vec<usize> = (0..offsets.len()).collect();
-        let addresses = self.block_addresses(
+        self.block_addresses(
             &descriptor.base,
             &descriptor.shape,
             &descriptor.strides,
-            &offsets,
+            offsets,
             &descriptor.block,
             &all,
-        );
+        )
+    }
+
+    pub(super) fn descriptor_load(&mut self, call: &Call) -> Eval<Value> {
+        let descriptor = self.descriptor_arg(call)?;
+        let offsets = self.descriptor_offsets(&descriptor, call)?;
+        let addresses = self.addresses_at(&descriptor, &offsets);
         let elem = descriptor.base.elem.pointee();
         let other = self.padding_of(&descriptor, elem);
         let loaded = self.load_at(
@@ -290,15 +296,7 @@ impl Evaluator<'_> {
         let descriptor = self.descriptor_arg(call)?;
         let offsets = self.descriptor_offsets(&descriptor, call)?;
         let value = self.descriptor_value(&descriptor, call)?;
-        let all: Vec<usize> = (0..offsets.len()).collect();
-        let addresses = self.block_addresses(
-            &descriptor.base,
-            &descriptor.shape,
-            &descriptor.strides,
-            &offsets,
-            &descriptor.block,
-            &all,
-        );
+        let addresses = self.addresses_at(&descriptor, &offsets);
         let hints =
             ir::StoreHints { cache: ir::CacheModifier::Default, evict: ir::Eviction::Normal };
         self.store_at(&addresses.ptr, &value, addresses.mask.as_ref(), hints)?;
@@ -317,15 +315,7 @@ impl Evaluator<'_> {
             return Err(self.error(Code::AtomicType, call.at, message));
         }
         self.check_reduced(&descriptor, call)?;
-        let all: Vec<usize> = (0..offsets.len()).collect();
-        let addresses = self.block_addresses(
-            &descriptor.base,
-            &descriptor.shape,
-            &descriptor.strides,
-            &offsets,
-            &descriptor.block,
-            &all,
-        );
+        let addresses = self.addresses_at(&descriptor, &offsets);
         let value = self.expand_to(&value, &descriptor.block);
         let atomic =
             ir::Atomic { op, order: ir::MemoryOrder::Relaxed, scope: ir::MemoryScope::Gpu };
@@ -352,7 +342,7 @@ impl Evaluator<'_> {
         descriptor: &Descriptor,
         rows: &Tensor,
         call: &Call,
-    ) -> Eval<(super::block_ptr::Addresses, Shape)> {
+    ) -> Eval<(Addresses, Shape)> {
         let (Some(block), Some(count)) = (descriptor.block.dims(), rows.shape.dims()) else {
             return Err(Stop::Unknown);
         };
@@ -418,7 +408,7 @@ impl Evaluator<'_> {
         rows: &Tensor,
         column: &Tensor,
         shape: &Shape,
-    ) -> super::block_ptr::Addresses {
+    ) -> Addresses {
         use crate::hir::CompareOp;
         use crate::ir::{Attrs, Opcode};
         let int64 = Elem::Num(DType::Int64);
@@ -461,7 +451,7 @@ impl Evaluator<'_> {
                 }
             });
         }
-        super::block_ptr::Addresses { ptr, mask }
+        Addresses { ptr, mask }
     }
 
     /// What is read beyond the bounds of a descriptor.
