@@ -335,7 +335,7 @@ impl Function {
 
 impl Body {
     /// Whether a syntax error breaks a statement.
-    pub fn is_broken(&self, stmt: StmtId) -> bool {
+    pub(crate) fn is_broken(&self, stmt: StmtId) -> bool {
         self.broken.as_ref().is_some_and(|broken| broken.stmts.contains(&stmt))
     }
 

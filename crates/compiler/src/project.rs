@@ -36,9 +36,8 @@ pub use decorators::{Decorator, callee, decorators, is_jit};
 pub use enumeration::{Also, Enumeration};
 pub(crate) use enumeration::{enumeration, is_member_name};
 pub(crate) use failing::{is_expected_to_fail, takes_exceptions};
-pub use kernels::{
-    Kernel, called_from_jit, is_wrapped_by_call, jit_functions, kernel, kernels, used_files,
-};
+pub(crate) use kernels::is_wrapped_by_call;
+pub use kernels::{Kernel, called_from_jit, jit_functions, kernel, kernels, used_files};
 pub(crate) use kernels::{is_entry, is_helper_of_others, launch_scope, launching_item};
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};

@@ -57,7 +57,7 @@ fn const_type(value: &Const) -> String {
 }
 
 /// `fp32` for scalars, `tile<4 x 8 x fp32>` for tiles.
-pub fn tensor_type(elem: Elem, shape: &Shape) -> String {
+pub(crate) fn tensor_type(elem: Elem, shape: &Shape) -> String {
     if shape.is_scalar() { elem.to_string() } else { format!("tile<{}>", extents_and(shape, elem)) }
 }
 
@@ -76,7 +76,7 @@ fn extents_and(shape: &Shape, elem: Elem) -> String {
 }
 
 /// `[4, BLOCK]`; `[...]` when the rank is not known.
-pub fn shape_text(shape: &Shape) -> String {
+pub(crate) fn shape_text(shape: &Shape) -> String {
     match shape.dims() {
         Some(extents) => {
             let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
@@ -121,7 +121,7 @@ fn member_text(member: &Member) -> String {
 }
 
 /// A float as Python's `repr` spells it.
-pub fn float_text(value: f64) -> String {
+pub(crate) fn float_text(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
     }
@@ -151,7 +151,7 @@ fn exponent_text(value: f64) -> String {
 }
 
 /// The type of a tile as the language prints it: `<['4', '8'], fp32>`.
-pub fn block_type_text(elem: Elem, shape: &Shape) -> String {
+pub(crate) fn block_type_text(elem: Elem, shape: &Shape) -> String {
     format!("<{}, {elem}>", quoted_extents(shape))
 }
 
@@ -162,7 +162,7 @@ fn quoted_extents(shape: &Shape) -> String {
 }
 
 /// A value as `tl.static_print` spells it.
-pub fn print_text(value: &Value) -> String {
+pub(crate) fn print_text(value: &Value) -> String {
     match value {
         Value::Const(value) => const_text(value),
         Value::Tensor(tensor) => tensor_text(tensor),
@@ -200,7 +200,7 @@ fn range_text(range: &RangeValue) -> Option<String> {
 }
 
 /// The type of a descriptor as the language prints it.
-pub fn descriptor_type_text(desc: &Descriptor) -> String {
+pub(crate) fn descriptor_type_text(desc: &Descriptor) -> String {
     format!("tensor_descriptor<{}>", block_type_text(desc.base.elem.pointee(), &desc.block))
 }
 

@@ -97,7 +97,7 @@ fn promote_equals(
 }
 
 /// C's usual arithmetic conversions, without the promotion to `int`.
-pub fn promote_integers(a: DType, b: DType) -> DType {
+pub(crate) fn promote_integers(a: DType, b: DType) -> DType {
     match (a.is_signed(), b.is_signed()) {
         (left, right) if left == right => {
             if a.bits() > b.bits() {
@@ -124,7 +124,7 @@ pub fn promote_integers(a: DType, b: DType) -> DType {
 }
 
 /// The type of an integer literal that becomes a tensor; `None` when it does not fit 64 bits.
-pub fn literal_int(value: i128) -> Option<DType> {
+pub(crate) fn literal_int(value: i128) -> Option<DType> {
     if (-(1i128 << 31)..1i128 << 31).contains(&value) {
         Some(DType::Int32)
     } else if (1i128 << 31..1i128 << 32).contains(&value) {
@@ -139,7 +139,7 @@ pub fn literal_int(value: i128) -> Option<DType> {
 }
 
 /// The type of a float literal that becomes a tensor.
-pub fn literal_float(value: f64) -> DType {
+pub(crate) fn literal_float(value: f64) -> DType {
     let magnitude = value.abs();
     let fits = value.is_nan()
         || magnitude.is_infinite()

@@ -63,7 +63,7 @@ impl EarlyLoad {
     }
 
     /// A load whose tile is used from registers, with a buffer of its own.
-    pub fn from_registers(func: &Function, load: Inst) -> Option<EarlyLoad> {
+    pub(crate) fn from_registers(func: &Function, load: Inst) -> Option<EarlyLoad> {
         let tile = func.ty(func.insts[load].result());
         let elem = tile.elem().filter(|elem| elem.bits() >= 8)?;
         let layout = &func.layouts[tile.layout()?];
@@ -73,7 +73,7 @@ impl EarlyLoad {
 
     /// Whether the load can be an asynchronous copy: what is masked off is zero, and each thread
     /// copies whole words.
-    pub fn is_copy(&self, func: &Function, infos: &AxisInfos) -> bool {
+    pub(crate) fn is_copy(&self, func: &Function, infos: &AxisInfos) -> bool {
         let data = &func.insts[self.load];
         let other = data.operand_opt(2);
         let is_zero = other.is_none_or(|other| func.constant_bits(other) == Some(0));
@@ -82,7 +82,7 @@ impl EarlyLoad {
     }
 
     /// The bytes that one thread can copy at a time.
-    pub fn copy_bytes(&self, func: &Function, infos: &AxisInfos) -> u32 {
+    pub(crate) fn copy_bytes(&self, func: &Function, infos: &AxisInfos) -> u32 {
         let data = &func.insts[self.load];
         let ptr = data.operand(0);
         let Some(tile) = func.ty(ptr).layout() else { return 0 };
@@ -111,14 +111,14 @@ impl EarlyLoad {
     }
 
     /// Bytes of shared memory that `stages` stages take beyond what the load takes now.
-    pub fn added_bytes(&self, stages: u32) -> u32 {
+    pub(crate) fn added_bytes(&self, stages: u32) -> u32 {
         let one = self.shape.iter().product::<u32>() * self.elem.bytes();
         one * (stages - u32::from(self.buffered.is_some()))
     }
 
     /// Whether products of warp groups read the load's buffer; others are turned first, and take
     /// the more room.
-    pub fn feeds_warp_groups(&self, func: &Function, body: Region) -> bool {
+    pub(crate) fn feeds_warp_groups(&self, func: &Function, body: Region) -> bool {
         let Some(Buffered { alloc, .. }) = self.buffered else { return false };
         let buffer = func.insts[alloc].result();
         func.walk_from(body).into_iter().any(|inst| {

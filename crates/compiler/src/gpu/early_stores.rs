@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ir::{Function, Inst, Opcode, Region, Value, ValueDef};
 
 /// Moves the stores of `func`; tells whether there were any to move.
-pub fn store_early(func: &mut Function) -> bool {
+pub(crate) fn store_early(func: &mut Function) -> bool {
     let mut moved = false;
     for region in func.regions.keys().collect::<Vec<_>>() {
         moved |= store_early_in(func, region);

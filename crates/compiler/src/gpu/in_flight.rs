@@ -219,7 +219,7 @@ impl<T: Clone + PartialEq> Reading<T> {
 }
 
 /// How many products an instruction leaves in flight, if it waits for others.
-pub fn left_pending(func: &Function, inst: Inst) -> Option<u32> {
+pub(crate) fn left_pending(func: &Function, inst: Inst) -> Option<u32> {
     let data = &func.insts[inst];
     match (&data.attrs, data.opcode) {
         (Attrs::Wait(wait), Opcode::WarpGroupWait) => Some(wait.pending),

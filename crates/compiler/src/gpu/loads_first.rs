@@ -14,7 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::ir::{Function, Inst, Opcode, ValueDef};
 
 /// Moves the loads of `func`; tells whether there were any to move.
-pub fn load_first(func: &mut Function) -> bool {
+pub(crate) fn load_first(func: &mut Function) -> bool {
     let mut moved = false;
     for region in func.regions.keys().collect::<Vec<_>>() {
         let mut insts = std::mem::take(&mut func.regions[region].insts);

@@ -84,7 +84,7 @@ impl<'f> Origins<'f> {
     }
 
     /// What may be written in `region`; `None` if that is not known.
-    pub fn written_in(&self, region: Region) -> Option<FxHashSet<Value>> {
+    pub(crate) fn written_in(&self, region: Region) -> Option<FxHashSet<Value>> {
         let mut written = FxHashSet::default();
         for inst in self.func.walk_from(region) {
             let data = &self.func.insts[inst];
@@ -98,7 +98,7 @@ impl<'f> Origins<'f> {
     }
 
     /// Whether the loads among `insts` read nothing that is `written`.
-    pub fn read_others(
+    pub(crate) fn read_others(
         &self,
         insts: impl IntoIterator<Item = Inst>,
         written: &FxHashSet<Value>,

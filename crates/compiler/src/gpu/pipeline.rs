@@ -56,7 +56,7 @@ pub enum EarlyLoads {
 }
 
 /// Asks for a stage less in each loop that asks for several; true if any does.
-pub fn spare_stage(func: &mut Function) -> bool {
+pub(crate) fn spare_stage(func: &mut Function) -> bool {
     let num_stages = func.options.num_stages;
     let mut any = false;
     for inst in func.walk() {

@@ -33,7 +33,7 @@ pub fn concerned<'m>(module: &'m Module, name: &Name) -> Vec<&'m MainBlock> {
 
 /// True where no expression alone says what a variable of a module holds: a loop or an augmented
 /// assignment binds it, or what it holds is changed in place.
-pub fn is_recomputed(module: &Module, name: &Name) -> bool {
+pub(crate) fn is_recomputed(module: &Module, name: &Name) -> bool {
     let recomputes = |main: &MainBlock| {
         rebinds(&main.body, &main.body.root, name, false) || changes(&main.body, name)
     };
@@ -78,7 +78,7 @@ fn changes(body: &Body, name: &Name) -> bool {
 }
 
 /// The variables around it that a function changes in place.
-pub fn changed_by(item: &Item) -> impl Iterator<Item = &Name> {
+pub(crate) fn changed_by(item: &Item) -> impl Iterator<Item = &Name> {
     let function = match &item.kind {
         ItemKind::Function(function) => Some(function),
         _ => None,

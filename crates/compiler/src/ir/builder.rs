@@ -123,7 +123,7 @@ impl<'f> Builder<'f> {
 }
 
 /// The result type that the table's rule gives, where it gives one.
-pub fn infer_result(opcode: Opcode, operands: &[&Type]) -> Option<Type> {
+pub(crate) fn infer_result(opcode: Opcode, operands: &[&Type]) -> Option<Type> {
     let first = operands.first().copied();
     match opcode.info().result {
         ResultRule::SameInt | ResultRule::SameFloat | ResultRule::Same | ResultRule::Pointer => {

@@ -29,7 +29,7 @@ use super::{
 use crate::layout::Dim;
 
 /// The most elements that a tile may have, as in Triton.
-pub const MAX_TILE_ELEMENTS: usize = 1 << 20;
+pub(crate) const MAX_TILE_ELEMENTS: usize = 1 << 20;
 
 /// A function that was found well formed. Later stages ask for it, so that none can be reached
 /// with unchecked IR.

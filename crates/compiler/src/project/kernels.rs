@@ -72,7 +72,7 @@ fn find_jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
 
 /// Whether a variable of `file` holds what a call other than `triton.jit` made of the kernel at
 /// `kernel`, as in `tuned = triton.autotune(...)(kernel)`: the call may give it arguments.
-pub fn is_wrapped_by_call(sources: &dyn Sources, file: FileId, kernel: ItemRef) -> bool {
+pub(crate) fn is_wrapped_by_call(sources: &dyn Sources, file: FileId, kernel: ItemRef) -> bool {
     let Some(module) = sources.module(file) else { return false };
     (0..).zip(&module.items).any(|(index, item)| {
         let Some((body, callee, _)) = called(item) else { return false };

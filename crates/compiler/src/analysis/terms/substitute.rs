@@ -20,7 +20,7 @@ impl Substitution {
     }
 
     /// What takes the place of `var`; `None` where it stays.
-    pub fn of_var(&self, var: Var) -> Option<&Linear> {
+    pub(crate) fn of_var(&self, var: Var) -> Option<&Linear> {
         self.vars.get(&var)
     }
 
@@ -67,7 +67,7 @@ impl Substitution {
     }
 
     /// `cond` with the terms in place of variables.
-    pub fn cond(&mut self, terms: &mut Terms, cond: Cond) -> Cond {
+    pub(crate) fn cond(&mut self, terms: &mut Terms, cond: Cond) -> Cond {
         if let Some(&known) = self.conds.get(&cond) {
             return known;
         }
