@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tile_worker::{Cache, Pool, WorkerCommand};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -18,18 +17,18 @@ use tower_lsp::ls_types::{
     CallHierarchyOutgoingCall, CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams,
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionItem,
     CompletionParams, CompletionResponse, ConfigurationItem, DidChangeConfigurationParams,
-    DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DocumentDiagnosticParams, DocumentDiagnosticReportResult,
-    DocumentHighlight, DocumentHighlightParams, DocumentLink, DocumentLinkParams,
-    DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams, FileEvent, FoldingRange,
-    FoldingRangeParams, GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams,
-    InitializeParams, InitializeResult, InitializedParams, InlayHint, InlayHintParams, Location,
-    MessageType, PrepareRenameResponse, ReferenceParams, RenameFilesParams, RenameParams,
-    SelectionRange, SelectionRangeParams, SemanticTokensDelta, SemanticTokensDeltaParams,
+    DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidOpenTextDocumentParams,
+    DocumentDiagnosticParams, DocumentDiagnosticReportResult, DocumentHighlight,
+    DocumentHighlightParams, DocumentLink, DocumentLinkParams, DocumentSymbolParams,
+    DocumentSymbolResponse, ExecuteCommandParams, FoldingRange, FoldingRangeParams,
+    GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InitializeParams,
+    InitializeResult, InitializedParams, InlayHint, InlayHintParams, Location, MessageType,
+    PrepareRenameResponse, ReferenceParams, RenameFilesParams, RenameParams, SelectionRange,
+    SelectionRangeParams, SemanticTokensDelta, SemanticTokensDeltaParams,
     SemanticTokensFullDeltaResult, SemanticTokensParams, SemanticTokensRangeParams,
     SemanticTokensRangeResult, SemanticTokensResult, SignatureHelp, SignatureHelpParams,
-    TextDocumentPositionParams, Uri, WorkDoneProgressCancelParams, WorkspaceDiagnosticParams,
-    WorkspaceDiagnosticReportResult, WorkspaceEdit, WorkspaceSymbolParams, WorkspaceSymbolResponse,
+    TextDocumentPositionParams, Uri, WorkspaceDiagnosticParams, WorkspaceDiagnosticReportResult,
+    WorkspaceEdit, WorkspaceSymbolParams, WorkspaceSymbolResponse,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -45,6 +44,7 @@ mod diagnostics;
 mod documents;
 mod ext;
 mod heap;
+mod notifications;
 mod ordered;
 mod progress;
 mod project_file;
@@ -56,9 +56,8 @@ mod state;
 mod to_proto;
 mod transport;
 
-use capabilities::{is_project_file, is_watched};
 use ext::{KernelsParams, ViewIrParams, ViewIrResult};
-use ordered::{ApplyInOrder, Ordered};
+use ordered::Ordered;
 pub use project_file::{Problem, ProjectRules, project_rules};
 use requests::{editing, navigation, workspace};
 use session::Session;
@@ -174,7 +173,7 @@ impl Drop for WithdrawOnDrop {
     }
 }
 
-/// Answers requests; see [`ApplyInOrder`] for notifications that change state.
+/// Answers requests; see [`notifications`] for notifications that change state.
 #[derive(Debug)]
 struct Server {
     state: Arc<State>,
@@ -312,7 +311,7 @@ impl LanguageServer for Server {
         Ok(())
     }
 
-    // What these notifications change was changed in order; see `ApplyInOrder`.
+    // What these notifications change was changed in order; see `notifications`.
 
     async fn did_change_configuration(&self, _: DidChangeConfigurationParams) {
         self.settings_changed().await;
@@ -560,68 +559,5 @@ impl LanguageServer for Server {
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         commands::execute(&self.state, params).await.map(Some)
-    }
-}
-
-impl ApplyInOrder for Arc<State> {
-    fn apply(&self, method: &str, params: Option<&Value>) {
-        if self.session().is_none() || self.is_shut_down() {
-            return;
-        }
-        match method {
-            "textDocument/didOpen" => with(method, params, |params| self.open(params)),
-            "textDocument/didChange" => with(method, params, |params| self.change(params)),
-            "textDocument/didClose" => {
-                with(method, params, |params: DidCloseTextDocumentParams| {
-                    self.close(&params.text_document.uri);
-                })
-            }
-            "workspace/didChangeWatchedFiles" => {
-                with(method, params, |params: DidChangeWatchedFilesParams| {
-                    let changed =
-                        self.changed_files(params.changes.iter().map(|change| &change.uri));
-                    // A folder that went may have held project files.
-                    let may_hold_settings = |change: &FileEvent| {
-                        let path = change.uri.to_file_path();
-                        path.is_none_or(|path| is_project_file(&path) || !is_watched(&path))
-                    };
-                    let settings = params.changes.iter().any(may_hold_settings);
-                    let matters = !changed.is_empty();
-                    self.files_changed(changed);
-                    if matters && settings {
-                        self.configure(None);
-                    }
-                });
-            }
-            "workspace/didChangeWorkspaceFolders" => {
-                with(method, params, |params: DidChangeWorkspaceFoldersParams| {
-                    self.change_folders(&params.event);
-                    self.configure(None);
-                });
-            }
-            "workspace/didChangeConfiguration" => {
-                with(method, params, |params: DidChangeConfigurationParams| {
-                    let settings = params.settings;
-                    let section = settings.get("tile").cloned().unwrap_or(settings);
-                    if settings::says_something(&section) {
-                        self.configure(Some(section));
-                    }
-                });
-            }
-            "window/workDoneProgress/cancel" => {
-                with(method, params, |params: WorkDoneProgressCancelParams| {
-                    self.cancel_run(&params.token);
-                });
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Hands typed parameters to `apply`; what does not fit is logged.
-fn with<P: DeserializeOwned>(method: &str, params: Option<&Value>, apply: impl FnOnce(P)) {
-    match P::deserialize(params.unwrap_or(&Value::Null)) {
-        Ok(params) => apply(params),
-        Err(error) => tracing::warn!(method, %error, "notification ignored"),
     }
 }

@@ -4,25 +4,27 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use tile_compiler::artifact::{Frame, Listing};
 use tile_compiler::builtins::{self, Builtin, ParameterKind, attributes, scenario_function};
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::dtype::DType;
 use tile_compiler::eval::value::{Tensor, Value};
-use tile_compiler::hir::{ArgKind, Expr, ExprId, Function, ItemKind, Name, Stmt};
+use tile_compiler::hir::{ExprId, Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution};
-use tile_compiler::source::{FileId, FileRange, TextRange};
-use tile_compiler::specialization::{Previewed, Specialization, TritonVersion, preview, shown_by};
+use tile_compiler::source::{FileRange, TextRange};
+use tile_compiler::specialization::TritonVersion;
 
-use crate::compile::{Compiled, KernelKey, MeasuredByLabel, Stage, Status};
-use crate::db::{self, Analysis, Db, Kernel, SourceFile, labels, version};
+use crate::compile::{KernelKey, MeasuredByLabel, Status};
+use crate::db::{self, Analysis, Db, SourceFile, version};
 use crate::ide::signature::parameter_text;
 use crate::ide::symbol::{Semantics, Symbol};
 use crate::ide::tree::{ancestors, identifier_at, range};
-use crate::ide::{faded, installed, resources};
+use crate::ide::{faded, installed};
 
-/// At most this many lines of PTX are shown.
-const MAX_PTX_LINES: usize = 16;
+mod compiled;
+mod kernel;
+
+use compiled::{last_value, layout, ptx_of_line};
+use kernel::{about_kernel, parameter};
 
 /// What a hover shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,27 +244,6 @@ fn about_local(
     Some(out)
 }
 
-/// What a kernel is compiled for of the parameter `name`, and what compiles it anew.
-fn parameter(db: &dyn Db, file: SourceFile, kernel: &str, name: &Name) -> Option<String> {
-    let kernel = db::kernel(db, file, kernel)?;
-    let spec = &kernel.settled(db).get(kernel.active(db))?.spec;
-    let parameters = preview(&Analysis(db), kernel.at, spec);
-    let found = parameters.iter().find(|found| found.name == *name)?;
-    let from = shown_at(db, spec).filter(|_| !found.assumed);
-    let from = from.unwrap_or_else(|| "assumed".to_owned());
-    let anew = found.anew.as_ref().map(|anew| format!("; {anew} compiles anew"));
-    Some(format!("\n\nCompiled for: {} ({from}){}.", found.known, anew.unwrap_or_default()))
-}
-
-/// Where the arguments of a specialization stand: `from the launch in line 12`.
-fn shown_at(db: &dyn Db, spec: &Specialization) -> Option<String> {
-    let site = shown_by(spec)?;
-    let at = site.place(&Analysis(db))?;
-    let line = db::line_index(db, db.file_of(at.file)?).line(at.range.start) + 1;
-    let what = if site.is_in_scenario(&Analysis(db)) { "scenario" } else { "launch" };
-    Some(format!("from the {what} in line {line}"))
-}
-
 /// Why a number is not known at compile time, which matters where one is asked for.
 fn reasons(types: &BodyTypes, expr: ExprId, out: &mut String) {
     let is_scalar = types.value(expr).and_then(Value::as_tensor).is_some_and(Tensor::is_scalar);
@@ -287,6 +268,15 @@ fn expr_in(function: &Function, range: TextRange) -> Option<ExprId> {
     function.body.exprs.keys().find(|expr| function.map.exprs[*expr] == range)
 }
 
+/// The smallest expression around `offset`.
+fn smallest_expr(function: &Function, offset: usize) -> Option<ExprId> {
+    let covering = function.body.exprs.keys().filter(|expr| {
+        let range = function.map.exprs[*expr];
+        !range.is_empty() && range.touches(offset)
+    });
+    covering.min_by_key(|expr| function.map.exprs[*expr].len())
+}
+
 /// The smallest expression around `offset` whose type is known.
 fn expression(
     db: &dyn Db,
@@ -298,11 +288,7 @@ fn expression(
     let file = db.file_of(at.file)?;
     let inferred = db::types(db, file, at.index)?;
     let exact = exact_types(db, file, &item.name);
-    let covering = function.body.exprs.keys().filter(|expr| {
-        let range = function.map.exprs[*expr];
-        !range.is_empty() && range.touches(offset)
-    });
-    let expr = covering.min_by_key(|expr| function.map.exprs[*expr].len())?;
+    let expr = smallest_expr(function, offset)?;
     let special = exact.and_then(|types| types.type_text(expr));
     let ty = special.or_else(|| inferred.type_text(expr))?;
     let value =
@@ -372,180 +358,6 @@ fn signature(function: &Function) -> String {
     format!("```python\ndef {}({})\n```", function.name, params.join(", "))
 }
 
-/// The active specialization, its origin, and what was measured.
-fn about_kernel(
-    db: &dyn Db,
-    file: SourceFile,
-    kernel: &Kernel,
-    mention: FileRange,
-    known: Known<'_>,
-) -> String {
-    let active = kernel.active(db);
-    let mut text = format!("**{}**", kernel.name);
-    let labelled = kernel.specialization(db, active);
-    if let Some(labelled) = &labelled {
-        let named = labels::named(&labelled.spec);
-        let _ = write!(text, " — `{named}` ({})", labels::origin(labelled.spec.origin));
-    }
-    let others = kernel.specializations.len().saturating_sub(1);
-    if others > 0 {
-        let _ = write!(text, " and {others} more");
-    }
-    if let Some(labelled) = labelled.filter(|labelled| !labelled.repairs.is_empty()) {
-        let repairs = labelled.repairs.join("`, `");
-        let _ =
-            write!(text, "\n\nThe first guess does not compile, so it was repaired: `{repairs}`.");
-    }
-    let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
-    match (known.status)(&key).map(|status| status.stage) {
-        Some(Stage::Ready(compiled)) => {
-            if let Some(found) = &compiled.artifact.resources {
-                let line = resources::hover_line(found, &compiled.wish.options.arch);
-                let _ = write!(text, "\n\n{line}");
-            }
-        }
-        Some(Stage::Failed(message)) => {
-            let _ = write!(text, "\n\nIt does not compile: {message}");
-        }
-        Some(Stage::Unknown(message)) => {
-            let _ = write!(text, "\n\nIt was not compiled: {message}");
-        }
-        Some(Stage::Compiling) | None => {}
-    }
-    if let Some(spec) = launched_at(db, kernel, mention) {
-        compiled_for(db, kernel, spec, &mut text);
-    }
-    other_configurations(db, file, kernel, known, &mut text);
-    for result in (known.runs)(&kernel.name).iter() {
-        last_run(result, &mut text);
-    }
-    text
-}
-
-/// The specialization that the launch at `mention` asks for; elsewhere the active one.
-fn launched_at<'db>(
-    db: &'db dyn Db,
-    kernel: &Kernel,
-    mention: FileRange,
-) -> Option<&'db Specialization> {
-    let is_here = |spec: &&Specialization| {
-        let sites = spec.launches.iter().filter_map(|launch| launch.site);
-        let mut places = sites.filter_map(|site| site.place(&Analysis(db)));
-        places.any(|place| place.file == mention.file && place.range.contains_range(mention.range))
-    };
-    let specs = || kernel.settled(db).iter().map(|labelled| &labelled.spec);
-    specs().find(is_here).or_else(|| specs().nth(kernel.active(db)))
-}
-
-/// Parameters of which the same is said are named up to this many.
-const MAX_NAMES: usize = 8;
-
-/// What is said of parameters, once each, with their names; in the order of the first of them.
-fn by_fact(
-    parameters: &[Previewed],
-    fact: impl Fn(&Previewed) -> Option<String>,
-) -> Vec<(String, String)> {
-    let mut facts: Vec<(String, Vec<&Name>)> = Vec::new();
-    for parameter in parameters {
-        let Some(fact) = fact(parameter) else { continue };
-        match facts.iter_mut().find(|(known, _)| *known == fact) {
-            Some((_, names)) => names.push(&parameter.name),
-            None => facts.push((fact, vec![&parameter.name])),
-        }
-    }
-    let listed = |names: Vec<&Name>| {
-        let shown = names.iter().take(MAX_NAMES).map(|name| format!("`{name}`"));
-        let mut text = shown.collect::<Vec<_>>().join(", ");
-        if let Some(more) = names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
-            let _ = write!(text, " and {more} more");
-        }
-        text
-    };
-    facts.into_iter().map(|(fact, names)| (fact, listed(names))).collect()
-}
-
-/// What parameters are compiled for, and in one line what compiles the kernel anew.
-fn compiled_for(db: &dyn Db, kernel: &Kernel, spec: &Specialization, out: &mut String) {
-    let parameters = preview(&Analysis(db), kernel.at, spec);
-    if parameters.is_empty() {
-        return;
-    }
-    let from = shown_at(db, spec).map(|from| format!(", {from}")).unwrap_or_default();
-    let _ = write!(out, "\n\nCompiled for{from}:\n");
-    let known = |parameter: &Previewed| {
-        let assumed = if parameter.assumed { " (assumed)" } else { "" };
-        Some(format!("{}{assumed}", parameter.known))
-    };
-    for (known, names) in by_fact(&parameters, known) {
-        let _ = write!(out, "\n- {names}: {known}");
-    }
-    let anew = by_fact(&parameters, |parameter| {
-        // It is the subject of a sentence.
-        Some(parameter.anew.as_ref()?.trim_end_matches(',').to_owned())
-    });
-    let anew: Vec<String> =
-        anew.into_iter().map(|(anew, names)| format!("{names} ({anew})")).collect();
-    if !anew.is_empty() {
-        let _ = write!(out, "\n\nOther arguments compile it anew: {}.", anew.join("; "));
-    }
-}
-
-/// What the specializations besides the active one take, as far as they are compiled as they
-/// stand.
-fn other_configurations(
-    db: &dyn Db,
-    file: SourceFile,
-    kernel: &Kernel,
-    known: Known<'_>,
-    out: &mut String,
-) {
-    let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
-    let measured = (known.measured)(&key);
-    let active = kernel.active(db);
-    let mut rows = String::new();
-    for (index, labelled) in kernel.settled(db).iter().enumerate() {
-        let Some(found) = measured.get(&labelled.label).filter(|_| index != active) else {
-            continue;
-        };
-        let now = &db::lowered(db, file, kernel.at.index, index).ir;
-        if now.as_ref() == Some(&found.ir) {
-            let title = resources::lens_title(&found.resources, &found.arch, None);
-            let _ = write!(rows, "\n- `{}`: {title}", labelled.label);
-        }
-    }
-    if !rows.is_empty() {
-        let _ = write!(out, "\n\nOther configurations:\n{rows}");
-    }
-}
-
-/// What came out of a run: a line, and one for each tensor.
-fn last_run(result: &Json, out: &mut String) {
-    let verdict = if result["ok"] == true { "well" } else { "with findings" };
-    let device = result["device"].as_str().unwrap_or_default();
-    let _ = write!(out, "\n\nLast run on {device} ended {verdict}");
-    if let Some(ms) = result["ms"].as_f64() {
-        let _ = write!(out, " in {ms:.4} ms");
-    }
-    out.push('.');
-    for (index, (name, output)) in result["outputs"].as_object().into_iter().flatten().enumerate() {
-        let gap = if index == 0 { "\n" } else { "" };
-        let _ = write!(out, "{gap}\n- `{name}`: {}", tensor(output));
-    }
-}
-
-/// A tensor in numbers.
-fn tensor(output: &Json) -> String {
-    let dtype = output["dtype"].as_str().unwrap_or_default();
-    let mut text = format!("{dtype} {}", output["shape"]);
-    for name in ["min", "max", "mean"] {
-        let _ = write!(text, ", {name} {}", output[name]);
-    }
-    if output["nan"].as_u64().is_some_and(|count| count > 0) {
-        let _ = write!(text, ", {} NaN", output["nan"]);
-    }
-    text
-}
-
 /// What a function of scenarios does whose name stands at `offset`.
 fn scenario_call(
     db: &dyn Db,
@@ -559,126 +371,4 @@ fn scenario_call(
     let text =
         format!("```python\n{}({})\n```\n\n{}", function.name, function.signature, function.doc);
     Some((text, range(node)))
-}
-
-/// How the tile at `offset` lies in registers, if its kernel is compiled as it stands.
-fn layout(
-    db: &dyn Db,
-    semantics: &Semantics<'_>,
-    offset: usize,
-    known: Known<'_>,
-) -> Option<String> {
-    let (at, function) = semantics.functions_around(offset).into_iter().next()?;
-    let covering = function.body.exprs.keys().filter(|expr| {
-        let range = function.map.exprs[*expr];
-        !range.is_empty() && range.touches(offset)
-    });
-    let expr = covering.min_by_key(|expr| function.map.exprs[*expr].len())?;
-    let range = function.map.exprs[assigned(function, expr).unwrap_or(expr)];
-    let place = FileRange { file: at.file, range };
-    for kernel in db::kernels(db, semantics.file) {
-        let key = KernelKey { file: at.file, kernel: kernel.name.clone() };
-        let Some(Status { stage: Stage::Ready(compiled), .. }) = (known.status)(&key) else {
-            continue;
-        };
-        let kept = compiled.wish.anchors.kept(db, place);
-        if let Some(text) = kept.and_then(|kept| compiled.layouts().at(kept)) {
-            return Some(format!("Layout on {}: {text}", compiled.wish.options.arch));
-        }
-    }
-    None
-}
-
-/// What a name stands for: what was assigned to it last before.
-fn assigned(function: &Function, name: ExprId) -> Option<ExprId> {
-    let body = &function.body;
-    let Expr::Name(wanted) = &body.exprs[name] else { return None };
-    let at = function.map.exprs[name];
-    let assigns = body.stmts.values().filter_map(|stmt| match stmt {
-        Stmt::Assign { targets, value } => Some((targets, *value)),
-        _ => None,
-    });
-    let named = assigns.filter(|(targets, _)| {
-        targets.iter().any(|target| {
-            matches!(&body.exprs[*target], Expr::Name(found) if found == wanted)
-                && function.map.exprs[*target].start <= at.start
-        })
-    });
-    named.map(|(_, value)| value).max_by_key(|value| function.map.exprs[*value].start)
-}
-
-/// What the last run left in the variable of a scenario that stands at `offset`, or in the
-/// argument that a scenario passes to the kernel's parameter there.
-fn last_value(
-    db: &dyn Db,
-    semantics: &Semantics<'_>,
-    offset: usize,
-    known: Known<'_>,
-) -> Option<String> {
-    let scenarios = &db::module(db, semantics.file).scenarios;
-    let kernel = db::kernel_at(db, semantics.file, offset)?;
-    let word = semantics.text_of(identifier_at(semantics.root(), offset)?);
-    let runs = (known.runs)(&kernel.name);
-    let in_scenario = scenarios.iter().any(|scenario| scenario.range.touches(offset));
-    let variable =
-        if in_scenario { Name::from(word) } else { argument(db, semantics.file, kernel, word)? };
-    let output = runs.iter().find_map(|result| result["outputs"].get(&*variable))?;
-    Some(format!("`{variable}` after the last run: {}", tensor(output)))
-}
-
-/// The variable that the kernel's first scenario passes to its parameter `name`.
-fn argument(db: &dyn Db, file: SourceFile, kernel: &Kernel, name: &str) -> Option<Name> {
-    let module = db::module(db, file);
-    let scenario = &module.scenarios[*kernel.scenarios.first()?];
-    let mut launches = module.launches.iter();
-    let launch = launches.find(|launch| scenario.range.contains_range(launch.range))?;
-    let index = kernel.function.params.iter().position(|param| &*param.name == name)?;
-    let passed = launch.args.iter().enumerate().find(|(at, arg)| match &arg.kind {
-        ArgKind::Positional => *at == index,
-        ArgKind::Keyword(keyword) => &**keyword == name,
-        ArgKind::Star | ArgKind::DoubleStar => false,
-    });
-    match &launch.body.exprs[passed?.1.value] {
-        Expr::Name(variable) => Some(variable.clone()),
-        _ => None,
-    }
-}
-
-/// The PTX that the line at `offset` became, if its kernel is compiled as it stands.
-fn ptx_of_line(db: &dyn Db, file: SourceFile, offset: usize, known: Known<'_>) -> Option<String> {
-    let line = db::line_index(db, file).line(offset as u32) + 1;
-    let around = |kernel: &&Kernel| kernel.range.touches(offset);
-    let inside = db::kernels(db, file).iter().filter(around);
-    // A helper's line became part of the kernels that call it; the first that has it is shown.
-    let kernels = inside.chain(db::kernels(db, file).iter().filter(|kernel| !around(kernel)));
-    for kernel in kernels {
-        let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
-        if let Some(Status { stage: Stage::Ready(compiled), .. }) = (known.status)(&key)
-            && let Some(text) = ptx_lines(db, &compiled, (file.id(db), line))
-        {
-            return Some(text);
-        }
-    }
-    None
-}
-
-fn ptx_lines(db: &dyn Db, compiled: &Compiled, line: (FileId, u32)) -> Option<String> {
-    let anchors = &compiled.wish.anchors;
-    let is_line = |frame: &Frame| anchors.find_line(db, frame.file, frame.line) == Some(line);
-    let artifact = &compiled.artifact;
-    let listing = Listing::ptx(&artifact.ptx, &artifact.line_map);
-    let runs = listing.line_map.runs.iter();
-    let of_line = runs.filter(|run| run.frames.iter().any(is_line));
-    let lines: Vec<&str> = listing.text.lines().collect();
-    let became: Vec<&str> = of_line
-        .flat_map(|run| lines.get(run.start as usize..run.end as usize).unwrap_or_default())
-        .map(|line| line.trim())
-        .collect();
-    if became.is_empty() {
-        return None;
-    }
-    let shown = became.iter().take(MAX_PTX_LINES).copied().collect::<Vec<_>>().join("\n");
-    let more = became.len().saturating_sub(MAX_PTX_LINES);
-    let more = if more > 0 { format!("\n// and {more} more") } else { String::new() };
-    Some(format!("```ptx\n{shown}{more}\n```"))
 }

@@ -1,21 +1,19 @@
 //! What the server knows: open documents, the database, the client.
 
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::Value;
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
 use tile_compiler::source::FileId;
-use tile_worker::{Cancel, Scratch};
+use tile_worker::Scratch;
 use tower_lsp::Client;
 use tower_lsp::ls_types::{
-    DidChangeTextDocumentParams, DidOpenTextDocumentParams, ProgressToken, SemanticToken,
-    SemanticTokens, Uri, WorkspaceFolder, WorkspaceFoldersChangeEvent,
+    DidChangeTextDocumentParams, DidOpenTextDocumentParams, SemanticToken, SemanticTokens, Uri,
+    WorkspaceFolder, WorkspaceFoldersChangeEvent,
 };
 
 use crate::compile::Compiler;
@@ -32,6 +30,8 @@ use crate::server::session::Session;
 
 mod checks;
 mod open;
+mod reading;
+mod runs;
 mod settings;
 mod snapshot;
 #[cfg(test)]
@@ -39,16 +39,14 @@ mod tests;
 
 use checks::Checks;
 use open::{Open, path_of};
+pub(crate) use reading::{ReadError, Request, panic_text};
+use runs::Runs;
 use settings::SettingProblems;
 use snapshot::Documents;
-
 pub(crate) use snapshot::{OpenFile, Snapshot};
 
 /// The workspace is looked through again after this long, should nobody tell of changes.
 const WORKSPACE_IS_NEWS: Duration = Duration::from_secs(20);
-
-/// A request that edits overtake is started again this often.
-const MAX_ATTEMPTS: usize = 8;
 
 /// Shared by everything that serves one client.
 #[derive(Debug)]
@@ -98,63 +96,11 @@ struct Host {
     search: u64,
 }
 
-/// Runs that are under way.
-#[derive(Debug, Default)]
-struct Runs {
-    next: u64,
-    active: FxHashMap<u64, (Option<ProgressToken>, Cancel)>,
-    /// Results of the last run, by document and kernel.
-    last: FxHashMap<(Uri, String), Arc<[Value]>>,
-    /// The fastest configuration that tuning found, by document and kernel.
-    fastest: FxHashMap<(Uri, String), Vec<(String, String)>>,
-}
-
 /// The tokens that the client has, by document, with their result ids.
 #[derive(Debug, Default)]
 struct KeptTokens {
     next: u64,
     by_uri: FxHashMap<Uri, (String, Vec<SemanticToken>)>,
-}
-
-/// Why a read has no answer.
-#[derive(Debug)]
-pub(crate) enum ReadError {
-    /// Edits kept arriving.
-    Overtaken,
-    /// The code panicked; what it said.
-    Panicked(String),
-    /// Nobody waits for the answer any more.
-    Withdrawn,
-}
-
-/// A request that is being answered, as those see it who do the work. Clones are the same request.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Request(Arc<RequestState>);
-
-#[derive(Debug, Default)]
-struct RequestState {
-    withdrawn: AtomicBool,
-    /// Ends the queries that are under way for it.
-    token: Mutex<Option<salsa::CancellationToken>>,
-}
-
-impl Request {
-    /// Withdraws the request: work on it ends soon.
-    pub(crate) fn withdraw(&self) {
-        self.0.withdrawn.store(true, Ordering::SeqCst);
-        if let Some(token) = &*lock(&self.0.token) {
-            token.cancel();
-        }
-    }
-
-    fn is_withdrawn(&self) -> bool {
-        self.0.withdrawn.load(Ordering::SeqCst)
-    }
-
-    /// Queries of `db` are for this request from now on.
-    fn watch(&self, db: &Database) {
-        *lock(&self.0.token) = Some(salsa::Database::cancellation_token(db));
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -287,37 +233,6 @@ impl State {
         }
     }
 
-    /// Runs `answer` on a snapshot, again on a newer one when an edit overtakes it. A panic in it
-    /// is logged and ends here.
-    pub(crate) fn read<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
-        self.read_for(&Request::default(), answer)
-    }
-
-    /// As [`State::read`], for as long as the request is not withdrawn.
-    pub(crate) fn read_for<T>(
-        &self,
-        request: &Request,
-        answer: impl Fn(&Snapshot) -> T,
-    ) -> Result<T, ReadError> {
-        for _ in 0..MAX_ATTEMPTS {
-            let snapshot = self.snapshot();
-            request.watch(&snapshot.db);
-            if request.is_withdrawn() {
-                return Err(ReadError::Withdrawn);
-            }
-            match attempt(&snapshot, &answer) {
-                Err(ReadError::Overtaken) => {}
-                ended => return ended,
-            }
-        }
-        Err(ReadError::Overtaken)
-    }
-
-    /// As [`State::read`], but gives up when an edit overtakes it.
-    pub(crate) fn read_once<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
-        attempt(&self.snapshot(), answer)
-    }
-
     /// Records what is known of a document's specializations; true when it is news. What was
     /// found in an older version does not count.
     pub(crate) fn set_exact(&self, uri: &Uri, version: i32, found: Vec<Diagnostic>) -> bool {
@@ -335,57 +250,6 @@ impl State {
             known.exact = exact;
         }
         true
-    }
-
-    /// Records a run so that it can be ended; [`State::forget_run`] takes the number.
-    pub(crate) fn watch_run(&self, token: Option<&ProgressToken>, cancel: Cancel) -> u64 {
-        let mut runs = lock(&self.runs);
-        runs.next += 1;
-        let number = runs.next;
-        runs.active.insert(number, (token.cloned(), cancel));
-        number
-    }
-
-    /// A run ended.
-    pub(crate) fn forget_run(&self, number: u64) {
-        lock(&self.runs).active.remove(&number);
-    }
-
-    /// Keeps the results of a run.
-    pub(crate) fn keep_run(&self, uri: Uri, kernel: String, results: &[Value]) {
-        lock(&self.runs).last.insert((uri, kernel), results.into());
-    }
-
-    /// Results of the last run of a kernel; empty before there was one.
-    pub(crate) fn last_run(&self, uri: &Uri, kernel: &str) -> Arc<[Value]> {
-        let runs = lock(&self.runs);
-        runs.last.get(&(uri.clone(), kernel.to_owned())).cloned().unwrap_or_default()
-    }
-
-    /// Keeps the fastest configuration of a kernel: values of its parameters and options.
-    pub(crate) fn keep_fastest(&self, uri: Uri, kernel: String, values: Vec<(String, String)>) {
-        lock(&self.runs).fastest.insert((uri, kernel), values);
-    }
-
-    /// The fastest configuration that tuning found.
-    pub(crate) fn fastest(&self, uri: &Uri, kernel: &str) -> Option<Vec<(String, String)>> {
-        lock(&self.runs).fastest.get(&(uri.clone(), kernel.to_owned())).cloned()
-    }
-
-    /// Ends the run that this progress item shows.
-    pub(crate) fn cancel_run(&self, token: &ProgressToken) {
-        for (shown, cancel) in lock(&self.runs).active.values() {
-            if shown.as_ref() == Some(token) {
-                cancel.cancel();
-            }
-        }
-    }
-
-    /// Ends every run.
-    pub(crate) fn cancel_runs(&self) {
-        for (_, cancel) in lock(&self.runs).active.values() {
-            cancel.cancel();
-        }
     }
 
     /// Writes a text that the client is shown as a file; its path. `place` counts from a folder
@@ -557,10 +421,7 @@ impl State {
         let Some(open) = host.open.remove(uri) else { return };
         Arc::make_mut(&mut host.documents).by_uri.remove(uri);
         lock(&self.tokens).by_uri.remove(uri);
-        let mut runs = lock(&self.runs);
-        runs.last.retain(|(of, _), _| of != uri);
-        runs.fastest.retain(|(of, _), _| of != uri);
-        drop(runs);
+        self.forget_runs_of(uri);
         host.db.reload(&open.path);
         lock(&self.changed_on_disk).push(open.path);
         host.search_again();
@@ -599,23 +460,6 @@ impl State {
         changed.extend(lock(&self.host).db.known_below(&folders));
         changed
     }
-}
-
-/// Asks a snapshot once.
-fn attempt<T>(snapshot: &Snapshot, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
-    let attempt = || salsa::Cancelled::catch(AssertUnwindSafe(|| answer(snapshot)));
-    match std::panic::catch_unwind(AssertUnwindSafe(attempt)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(_)) => Err(ReadError::Overtaken),
-        Err(payload) => Err(ReadError::Panicked(panic_text(&*payload))),
-    }
-}
-
-/// What a panic said.
-pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "unknown panic".to_owned())
 }
 
 impl Host {

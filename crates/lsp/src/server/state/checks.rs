@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Documents, Host, OpenFile, ReadError, Request, Snapshot, State, attempt, lock};
+use super::reading::attempt;
+use super::{Documents, Host, OpenFile, ReadError, Request, Snapshot, State, lock};
 use crate::db::{Database, Db, SourceFile};
 use crate::files::FileSystem;
 use crate::threads;
