@@ -103,64 +103,65 @@ impl ProjectFile {
                 return Some(file);
             }
         };
-        let (mut file, text) = match ProjectFile::decoded(path, bytes) {
-            Ok(decoded) => decoded,
-            Err(unreadable) => return Some(*unreadable),
-        };
-        let (root, errors) = DeTable::parse_recoverable(&text);
-        if let Some(error) = errors.first() {
-            file.add_broken(error);
-            return Some(file);
-        }
-        let mut root = root.into_inner();
-        for table in ["tool", "tile"] {
-            let Some((key, _)) = root.remove_entry(table) else { continue };
-            let message = format!(
-                "`{table}` is no setting: in tile.toml, settings stand at the top level, without [tool.tile]"
-            );
-            file.add(range(&key.span()), Severity::Warning, message);
-        }
-        file.take(&root);
-        Some(file)
+        let read = ProjectFile::parsed(path, bytes, |file, mut root| {
+            for table in ["tool", "tile"] {
+                let Some((key, _)) = root.remove_entry(table) else { continue };
+                let message = format!(
+                    "`{table}` is no setting: in tile.toml, settings stand at the top level, without [tool.tile]"
+                );
+                file.add(range(&key.span()), Severity::Warning, message);
+            }
+            file.take(&root);
+        });
+        Some(read.unwrap_or_else(|broken| *broken))
     }
 
     /// A `pyproject.toml`; `None` when it does not speak of Tile.
     fn shared(files: &dyn FileSystem, path: PathBuf) -> Option<ProjectFile> {
         let bytes = files.bytes(&path).ok()?;
+        let read = ProjectFile::parsed(path, bytes, |file, root| {
+            if let Some((key, _)) = root.get_key_value("tile") {
+                let message =
+                    "nothing reads the table `tile` of pyproject.toml; name it [tool.tile]";
+                file.add(range(&key.span()), Severity::Warning, message.to_owned());
+            }
+            let tool = root.get("tool").and_then(|tool| tool.get_ref().as_table());
+            let Some((key, value)) = tool.and_then(|tool| tool.get_key_value("tile")) else {
+                return;
+            };
+            file.places.insert(String::new(), Entry::new(&key.span(), &value.span()));
+            match value.get_ref().as_table() {
+                Some(table) => file.take(table),
+                None => {
+                    let message = "`tool.tile` is a table of settings, [tool.tile]".to_owned();
+                    file.add(range(&value.span()), Severity::Warning, message);
+                }
+            }
+        });
         // What others say there is not for us to judge.
-        if !String::from_utf8_lossy(&bytes).contains("tile") {
-            return None;
+        match read {
+            Ok(file) => (!file.places.is_empty() || !file.problems.is_empty()).then_some(file),
+            Err(broken) => {
+                let mut lines = broken.text.lines().map(str::trim_start);
+                lines.any(|line| line.starts_with("[tool.tile")).then_some(*broken)
+            }
         }
-        let (mut file, text) = match ProjectFile::decoded(path, bytes) {
-            Ok(decoded) => decoded,
-            Err(unreadable) => return Some(*unreadable),
-        };
+    }
+
+    /// The file with what `read` makes of its root; as an error, one that is no text or no TOML.
+    fn parsed(
+        path: PathBuf,
+        bytes: Vec<u8>,
+        read: impl FnOnce(&mut ProjectFile, DeTable<'_>),
+    ) -> Result<ProjectFile, Box<ProjectFile>> {
+        let (mut file, text) = ProjectFile::decoded(path, bytes)?;
         let (root, errors) = DeTable::parse_recoverable(&text);
         if let Some(error) = errors.first() {
             file.add_broken(error);
-            return Some(file);
+            return Err(file.into());
         }
-        let root = root.get_ref();
-        if let Some((key, _)) = root.get_key_value("tile") {
-            let message = "nothing reads the table `tile` of pyproject.toml; name it [tool.tile]";
-            file.add(range(&key.span()), Severity::Warning, message.to_owned());
-        }
-        let tool = root.get("tool").and_then(|tool| tool.get_ref().as_table());
-        match tool.and_then(|tool| tool.get_key_value("tile")) {
-            Some((key, value)) => {
-                file.places.insert(String::new(), Entry::new(&key.span(), &value.span()));
-                match value.get_ref().as_table() {
-                    Some(table) => file.take(table),
-                    None => {
-                        let message = "`tool.tile` is a table of settings, [tool.tile]".to_owned();
-                        file.add(range(&value.span()), Severity::Warning, message);
-                    }
-                }
-            }
-            None if file.problems.is_empty() => return None,
-            None => {}
-        }
-        Some(file)
+        read(&mut file, root.into_inner());
+        Ok(file)
     }
 
     fn empty(path: PathBuf, text: &str) -> ProjectFile {

@@ -93,6 +93,8 @@ fn what_is_wrong_in_pyproject_toml_is_told_where_it_speaks_of_tile() {
         exit 0
         exit 0
         exit 0
+        exit 0
+        exit 0
     "#]].assert_eq(&told(
         "pyproject.toml",
         &[
@@ -105,7 +107,9 @@ fn what_is_wrong_in_pyproject_toml_is_told_where_it_speaks_of_tile() {
             b"[tool.tile]\narch = \"sm_80\"\n",
             b"[project]\nname = \"textile\"\n",
             b"[tool.black\nx = 3\n",
+            b"[tool.black\nexclude = \"tile\"\n",
             b"# caf\xe9\n[tool.black]\n",
+            b"# caf\xe9, a textile\n[tool.black]\n",
         ],
     ));
     let folder = Folder::new(&[
