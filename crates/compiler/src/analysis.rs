@@ -28,6 +28,7 @@ pub mod resources;
 mod solve;
 mod terms;
 mod tuned;
+mod untouched;
 mod widen;
 mod written;
 

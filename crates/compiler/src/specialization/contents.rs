@@ -29,8 +29,8 @@ pub enum Contents {
         /// The greatest.
         hi: i128,
     },
-    /// Each one of `lo..=hi`; which of them is not known.
-    Within {
+    /// Each any of `lo..=hi`, and no two the same.
+    Distinct {
         /// The least.
         lo: i128,
         /// The greatest.

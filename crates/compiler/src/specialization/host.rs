@@ -43,6 +43,7 @@ mod objects;
 mod operators;
 mod patterns;
 mod rebound;
+mod reduced;
 mod scenario;
 mod tensor;
 #[cfg(test)]

@@ -238,11 +238,10 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
             in_shape(format!("tensor([{}]{of})", numbers.join(", ")))
         }
         Contents::Listed(numbers) => between(*numbers.iter().min()?, *numbers.iter().max()?),
-        // It may be a permutation, so no number comes twice where that can be.
-        Contents::Within { lo, hi } if hi - lo + 1 >= count => {
+        Contents::Distinct { lo, hi } if hi - lo + 1 >= count => {
             in_shape(format!("arange({lo}, {}{of})", lo + count))
         }
-        Contents::Within { lo, hi } | Contents::Random { lo, hi } => between(*lo, *hi),
+        Contents::Distinct { lo, hi } | Contents::Random { lo, hi } => between(*lo, *hi),
         Contents::Unknown if dtype.is_float() => format!("randn({sizes}{of}, seed={seed})"),
         Contents::Unknown => format!("zeros({sizes}{of})"),
     })

@@ -16,8 +16,9 @@ use crate::specialization::{Contents, KnownArg, KnownBuffer};
 /// Numbers of a list that a read chooses from, one after another.
 const MAX_CHOICES: usize = 32;
 
-/// Random numbers are certainly not all different where the chance of that is below exp(-32).
-const CERTAIN: i128 = 32;
+/// Random numbers are taken not to be all different where the chance of that is below exp(-7), one
+/// in a thousand.
+const CERTAIN: i128 = 7;
 
 /// A read of a random integer.
 #[derive(Debug, Clone)]
@@ -63,7 +64,7 @@ impl<'f> Elements<'f> {
                 let (lo, hi) = (numbers.iter().min()?, numbers.iter().max()?);
                 fits(*lo, *hi).then(|| self.listed(numbers, param, offset, bits))
             }
-            Contents::Random { lo, hi } if fits(*lo, *hi) => {
+            Contents::Random { lo, hi } | Contents::Distinct { lo, hi } if fits(*lo, *hi) => {
                 let key = UnknownKey::Read(param, offset.clone(), bits);
                 if let Some(known) = self.unknown_memo.get(&key) {
                     return Some(known.clone());
@@ -74,11 +75,7 @@ impl<'f> Elements<'f> {
                 self.unknown_memo.insert(key, term.clone());
                 Some(term)
             }
-            Contents::Within { lo, hi } if fits(*lo, *hi) => {
-                let key = UnknownKey::Read(param, offset.clone(), bits);
-                Some(self.keyed(key, Interval::new(*lo, *hi)))
-            }
-            Contents::Random { .. } | Contents::Within { .. } => None,
+            Contents::Random { .. } | Contents::Distinct { .. } => None,
         }
     }
 
@@ -153,10 +150,13 @@ impl<'f> Elements<'f> {
         })
     }
 
-    /// Whether so many numbers are drawn that some are certainly equal; few are mostly a test's
-    /// stand-in for numbers that differ.
+    /// Whether so many numbers are drawn that some are bound to be equal; few are mostly a test's
+    /// stand-in for numbers that differ. Those of a permutation do.
     fn repeats(&self, read: &RandomRead) -> bool {
         let Some(buffer) = self.buffer(read.param) else { return false };
+        if matches!(buffer.contents, Contents::Distinct { .. }) {
+            return false;
+        }
         let range = self.terms.var_ranges()[read.var.0 as usize];
         let choices = range.hi.saturating_sub(range.lo).saturating_add(1);
         // The chance of none is below exp(-pairs / choices).

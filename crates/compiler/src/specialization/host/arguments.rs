@@ -1,6 +1,6 @@
 //! Arguments of calls in host code, and what the parameters of a function get of them.
 
-use super::value::Value;
+use super::value::{Tensor, Value};
 use crate::hir::{Name, ParamKind};
 
 /// Positional and keyword arguments of a call.
@@ -27,6 +27,14 @@ impl<'a> Args<'a> {
     /// The positional arguments.
     pub(super) fn positional(&self) -> Vec<&'a Value> {
         self.0.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect()
+    }
+
+    /// The tensor that is the first argument, and the arguments after it.
+    pub(super) fn of_tensor(&self) -> Option<(&'a Tensor, Args<'a>)> {
+        match self.0.split_first()? {
+            ((None, Value::Tensor(tensor)), rest) => Some((tensor, Args(rest))),
+            _ => None,
+        }
     }
 }
 

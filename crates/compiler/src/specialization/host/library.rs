@@ -2,9 +2,9 @@
 
 use super::arguments::Args;
 use super::number::as_number;
-use super::tensor;
 use super::value::{Callable, Tensor, Value};
 use super::{Host, operators};
+use super::{reduced, tensor};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
@@ -203,6 +203,10 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
     match path.as_slice() {
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| tensor::mapped(name, args.get(0, "input")?))
+            .or_else(|| {
+                let (tensor, rest) = args.of_tensor()?;
+                reduced::made_of(name, tensor, &rest)
+            })
             .unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", name] => {
             args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)

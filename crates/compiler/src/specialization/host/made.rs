@@ -26,7 +26,8 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Contents {
         "randperm" => positional
             .first()
             .and_then(|count| integer(count))
-            .map(|count| Contents::Within { lo: 0, hi: count - 1 }),
+            .filter(|count| *count > 0)
+            .map(|count| Contents::Distinct { lo: 0, hi: count - 1 }),
         "tensor" | "as_tensor" => args.get(0, "data").and_then(listed),
         _ => filled(name, args.get(1, "fill_value")),
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::Args;
 use super::dtype::{is_float, promoted, with_number};
 use super::library::triton_call;
-use super::operators::position;
+use super::reduced::along_axis;
 use super::tensor::{counted, joined, sizes, torch_constructor};
 use super::value::{Tensor, Value};
 use super::views::{broadcast, elementwise};
@@ -39,14 +39,8 @@ impl Host<'_> {
         if let Some(value) = scenario_function(name, args) {
             return Some(value);
         }
-        if let Some((Value::Tensor(tensor), rest)) = args.positional().split_first() {
-            let rest: Vec<_> = rest.iter().map(|value| (None, Value::clone(value))).collect();
-            let rest: Vec<_> = rest.into_iter().chain(args.keywords()).collect();
-            if let Some(value) = scenario_reduction(tensor, name, &Args(&rest)) {
-                return Some(value);
-            }
-        }
-        None
+        let (tensor, rest) = args.of_tensor()?;
+        scenario_reduction(tensor, name, &rest)
     }
 }
 
@@ -108,26 +102,10 @@ pub(super) fn scenario_reduction(tensor: &Tensor, name: &str, args: &Args<'_>) -
     if !matches!(name, "sum" | "mean" | "max" | "min" | "prod") {
         return None;
     }
-    let keeps = matches!(args.get(1, "keepdim"), Some(Value::Bool(Some(true))));
-    let shape = match (args.get(0, "dim"), &tensor.shape) {
-        (Some(Value::Int(Some(dim))), Some(shape)) => {
-            let mut shape = shape.clone();
-            let at = position(shape.len(), *dim)?;
-            match keeps {
-                true => shape[at] = Value::Int(Some(1)),
-                false => drop(shape.remove(at)),
-            }
-            Some(shape)
-        }
-        _ => None,
-    };
-    let own = tensor.dtype.clone().and_then(|dtype| match name {
-        _ if is_float(&dtype) => Some(dtype),
-        "sum" | "prod" => Some(Arc::from("i64")),
-        _ => None,
-    });
-    let dtype = if args.keyword("dtype").is_some() { args.dtype(None) } else { own };
-    Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
+    match along_axis(name, tensor, args)? {
+        Value::Record { items, .. } => items.into_iter().next(),
+        value => Some(value),
+    }
 }
 
 /// A tensor made by a scenario's constructor; `None` for other functions. Every constructor

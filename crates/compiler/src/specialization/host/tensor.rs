@@ -7,7 +7,7 @@ use super::dtype::{element_size, is_float, named_dtype, number_dtype, promoted, 
 use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::operators::{binary, position};
-use super::scenario::scenario_reduction;
+use super::reduced::made_of;
 use super::value::{Descriptor, Tensor, Value};
 use super::views::{self, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
@@ -420,7 +420,6 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             let dtype = tensor.dtype.clone();
             Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied())
         }
-        "sum" | "mean" | "prod" => scenario_reduction(tensor, name, args)?,
         "view" | "reshape" => Value::Tensor(Tensor {
             dtype: tensor.dtype.clone(),
             shape: viewed_sizes(tensor, &args.positional()),
@@ -438,6 +437,8 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             })
         }
         "flatten" | "expand_as" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
+        "sum" | "mean" | "prod" => made_of(name, tensor, args)?,
+        _ if let (Value::Tensor(_), Some(made)) = (value, made_of(name, tensor, args)) => made,
         // `dtype=` says what elements become.
         _ => {
             let misuse = || misuse::call(name).filter(|_| matches!(value, Value::Tensor(_)));

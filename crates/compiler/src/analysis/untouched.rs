@@ -1,0 +1,306 @@
+//! Elements that a larger grid or a larger block would write, update or read, and that a known
+//! launch leaves untouched.
+
+use rustc_hash::FxHashMap;
+
+use super::bounds::{buffer, happens, position};
+use super::elements::{Access, Elements, Variable};
+use super::grid::axes_asked_for;
+use super::report;
+use super::solve::{Outcome, Pause};
+use super::terms::{AtomKind, Cond, Domain, Interval, Linear};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Function, Inst, Opcode};
+use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
+
+/// Boxes that may be looked at for one access that writes.
+const WRITE_FUEL: u32 = 4_000;
+
+/// Boxes that may be looked at for one that reads: masks that say how far to read are simple.
+const READ_FUEL: u32 = 200;
+
+/// Boxes that may be looked at for elements that one launch leaves untouched.
+const LAUNCH_FUEL: u32 = 6_000;
+
+/// An axis along which a launch may have too few programs or lanes.
+#[derive(Clone, Copy)]
+struct Along {
+    variable: Variable,
+    /// How many there are.
+    extent: u32,
+    /// Whether the mask must say how many there should be.
+    by_mask: bool,
+}
+
+/// The finding about elements that `launch` leaves untouched.
+pub(super) fn check<'s>(
+    func: &'s Function,
+    launch: &'s KnownLaunch,
+    elements: &'s mut Elements<'_>,
+    accesses: &'s [Access],
+    pause: Pause<'s>,
+) -> Option<Diagnostic> {
+    let grid = launch.grid?;
+    let mut search = Search {
+        func,
+        launch,
+        grid,
+        asked: axes_asked_for(func),
+        elements,
+        accesses,
+        longer: FxHashMap::default(),
+        fuel: LAUNCH_FUEL,
+        pause,
+    };
+    let is_memory = |inst: &Inst| {
+        use Opcode::{AtomicCas, AtomicRmw, InlineAsm, Load, Store};
+        matches!(func.insts[*inst].opcode, Load | Store | AtomicRmw | AtomicCas | InlineAsm)
+    };
+    let known = |inst: &Inst| accesses.iter().any(|access| access.inst == *inst);
+    let unknown = func.walk().into_iter().filter(|inst| is_memory(inst) && !known(inst));
+    let unknown: Vec<Opcode> = unknown.map(|inst| func.insts[inst].opcode).collect();
+    // What is at an address that is not known may be any element.
+    if unknown.iter().any(|opcode| *opcode != Opcode::Load) {
+        return None;
+    }
+    let of = |opcode: Opcode| {
+        accesses.iter().filter(move |access| func.insts[access.inst].opcode == opcode)
+    };
+    let writes = of(Opcode::Store).chain(of(Opcode::AtomicRmw));
+    let reads = of(Opcode::Load).filter(|_| unknown.is_empty());
+    writes.chain(reads).find_map(|access| search.untouched(access))
+}
+
+struct Search<'s, 'e> {
+    func: &'s Function,
+    launch: &'s KnownLaunch,
+    grid: [u32; 3],
+    /// The axes along which the kernel asks for its position.
+    asked: [bool; 3],
+    elements: &'s mut Elements<'e>,
+    accesses: &'s [Access],
+    /// What happens with more programs or lanes along an axis.
+    longer: FxHashMap<Variable, (Elements<'s>, Vec<Access>)>,
+    fuel: u32,
+    pause: Pause<'s>,
+}
+
+impl Search<'_, '_> {
+    /// A finding about elements that `access` leaves untouched.
+    fn untouched(&mut self, access: &Access) -> Option<Diagnostic> {
+        let buffer = buffer(self.func, self.launch, access.param)?;
+        let along = self.axes(access, buffer);
+        along.into_iter().find_map(|along| {
+            let (position, element) = self.missed(access, along)?;
+            Some(self.describe(access, buffer, along, (position, element)))
+        })
+    }
+
+    /// The axes along which `access` should reach all elements.
+    ///
+    /// What held something before may be meant to keep it, unless a mask says how far it is updated,
+    /// and what is read may be meant to be a part, unless a mask says how far. But a kernel that asks
+    /// for its position along an axis that the grid lacks was written for several programs there.
+    fn axes(&self, access: &Access, buffer: &KnownBuffer) -> Vec<Along> {
+        let opcode = self.func.insts[access.inst].opcode;
+        let is_new = buffer.contents == Contents::Uninitialized;
+        let by_programs = match opcode {
+            Opcode::Store if is_new => Some(false),
+            Opcode::Store => self.is_read_first(access).then_some(true),
+            // A sum starts with zeros, and goes to all of them where the launch tells how many.
+            Opcode::AtomicRmw => Some(!(is_zero(buffer) && self.is_told(buffer))),
+            _ => (!is_new).then_some(true),
+        };
+        let programs = (0..3).zip(self.grid).filter_map(|(axis, extent)| {
+            let lacks = axis as usize >= self.launch.grid_rank && self.asked[axis as usize];
+            let by_mask = match by_programs {
+                _ if lacks && opcode != Opcode::Load => false,
+                by_mask => by_mask?,
+            };
+            Some(Along { variable: Variable::Program(axis), extent, by_mask })
+        });
+        let by_lanes = opcode == Opcode::Load && !is_new || opcode == Opcode::Store && is_new;
+        let lanes = self.masked_lanes(access).into_iter().filter(|_| by_lanes);
+        let lanes = lanes.map(|(variable, extent)| Along { variable, extent, by_mask: true });
+        programs.chain(lanes).collect()
+    }
+
+    /// Whether the kernel reads each element that an access stores to.
+    fn is_read_first(&self, store: &Access) -> bool {
+        self.accesses.iter().any(|load| {
+            self.func.insts[load.inst].opcode == Opcode::Load
+                && (load.param, &load.offset, load.mask) == (store.param, &store.offset, store.mask)
+        })
+    }
+
+    /// Whether the launch passes the number of a buffer's elements.
+    fn is_told(&self, buffer: &KnownBuffer) -> bool {
+        self.launch.args.iter().any(|(_, arg)| *arg == KnownArg::Int(buffer.elements))
+    }
+
+    /// The lanes of a masked access along each axis, and how many they are. None where tiles change
+    /// their shape: lanes beyond the last one would not be what a longer block has there.
+    fn masked_lanes(&self, access: &Access) -> Vec<(Variable, u32)> {
+        let reshapes = |inst: &Inst| {
+            use Opcode::{Cat, Gather, Join, Reshape, Split};
+            matches!(self.func.insts[*inst].opcode, Cat | Gather | Join | Reshape | Split)
+        };
+        let data = &self.func.insts[access.inst];
+        if super::flow::mask_of(data).is_none() || self.func.walk().iter().any(reshapes) {
+            return Vec::new();
+        }
+        let shape = self.func.ty(data.operand(0)).shape().iter().enumerate();
+        shape.map(|(axis, &extent)| (Variable::Lane(axis as u32, extent), extent)).collect()
+    }
+
+    /// An element that a program beyond the grid or a lane beyond the block would reach, and none
+    /// within them does.
+    fn missed(&mut self, access: &Access, along: Along) -> Option<([i128; 3], i128)> {
+        let Along { variable, extent, by_mask } = along;
+        let size = buffer(self.func, self.launch, access.param)?.elements;
+        let (func, launch, pause) = (self.func, self.launch, self.pause);
+        let longer = self.longer.entry(variable).or_insert_with(|| {
+            let mut elements = Elements::of_launch(func, launch, pause);
+            elements.variable_term(variable, Interval::new(0, most(extent)));
+            let accesses = elements.accesses();
+            (elements, accesses)
+        });
+        let is_load = func.insts[access.inst].opcode == Opcode::Load;
+        let most_boxes = if is_load { READ_FUEL } else { WRITE_FUEL };
+        let (wide, accesses) = (&mut longer.0, &longer.1);
+        let further = wide.variable_term(variable, Interval::new(0, most(extent)));
+        let same = accesses.iter().find(|wide| wide.inst == access.inst)?;
+        if by_mask && !depends(wide, same.mask, variable) {
+            return None;
+        }
+        let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &further);
+        let start = wide.terms.at_most(&Linear::default(), &same.offset);
+        let end = wide.terms.less(&same.offset, &Linear::constant(size));
+        let mut missed = None;
+        // Where programs overlap, the first element beyond them is one that the last of them reaches.
+        for least in [0, size / 2, size - 1] {
+            let mut conds = happens(same);
+            let far = wide.terms.at_most(&Linear::constant(least), &same.offset);
+            conds.extend([start, end, beyond, far]);
+            let mut share = most_boxes.min(self.fuel);
+            let before = share;
+            let outcome = wide.search(&conds, &mut share);
+            self.fuel -= before - share;
+            // Elements further on are fewer: what is not found among all is not found among them.
+            let Outcome::Found(point) = outcome else { break };
+            let Some(element) = Domain::at(&wide.terms, &point).value(&same.offset) else { break };
+            let reaches = (func, launch, &mut *self.elements, self.accesses);
+            if !may_reach(reaches, access, element, &mut { most_boxes }) {
+                missed = Some((position(wide, &point), element));
+                break;
+            }
+        }
+        missed
+    }
+
+    fn describe(
+        &self,
+        access: &Access,
+        buffer: &KnownBuffer,
+        along: Along,
+        (position, element): ([i128; 3], i128),
+    ) -> Diagnostic {
+        let data = &self.func.insts[access.inst];
+        let verb = report::verb(data.opcode);
+        let name = self.elements.param_name(access.param);
+        let has = report::count(buffer.elements, "element");
+        let what = format!("{verb} element {element} of `{name}`, which has {has}");
+        let rank = self.launch.grid_rank;
+        let (message, note) = match along.variable {
+            Variable::Program(axis) => {
+                let extents = &self.grid[..rank.clamp(1, 3)];
+                let extents: Vec<i128> = extents.iter().map(|extent| i128::from(*extent)).collect();
+                let further = report::program(position, rank.max(axis as usize + 1));
+                let message = format!(
+                    "no program of the grid {} {what}; program {further} would",
+                    report::tuple(&extents)
+                );
+                let note = match axis as usize >= rank {
+                    true => format!(
+                        "the kernel asks for its position along axis {axis}, which the grid lacks"
+                    ),
+                    false => self.why(buffer, by_mask_alone(data.opcode)).to_owned(),
+                };
+                (message, note)
+            }
+            _ => {
+                let does = if data.opcode == Opcode::Load { "load" } else { "store" };
+                let message = format!(
+                    "no program {what}: the mask lets more lanes {does} than the {} of this block",
+                    along.extent
+                );
+                let note = "make the block as long as what the mask allows, or loop over blocks";
+                (message, note.to_owned())
+            }
+        };
+        report::finding(self.func, data.loc, Code::Uncovered, message).with_note(note)
+    }
+
+    /// Whether the grid or the buffer is at fault, as far as the launch tells.
+    fn why(&self, buffer: &KnownBuffer, by_mask: bool) -> &'static str {
+        match (self.is_told(buffer), by_mask) {
+            (true, _) => "the launch passes the number of elements as well: the grid is too short",
+            (false, true) => "the mask says how far to go: the grid is too short for that",
+            (false, false) => {
+                "the grid is too short, or the buffer has more elements than the launch is for"
+            }
+        }
+    }
+}
+
+/// Whether the mask alone says how far an operation should go.
+fn by_mask_alone(opcode: Opcode) -> bool {
+    opcode != Opcode::Store
+}
+
+/// The last position that is looked at along an axis of this extent.
+fn most(extent: u32) -> i128 {
+    let most = i128::from(extent).saturating_mul(16).saturating_add(4096);
+    most.min(i128::from(i32::MAX) - 1)
+}
+
+fn is_zero(buffer: &KnownBuffer) -> bool {
+    buffer.contents == Contents::Progression { start: 0, step: 0 }
+}
+
+/// Whether the launch may reach an element of an access's buffer, by any access if it is a load, else
+/// by one that writes.
+fn may_reach(
+    (func, launch, elements, accesses): (&Function, &KnownLaunch, &mut Elements<'_>, &[Access]),
+    access: &Access,
+    element: i128,
+    fuel: &mut u32,
+) -> bool {
+    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    let is_load = |access: &Access| func.insts[access.inst].opcode == Opcode::Load;
+    accesses.iter().any(|other| {
+        let same_memory = other.param == access.param
+            || storage(other.param).is_none()
+            || storage(other.param) == storage(access.param);
+        if !same_memory || is_load(other) && !is_load(access) {
+            return false;
+        }
+        if other.may_be_elsewhere(func) {
+            return true;
+        }
+        let mut conds = happens(other);
+        let reaches = elements.terms.equal(&other.offset, &Linear::constant(element));
+        conds.push(reaches);
+        elements.search(&conds, fuel) != Outcome::Never
+    })
+}
+
+/// True when a condition depends on a variable.
+fn depends(elements: &Elements<'_>, cond: Cond, variable: Variable) -> bool {
+    let wanted = elements.variable(variable);
+    let mut depends = false;
+    elements.terms.visit_cond(cond, &mut |_, kind| {
+        depends |= matches!(kind, AtomKind::Var(var) if Some(*var) == wanted);
+    });
+    depends
+}

@@ -1,0 +1,155 @@
+//! Tensors that functions make of others: reductions and orders along an axis, copies, products.
+
+use std::sync::Arc;
+
+use super::arguments::Args;
+use super::dtype::is_float;
+use super::operators::position;
+use super::value::{Tensor, Value};
+use super::views;
+use crate::specialization::TupleNames;
+
+/// What a function gives along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gives {
+    /// Elements, of the tensor's type.
+    Elements,
+    /// Sums of elements: those of integers are of 64 bits.
+    Sums,
+    /// Positions of elements.
+    Positions,
+    /// Truth values.
+    Truths,
+    /// Elements and their positions.
+    Both,
+}
+
+/// What a function makes of a tensor and the arguments after it, which is also a method of tensors;
+/// `None` for other functions.
+pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let kept =
+        matches!(name, "clamp" | "clip" | "neg" | "tril" | "triu" | "flip" | "roll" | "bernoulli");
+    match kept && tensor.strides.is_none() {
+        true => Some(Value::Tensor(tensor.copied())),
+        false => along_axis(name, tensor, args).or_else(|| combined(name, tensor, args)),
+    }
+}
+
+/// What `name` makes along an axis of `tensor`, with the arguments after it; `None` for other
+/// functions.
+pub(super) fn along_axis(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    if args.keyword("out").is_some() {
+        return None;
+    }
+    let by_order = match name {
+        "topk" | "sort" => Some(Gives::Both),
+        "argsort" => Some(Gives::Positions),
+        _ => None,
+    };
+    match by_order {
+        Some(gives) => Some(made(tensor, ordered(name, tensor, args), gives, args)),
+        None => reduced(name, tensor, args),
+    }
+}
+
+fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let at = usize::from(name == "norm");
+    let dim = args.get(at, "dim").or_else(|| args.keyword("axis"));
+    let gives = match name {
+        "amax" | "amin" | "mean" | "var" | "std" | "norm" | "logsumexp" => Gives::Elements,
+        "sum" | "prod" | "nansum" => Gives::Sums,
+        "argmax" | "argmin" => Gives::Positions,
+        "all" | "any" => Gives::Truths,
+        // Of two tensors they take the greater or lesser elements.
+        "max" | "min" if matches!(dim, Some(Value::Tensor(_)) | Some(Value::Unknown)) => {
+            return None;
+        }
+        "max" | "min" if dim.is_none() => Gives::Elements,
+        "max" | "min" => Gives::Both,
+        _ => return None,
+    };
+    // What comes after the dimension of these says what they divide by.
+    let after = if matches!(name, "var" | "std") { at + 2 } else { at + 1 };
+    let keeps = match args.get(after, "keepdim").or_else(|| args.keyword("keepdims")) {
+        None => Some(false),
+        Some(Value::Bool(keeps)) => *keeps,
+        Some(_) => None,
+    };
+    let shape = keeps.and_then(|keeps| without(tensor.shape.as_deref()?, dim, keeps));
+    Some(made(tensor, shape, gives, args))
+}
+
+/// The sizes of what is left where one dimension, several, or all are reduced.
+fn without(shape: &[Value], dim: Option<&Value>, keeps: bool) -> Option<Vec<Value>> {
+    let several = dim.and_then(Value::elements);
+    let dims = match dim {
+        None | Some(Value::None) => (0..shape.len() as i128).collect(),
+        Some(Value::Int(Some(dim))) => vec![*dim],
+        Some(_) => several?.iter().map(known).collect::<Option<Vec<_>>>()?,
+    };
+    let dims = dims.into_iter().map(|dim| position(shape.len(), dim));
+    let dims = dims.collect::<Option<Vec<_>>>()?;
+    let left = shape.iter().enumerate().filter_map(|(at, size)| match dims.contains(&at) {
+        false => Some(size.clone()),
+        true => keeps.then_some(Value::Int(Some(1))),
+    });
+    Some(left.collect())
+}
+
+/// The sizes of what is put in order along a dimension, the last one if none is named.
+fn ordered(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Vec<Value>> {
+    let mut shape = tensor.shape.clone()?;
+    if name == "topk" {
+        let dim = args.get(1, "dim").map_or(Some(-1), known)?;
+        let at = position(shape.len(), dim)?;
+        shape[at] = args.get(0, "k")?.clone();
+    }
+    Some(shape)
+}
+
+fn known(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(number) => *number,
+        _ => None,
+    }
+}
+
+fn made(tensor: &Tensor, shape: Option<Vec<Value>>, gives: Gives, args: &Args<'_>) -> Value {
+    let of_type = |dtype: Option<Arc<str>>| {
+        let dtype = if args.keyword("dtype").is_some() { args.dtype(None) } else { dtype };
+        Value::Tensor(Tensor { dtype, shape: shape.clone(), ..Tensor::default() }.copied())
+    };
+    let is_integer = tensor.dtype.as_deref().is_some_and(|dtype| !is_float(dtype));
+    let positions = || of_type(Some(Arc::from("i64")));
+    match gives {
+        Gives::Elements => of_type(tensor.dtype.clone()),
+        Gives::Sums if is_integer => of_type(Some(Arc::from("i64"))),
+        Gives::Sums => of_type(tensor.dtype.clone()),
+        Gives::Positions => positions(),
+        Gives::Truths => of_type(Some(Arc::from("i1"))),
+        Gives::Both => {
+            let fields = ["values", "indices"].map(Into::into).to_vec();
+            let names = Arc::new(TupleNames { class: "return_types".into(), fields });
+            Value::Record { names, items: vec![of_type(tensor.dtype.clone()), positions()] }
+        }
+    }
+}
+
+/// What a function makes of two tensors, or of one and a number; `None` for other functions.
+fn combined(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let other = args.get(0, "other").or_else(|| args.get(0, "mat2"))?;
+    match (name, other) {
+        ("matmul" | "mm", Value::Tensor(other)) => {
+            Some(Value::Tensor(views::product(tensor, other)))
+        }
+        ("maximum" | "minimum" | "max" | "min" | "pow", Value::Tensor(other)) => {
+            Some(Value::Tensor(views::elementwise(tensor, Some(other))))
+        }
+        ("pow", Value::Int(_) | Value::Float(_))
+            if tensor.dtype.as_deref().is_some_and(is_float) =>
+        {
+            Some(Value::Tensor(tensor.copied()))
+        }
+        _ => None,
+    }
+}
