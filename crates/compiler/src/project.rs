@@ -38,7 +38,7 @@ pub(crate) use enumeration::{enumeration, is_member_name};
 pub(crate) use failing::{is_expected_to_fail, takes_exceptions};
 pub(crate) use kernels::is_wrapped_by_call;
 pub use kernels::{Kernel, called_from_jit, jit_functions, kernel, kernels, used_files};
-pub(crate) use kernels::{is_entry, is_helper_of_others, launch_scope, launching_item};
+pub(crate) use kernels::{is_entry, is_helper_of_others, is_method, launch_scope, launching_item};
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
 pub(crate) use resolve::fact;

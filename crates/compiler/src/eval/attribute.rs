@@ -61,6 +61,8 @@ impl Evaluator<'_> {
     fn tuple_attribute(&mut self, tuple: &Arc<Tuple>, attr: &Name, at: FileRange) -> Value {
         match &**attr {
             "values" => Value::tuple(tuple.items.clone()),
+            // Of the constexpr that holds it.
+            "value" if tuple.held.is_python() => Value::Tuple(tuple.clone()),
             "type" => match tuple_type(tuple, self.is_3_9()) {
                 Some(text) => Value::Const(Const::Opaque(text.into())),
                 None => self.fresh_const(),

@@ -70,7 +70,9 @@ impl Evaluator<'_> {
         }
         if let (Some(left), Some(right)) = (Number::of(a), Number::of(b)) {
             let bools = matches!((a, b), (Const::Bool(_), Const::Bool(_)));
-            return number_binary(op, left, right, bools);
+            let result = number_binary(op, left, right, bools);
+            let is_large = result.is_none() && may_be_large(op, left, right);
+            return result.or_else(|| is_large.then(|| Const::Symbol(self.fresh_symbol())));
         }
         if let (Const::Member(left), Const::Member(right)) = (a, b) {
             return self.combine_flags(op, left, right);
@@ -129,6 +131,15 @@ fn sym_binary(op: BinaryOp, a: &Sym, b: &Sym) -> Option<Sym> {
         BinaryOp::Div => a.opaque("/", b),
         BinaryOp::MatMul => return None,
     })
+}
+
+/// Whether an operation on numbers has a result, which may have more bits than are followed here.
+fn may_be_large(op: BinaryOp, a: Number, b: Number) -> bool {
+    match (op, a, b) {
+        (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, Number::Int(_), Number::Int(_)) => true,
+        (BinaryOp::Shl | BinaryOp::Pow, Number::Int(_), Number::Int(exponent)) => exponent >= 0,
+        _ => false,
+    }
 }
 
 fn number_binary(op: BinaryOp, a: Number, b: Number, bools: bool) -> Option<Const> {

@@ -356,12 +356,14 @@ impl Evaluator<'_> {
             params.iter().map(|param| self.is_constexpr_param(function, param)).collect();
         let uses =
             if constexpr.contains(&true) { uses(self.project, item) } else { Arc::default() };
+        let is_method = project::is_method(self.project, item);
         for (index, param) in params.iter().enumerate() {
             let at = FileRange { file: function.file, range: param.range };
             let used = uses.get(index);
             // A helper may be passed a tensor in spite of the annotation.
             let may_be_tensor = !entry && used.is_some_and(|used| !used.is_constant());
-            let value = if constexpr[index] && may_be_tensor {
+            let is_self = is_method && index == 0;
+            let value = if is_self || constexpr[index] && may_be_tensor {
                 Value::Unknown
             } else if constexpr[index] {
                 if used.is_some_and(|used| used.is_no_number()) {

@@ -505,7 +505,9 @@ fn external(path: &[Name]) -> Value {
         {
             Value::Module(ModuleRef::Known(Arc::from(TORCH_FUNCTIONAL)))
         }
-        [module, name] if &**module == TORCH => known_member(TORCH, name).unwrap_or(Value::Unknown),
+        [module, name] if [TORCH, NUMPY].contains(&&**module) => {
+            known_member(module, name).unwrap_or(Value::Unknown)
+        }
         [module, version, name] if &**module == TORCH && &**version == "version" => {
             known_member(TORCH_VERSION, name).unwrap_or(Value::Unknown)
         }
@@ -574,19 +576,26 @@ pub(super) fn known_member(module: &str, name: &str) -> Option<Value> {
     if let Some(builtin) = builtins::member(module, name) {
         return builtins::defines(module, builtin).then_some(Value::Builtin(builtin));
     }
-    if module == PYTHON_MATH {
-        let value = match name {
-            "pi" => std::f64::consts::PI,
-            "e" => std::f64::consts::E,
-            "inf" => f64::INFINITY,
-            "nan" => f64::NAN,
-            "tau" => std::f64::consts::TAU,
-            _ => return None,
-        };
+    if let Some(value) = float_member(module, name) {
         return Some(Value::Const(Const::Float(value)));
     }
     let path = builtins::submodules(module).iter().find(|(sub, _)| *sub == name)?.1;
     Some(Value::Module(ModuleRef::Known(Arc::from(path))))
+}
+
+/// A number that a module has: those of Python's `math` are in PyTorch and NumPy as well.
+fn float_member(module: &str, name: &str) -> Option<f64> {
+    if ![PYTHON_MATH, TORCH, NUMPY].contains(&module) {
+        return None;
+    }
+    Some(match name {
+        "pi" => std::f64::consts::PI,
+        "e" => std::f64::consts::E,
+        "inf" => f64::INFINITY,
+        "nan" => f64::NAN,
+        "tau" if module == PYTHON_MATH => std::f64::consts::TAU,
+        _ => return None,
+    })
 }
 
 /// What PyTorch has for constants of modules: types, and the name of what it was built for.

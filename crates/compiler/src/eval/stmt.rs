@@ -199,7 +199,7 @@ impl Evaluator<'_> {
                 context,
                 Value::Tensor(_) | Value::Tuple(_) | Value::Range(_) | Value::Descriptor(_)
             );
-            if computed || !called && !context.is_unknown() {
+            if computed || self.is_jit_call(source, *item) || !called && !context.is_unknown() {
                 let note = "`with` takes calls that make contexts";
                 self.unsupported("`with` of anything that is no context", note, at);
             }
@@ -211,6 +211,13 @@ impl Evaluator<'_> {
             Flow::Falls => Outcome::Next,
             Flow::Returned => Outcome::Returned,
         }
+    }
+
+    /// True for a call of a jit function.
+    fn is_jit_call(&mut self, source: Source<'_>, expr: ExprId) -> bool {
+        let Expr::Call { callee, .. } = source.body.exprs[expr] else { return false };
+        let callee = self.quietly(|this| this.expr(source, callee));
+        matches!(callee, Value::Function(function) if function.kind.role == Role::Jit)
     }
 
     /// True in a `@triton.constexpr_function`.

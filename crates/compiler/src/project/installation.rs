@@ -119,6 +119,12 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_modules_are_those_of_python() {
+        let found = printed("import math\nimport numpy as np", "-torch.inf, np.pi == math.pi");
+        assert_eq!(found, ["-inf True"]);
+    }
+
+    #[test]
     fn what_gpus_of_one_kind_differ_in_stays_open() {
         let module = "PROPERTIES = torch.cuda.get_device_properties(0)\n\
             COUNT = tl.constexpr(PROPERTIES.multi_processor_count)";

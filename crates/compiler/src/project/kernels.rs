@@ -254,7 +254,7 @@ fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> b
 }
 
 /// True for a method of an aggregate, which kernels call.
-fn is_method(sources: &dyn Sources, at: ItemRef) -> bool {
+pub(crate) fn is_method(sources: &dyn Sources, at: ItemRef) -> bool {
     let (Some(module), Some(item)) = (sources.module(at.file), item(sources, at)) else {
         return false;
     };

@@ -9,16 +9,15 @@
 //!    is its usual one; a condition is `False`; what is
 //!    compared for equality with strings, numbers or constants of the module is the first of
 //!    them, if it is no extent and bounds nothing; what is only compared with `None` is `None`;
-//!    the bound of an unrolled loop is 4; a tile extent is 1024 when it is the only one in a
-//!    kernel that neither multiplies matrices nor makes columns of tiles (`x[:, None]`), and 64
-//!    otherwise; a name that begins with
-//!    `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
+//!    the bound of an unrolled loop is 4, and what something is shifted by is 4; a tile extent is
+//!    1024 when it is the only one in a kernel that neither multiplies matrices nor makes columns
+//!    of tiles (`x[:, None]`), and 64 otherwise; a name that begins with `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
 //!    and any other number is 64;
 //! 4. for other parameters, by use: what is indexed by numbers or taken apart is a
 //!    tuple, of four where it does not show of how many; what is
-//!    loaded or stored through is `*fp32:16`, or `*i32:16` when what is loaded is counted up from
-//!    an integer literal or compared with one by `atomic_cas`, or `*i64:16` when it serves as an index, bound or bit field, or its
-//!    name says
+//!    loaded or stored through, or whose elements' type is asked for, is `*fp32:16`, or `*i32:16`
+//!    when what is loaded is counted up from an integer literal or compared with one by
+//!    `atomic_cas`, or `*i64:16` when it serves as an index, bound or bit field, or its name says
 //!    so (`indices`, `row_idx`, `cu_seqlens`); what has descriptor methods is
 //!    `tensordesc<fp32[64, 64]>`, with extents of 1 before these for more offsets; what is only
 //!    compared with `None` is `None`; what meets
@@ -35,6 +34,8 @@ use super::{ArgSpec, ConstArg};
 const LONE_EXTENT: i128 = 1024;
 /// Tile extent in general, and any integer about which nothing is known.
 const EXTENT: i128 = 64;
+/// Bits that something is shifted by: an element of any type has as many.
+const SHIFT: i128 = 4;
 /// Trip count of an unrolled loop.
 const UNROLLED: i128 = 4;
 
@@ -86,6 +87,7 @@ fn integer(name: &str, uses: &Use, kernel: KernelFacts) -> i128 {
         "num_warps" => 4,
         _ if lower.starts_with("group") => 8,
         _ if uses.unrolled && !uses.extent => UNROLLED,
+        _ if uses.shift && !uses.extent => SHIFT,
         _ if uses.extent && kernel.extents == 1 && !kernel.has_dot && !kernel.has_columns => {
             LONE_EXTENT
         }

@@ -53,6 +53,8 @@ pub(crate) struct Use {
     pub(super) float: bool,
     /// It must be an integer: it bounds a loop or indices, or is an operand of `//`, `&`, `<<`.
     pub(super) integral: bool,
+    /// It is a number of bits that something is shifted by.
+    pub(super) shift: bool,
     /// It is an extent of a tile.
     pub(super) extent: bool,
     /// It is a condition by itself.
@@ -160,6 +162,7 @@ impl Finder<'_> {
         let mut body = BodyUses::new(at, &function);
         body.scan_operands();
         body.scan_items();
+        body.scan_types();
         body.scan_numbers();
         body.scan_conditions();
         body.scan_calls(self, scope);

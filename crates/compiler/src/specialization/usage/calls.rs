@@ -276,6 +276,7 @@ impl<'a> BodyUses<'a> {
                 outer.number |= inner.number && !inner.pointer;
                 outer.float |= inner.float;
                 outer.integral |= inner.integral;
+                outer.shift |= inner.shift;
                 outer.extent |= inner.extent;
                 outer.condition |= inner.condition;
                 outer.mask |= inner.mask;

@@ -67,6 +67,21 @@ impl<'a> BodyUses<'a> {
         }
     }
 
+    /// Marks whose elements' type is asked for, which pointers have.
+    pub(super) fn scan_types(&mut self) {
+        let body = self.body;
+        for expr in body.exprs.values() {
+            if let Expr::Attribute { value, attr } = expr
+                && &**attr == "element_ty"
+                && let Expr::Attribute { value: of, attr } = &body.exprs[*value]
+                && matches!(&**attr, "dtype" | "type")
+                && let Some(at) = self.direct(*of)
+            {
+                self.uses[at].pointer = true;
+            }
+        }
+    }
+
     /// Marks what moves a pointer in `pointer += offsets`.
     pub(super) fn scan_steps(&mut self) {
         let body = self.body;
@@ -115,6 +130,9 @@ impl<'a> BodyUses<'a> {
         for expr in body.exprs.values() {
             match expr {
                 Expr::Binary { op, lhs, rhs } if *op != BinaryOp::Add => {
+                    if let (BinaryOp::Shl | BinaryOp::Shr, Some(at)) = (op, self.direct(*rhs)) {
+                        self.uses[at].shift = true;
+                    }
                     for operand in [*lhs, *rhs] {
                         if *op == BinaryOp::Sub && operand == *lhs {
                             continue;
