@@ -261,6 +261,8 @@ struct Evaluator<'a> {
     failed: bool,
     /// A variable of the environment is taken to be unset.
     unset: bool,
+    /// Nothing is evaluated after the first error.
+    ends_at_error: bool,
     /// A tile without elements was made, which Triton 3.6 allows until something depends on it.
     has_empty_tiles: bool,
     /// Steps until the first error.
@@ -322,6 +324,7 @@ impl<'a> Evaluator<'a> {
             refined: 0,
             failed: false,
             unset: false,
+            ends_at_error: false,
             has_empty_tiles: false,
             steps_to_error: 0,
             failing: Vec::new(),

@@ -1,6 +1,6 @@
 //! Which argument stands in the way of a kernel that lowers otherwise.
 
-use super::kernel::{LowerResult, lower_function};
+use super::kernel::{LowerResult, try_lowering};
 use super::repair::mentioned;
 use crate::diagnostic::Severity;
 use crate::hir::Name;
@@ -40,7 +40,7 @@ pub(super) fn culprit(
         let given = spec.args.get(&name)?.clone();
         let mut candidate = spec.clone();
         candidate.args.insert(name.clone(), works.clone());
-        if lower_function(sources, at, &candidate, version).function.is_some() {
+        if try_lowering(sources, at, &candidate, version).function.is_some() {
             return Some(Culprit { name, given, works });
         }
     }

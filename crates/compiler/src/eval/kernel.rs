@@ -162,11 +162,27 @@ pub(super) fn lower_function(
     spec: &Specialization,
     version: TritonVersion,
 ) -> LowerResult {
+    lower_with(Evaluator::new(sources, version), at, spec)
+}
+
+/// As [`lower_function`], up to the first error: whether the kernel lowers, else how far it comes.
+pub(super) fn try_lowering(
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    version: TritonVersion,
+) -> LowerResult {
+    let mut evaluator = Evaluator::new(sources, version);
+    evaluator.ends_at_error = true;
+    lower_with(evaluator, at, spec)
+}
+
+fn lower_with(mut evaluator: Evaluator<'_>, at: ItemRef, spec: &Specialization) -> LowerResult {
+    let sources = evaluator.project;
     let Some(function) = function_ref(sources, at, Role::Jit) else {
         return LowerResult::default();
     };
     let kernel = function.function.name.clone();
-    let mut evaluator = Evaluator::new(sources, version);
     evaluator.exact = true;
     evaluator.label = Some(spec.to_string());
     evaluator.options = options_of(spec);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::Failing;
-use super::kernel::{LowerResult, lower_function};
+use super::kernel::{LowerResult, try_lowering};
 use crate::diagnostic::{Code, Severity};
 use crate::hir::{ArgKind, Body, Expr, ExprId, Function, Name, Stmt, StmtId};
 use crate::project::{ItemRef, Sources};
@@ -46,7 +46,7 @@ pub(super) fn repair(
             }
             trials = trials.checked_sub(1)?;
             let candidate = with(&best, &change);
-            let result = lower_function(sources, at, &candidate, version);
+            let result = try_lowering(sources, at, &candidate, version);
             if result.function.is_some() {
                 return Some((candidate, result));
             }

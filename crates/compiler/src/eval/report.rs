@@ -50,6 +50,9 @@ impl Evaluator<'_> {
             }
             self.failed = true;
             self.emitter = None;
+            if self.ends_at_error {
+                self.steps = u32::MAX;
+            }
         }
         if self.reported.insert((diagnostic.code, diagnostic.primary, inner)) {
             self.diagnostics.push(diagnostic);
