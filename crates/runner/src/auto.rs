@@ -1,8 +1,9 @@
 //! Arguments for a kernel that nothing launches: `--arg auto`.
 //!
 //! Integer parameters get values of one [`SCALES`] entry, floats one half; buffers are as large as
-//! the kernel's own address arithmetic then reaches. The grid has one program: with strides that
-//! nobody gave, several could meet in one element, which would say nothing about the kernel. To
+//! the kernel's own address arithmetic then reaches. [`strides`] of what it stores are those of rows
+//! as long as the entry says, so that no two lanes meet in one element. The grid has one program:
+//! with strides that nobody gave, several could, which would say nothing about the kernel. To
 //! find out how far it reaches, the kernel runs on the CPU executor with empty buffers, where every
 //! load gives zero and every store is dropped; then again with buffers of the size it reached,
 //! since what it loads may be an index, until it reaches no further. Floats in buffers are uniform
@@ -12,8 +13,11 @@
 //!
 //! What is chosen is given as expressions of scenarios, so that a user can repeat and change it.
 
+mod strides;
+
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use tile_compiler::ir::Function;
 use tile_compiler::specialization::{ArgSpec, Specialization};
 
@@ -42,6 +46,12 @@ const DEADLINE: Duration = Duration::from_secs(5);
 struct Scale {
     aligned: i128,
     plain: i128,
+}
+
+impl Scale {
+    fn of(self, aligned: bool) -> i128 {
+        if aligned { self.aligned } else { self.plain }
+    }
 }
 
 /// A launch whose arguments were chosen.
@@ -88,9 +98,10 @@ pub fn choose(
     let kernel =
         Kernel::compile(func).map_err(|error| LaunchFailure::Compile(error.to_string()))?;
     let launched = grid.unwrap_or([1; 3]);
+    let strides = strides::of_stores(func);
     let mut failure = None;
     for scale in SCALES {
-        let mut slots = slots(spec, given, scale)?;
+        let mut slots = slots(spec, given, scale, &strides)?;
         match size_buffers(&kernel, func, (&mut slots, given), launched) {
             Ok(()) => return Ok(expressions(&slots, launched)),
             Err(TooMuch(reason)) => failure = Some(reason),
@@ -126,19 +137,26 @@ fn slots(
     spec: &Specialization,
     given: &Arguments,
     scale: Scale,
+    strides: &FxHashMap<String, Vec<u32>>,
 ) -> Result<Vec<Slot>, LaunchFailure> {
     let slot = |(name, arg): (&tile_compiler::hir::Name, &ArgSpec)| {
         let found = given.values.iter().find(|(known, _)| **known == **name);
         let argument = match found {
             Some((_, value)) => Argument::Given(value.clone()),
-            None => choose_one(name, arg, scale)?,
+            None => choose_one(name, arg, scale, strides.get(&**name))?,
         };
         Ok(Slot { name: name.to_string(), argument })
     };
     spec.args.iter().map(slot).collect()
 }
 
-fn choose_one(name: &str, arg: &ArgSpec, scale: Scale) -> Result<Argument, LaunchFailure> {
+/// What is chosen for one parameter; `within` are the extents within the axis that it strides.
+fn choose_one(
+    name: &str,
+    arg: &ArgSpec,
+    scale: Scale,
+    within: Option<&Vec<u32>>,
+) -> Result<Argument, LaunchFailure> {
     let hopeless = |what: &str| {
         LaunchFailure::Usage(format!(
             "--arg auto can choose no value for `{name}`, {what}; give it with --arg {name}=EXPR"
@@ -160,8 +178,14 @@ fn choose_one(name: &str, arg: &ArgSpec, scale: Scale) -> Result<Argument, Launc
         dtype if dtype.is_float() => Value::Float(0.5),
         // Eight bits hold no thousand.
         dtype if dtype.bytes() == 1 => Value::Int(scale.plain.min(100)),
-        _ if aligned => Value::Int(scale.aligned),
-        _ => Value::Int(scale.plain),
+        _ => Value::Int(match within.map(|extents| &**extents) {
+            Some([]) if !aligned => 1,
+            Some([outer @ .., last]) => {
+                let row = scale.of(aligned).max(i128::from(*last));
+                outer.iter().fold(row, |stride, extent| stride * i128::from(*extent))
+            }
+            _ => scale.of(aligned),
+        }),
     }))
 }
 

@@ -1,4 +1,4 @@
-//! Runs of kernels that have no scenario: as host code launches them.
+//! Runs of kernels that have no scenario: as host code launches them, or with arguments that are chosen.
 
 use expect_test::expect;
 
@@ -131,5 +131,48 @@ fn configurations_are_timed_as_host_code_launches_them() {
     folder.run("tune open.py --device cpu").expect(expect![[r#"
         exit 2
         err: error: the launch of scale at open.py:16 cannot be repeated: `x_ptr` is not known
+    "#]]);
+}
+
+/// Tiles with strides that nothing gives.
+const SCALED: &str = "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def scaled(x_ptr, y_ptr, z_ptr, xm, xn, ym, yn, zb, zm, BM: tl.constexpr, BN: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.arange(0, BN)
+    x = tl.load(x_ptr + m[:, None] * xm + n[None, :] * xn)
+    tl.store(y_ptr + m[:, None] * ym + (n * yn)[None, :], 2 * x)
+    tl.store(z_ptr + tl.program_id(1) * zb + m[:, None] * zm + n[None, :], 3 * x)
+";
+
+#[test]
+fn strides_that_are_chosen_keep_elements_apart() {
+    let folder = Folder::new(&[("scaled.py", SCALED)]);
+    let chosen = "run scaled.py --device cpu --arg auto --sanitize --set BM=16 --set BN=32";
+    folder.run(chosen).expect(expect![[r#"
+        exit 0
+        out: scaled on cpu: ok, N ms
+        out:   y_ptr: fp32[15032] min 0.000141 max 1.959778 mean 0.512675 nan 0
+        out:   z_ptr: fp32[15032] min 0.000105 max 2.939667 mean 0.530277 nan 0
+        err: note: --arg auto chose scaled[(1,)](x_ptr=rand(46001, dtype=fp32, seed=0), y_ptr=rand(15032, dtype=fp32, seed=1), z_ptr=rand(15032, dtype=fp32, seed=2), xm=1000, xn=1000, ym=1000, yn=1, zb=1000, zm=1000, BM=16, BN=32)
+    "#]]);
+}
+
+#[test]
+fn pointers_that_a_helper_makes_are_not_made_up() {
+    let text = HOST.replace("INDICES", "(x * 3).to(torch.int64)").replace(
+        "@triton.jit\ndef gather",
+        "@triton.jit\ndef at_address(at):\n    return tl.load(at.to(tl.pointer_type(tl.float32)))\n\n\
+         @triton.jit\ndef gather",
+    );
+    let text = text.replace("tl.load(x_ptr + at, mask=mask, other=0.0)", "at_address(at)");
+    let addresses = Folder::new(&[("gather.py", &text)]);
+    addresses.run("run gather.py --device cpu").expect(expect![[r#"
+        exit 2
+        err: note: the launch of gather at gather.py:20 cannot be repeated: what `at_ptr` holds is not known
+        err: error: gather.py has no scenarios, nor a launch in host code that is known in full; give every argument with --arg NAME=EXPR and the grid with --grid EXPR, or write `# tile:` lines below the kernel
     "#]]);
 }
