@@ -177,22 +177,28 @@ fn scheduled(func: Function, target: GpuTarget) -> Result<Function, LowerError> 
     Ok(if saves && ctas(&early)? >= ctas(&late)? { early } else { late })
 }
 
-/// `func` with its loops pipelined, with a stage less where all of them do not fit shared memory: as
-/// Triton does, which has a buffer less than stages unless warp groups multiply.
+/// `func` with its loops pipelined, with a stage less where all of them do not fit shared memory, so that
+/// what fits under Triton fits. It has a buffer less than stages unless warp groups multiply; and it has
+/// no second buffers, for operands in the order that warp groups read, since it copies each element there.
 fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
     let mut spared = func.clone();
     let all = with_stages(func, target)?;
     let Some(limits) = SmLimits::of_capability(target.capability) else { return Ok(all) };
-    let fits = |func: &Function| -> Result<bool, LowerError> {
-        Ok(resident(func, limits, TYPICAL_REGISTERS)? > 0)
+    let fits = |func: &Function, without: u32| -> Result<bool, LowerError> {
+        let bytes = SharedPlan::new(func)?.bytes().saturating_sub(without);
+        let warps = func.options.num_warps;
+        Ok(limits.resident_blocks(warps, TYPICAL_REGISTERS, bytes).0 > 0)
     };
     let has_warp_groups =
         spared.walk().iter().any(|&inst| spared.insts[inst].opcode == Opcode::WarpGroupMma);
-    if has_warp_groups || fits(&all)? || !pipeline::spare_stage(&mut spared) {
+    if fits(&all, 0)?
+        || has_warp_groups && !fits(&all, shared::second_bytes(&all))?
+        || !pipeline::spare_stage(&mut spared)
+    {
         return Ok(all);
     }
     let spared = with_stages(spared, target)?;
-    Ok(if fits(&spared)? { spared } else { all })
+    Ok(if fits(&spared, 0)? { spared } else { all })
 }
 
 /// `func` with its loops pipelined: loads that products use from registers are issued early as well

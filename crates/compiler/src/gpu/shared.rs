@@ -334,6 +334,16 @@ pub fn stage_bytes(buffer: &Type) -> u32 {
     (buffer.numel() as u32 * bytes).next_multiple_of(ALIGN)
 }
 
+/// Bytes of the buffers that hold a tile of another buffer again, in another order.
+pub fn second_bytes(func: &Function) -> u32 {
+    let of_tile = |store: &&InstData| {
+        func.def(store.operand(1)).is_some_and(|tile| tile.opcode == Opcode::LocalLoad)
+    };
+    let insts = func.walk().into_iter().map(|inst| &func.insts[inst]);
+    let stores = insts.filter(|data| data.opcode == Opcode::LocalStore).filter(of_tile);
+    stores.map(|store| buffer_bytes(func.ty(store.operand(0)))).sum()
+}
+
 fn buffer_bytes(buffer: &Type) -> u32 {
     match buffer {
         Type::Buffer(ty) => stage_bytes(buffer) * ty.stages,
