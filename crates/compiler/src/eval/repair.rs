@@ -20,6 +20,9 @@ use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion, al
 /// Lowerings tried for one specialization.
 const MAX_TRIALS: u32 = 128;
 
+/// Steps of evaluation that all trials together may take, after which none begins.
+const MAX_STEPS: u32 = 1_500_000;
+
 /// Local variables are followed this far.
 const MAX_TRACE: u32 = 4;
 
@@ -33,6 +36,7 @@ pub(super) fn repair(
     version: TritonVersion,
 ) -> Option<(Specialization, LowerResult)> {
     let mut trials = MAX_TRIALS;
+    let mut steps = MAX_STEPS;
     let mut best = spec.clone();
     let mut progress = Progress::of(failed)?;
     let mut tried: FxHashSet<Change> = FxHashSet::default();
@@ -50,6 +54,7 @@ pub(super) fn repair(
             if result.function.is_some() {
                 return Some((candidate, result));
             }
+            steps = steps.checked_sub(result.steps_to_error)?;
             let Some(reached) = Progress::of(&result) else { continue };
             if reached.is_beyond(&progress) {
                 improved = Some((candidate, reached));
