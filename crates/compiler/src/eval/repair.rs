@@ -21,7 +21,7 @@ use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion, al
 const MAX_TRIALS: u32 = 128;
 
 /// Steps of evaluation that all trials together may take, after which none begins.
-const MAX_STEPS: u32 = 1_500_000;
+const MAX_STEPS: u32 = 500_000;
 
 /// Local variables are followed this far.
 const MAX_TRACE: u32 = 4;
