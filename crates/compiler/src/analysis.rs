@@ -19,6 +19,7 @@ mod identity;
 mod launches;
 mod masks;
 mod narrow;
+mod neutral;
 mod passed;
 mod perf;
 mod points;

@@ -234,6 +234,34 @@ fn undefined_lanes_are_resolved_by_their_fixes() {
     assert!(fixed >= 5, "too few undefined lanes: {fixed}");
 }
 
+/// What lanes are given that a mask leaves out changes nothing of what combines them; where that is not
+/// known, no edit is offered.
+#[test]
+fn undefined_lanes_are_given_what_changes_nothing() {
+    for (combined, other) in [
+        ("tl.sum(x * x)", Some("0.0")),
+        ("tl.max(x)", Some("float(\"-inf\")")),
+        ("tl.min(-x)", Some("float(\"inf\")")),
+        ("tl.sum(tl.exp(x))", Some("float(\"-inf\")")),
+        ("tl.sum(tl.exp2((x - 3) * 1.44) / 2)", Some("float(\"-inf\")")),
+        ("tl.sum(tl.exp(-x))", None),
+        ("tl.sum(tl.exp(x * scale))", None),
+        ("tl.sum(tl.exp(x) + 1)", None),
+    ] {
+        let text = format!(
+            "{IMPORTS}@triton.jit\ndef k(x_ptr, y_ptr, n, scale, BLOCK: tl.constexpr):\n    \
+             i = tl.arange(0, BLOCK)\n    x = tl.load(x_ptr + i, mask=i < n)\n    \
+             tl.store(y_ptr, {combined})\n\n# tile: x, y = randn(100), zeros(1)\n\
+             # tile: k[(1,)](x, y, 100, 0.5, BLOCK=128)\n"
+        );
+        let (_, found) = parsed_and_found(&text);
+        let [finding] = &found[..] else { panic!("{combined}: {found:#?}") };
+        assert_eq!(finding.code, Code::UndefinedLanes);
+        let given = finding.fixes.first().map(|fix| fix.edits[0].text.clone());
+        assert_eq!(given, other.map(|other| format!(", other={other}")), "{combined}");
+    }
+}
+
 /// Every fix of every finding in the chapters, made by itself: what comes out parses, and the code is
 /// found less often.
 #[test]

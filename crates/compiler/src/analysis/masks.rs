@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::elements::{Element, Elements, Index};
 use super::flow::{FUEL, Flow, Followed, Reached, mask_of, reached};
 use super::identity::padded;
+use super::neutral::{combining, neutral};
 use super::report;
 use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Domain};
@@ -125,7 +126,7 @@ fn example(func: &Function, elements: &mut Elements<'_>, point: &[i128]) -> Stri
 
 fn describe(func: &Function, load: Inst, sink: Inst, example: &str) -> Diagnostic {
     let combining = combining(func, load);
-    let (at, what) = match combining {
+    let (at, what) = match combining.map(|it| it.inst) {
         Some(inst) if func.insts[inst].opcode == Opcode::Dot => (inst, "a matrix product"),
         Some(inst) if func.insts[inst].opcode == Opcode::Scan => (inst, "a scan"),
         Some(inst) if func.insts[inst].opcode == Opcode::Sort => (inst, "a sort"),
@@ -171,45 +172,6 @@ fn describe(func: &Function, load: Inst, sink: Inst, example: &str) -> Diagnosti
         (None, true) => "let the store's mask leave out what the load's does, or choose an `other`",
         (None, false) => "choose an `other`, so that these lanes have a value",
     })
-}
-
-/// What lanes of `loaded` may hold without changing what combines them: the least number for a
-/// maximum, the greatest for a minimum, else zero.
-fn neutral(func: &Function, combining: Option<Inst>, loaded: Value) -> Option<&'static str> {
-    let float = func.ty(loaded).elem().is_some_and(|elem| elem.is_float());
-    let region = combining.and_then(|inst| func.insts[inst].regions.first().copied());
-    let insts = region.map(|region| func.regions[region].insts.as_slice()).unwrap_or_default();
-    let combines =
-        |wanted: &[Opcode]| insts.iter().any(|inst| wanted.contains(&func.insts[*inst].opcode));
-    let greatest = combines(&[Opcode::FMax, Opcode::MaxS, Opcode::MaxU]);
-    let least = combines(&[Opcode::FMin, Opcode::MinS, Opcode::MinU]);
-    Some(match (greatest, least, float) {
-        (true, _, true) => "float(\"-inf\")",
-        (_, true, true) => "float(\"inf\")",
-        // The least and the greatest integer depend on the type, which the author knows.
-        (true, _, false) | (_, true, false) => return None,
-        (false, false, true) => "0.0",
-        (false, false, false) => "0",
-    })
-}
-
-/// The first operation that combines lanes of what `load` reads.
-fn combining(func: &Function, load: Inst) -> Option<Inst> {
-    let mut tainted: FxHashSet<Value> = func.insts[load].results.iter().copied().collect();
-    for inst in func.walk() {
-        let data = &func.insts[inst];
-        if !data.uses().any(|value| tainted.contains(&value)) {
-            continue;
-        }
-        if matches!(
-            data.opcode,
-            Opcode::Reduce | Opcode::Scan | Opcode::Dot | Opcode::Histogram | Opcode::Sort
-        ) {
-            return Some(inst);
-        }
-        tainted.extend(&data.results);
-    }
-    None
 }
 
 /// Masks that hold along an axis on which the addresses do not use what the mask compares.
