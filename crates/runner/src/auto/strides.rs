@@ -51,14 +51,38 @@ impl Search<'_> {
                 let extents = self.func.ty(value).shape().iter().zip(axes);
                 let varying: Vec<usize> =
                     extents.filter(|(extent, _)| **extent > 1).map(|(_, axis)| *axis).collect();
-                let factors = [data.operand(0), data.operand(1)];
-                let param = factors.into_iter().find_map(|factor| self.param(factor));
-                if let (&[axis], Some(name)) = (&*varying, param) {
+                let (a, b) = (data.operand(0), data.operand(1));
+                let stride = [(a, b), (b, a)].into_iter().find_map(|(stride, position)| {
+                    self.param(stride).filter(|_| self.is_position(position))
+                });
+                if let (&[axis], Some(name)) = (&*varying, stride) {
                     let within = self.shape[axis + 1..].to_vec();
                     self.found.entry(name).or_insert(within);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Whether `value` counts up by one along its axis: what is divided or taken apart does not.
+    fn is_position(&self, value: Value) -> bool {
+        let Some(data) = self.func.def(value) else { return false };
+        match data.opcode {
+            Opcode::Arange => true,
+            Opcode::Broadcast
+            | Opcode::ExpandDims
+            | Opcode::ExtS
+            | Opcode::ExtU
+            | Opcode::Trunc => self.is_position(data.operand(0)),
+            Opcode::Add => {
+                let is_same = |slot| {
+                    let def = self.func.def(data.operand(slot));
+                    def.is_some_and(|def| matches!(def.opcode, Opcode::Splat | Opcode::Constant))
+                };
+                is_same(0) && self.is_position(data.operand(1))
+                    || is_same(1) && self.is_position(data.operand(0))
+            }
+            _ => false,
         }
     }
 

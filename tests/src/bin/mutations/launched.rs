@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tile_compiler::analysis;
+use tile_compiler::diagnostic::{Code, Diagnostic};
 use tile_compiler::eval::Rules;
 use tile_compiler::hir::{self, Function as Source, Module, Name};
 use tile_compiler::ir::{Attrs, Function, Opcode};
@@ -87,11 +88,7 @@ pub fn measure(sources: &MemorySources) -> Report {
     let kernels: Vec<ItemRef> = kernels.into_iter().step_by(step).collect();
     let working = on_all_cores(&kernels, |at, pool| Working::find(sources, *at, pool));
     let working: Vec<Working> = working.into_iter().flatten().collect();
-    let alarms = on_all_cores(&working, |kernel, _| {
-        let found = found_in(&kernel.func, kernel, &kernel.launch);
-        let name = &kernel.name;
-        found.into_iter().map(|(_, message)| format!("{name}: {message}")).collect::<Vec<_>>()
-    });
+    let alarms = on_all_cores(&working, |kernel, _| kernel.alarms());
     let mut kinds: BTreeMap<&str, Vec<(&Working, Mutant)>> = BTreeMap::new();
     for kernel in &working {
         let text = sources.text(kernel.at.file).unwrap_or_default();
@@ -238,6 +235,24 @@ impl Working {
             written.iter_mut().for_each(|written| *written &= memory.is_output);
         }
         Some(Working { at, name, source, spec, func, launch, written })
+    }
+
+    /// What is found although the kernel is right. Grids are chosen apart from sizes, so masks reach
+    /// further than programs read; that this is told is right.
+    fn alarms(&self) -> Vec<String> {
+        let spec = self.under(&self.launch);
+        let found = analysis::check_accesses(&self.func, &spec, &|| ()).into_iter();
+        let stores = origin::stores(&self.func);
+        let wrong = found.map(|(found, _)| found).filter(|found| {
+            is_in_family(found)
+                && (found.code != Code::Uncovered || stores.contains(&found.primary))
+        });
+        wrong.map(|found| format!("{}: {}", self.name, found.message)).collect()
+    }
+
+    /// The specialization with a launch.
+    fn under(&self, launch: &Launch) -> Specialization {
+        Specialization { launches: vec![self.known(launch)], ..self.spec.clone() }
     }
 
     /// What analyses are told of a launch.
@@ -439,12 +454,15 @@ fn near(dtype: DType, a: &[u8], b: &[u8]) -> bool {
     (a.is_nan() && b.is_nan()) || (a - b).abs() <= 0.01 * a.abs().max(b.abs())
 }
 
-/// What analyses find in a kernel under a launch: codes and messages.
-fn found_in(func: &Function, kernel: &Working, launch: &Launch) -> Vec<(&'static str, String)> {
-    let spec = Specialization { launches: vec![kernel.known(launch)], ..kernel.spec.clone() };
-    let found = analysis::check_accesses(func, &spec, &|| ()).into_iter();
-    let found = found.map(|(found, _)| (found.code.name(), found.message.to_string()));
-    found.filter(|(code, _)| FAMILIES.iter().any(|(family, _)| code.starts_with(family))).collect()
+/// The codes of what analyses find in a kernel under a launch.
+fn found_in(func: &Function, kernel: &Working, launch: &Launch) -> Vec<&'static str> {
+    let found = analysis::check_accesses(func, &kernel.under(launch), &|| ()).into_iter();
+    let found = found.map(|(found, _)| found).filter(is_in_family);
+    found.map(|found| found.code.name()).collect()
+}
+
+fn is_in_family(found: &Diagnostic) -> bool {
+    FAMILIES.iter().any(|(family, _)| found.code.name().starts_with(family))
 }
 
 /// Families with the prefixes of their codes.
@@ -476,7 +494,7 @@ fn try_one(
     let found = found_in(&func, kernel, &launch);
     let verdict = |(family, places): (&'static str, Vec<FileRange>)| {
         let is_apart = places.iter().all(|place| origin::follows_from_memory(&func, *place));
-        let is_found = found.iter().any(|(code, _)| code.starts_with(family));
+        let is_found = found.iter().any(|code| code.starts_with(family));
         let verdict = match (is_apart, is_found) {
             (true, _) => Verdict::Apart,
             (false, true) => Verdict::Found,
