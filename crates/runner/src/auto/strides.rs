@@ -4,11 +4,13 @@
 //! stride. What only moves whole tiles (multiples of a program id) is none.
 
 use rustc_hash::FxHashMap;
+use tile_compiler::analysis::axis::AxisInfos;
 use tile_compiler::ir::{Attrs, Function, Opcode, Value};
 
 /// Names of stride parameters of tiles that `func` stores, with the extents of the axes within theirs,
 /// the innermost last. A parameter that several stores use has what the first says of it.
 pub(super) fn of_stores(func: &Function) -> FxHashMap<String, Vec<u32>> {
+    let infos = AxisInfos::of(func);
     let mut found = FxHashMap::default();
     for inst in func.walk() {
         let data = &func.insts[inst];
@@ -16,7 +18,7 @@ pub(super) fn of_stores(func: &Function) -> FxHashMap<String, Vec<u32>> {
             let pointer = data.operand(0);
             let shape = func.ty(pointer).shape();
             let axes: Vec<usize> = (0..shape.len()).collect();
-            let mut search = Search { func, shape, found: &mut found };
+            let mut search = Search { func, infos: &infos, shape, found: &mut found };
             search.visit(pointer, &axes);
         }
     }
@@ -25,6 +27,7 @@ pub(super) fn of_stores(func: &Function) -> FxHashMap<String, Vec<u32>> {
 
 struct Search<'a> {
     func: &'a Function,
+    infos: &'a AxisInfos,
     /// Extents of the tile that is stored.
     shape: &'a [u32],
     found: &'a mut FxHashMap<String, Vec<u32>>,
@@ -48,41 +51,25 @@ impl Search<'_> {
                 self.visit(data.operand(0), &inner);
             }
             (Opcode::Mul, _) => {
-                let extents = self.func.ty(value).shape().iter().zip(axes);
-                let varying: Vec<usize> =
-                    extents.filter(|(extent, _)| **extent > 1).map(|(_, axis)| *axis).collect();
+                let extents = self.func.ty(value).shape().iter().enumerate();
+                let varying: Vec<(usize, &u32)> =
+                    extents.filter(|(_, extent)| **extent > 1).collect();
+                let &[(axis, extent)] = &*varying else { return };
+                // What is divided or taken apart does not count up by one.
+                let counts = |position: Value| {
+                    let along = self.infos.get(self.func, position).contiguity;
+                    along.get(axis).is_some_and(|run| *run >= i64::from(*extent))
+                };
                 let (a, b) = (data.operand(0), data.operand(1));
-                let stride = [(a, b), (b, a)].into_iter().find_map(|(stride, position)| {
-                    self.param(stride).filter(|_| self.is_position(position))
-                });
-                if let (&[axis], Some(name)) = (&*varying, stride) {
-                    let within = self.shape[axis + 1..].to_vec();
+                let stride = [(a, b), (b, a)]
+                    .into_iter()
+                    .find_map(|(stride, position)| self.param(stride).filter(|_| counts(position)));
+                if let Some(name) = stride {
+                    let within = self.shape[axes[axis] + 1..].to_vec();
                     self.found.entry(name).or_insert(within);
                 }
             }
             _ => {}
-        }
-    }
-
-    /// Whether `value` counts up by one along its axis: what is divided or taken apart does not.
-    fn is_position(&self, value: Value) -> bool {
-        let Some(data) = self.func.def(value) else { return false };
-        match data.opcode {
-            Opcode::Arange => true,
-            Opcode::Broadcast
-            | Opcode::ExpandDims
-            | Opcode::ExtS
-            | Opcode::ExtU
-            | Opcode::Trunc => self.is_position(data.operand(0)),
-            Opcode::Add => {
-                let is_same = |slot| {
-                    let def = self.func.def(data.operand(slot));
-                    def.is_some_and(|def| matches!(def.opcode, Opcode::Splat | Opcode::Constant))
-                };
-                is_same(0) && self.is_position(data.operand(1))
-                    || is_same(1) && self.is_position(data.operand(0))
-            }
-            _ => false,
         }
     }
 
