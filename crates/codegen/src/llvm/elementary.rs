@@ -101,6 +101,9 @@ impl Machine for Writer {
     fn div(&mut self, a: Val, b: Val) -> Val {
         self.text.binary("fdiv", Ty::Float, a, b)
     }
+    fn reciprocal(&mut self, a: Val) -> Val {
+        self.call("llvm.nvvm.rcp.approx.ftz.f", &[a])
+    }
     fn fma(&mut self, a: Val, b: Val, c: Val) -> Val {
         self.call("llvm.fma.f32", &[a, b, c])
     }
@@ -112,6 +115,12 @@ impl Machine for Writer {
     }
     fn copysign(&mut self, a: Val, b: Val) -> Val {
         self.call("llvm.copysign.f32", &[a, b])
+    }
+    fn min(&mut self, a: Val, b: Val) -> Val {
+        self.call("llvm.minnum.f32", &[a, b])
+    }
+    fn max(&mut self, a: Val, b: Val) -> Val {
+        self.call("llvm.maxnum.f32", &[a, b])
     }
     fn rint(&mut self, a: Val) -> Val {
         self.call("llvm.rint.f32", &[a])
@@ -127,6 +136,9 @@ impl Machine for Writer {
     }
     fn equal(&mut self, a: Val, b: Val) -> Val {
         self.text.op(format_args!("fcmp oeq float {a}, {b}"))
+    }
+    fn differ(&mut self, a: Val, b: Val) -> Val {
+        self.text.op(format_args!("fcmp one float {a}, {b}"))
     }
     fn pick(&mut self, condition: Val, yes: Val, no: Val) -> Val {
         self.text.select(condition, Ty::Float, yes, no)

@@ -116,14 +116,14 @@ fn reduce_exp<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::I) {
 }
 
 /// `exp r - 1`.
-pub(super) fn exp_fraction<M: Machine>(m: &mut M, r: M::F) -> M::F {
+fn exp_fraction<M: Machine>(m: &mut M, r: M::F) -> M::F {
     let square = m.mul(r, r);
     let tail = polynomial(m, r, EXP);
     m.fma(square, tail, r)
 }
 
 /// `x * 2^n` for `|n| <= 252`, in two steps so that the result may be below the normal numbers.
-pub(super) fn scale<M: Machine>(m: &mut M, x: M::F, n: M::I) -> M::F {
+fn scale<M: Machine>(m: &mut M, x: M::F, n: M::I) -> M::F {
     let one = m.i(1);
     let half = m.shr(n, one);
     let rest = m.isub(n, half);

@@ -18,12 +18,18 @@ pub(crate) trait Machine {
     fn sub(&mut self, a: Self::F, b: Self::F) -> Self::F;
     fn mul(&mut self, a: Self::F, b: Self::F) -> Self::F;
     fn div(&mut self, a: Self::F, b: Self::F) -> Self::F;
+    /// `1 / a` to about one unit in the last place, where both are normal numbers.
+    fn reciprocal(&mut self, a: Self::F) -> Self::F;
     /// `a * b + c`, rounded once.
     fn fma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     fn neg(&mut self, a: Self::F) -> Self::F;
     fn abs(&mut self, a: Self::F) -> Self::F;
     /// The magnitude of `a` with the sign of `b`.
     fn copysign(&mut self, a: Self::F, b: Self::F) -> Self::F;
+    /// The lesser, or the number where the other is none.
+    fn min(&mut self, a: Self::F, b: Self::F) -> Self::F;
+    /// The greater, or the number where the other is none.
+    fn max(&mut self, a: Self::F, b: Self::F) -> Self::F;
     /// To the nearest integer, ties to even.
     fn rint(&mut self, a: Self::F) -> Self::F;
     fn trunc(&mut self, a: Self::F) -> Self::F;
@@ -32,6 +38,8 @@ pub(crate) trait Machine {
     fn less(&mut self, a: Self::F, b: Self::F) -> Self::B;
     /// False when either is no number.
     fn equal(&mut self, a: Self::F, b: Self::F) -> Self::B;
+    /// False when either is no number.
+    fn differ(&mut self, a: Self::F, b: Self::F) -> Self::B;
     fn pick(&mut self, condition: Self::B, yes: Self::F, no: Self::F) -> Self::F;
 
     fn bits(&mut self, a: Self::F) -> Self::I;
@@ -90,14 +98,18 @@ pub(super) fn polynomial<M: Machine>(m: &mut M, x: M::F, coefficients: &[f32]) -
 /// `x` brought into a range, what is no number to its end.
 pub(super) fn clamp<M: Machine>(m: &mut M, x: M::F, low: f32, high: f32) -> M::F {
     let [low, high] = [low, high].map(|value| m.f(value));
-    let above = m.less(low, x);
-    let x = m.pick(above, x, low);
-    let below = m.less(x, high);
-    m.pick(below, x, high)
+    let x = m.max(x, low);
+    m.min(x, high)
 }
 
 /// `value`, or `x` where that is no number.
 pub(super) fn keep_nan<M: Machine>(m: &mut M, x: M::F, value: M::F) -> M::F {
     let is_number = m.equal(x, x);
     m.pick(is_number, value, x)
+}
+
+/// `value`, or `otherwise` where that is no number.
+pub(super) fn keep_number<M: Machine>(m: &mut M, value: M::F, otherwise: M::F) -> M::F {
+    let is_number = m.equal(value, value);
+    m.pick(is_number, value, otherwise)
 }

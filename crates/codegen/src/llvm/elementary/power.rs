@@ -4,84 +4,93 @@
 //! products of which are exact (Dekker, "A Floating-Point Technique for Extending the Available
 //! Precision", 1971).
 
-use super::exponential::{exp_fraction, scale};
 use super::logarithm::{LN2, LOG2_E, SQRT_HALF_BITS, split};
-use super::machine::{Machine, clamp, keep_nan, polynomial};
+use super::machine::{EXPONENT_MASK, Machine, keep_number, polynomial};
 
-/// `(2 atanh s - 2 s - 2/3 s³) / s⁵` in `s²`, for `|s| <= 0.1716`.
-const ATANH: &[f32] = &[0.230_484_22, 0.285_622_33, 0.400_000_15];
+/// `(atanh s - s - s³/3) / s⁵` in `s²`, for `|s| <= 0.1716`.
+const ATANH: &[f32] = &[0.115_242_11, 0.142_811_16, 0.200_000_08];
 
 pub(super) fn pow<M: Machine>(m: &mut M, x: M::F, y: M::F) -> M::F {
     let magnitude = m.abs(x);
-    let value = pow_of_magnitude(m, magnitude, y);
-    // Of infinities and zeros, which have no logarithm here.
-    let [zero, one, infinity] = [0.0, 1.0, f32::INFINITY].map(|value| m.f(value));
-    let falls = m.less(y, zero);
-    let of_zero = m.pick(falls, infinity, zero);
-    let of_infinity = m.pick(falls, zero, infinity);
-    let is_zero = m.equal(x, zero);
-    let value = m.pick(is_zero, of_zero, value);
-    let is_infinite = m.equal(magnitude, infinity);
-    let value = m.pick(is_infinite, of_infinity, value);
-    // The sign of an odd integer's power.
-    let whole = m.trunc(y);
-    let is_whole = m.equal(whole, y);
-    let half = m.f(0.5);
-    let halved = m.mul(y, half);
-    let half_whole = m.trunc(halved);
-    let is_even = m.equal(half_whole, halved);
-    let signed = m.copysign(value, x);
-    let odd = m.pick(is_even, value, signed);
-    let [nan, zero_power] = [m.f(f32::NAN), one];
-    let is_negative = m.less(x, zero);
-    let fraction = m.pick(is_negative, nan, value);
-    let fraction = m.pick(is_infinite, value, fraction);
-    let value = m.pick(is_whole, odd, fraction);
-    // What is no number passes on, except that any number to the 0 and 1 to any power are 1.
-    let value = keep_nan(m, x, value);
-    let value = keep_nan(m, y, value);
-    let minus_one = m.f(-1.0);
-    let is_minus_one = m.equal(x, minus_one);
+    let (log, log_low) = log2_in_two(m, magnitude);
+    let log = log_beyond(m, magnitude, log);
+    let value = exp2_of_product(m, log, log_low, y);
+    let value = with_sign(m, x, y, value);
+    // Any number to the 0 and 1 to any power are 1, and so is -1 to an infinite one.
+    let [zero, one, minus_one, infinity] = [0.0, 1.0, -1.0, f32::INFINITY].map(|value| m.f(value));
     let power = m.abs(y);
     let to_infinity = m.equal(power, infinity);
     let turned = m.pick(to_infinity, one, value);
+    let is_minus_one = m.equal(x, minus_one);
     let value = m.pick(is_minus_one, turned, value);
     let is_one = m.equal(x, one);
     let value = m.pick(is_one, one, value);
     let to_zero = m.equal(y, zero);
-    m.pick(to_zero, zero_power, value)
+    m.pick(to_zero, one, value)
 }
 
-/// `x^y` for `x > 0`.
-fn pow_of_magnitude<M: Machine>(m: &mut M, x: M::F, y: M::F) -> M::F {
-    let (log, log_low) = log2_in_two(m, x);
+/// `log` for `0 < x < ∞`; what the logarithm of any other `x` without a sign is.
+fn log_beyond<M: Machine>(m: &mut M, x: M::F, log: M::F) -> M::F {
+    let bits = m.bits(x);
+    let [least, end] = [1, EXPONENT_MASK - 1].map(|value| m.i(value));
+    let distance = m.isub(bits, least);
+    let inside = m.below(distance, end);
+    let [zero, pole] = [0.0, f32::NEG_INFINITY].map(|value| m.f(value));
+    let is_zero = m.equal(x, zero);
+    let outside = m.pick(is_zero, pole, x);
+    m.pick(inside, log, outside)
+}
+
+/// `2^((log + log_low) y)`.
+fn exp2_of_product<M: Machine>(m: &mut M, log: M::F, log_low: M::F, y: M::F) -> M::F {
     let product = m.mul(log, y);
     let negative = m.neg(product);
-    let product_low = m.fma(log, y, negative);
-    let product_low = m.fma(log_low, y, product_low);
-    let within = clamp(m, product, -160.0, 140.0);
-    let n = m.rint(within);
-    let fraction = m.sub(within, n);
-    let is_within = m.equal(within, product);
-    let zero = m.f(0.0);
-    let low = m.pick(is_within, product_low, zero);
-    let fraction = m.add(fraction, low);
+    let low = m.fma(log, y, negative);
+    let low = m.fma(log_low, y, low);
+    // Results below the normal numbers are computed among these.
+    let [limit, up, down, one] = [-100.0, 64.0, (-64.0f32).exp2(), 1.0].map(|value| m.f(value));
+    let is_small = m.less(product, limit);
+    let raised = m.add(product, up);
+    let exponent = m.pick(is_small, raised, product);
+    let factor = m.pick(is_small, down, one);
+    let value = m.exp2(exponent);
+    // 2^low = 1 + low ln 2. Where the product is no finite number, low is none either.
     let ln2 = m.f(LN2[0]);
-    let r = m.mul(fraction, ln2);
-    let value = exp_fraction(m, r);
-    let one = m.f(1.0);
-    let value = m.add(value, one);
-    let n = m.to_int(n);
-    scale(m, value, n)
+    let correction = m.mul(low, ln2);
+    let corrected = m.fma(value, correction, value);
+    let value = keep_number(m, corrected, value);
+    m.mul(value, factor)
+}
+
+/// The sign of an odd integer's power; negative numbers have no other powers than integer ones.
+fn with_sign<M: Machine>(m: &mut M, x: M::F, y: M::F, value: M::F) -> M::F {
+    let [half, minus_two, zero, one, minus_infinity, nan] =
+        [0.5, -2.0, 0.0, 1.0, f32::NEG_INFINITY, f32::NAN].map(|value| m.f(value));
+    let halved = m.mul(y, half);
+    let halved = m.trunc(halved);
+    // 0 for even numbers, ±1 for odd ones, and none for infinite ones.
+    let rest = m.fma(halved, minus_two, y);
+    let rest = m.abs(rest);
+    let is_odd = m.equal(rest, one);
+    let signed = m.copysign(value, x);
+    let whole = m.pick(is_odd, signed, value);
+    let from_odd = m.sub(rest, one);
+    let from_whole = m.mul(rest, from_odd);
+    let is_fraction = m.differ(from_whole, zero);
+    let fraction = m.pick(is_fraction, nan, whole);
+    let is_negative = m.less(x, zero);
+    let value = m.pick(is_negative, fraction, whole);
+    let is_minus_infinity = m.equal(x, minus_infinity);
+    m.pick(is_minus_infinity, whole, value)
 }
 
 /// `log2 x` as a sum of two numbers, for `x > 0`.
 fn log2_in_two<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::F) {
     let (exponent, f) = split(m, x, SQRT_HALF_BITS);
     // s = f / (2 + f), so that log(1 + f) = 2 atanh(s).
-    let [one, two] = [1.0, 2.0].map(|value| m.f(value));
+    let two = m.f(2.0);
     let divisor = m.add(f, two);
-    let reciprocal = m.div(one, divisor);
+    let reciprocal = m.reciprocal(divisor);
     let s = m.mul(f, reciprocal);
     let negative = m.neg(s);
     let missing = m.sub(divisor, two);
@@ -97,8 +106,6 @@ fn log2_in_two<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::F) {
     // 2/3 s³ and beyond, as a factor of 2 s.
     let third = [1.0 / 3.0, -9.934_108e-9].map(|part| m.f(part));
     let tail = polynomial(m, square, ATANH);
-    let half = m.f(0.5);
-    let tail = m.mul(tail, half);
     let fourth = m.mul(square, square);
     let factor = m.mul(square, third[0]);
     let negative = m.neg(factor);

@@ -30,6 +30,9 @@ impl Machine for Host {
     fn div(&mut self, a: f32, b: f32) -> f32 {
         a / b
     }
+    fn reciprocal(&mut self, a: f32) -> f32 {
+        1.0 / a
+    }
     fn fma(&mut self, a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
     }
@@ -42,6 +45,12 @@ impl Machine for Host {
     fn copysign(&mut self, a: f32, b: f32) -> f32 {
         a.copysign(b)
     }
+    fn min(&mut self, a: f32, b: f32) -> f32 {
+        a.min(b)
+    }
+    fn max(&mut self, a: f32, b: f32) -> f32 {
+        a.max(b)
+    }
     fn rint(&mut self, a: f32) -> f32 {
         a.round_ties_even()
     }
@@ -49,13 +58,17 @@ impl Machine for Host {
         a.trunc()
     }
     fn exp2(&mut self, a: f32) -> f32 {
-        f64::from(a).exp2() as f32
+        let power = f64::from(a).exp2() as f32;
+        if power.is_subnormal() { 0.0 } else { power }
     }
     fn less(&mut self, a: f32, b: f32) -> bool {
         a < b
     }
     fn equal(&mut self, a: f32, b: f32) -> bool {
         a == b
+    }
+    fn differ(&mut self, a: f32, b: f32) -> bool {
+        a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_ne)
     }
     fn pick(&mut self, condition: bool, yes: f32, no: f32) -> f32 {
         if condition { yes } else { no }
