@@ -13,6 +13,7 @@ mod in_flight;
 pub mod line_map;
 mod llvm;
 mod machine;
+mod predicates;
 pub mod ptxas;
 mod sass;
 mod streams;

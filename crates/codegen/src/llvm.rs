@@ -19,6 +19,7 @@ mod dot;
 mod elementary;
 mod exchange;
 mod index;
+mod lanes;
 mod local;
 mod math;
 mod memory;

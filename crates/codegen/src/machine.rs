@@ -15,7 +15,7 @@ use inkwell::targets::{
 };
 
 use crate::llvm::Module;
-use crate::{CodegenError, Target};
+use crate::{CodegenError, Target, predicates};
 
 /// The PTX version that LLVM 19 is asked for, the newest it knows.
 const PTX_FEATURE: &str = "+ptx85";
@@ -63,6 +63,8 @@ pub(crate) fn generate(
     llvm.verify().map_err(|error| failed("finds the module malformed", &error.to_string()))?;
     llvm.run_passes("globaldce,default<O3>", &machine, PassBuilderOptions::create())
         .map_err(|error| failed("fails to optimize", &error.to_string()))?;
+    predicates::widen(&context, &llvm)
+        .map_err(|error| failed("cannot widen truth values", &error.to_string()))?;
     let llvm_ir = if keep_llvm { llvm.print_to_string().to_string() } else { String::new() };
     // Generating code changes the module.
     let copies: Vec<_> = orders.iter().skip(1).map(|_| llvm.clone()).collect();

@@ -1,7 +1,7 @@
-//! Reductions: within the thread, then by butterfly shuffles within the warp, then through shared
-//! memory between warps.
+//! Reductions: within the thread, then across the lanes of the warp, then through shared memory
+//! between warps.
 //!
-//! The combination may be any region over any number of values. After the shuffles every lane
+//! The combination may be any region over any number of values. After its lanes, every lane
 //! holds its warp's result; each warp writes it, and after one barrier every thread reads results
 //! by whole accesses and combines them itself. What is left, lanes combine once more.
 
@@ -15,7 +15,7 @@ use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
 
 /// One element per operand of the reduction.
-type Tuple = Vec<Val>;
+pub(super) type Tuple = Vec<Val>;
 
 /// Chains of instructions that hide each other's latency.
 const CHAINS: usize = 4;
@@ -43,9 +43,8 @@ impl Emitter<'_> {
                 .map(|&register| inputs.iter().map(|input| input[register]).collect())
                 .collect();
             let mut total = self.combine_all(region, &mut tuples, chains)?;
-            for bit in (0..5).filter(|bit| bits.lane >> bit & 1 != 0) {
-                let other = self.shuffle_tuple(&types, &total, 1 << bit);
-                total = self.combine(region, &total, &other)?;
+            if bits.lane != 0 {
+                total = self.combine_lanes(region, &types, bits.lane, total)?;
             }
             results.push(total);
         }
@@ -105,45 +104,6 @@ impl Emitter<'_> {
             *tuples = next;
         }
         Ok(tuples.pop().unwrap_or_default())
-    }
-
-    fn shuffle_tuple(&mut self, types: &[Ty], tuple: &[Val], mask: i64) -> Tuple {
-        let pairs: Vec<(Ty, Val)> = types.iter().copied().zip(tuple.iter().copied()).collect();
-        pairs
-            .into_iter()
-            .map(|(ty, value)| self.shuffle("bfly", ty, value, Val::Int(mask)))
-            .collect()
-    }
-
-    /// `shfl.sync` of a value of any type, by words of 32 bits, within the whole warp.
-    pub(super) fn shuffle(&mut self, mode: &str, ty: Ty, value: Val, lane: Val) -> Val {
-        let i32 = Ty::Int(32);
-        let raw_ty = Ty::Int(ty.bits());
-        let raw = self.text.bitcast(ty, value, raw_ty);
-        let bound = if mode == "up" { 0 } else { 31 };
-        let word = |this: &mut Self, word: Val| {
-            let args = [(i32, Val::Int(-1)), (i32, word), (i32, lane), (i32, Val::Int(bound))];
-            this.text.call(&format!("llvm.nvvm.shfl.sync.{mode}.i32"), i32, &args)
-        };
-        let moved = match ty.bits() {
-            64 => {
-                let low = self.text.cast("trunc", raw_ty, raw, i32);
-                let high = self.text.binary("lshr", raw_ty, raw, Val::Int(32));
-                let high = self.text.cast("trunc", raw_ty, high, i32);
-                let (low, high) = (word(self, low), word(self, high));
-                let low = self.text.cast("zext", i32, low, raw_ty);
-                let high = self.text.cast("zext", i32, high, raw_ty);
-                let high = self.text.binary("shl", raw_ty, high, Val::Int(32));
-                self.text.binary("or disjoint", raw_ty, low, high)
-            }
-            32 => word(self, raw),
-            _ => {
-                let wide = self.text.cast("zext", raw_ty, raw, i32);
-                let moved = word(self, wide);
-                self.text.cast("trunc", i32, moved, raw_ty)
-            }
-        };
-        self.text.bitcast(raw_ty, moved, ty)
     }
 
     /// Combines the results of warps that share rows, through shared memory.

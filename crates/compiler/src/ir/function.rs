@@ -303,6 +303,15 @@ impl Function {
         Some(&self.insts[last]).filter(|inst| inst.opcode.is_terminator())
     }
 
+    /// The operation that a region applies to its two arguments, if that is all that it does.
+    pub fn combination(&self, region: Region) -> Option<&InstData> {
+        let data = &self.regions[region];
+        let &[inst, _] = data.insts.as_slice() else { return None };
+        let (inst, end) = (&self.insts[inst], self.terminator(region)?);
+        let on_arguments = data.args.len() == 2 && inst.uses().eq(data.args.iter().copied());
+        (on_arguments && end.uses().eq(inst.results.iter().copied())).then_some(inst)
+    }
+
     /// Every instruction in program order, outer before inner.
     pub fn walk(&self) -> Vec<Inst> {
         self.walk_from(self.body)

@@ -22,7 +22,6 @@ use super::lanes::{LaneOp, lane_fn, with_word};
 use super::machine::Site;
 use super::program::{Block, Step, Watch};
 use super::shape::{self, Act, Along, Strided};
-use super::sort;
 
 /// Why a kernel cannot run on the CPU.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -348,7 +347,7 @@ impl<'f> Compiler<'f> {
             Opcode::Reduce | Opcode::Scan => return self.combine(data),
             Opcode::MapElements => return self.map_elements(data),
             Opcode::Dot | Opcode::DotScaled => self.dot(data),
-            Opcode::Histogram | Opcode::Sort => return self.order(data),
+            Opcode::Histogram | Opcode::Sort => self.order(data),
             Opcode::DeviceAssert | Opcode::DevicePrint => self.effect(data),
             Opcode::InlineAsm => return self.unsupported(data, "inline PTX"),
             Opcode::ConvertLayout
@@ -606,20 +605,21 @@ impl<'f> Compiler<'f> {
         })
     }
 
-    fn order(&mut self, data: &InstData) -> Compilation<Act> {
+    fn order(&mut self, data: &InstData) -> Act {
         let (from, result) = (data.operand(0), data.result());
-        let slots = [self.slot(from), self.slot(result)];
-        let (scalar, count) = (self.scalar(from), self.numel(from));
+        let (source, out, scalar) = (self.slot(from), self.slot(result), self.scalar(from));
+        let count = self.numel(from);
         match &data.attrs {
             Attrs::Bins(bins) => {
                 let mask = data.operand_opt(1).map(|value| self.slot(value));
-                Ok(collective::histogram(slots, mask, scalar, (count, bins.bins as usize)))
+                collective::histogram([source, out], mask, scalar, (count, bins.bins as usize))
             }
-            Attrs::Sort(attrs) => {
+            attrs => {
                 let extent = self.shape(from).last().map_or(1, |&extent| extent as usize);
-                Ok(sort::sort(slots, scalar, (count, extent), attrs.clone()))
+                let descending = matches!(attrs, Attrs::Sort(sort) if sort.descending);
+                let keep = self.shape(result).last().map_or(1, |&keep| keep as usize);
+                collective::sort(source, out, scalar, (count, extent, keep), descending)
             }
-            _ => self.unsupported(data, format!("`{}` without attributes", data.opcode)),
         }
     }
 

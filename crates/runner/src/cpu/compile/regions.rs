@@ -51,14 +51,7 @@ impl Compiler<'_> {
 
     /// The name of what a region computes, if it is one operation on its two arguments.
     fn known_combination(&self, region: Region) -> Option<Known> {
-        let data = &self.func.regions[region];
-        let &[inst, _] = data.insts.as_slice() else { return None };
-        let (inst, yielded) = (&self.func.insts[inst], self.yielded(region));
-        let operands: Vec<Value> = inst.uses().collect();
-        let on_arguments = operands == data.args.as_slice() && data.args.len() == 2;
-        if !on_arguments || yielded != inst.results.as_slice() {
-            return None;
-        }
+        let inst = self.func.combination(region)?;
         let propagate = matches!(&inst.attrs, Attrs::NanRule(rule) if rule.propagate);
         Some(match inst.opcode {
             Opcode::Add => Known::Add,
