@@ -60,6 +60,8 @@ pub struct Module {
     /// Names that are read and that nothing binds, in source order; none in a module that neither
     /// decorates functions nor launches kernels, or that has syntax errors.
     pub unbound: Vec<Unbound>,
+    /// What the outermost statements do with names, which that follows from.
+    pub(crate) names: Vec<(TextRange, Arc<lower::scopes::StatementNames>)>,
     /// Finds items by name.
     pub index: ItemIndex,
 }

@@ -37,7 +37,7 @@ pub use enumeration::{Also, Enumeration};
 pub(crate) use enumeration::{enumeration, is_member_name};
 pub(crate) use failing::{is_expected_to_fail, takes_exceptions};
 pub(crate) use kernels::is_wrapped_by_call;
-pub use kernels::{Kernel, called_from_jit, jit_functions, kernel, kernels, used_files};
+pub use kernels::{Kernel, called_from_jit, callees, jit_functions, kernel, kernels, used_files};
 pub(crate) use kernels::{is_entry, is_helper_of_others, is_method, launch_scope, launching_item};
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
@@ -69,6 +69,12 @@ pub trait Sources {
     /// Whether each parameter of the jit function `at` may be written to, where the owner of files
     /// keeps that; see [`may_write`](crate::specialization::may_write).
     fn written(&self, _at: ItemRef) -> Option<Arc<[bool]>> {
+        None
+    }
+
+    /// The jit functions that the jit function `at` names, where the owner of files keeps that; see
+    /// [`callees`](kernels::callees).
+    fn callees(&self, _at: ItemRef) -> Option<Arc<[ItemRef]>> {
         None
     }
 

@@ -19,7 +19,7 @@ mod literal;
 mod module;
 mod pattern;
 mod scenario;
-mod scopes;
+pub(super) mod scopes;
 mod stmt;
 
 /// Nesting of expressions and statements beyond which the rest is [`Expr::Missing`] or
@@ -39,8 +39,10 @@ pub fn lower_again(parse: &Parse, old: &Module, kept: &Kept) -> Module {
 /// Adds what follows from the outermost statements of a module, or from the text as a whole.
 fn finish(parse: &Parse, mut module: Module) -> Module {
     scenario::lower(parse, &mut module);
+    let kept = std::mem::take(&mut module.names);
     if module.may_use_kernels() {
-        module.unbound = scopes::unbound(parse);
+        module.names = scopes::of_statements(parse, &kept);
+        module.unbound = scopes::unbound(parse, &module.names);
     }
     module.index_items();
     module

@@ -145,22 +145,24 @@ pub(crate) fn is_helper_of_others(sources: &dyn Sources, at: ItemRef) -> bool {
 pub fn called_from_jit(sources: &dyn Sources, functions: &[ItemRef]) -> Vec<ItemRef> {
     let mut called = Vec::new();
     for at in functions {
-        let (Some(item), Some(function)) = (item(sources, *at), function(sources, *at)) else {
-            continue;
-        };
-        let path = item.body_scope();
-        let scope = Scope { file: at.file, path: &path };
-        for callee in callees(sources, scope, &function.body) {
-            if callee != *at && !called.contains(&callee) {
-                called.push(callee);
+        let known = sources.callees(*at);
+        for callee in known.unwrap_or_else(|| callees(sources, *at)).iter() {
+            if callee != at && !called.contains(callee) {
+                called.push(*callee);
             }
         }
     }
     called
 }
 
-/// Jit functions that expressions of `body` name, as callees or as arguments.
-fn callees(sources: &dyn Sources, scope: Scope<'_>, body: &Body) -> Vec<ItemRef> {
+/// Jit functions that the jit function `at` names, as callees or as arguments.
+pub fn callees(sources: &dyn Sources, at: ItemRef) -> Arc<[ItemRef]> {
+    let (Some(item), Some(function)) = (item(sources, at), function(sources, at)) else {
+        return Arc::default();
+    };
+    let path = item.body_scope();
+    let scope = Scope { file: at.file, path: &path };
+    let body = &function.body;
     let mut found = Vec::new();
     let mut mention = |id: ExprId| {
         if !matches!(body.exprs[id], Expr::Name(_) | Expr::Attribute { .. }) {
@@ -178,7 +180,7 @@ fn callees(sources: &dyn Sources, scope: Scope<'_>, body: &Body) -> Vec<ItemRef>
             args.iter().for_each(|arg| mention(arg.value));
         }
     }
-    found
+    found.into()
 }
 
 /// Where the names of a launch are looked up: inside the innermost function around it.

@@ -117,6 +117,13 @@ fn written(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[bool]> {
     may_write(&sources, ItemRef { file: file.id(db), index })
 }
 
+/// The jit functions that the jit function names which is this item of a file.
+#[salsa::tracked(returns(ref))]
+pub(super) fn callees(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[ItemRef]> {
+    let sources = Observed::kernels(db, folder_rules(db, file).capability);
+    project::callees(&sources, ItemRef { file: file.id(db), index })
+}
+
 /// A module, equal to another one when its host code is: everything but the insides of its jit
 /// functions.
 #[derive(Debug, Clone)]

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tile_compiler::hir::{Module, Name};
-use tile_compiler::project::{self, ArrayHead, paths};
+use tile_compiler::project::{self, ArrayHead, ItemRef, paths};
 use tile_compiler::source::FileId;
 
-use super::{Db, SourceFile, Workspace, folder_rules, module};
+use super::{Db, SourceFile, Workspace, folder_rules, module, parts};
 
 /// The folders from which absolute imports of a file start, nearest first.
 #[salsa::tracked(returns(ref))]
@@ -74,6 +74,10 @@ impl project::Sources for Analysis<'_> {
 
     fn checkpoint(&self) {
         self.0.unwind_if_revision_cancelled();
+    }
+
+    fn callees(&self, at: ItemRef) -> Option<Arc<[ItemRef]>> {
+        Some(parts::callees(self.0, self.0.file_of(at.file)?, at.index).clone())
     }
 
     fn text(&self, file: FileId) -> Option<Arc<str>> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::module::Collector;
+use super::scopes::StatementNames;
 use crate::hir::{Class, Function, Item, ItemKind, Launch, MainBlock, Module, SourceMap};
 use crate::source::TextRange;
 use crate::syntax::{Kept, Parse, range};
@@ -30,6 +31,7 @@ struct Older<'a> {
     /// inside of functions.
     launches: Vec<&'a Launch>,
     mains: &'a [MainBlock],
+    names: &'a [(TextRange, Arc<StatementNames>)],
 }
 
 impl<'a> Older<'a> {
@@ -42,6 +44,7 @@ impl<'a> Older<'a> {
             items: &module.items,
             launches: module.launches.iter().filter(of_host).collect(),
             mains: &module.mains,
+            names: &module.names,
         }
     }
 
@@ -55,6 +58,9 @@ impl<'a> Older<'a> {
         module.launches.extend(launches.iter().map(|launch| shift.launch(launch)));
         let mains = of_statement(self.mains, then, |main| main.range);
         module.mains.extend(mains.iter().map(|main| shift.main(main)));
+        let names = of_statement(self.names, then, |(range, _)| *range);
+        let names = names.iter().map(|(range, names)| (shift.range(*range), names.clone()));
+        module.names.extend(names);
     }
 }
 

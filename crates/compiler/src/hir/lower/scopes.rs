@@ -2,8 +2,14 @@
 //!
 //! Wherever a name may be bound by any statement of a scope around it, at any time, it is taken to be.
 //! A text that may bind names in ways that no statement shows has no such names.
+//!
+//! What an outermost statement binds and leaves to the module is found once, and outlives edits of
+//! others.
 
-use rustc_hash::FxHashSet;
+use std::hash::BuildHasher;
+use std::sync::{Arc, LazyLock};
+
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
 use crate::builtins::PYTHON_NAMES;
@@ -45,44 +51,71 @@ const IMPLICIT: &[&str] = &[
     "_",
 ];
 
-fn is_implicit(name: &str) -> bool {
-    IMPLICIT.contains(&name) || PYTHON_NAMES.contains(&name)
+/// Whether the name with this hash is bound everywhere.
+fn is_implicit(hash: u64) -> bool {
+    static HASHES: LazyLock<FxHashSet<u64>> = LazyLock::new(|| {
+        IMPLICIT.iter().chain(PYTHON_NAMES).map(|name| self::hash(name)).collect()
+    });
+    HASHES.contains(&hash)
 }
 
 /// How deep nodes are followed into each other.
 const MAX_DEPTH: u32 = 200;
 
-/// The names of a text that nothing binds, in order; none where the text has syntax errors.
-pub(super) fn unbound(parse: &Parse) -> Vec<Unbound> {
+/// What an outermost statement does with the module's names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StatementNames {
+    /// Those that it binds.
+    bound: Box<[Name]>,
+    /// Hashes of those that it reads and nothing in it binds, rising: all kernels read the same few.
+    free: Box<[u64]>,
+    /// Whether it may bind names in ways that are not followed.
+    is_open: bool,
+}
+
+fn hash(name: &str) -> u64 {
+    FxBuildHasher.hash_one(name)
+}
+
+/// The names of each outermost statement; those of `kept` are known.
+pub(super) fn of_statements(
+    parse: &Parse,
+    kept: &[(TextRange, Arc<StatementNames>)],
+) -> Vec<(TextRange, Arc<StatementNames>)> {
+    let kept: FxHashMap<TextRange, &Arc<StatementNames>> =
+        kept.iter().map(|(range, names)| (*range, names)).collect();
     let root = parse.root();
-    if root.has_error() {
-        return Vec::new();
-    }
-    let module = Scope { kind: ScopeKind::Function, around: None, bound: FxHashSet::default() };
-    let mut names = Names {
-        text: parse.text(),
-        scopes: vec![module],
-        uses: Vec::new(),
-        caught: 0,
-        depth: 0,
-        is_open: false,
+    let mut cursor = root.walk();
+    let statements = root.named_children(&mut cursor);
+    let names = |statement: Node<'_>| match kept.get(&range(statement)) {
+        Some(names) => (*names).clone(),
+        None => Arc::new(Names::of(parse.text(), statement).summary()),
     };
-    names.children(root, MODULE);
-    if names.is_open {
+    statements.map(|statement| (range(statement), names(statement))).collect()
+}
+
+/// The names of a text that nothing binds, in order, from those of its outermost statements; none
+/// where the text has syntax errors.
+pub(super) fn unbound(
+    parse: &Parse,
+    statements: &[(TextRange, Arc<StatementNames>)],
+) -> Vec<Unbound> {
+    let root = parse.root();
+    if root.has_error() || statements.iter().any(|(_, names)| names.is_open) {
         return Vec::new();
     }
-    let lost = names.uses.iter().filter(|(name, _, scope)| {
-        !is_implicit(name) && names.visible(*scope).all(|scope| !scope.bound.contains(name))
-    });
-    let unbound = lost.map(|&(name, range, scope)| {
-        let bound = names.visible(scope).flat_map(|scope| scope.bound.iter().copied());
-        let mut visible: Vec<&str> = bound.collect();
-        visible.sort_unstable();
-        visible.dedup();
-        let visible = visible.into_iter().map(Name::from).collect();
-        Unbound { name: Name::from(name), range, visible }
-    });
-    unbound.collect()
+    let bound = || statements.iter().flat_map(|(_, names)| &*names.bound);
+    let hashes: FxHashSet<u64> = bound().map(|name| hash(name)).collect();
+    let mut cursor = root.walk();
+    let mut found = Vec::new();
+    for (statement, (_, names)) in root.named_children(&mut cursor).zip(statements) {
+        if names.free.iter().any(|name| !hashes.contains(name) && !is_implicit(*name)) {
+            let mut names = Names::of(parse.text(), statement);
+            names.scopes[MODULE].bound.extend(bound().map(|name| &**name));
+            found.extend(names.unbound());
+        }
+    }
+    found
 }
 
 /// The number of the outermost scope.
@@ -117,6 +150,44 @@ struct Names<'t> {
 }
 
 impl<'t> Names<'t> {
+    /// The names of an outermost statement of `text`.
+    fn of(text: &'t str, statement: Node<'t>) -> Names<'t> {
+        let module = Scope { kind: ScopeKind::Function, around: None, bound: FxHashSet::default() };
+        let (uses, caught, depth, is_open) = Default::default();
+        let mut names = Names { text, scopes: vec![module], uses, caught, depth, is_open };
+        names.visit(statement, MODULE);
+        names
+    }
+
+    fn summary(&self) -> StatementNames {
+        let mut bound: Vec<Name> =
+            self.scopes[MODULE].bound.iter().map(|name| Name::from(*name)).collect();
+        bound.sort_unstable();
+        let mut free: Vec<u64> = self.lost().map(|(name, ..)| hash(name)).collect();
+        free.sort_unstable();
+        free.dedup();
+        StatementNames { bound: bound.into(), free: free.into(), is_open: self.is_open }
+    }
+
+    /// Names that are read and that no scope around them binds.
+    fn lost(&self) -> impl Iterator<Item = &(&'t str, TextRange, usize)> {
+        self.uses.iter().filter(|(name, _, scope)| {
+            self.visible(*scope).all(|scope| !scope.bound.contains(name))
+        })
+    }
+
+    fn unbound(&self) -> impl Iterator<Item = Unbound> {
+        let lost = self.lost().filter(|(name, ..)| !is_implicit(hash(name)));
+        lost.map(|&(name, range, scope)| {
+            let bound = self.visible(scope).flat_map(|scope| scope.bound.iter().copied());
+            let mut visible: Vec<&str> = bound.collect();
+            visible.sort_unstable();
+            visible.dedup();
+            let visible = visible.into_iter().map(Name::from).collect();
+            Unbound { name: Name::from(name), range, visible }
+        })
+    }
+
     /// The scopes whose names are seen from `scope`, innermost first.
     fn visible(&self, scope: usize) -> impl Iterator<Item = &Scope<'t>> {
         let mut behind_function = false;
@@ -160,6 +231,9 @@ impl<'t> Names<'t> {
     }
 
     fn each(&mut self, node: Node<'t>, mut visit: impl FnMut(&mut Self, Node<'t>)) {
+        if node.named_child_count() == 0 {
+            return;
+        }
         if self.depth >= MAX_DEPTH {
             self.is_open = true;
             return;
@@ -355,7 +429,8 @@ mod tests {
     fn names(text: &str) -> Vec<String> {
         let parse = Parse::new(text);
         assert!(!parse.root().has_error(), "{text} parses");
-        unbound(&parse).iter().map(|found| found.name.to_string()).collect()
+        let statements = of_statements(&parse, &[]);
+        unbound(&parse, &statements).iter().map(|found| found.name.to_string()).collect()
     }
 
     #[test]
@@ -409,7 +484,7 @@ mod tests {
     #[test]
     fn what_is_visible_is_told() {
         let parse = Parse::new("m = 1\ndef f(n):\n    return nn\ndef g(k):\n    pass\n");
-        let found = unbound(&parse);
+        let found = unbound(&parse, &of_statements(&parse, &[]));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].visible, ["f", "g", "m", "n"].map(Name::from));
     }
