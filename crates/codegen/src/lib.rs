@@ -60,7 +60,7 @@ pub fn compile(
     options: &Options,
 ) -> Result<Artifact, CodegenError> {
     let start = Instant::now();
-    let gpu = lower(func, target)?;
+    let gpu = lower(func, target, TooMuch::Refused)?;
     let passes_ms = milliseconds(start);
     let mut artifact = generate(verified("gpu", &gpu)?, target, options)?;
     artifact.timings.passes = passes_ms;
@@ -68,19 +68,27 @@ pub fn compile(
 }
 
 /// Compiles a tile-level function as far as GPU IR, for what that shows: an artifact without any
-/// code.
+/// code. Where the IR is to be kept, it may take more shared memory than a block can have.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn inspect(func: &Function, target: Target) -> Result<Artifact, CodegenError> {
-    let gpu = lower(func, target)?;
+pub fn inspect(func: &Function, target: Target, keep: Keep) -> Result<Artifact, CodegenError> {
+    let gpu = lower(func, target, if keep.gpu { TooMuch::Shown } else { TooMuch::Refused })?;
     let manifest = manifest(&gpu, target, SharedPlan::new(&gpu)?.bytes());
     let has_products = resources::has_products(&gpu);
-    Ok(Artifact { manifest, has_products, ..Artifact::default() })
+    let gpu_ir = if keep.gpu { gpu.to_string() } else { String::new() };
+    Ok(Artifact { manifest, has_products, gpu_ir, ..Artifact::default() })
+}
+
+/// What becomes of a function that takes more shared memory than a block can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TooMuch {
+    Refused,
+    Shown,
 }
 
 /// The function at GPU level, unless it takes what no block can have: no time is spent on that.
-fn lower(func: &Function, target: Target) -> Result<Function, CodegenError> {
+fn lower(func: &Function, target: Target, too_much: TooMuch) -> Result<Function, CodegenError> {
     let mut tile = func.clone();
     passes::optimize(&mut tile).map_err(|(pass, errors)| CodegenError::Invalid { pass, errors })?;
     let tile = verified("front end", &tile)?;
@@ -88,6 +96,9 @@ fn lower(func: &Function, target: Target) -> Result<Function, CodegenError> {
     let has_warp_groups = capability == 90 && specific;
     let gpu_target = GpuTarget { capability, has_warp_groups };
     let gpu = gpu::lower(tile, gpu_target)?;
+    if too_much == TooMuch::Shown {
+        return Ok(gpu);
+    }
     let arch = target.arch.to_string();
     match resources::shared_memory(tile, gpu_target, &gpu, &arch)? {
         Some(over) => Err(CodegenError::SharedMemory { over: Box::new(over), arch }),

@@ -64,7 +64,7 @@ impl Compiler {
             ptxas: self.ptxas.clone(),
             nvdisasm: self.nvdisasm.clone().filter(|_| keep.sass),
             keep,
-            depth: Depth::Full,
+            depth: if keep.gpu { Depth::Gpu } else { Depth::Full },
         };
         let request = CompileRequest { ir: function.to_string(), options };
         self.pool.compile(&request, &Cancel::default())

@@ -121,7 +121,7 @@ fn compile(request: &CompileRequest) -> Result<Body, Failure> {
     };
     let artifact = match request.options.depth {
         Depth::Full => tile_codegen::compile(&function, target, &options),
-        Depth::Gpu => tile_codegen::inspect(&function, target),
+        Depth::Gpu => tile_codegen::inspect(&function, target, options.keep),
     };
     let artifact = artifact.map_err(codegen_failure)?;
     Ok(Body::Compiled(Box::new(artifact)))

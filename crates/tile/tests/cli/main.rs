@@ -483,6 +483,9 @@ fn costs_are_told_and_configurations_compiled_on_request() {
     let notes = found["notes"].to_string();
     assert!(notes.contains("num_stages=3 needs 196608 bytes, which fit"), "{notes}");
     assert_eq!(folder.run("check deep.tile --compile --arch sm_90a --deny warning").code, Some(1));
+    let shown = folder.run("emit deep.tile::deep --stage gpu --arch sm_90a");
+    assert_eq!(shown.code, Some(0), "what does not fit is shown: {}", shown.stderr);
+    assert!(shown.stdout.starts_with("kernel @deep level=gpu"), "{}", shown.stdout);
     let info = folder.run("info deep.tile::deep --arch sm_90a");
     if info.code == Some(3) {
         assert!(info.stderr.contains("num_stages=3 needs 196608 bytes"), "{}", info.stderr);

@@ -6,6 +6,7 @@ use tile_compiler::artifact::{Artifact, Frame, Keep, LineMap, Listing};
 use tile_compiler::hir::pretty;
 use tile_compiler::specialization::Origin;
 use tile_compiler::{ir, passes};
+use tile_worker::protocol::Depth;
 use tile_worker::{Cancel, CompileOptions, ptxas};
 use tower_lsp::jsonrpc::{Error, Result};
 
@@ -212,6 +213,9 @@ fn complete(
     }
     let mut wish = good.wish().clone();
     wish.options.keep = keep;
+    if keep.gpu {
+        wish.options.depth = Depth::Gpu;
+    }
     if keep.sass {
         wish.options.nvdisasm = ptxas::find_disassembler(wish.options.ptxas.as_deref(), None);
     }
