@@ -32,6 +32,9 @@ const MAX_ELEMENTS: u32 = 200_000;
 /// The greatest number that arguments, memory and loops are given in the search for an example.
 const SMALL: i128 = 2048;
 
+/// Branches that one pointer may come from.
+const MAX_BRANCHES: usize = 3;
+
 /// Boxes that all searches about one function may look at together, whatever each of them may.
 const MAX_BOXES: u32 = 24_000;
 
@@ -85,6 +88,11 @@ pub struct Access {
 }
 
 impl Access {
+    /// Whether it is the same operation on the same elements.
+    pub(super) fn is_same(&self, other: &Access) -> bool {
+        (self.inst, self.param, &self.offset) == (other.inst, other.param, &other.offset)
+    }
+
     /// Whether it may happen in trips of loops that are not followed: then it may be anywhere.
     pub(super) fn may_be_elsewhere(&self, func: &Function) -> bool {
         self.loops.iter().any(|inst| func.insts[*inst].opcode == Opcode::While)
@@ -117,6 +125,8 @@ pub struct Elements<'f> {
     launch: Option<&'f KnownLaunch>,
     variables: FxHashMap<Variable, Var>,
     memo: FxHashMap<(Value, Index), Element>,
+    /// Branches that are taken for now: whether a condition is taken to be true.
+    taken: FxHashMap<Inst, bool>,
     /// What a loop adds to a carried value per trip; `None` when that is not the same every time.
     steps: FxHashMap<Carried, Option<Linear>>,
     /// Whether what is unknown is a variable that may have any value.
@@ -182,6 +192,7 @@ impl<'f> Elements<'f> {
             launch,
             variables: FxHashMap::default(),
             memo: FxHashMap::default(),
+            taken: FxHashMap::default(),
             steps: FxHashMap::default(),
             free,
             unknown_memo: FxHashMap::default(),
@@ -364,14 +375,76 @@ impl<'f> Elements<'f> {
                     loops.pop();
                 }
                 Opcode::Load | Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => {
-                    found.extend(self.access(inst, path, loops));
+                    self.access(inst, path, loops, found);
                 }
                 _ => {}
             }
         }
     }
 
-    fn access(&mut self, inst: Inst, path: &[Cond], loops: &[Inst]) -> Option<Access> {
+    /// What an operation accesses: in each branch by itself, where branches give pointers to
+    /// different parameters.
+    fn access(
+        &mut self,
+        inst: Inst,
+        path: &mut Vec<Cond>,
+        loops: &[Inst],
+        found: &mut Vec<Access>,
+    ) {
+        let pointer = self.func.insts[inst].operand(0);
+        if let Some(access) = self.access_here(inst, path, loops) {
+            found.push(access);
+            return;
+        }
+        let Some(branch) = self.branch_of(pointer).filter(|_| self.taken.len() < MAX_BRANCHES)
+        else {
+            return;
+        };
+        let condition = self.truth(self.func.insts[branch].operand(0), &Index::new());
+        let otherwise = self.terms.not(condition);
+        let before = found.len();
+        for (taken, cond) in [(true, condition), (false, otherwise)] {
+            let known = std::mem::take(&mut self.memo);
+            self.taken.insert(branch, taken);
+            path.push(cond);
+            let count = found.len();
+            self.access(inst, path, loops, found);
+            path.pop();
+            self.taken.remove(&branch);
+            self.memo = known;
+            // What one of them accesses alone is not all.
+            if found.len() == count {
+                found.truncate(before);
+                return;
+            }
+        }
+    }
+
+    /// The branch, of those not taken yet, that a pointer comes from.
+    fn branch_of(&self, mut pointer: Value) -> Option<Inst> {
+        loop {
+            let ValueDef::Result(inst, at) = self.func.values[pointer].def else { return None };
+            let data = &self.func.insts[inst];
+            pointer = match (data.opcode, self.taken.get(&inst)) {
+                (Opcode::If, None) => return Some(inst),
+                (Opcode::If, Some(taken)) => {
+                    let region = data.regions[usize::from(!taken)];
+                    self.func.terminator(region)?.operand_opt(at as usize)?
+                }
+                (
+                    Opcode::PtrAdd
+                    | Opcode::Splat
+                    | Opcode::Broadcast
+                    | Opcode::ExpandDims
+                    | Opcode::AssertFacts,
+                    _,
+                ) => data.operand(0),
+                _ => return None,
+            };
+        }
+    }
+
+    fn access_here(&mut self, inst: Inst, path: &[Cond], loops: &[Inst]) -> Option<Access> {
         let data = &self.func.insts[inst];
         let (pointer, lanes) = self.lane(data.operand(0));
         let Element::Pointer(param, offset) = pointer else { return None };
@@ -524,12 +597,17 @@ impl<'f> Elements<'f> {
         }
     }
 
+    /// What the launch passes for the parameter of this name.
+    pub(super) fn passed(&self, name: &str) -> Option<&'f KnownArg> {
+        self.launch.and_then(|launch| launch.arg(name))
+    }
+
     fn param(&mut self, value: Value, at: usize, index: &Index) -> Element {
         let ty = self.func.ty(value);
         if ty.elem().is_some_and(|elem| elem.is_ptr()) {
             return Element::Pointer(at, Linear::default());
         }
-        let known = self.launch.and_then(|launch| launch.arg(&self.func.params[at].name));
+        let known = self.passed(&self.func.params[at].name);
         match (known, ty.number()) {
             (Some(KnownArg::Int(known)), Some(number)) if number.bits() == 1 => {
                 Element::Bool(if *known == 0 { Terms::FALSE } else { Terms::TRUE })

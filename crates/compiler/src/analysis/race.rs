@@ -347,7 +347,7 @@ fn collision<'f>(
         let moved = other.moved.term(terms, program);
         // Two different accesses may collide in either order.
         let before = [terms.less(program, &moved), terms.less(&moved, program)];
-        let orders = if first.inst == second.inst { 1 } else { 2 };
+        let orders = if first.is_same(second) { 1 } else { 2 };
         for (order, distance) in before[..orders].iter().zip([1, -1]) {
             let mut conds = equal_so_far.clone();
             conds.push(*order);

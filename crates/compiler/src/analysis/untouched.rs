@@ -114,7 +114,7 @@ impl Search<'_, '_> {
         let programs = (0..3).zip(self.grid).filter_map(|(axis, extent)| {
             let lacks = axis as usize >= self.launch.grid_rank && self.asked[axis as usize];
             let by_mask = match by_programs {
-                _ if lacks && opcode != Opcode::Load => false,
+                _ if lacks && !(opcode == Opcode::Load && is_new) => false,
                 by_mask => by_mask?,
             };
             Some(Along { variable: Variable::Program(axis), extent, by_mask })
@@ -169,7 +169,8 @@ impl Search<'_, '_> {
         let most_boxes = if is_load { READ_FUEL } else { WRITE_FUEL };
         let (wide, accesses) = (&mut longer.0, &longer.1);
         let further = wide.variable_term(variable, Interval::new(0, most(extent)));
-        let same = accesses.iter().find(|wide| wide.inst == access.inst)?;
+        let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);
+        let same = accesses.iter().find(is_same)?;
         if by_mask && !depends(wide, same.mask, variable) {
             return None;
         }

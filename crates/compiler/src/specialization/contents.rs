@@ -66,6 +66,41 @@ impl Contents {
         }
     }
 
+    /// What memory of so many elements holds that were made of these, each by `operation`.
+    pub(super) fn combined(
+        self,
+        elements: i128,
+        operation: impl Fn(i128) -> Option<i128>,
+    ) -> Contents {
+        let known = match self {
+            Contents::Progression { start, step: 0 } => operation(start).map(Contents::constant),
+            Contents::Progression { start, step } if elements <= MAX_LISTED as i128 => {
+                let numbers = (0..elements).map(|at| operation(start + at * step));
+                numbers.collect::<Option<Arc<[i128]>>>().map(Contents::listed)
+            }
+            Contents::Listed(numbers) => {
+                let numbers = numbers.iter().map(|number| operation(*number));
+                numbers.collect::<Option<Arc<[i128]>>>().map(Contents::listed)
+            }
+            _ => None,
+        };
+        known.unwrap_or_default()
+    }
+
+    /// These in order.
+    fn listed(numbers: Arc<[i128]>) -> Contents {
+        let step = match *numbers {
+            [first, second, ..] => second.checked_sub(first),
+            _ => None,
+        };
+        let rises =
+            |step| numbers.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(step));
+        match (step.filter(|step| rises(*step)), numbers.first()) {
+            (Some(step), Some(&start)) => Contents::Progression { start, step },
+            _ => Contents::Listed(numbers),
+        }
+    }
+
     /// What holds of both.
     pub(super) fn join(&self, other: &Contents) -> Contents {
         if self == other { self.clone() } else { Contents::Unknown }

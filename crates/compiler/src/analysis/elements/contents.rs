@@ -34,11 +34,16 @@ pub(in crate::analysis) struct RandomRead {
 impl<'f> Elements<'f> {
     /// The integer in a lane of a load.
     pub(super) fn loaded(&mut self, value: Value, data: &InstData, index: &Index) -> Element {
-        let Element::Pointer(param, offset) = self.element(data.operand(0), index) else {
-            return self.unknown(value, index);
-        };
         let bits = self.func.ty(value).number().map_or(64, |number| number.bits());
-        let Some(read) = self.held(param, &offset, bits) else { return self.unknown(value, index) };
+        let known = match self.element(data.operand(0), index) {
+            Element::Pointer(param, offset) => self.held(param, &offset, bits),
+            _ => None,
+        };
+        let read = match known {
+            Some(read) => read,
+            None if bits == 1 => return self.unknown(value, index),
+            None => self.unknown_int(value, index),
+        };
         let Some(mask) = data.operand_opt(1) else { return Element::Int(read) };
         let mask = self.truth(mask, index);
         let other = match data.operand_opt(2) {
@@ -91,17 +96,25 @@ impl<'f> Elements<'f> {
                 self.keyed(key, Interval::signed(bits))
             }
         };
-        let count = (last - first + 1).max(0);
-        if count > MAX_CHOICES as i128 {
-            let here = &numbers[first as usize..=last as usize];
+        let here = match first <= last {
+            true => &numbers[first as usize..=last as usize],
+            false => &[],
+        };
+        let runs: Vec<&[i128]> = here.chunk_by(|a, b| a == b).collect();
+        if runs.len() > MAX_CHOICES {
             let (lo, hi) = (here.iter().min().copied(), here.iter().max().copied());
             let range = Interval::new(lo.unwrap_or_default(), hi.unwrap_or_default());
             return self.keyed(UnknownKey::Read(param, offset.clone(), bits), range);
         }
-        for at in first..=last {
-            let here = self.terms.equal(offset, &Linear::constant(at));
-            let number = Linear::constant(numbers[at as usize]);
-            chosen = self.terms.choose(here, &number, &chosen);
+        // Where equal numbers begin.
+        let mut start = first;
+        for run in runs {
+            let end = start + run.len() as i128;
+            let after = self.terms.at_most(&Linear::constant(start), offset);
+            let before = self.terms.less(offset, &Linear::constant(end));
+            let inside = self.terms.and(after, before);
+            chosen = self.terms.choose(inside, &Linear::constant(run[0]), &chosen);
+            start = end;
         }
         chosen
     }

@@ -16,7 +16,7 @@ impl Elements<'_> {
                 }
                 None => self.unknown(value, index),
             },
-            Opcode::If => self.branches(value, data, at, index),
+            Opcode::If => self.branches(value, inst, at, index),
             // The two halves along the last axis.
             Opcode::Split => {
                 let mut inner = index.clone();
@@ -31,16 +31,22 @@ impl Elements<'_> {
     pub(super) fn branches(
         &mut self,
         value: Value,
-        data: &InstData,
+        inst: Inst,
         at: usize,
         index: &Index,
     ) -> Element {
         let func = self.func;
+        let data = &func.insts[inst];
         let mut yields =
             data.regions.iter().map(|region| func.terminator(*region)?.operand_opt(at));
         let (Some(Some(first)), Some(Some(second))) = (yields.next(), yields.next()) else {
             return self.unknown(value, index);
         };
+        match self.taken.get(&inst) {
+            Some(true) => return self.element(first, index),
+            Some(false) => return self.element(second, index),
+            None => {}
+        }
         let condition = self.truth(data.operand(0), &Index::new());
         self.select(value, condition, first, second, index)
     }

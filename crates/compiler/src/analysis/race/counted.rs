@@ -46,7 +46,7 @@ pub(super) fn collision<'f>(
         Points::of(elements, access, part.programs, &part.within, (MAX_POINTS, FIRST_POINTS))
     };
     let Some(of_first) = points(elements, first) else { return Collision::Unknown };
-    let of_second = match first.inst == second.inst {
+    let of_second = match first.is_same(second) {
         true => None,
         false => match points(elements, second) {
             Some(of_second) => Some(of_second),

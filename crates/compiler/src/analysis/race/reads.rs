@@ -176,9 +176,11 @@ impl<'f> Search<'_, 'f> {
             .filter(|reached| self.func.insts[reached.inst].opcode == Opcode::Store);
         let mut others = Vec::new();
         for mut reached in stores.collect::<Vec<_>>() {
-            let own = self.stores.iter().find(|store| store.inst == reached.inst);
-            let same =
-                own.filter(|own| is_same_memory(self.func, self.launch, load.param, own.param));
+            let is_same = |store: &&&Access| {
+                store.inst == reached.inst
+                    && is_same_memory(self.func, self.launch, load.param, store.param)
+            };
+            let same = self.stores.iter().find(is_same);
             if let Some(own) = same {
                 let terms = &mut self.elements.terms;
                 let at = terms.equal(&own.offset, &element);

@@ -127,6 +127,11 @@ pub(super) fn is_float(dtype: &str) -> bool {
     dtype.starts_with("fp") || dtype.starts_with("bf")
 }
 
+/// True for a dtype of integers, in Triton's spelling: truth values are none.
+pub(super) fn is_integer(dtype: &str) -> bool {
+    dtype.starts_with(['i', 'u']) && dtype != "i1" && dtype != "u1"
+}
+
 /// Bytes of an element of a dtype, in Triton's spelling.
 pub(super) fn element_size(dtype: &str) -> Option<i128> {
     let bits: i128 = match dtype {

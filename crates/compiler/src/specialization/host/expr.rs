@@ -5,6 +5,7 @@ use super::value::{Callable, Parameter, Value};
 use super::views::{Bound, Part};
 use super::{Frame, Host, MAX_DEPTH, collections};
 use crate::hir::{Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
+use crate::specialization::contents::Contents;
 
 impl Host<'_> {
     /// The value of an expression.
@@ -40,7 +41,10 @@ impl Host<'_> {
                 let rhs = self.expr(frame, *rhs);
                 match operators::binary(*op, &lhs, &rhs) {
                     Value::Unknown => self.exact_binary(*op, &lhs, &rhs),
-                    value => value,
+                    value => match operators::contents(*op, &lhs, &rhs) {
+                        Contents::Unknown => value,
+                        contents => self.allocate(value, contents),
+                    },
                 }
             }
             Expr::Unary { op, operand } => {

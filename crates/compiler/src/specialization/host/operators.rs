@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::dtype::{is_float, with_number};
+use super::dtype::{is_float, is_integer, with_number};
 use super::misuse::{Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
+use crate::specialization::contents::Contents;
 
 /// Lists and strings are not grown beyond this.
 const MAX_LENGTH: usize = 10_000;
@@ -106,6 +107,41 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
             Value::Str(format!("{a}{b}").into())
         }
         _ => arithmetic(op, left, right),
+    }
+}
+
+/// What the tensor `left op right` holds, of which one is an integer.
+pub(super) fn contents(op: BinaryOp, left: &Value, right: &Value) -> Contents {
+    let (tensor, number) = match (left.plain(), right.plain()) {
+        (Value::Tensor(tensor), Value::Int(Some(number))) => (tensor, *number),
+        (Value::Int(Some(number)), Value::Tensor(tensor))
+            if matches!(op, BinaryOp::Add | BinaryOp::Mul) =>
+        {
+            (tensor, *number)
+        }
+        _ => return Contents::Unknown,
+    };
+    let is_dense = |elements| views::span(tensor) == Some(elements) && tensor.strides.is_none();
+    match &tensor.storage {
+        Some(storage) if tensor.dtype.as_deref().is_some_and(is_integer) => {
+            let elements = storage.elements;
+            let contents = storage.contents.clone().of_part(elements, is_dense(elements));
+            contents.combined(elements, |value| integer_of(op, value, number))
+        }
+        _ => Contents::Unknown,
+    }
+}
+
+/// `value op number` of integers of tensors, where both are known and it rises or falls with the
+/// first or takes it apart.
+fn integer_of(op: BinaryOp, value: i128, number: i128) -> Option<i128> {
+    match op {
+        BinaryOp::Add => value.checked_add(number),
+        BinaryOp::Sub => value.checked_sub(number),
+        BinaryOp::Mul => value.checked_mul(number),
+        BinaryOp::FloorDiv if number > 0 => Some(value.div_euclid(number)),
+        BinaryOp::Mod if number > 0 => Some(value.rem_euclid(number)),
+        _ => None,
     }
 }
 

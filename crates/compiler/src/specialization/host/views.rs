@@ -53,8 +53,8 @@ impl Tensor {
 
 /// A copy of a tensor whose elements are converted.
 pub(super) fn with_dtype(tensor: &Tensor, dtype: Option<Arc<str>>) -> Tensor {
-    let is_integer = |dtype: &str| dtype.starts_with(['i', 'u']) && dtype != "i1" && dtype != "u1";
-    let both = [&tensor.dtype, &dtype].map(|dtype| dtype.as_deref().is_some_and(is_integer));
+    let both =
+        [&tensor.dtype, &dtype].map(|dtype| dtype.as_deref().is_some_and(super::dtype::is_integer));
     let mut copy = Tensor { dtype, ..tensor.copied() };
     if let (Some(from), Some(to)) = (&tensor.storage, &mut copy.storage)
         && both == [true, true]
