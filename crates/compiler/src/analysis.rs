@@ -13,6 +13,7 @@ mod blame;
 mod bounds;
 mod compiled;
 pub mod elements;
+mod first_block;
 mod flow;
 mod grid;
 mod identity;

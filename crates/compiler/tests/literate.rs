@@ -55,6 +55,8 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("mask/shape", &["mask="]),
     ("mask/type", &["mask="]),
     ("mask/undefined", &["tl.load("]),
+    ("mask/counted", &["tl.sum("]),
+    ("mask/first-block", &["tl.sum("]),
     ("name/no-attribute", &[".dtype", ".shape", ".to(", ".T"]),
     ("name/undefined", &[" = "]),
     ("name/unknown-builtin", &["tl.", "libdevice."]),

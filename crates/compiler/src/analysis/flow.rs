@@ -5,10 +5,14 @@
 
 use rustc_hash::FxHashMap;
 
+use self::counted::Counted;
 use super::elements::{Elements, Index};
 use super::solve::Outcome;
 use super::terms::{Cond, Interval, Linear, Terms};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
+
+pub(super) mod counted;
+pub(super) mod held;
 
 /// Boxes that may be looked at for one question.
 pub(super) const FUEL: u32 = 200;
@@ -75,6 +79,8 @@ pub(super) enum Followed {
     Masked,
     /// A single one.
     At(Position),
+    /// Those that masks leave out, in what a sum, which takes the load's place, makes of them.
+    Counted,
 }
 
 /// One lane of a load, in one trip of each loop around it.
@@ -92,6 +98,10 @@ pub(super) struct Flow<'e, 'f> {
     load: Inst,
     followed: Followed,
     memo: FxHashMap<(Value, Index), Cond>,
+    /// Lanes that are counted though a mask leaves them out.
+    pub(super) left_out: Vec<Counted>,
+    /// A load, and the number that lanes get which its mask leaves out, where the kernel says none.
+    pub(super) filled: Option<(Inst, f64)>,
     depth: u32,
     fuel: &'e mut u32,
 }
@@ -104,7 +114,18 @@ impl<'e, 'f> Flow<'e, 'f> {
         (load, followed): (Inst, Followed),
         fuel: &'e mut u32,
     ) -> Self {
-        Flow { func, elements, load, followed, memo: FxHashMap::default(), depth: 0, fuel }
+        let memo = FxHashMap::default();
+        Flow {
+            func,
+            elements,
+            load,
+            followed,
+            memo,
+            left_out: Vec::new(),
+            filled: None,
+            depth: 0,
+            fuel,
+        }
     }
 
     /// True when a followed lane is certainly seen by an instruction, for some launch.
@@ -154,7 +175,7 @@ impl<'e, 'f> Flow<'e, 'f> {
     /// within reach.
     fn somewhere(&mut self, conds: &[Cond]) -> Option<Vec<i128>> {
         let ranges = match self.followed {
-            Followed::Masked => self.elements.small_ranges(),
+            Followed::Masked | Followed::Counted => self.elements.small_ranges(),
             Followed::At(_) => self.elements.terms.var_ranges().to_vec(),
         };
         let mut share = FUEL.min(*self.fuel);
@@ -226,6 +247,7 @@ impl<'e, 'f> Flow<'e, 'f> {
                 let later = later.map(|later| self.elements.terms.and(runs, later));
                 self.either([start, later].into_iter().flatten())
             }
+            Opcode::Reduce if inst == self.load => self.counted(data, index),
             Opcode::Reduce | Opcode::Scan => self.across(data, index),
             Opcode::Histogram => self.histogram(data),
             Opcode::Sort => self.sorted(data, index),

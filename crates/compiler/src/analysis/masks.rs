@@ -1,5 +1,5 @@
-//! Masks: lanes that a load leaves undefined and that matter, masks along the wrong axis, masks
-//! that are always true.
+//! Masks: lanes that a load leaves undefined and that matter, lanes that it fills and that a sum
+//! counts all the same, masks along the wrong axis, masks that are always true.
 //!
 //! A load without `other` leaves lanes undefined where its mask is false. For each such load, the
 //! condition under which an element of a value is undefined is followed through the kernel
@@ -10,12 +10,14 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::elements::{Element, Elements, Index};
+use super::flow::counted::{Counted, is_sum};
+use super::flow::held::Holds;
 use super::flow::{FUEL, Flow, Followed, Reached, mask_of, reached};
 use super::identity::padded;
-use super::neutral::{combining, neutral};
-use super::report;
+use super::neutral::{Neutral, combining, neutral};
 use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Domain};
+use super::{first_block, report};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::ir::{Attrs, Function, Inst, Opcode, Value};
 use crate::passes::eliminate_common_subexpressions;
@@ -54,7 +56,9 @@ pub(super) fn check(
         for launch in launches {
             let mut elements = Elements::of_open_launch(&shared, launch, pause);
             let reached = self::reached(&shared, &mut elements);
-            for finding in undefined_lanes(&shared, &mut elements, &reached) {
+            let lanes = undefined_lanes(&shared, &mut elements, &reached);
+            let counted = counted_lanes(&shared, &mut elements, &reached);
+            for finding in lanes.into_iter().chain(counted) {
                 if found.iter().all(|known| known.primary != finding.primary) {
                     found.push(finding);
                 }
@@ -62,8 +66,10 @@ pub(super) fn check(
         }
     } else {
         found.extend(undefined_lanes(&shared, &mut elements, &reached));
+        found.extend(counted_lanes(&shared, &mut elements, &reached));
     }
     found.extend(always_true(&shared, &mut elements, &reached));
+    found.extend(first_block::check(&shared, launches, pause));
     found
 }
 
@@ -91,10 +97,76 @@ fn undefined_lanes<'f>(
         if let Some((sink, point)) = seen {
             reported.insert(func.insts[load].loc);
             let example = example(func, elements, &point);
-            found.push(describe(func, load, sink, &example));
+            let other = neutral(func, combining(func, load), func.insts[load].result());
+            let other = other.filter(|other| {
+                let filled = Some((load, other.number()));
+                let mut counts = sums(func).filter_map(|sum| {
+                    counted(func, elements, reached, (sum, filled), &mut { KERNEL_FUEL })
+                });
+                counts.all(|(_, counted, _)| counted.load != load)
+            });
+            found.push(describe(func, (load, sink), other, &example));
         }
     }
     found
+}
+
+/// Sums that count lanes which a mask leaves out, where what `other` says does not become zero.
+fn counted_lanes<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    reached: &[Reached],
+) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let mut fuel = KERNEL_FUEL;
+    for sum in sums(func) {
+        let seen = counted(func, elements, reached, (sum, None), &mut fuel);
+        let Some((point, counted, lane)) = seen else { continue };
+        let adds = match counted.holds {
+            Holds::Number(number) => {
+                format!("{}, which the load's `other` has become", number as f32)
+            }
+            _ => "what the load's `other` has become, which is not 0".to_owned(),
+        };
+        let message =
+            format!("this sum counts lanes that a mask leaves out: lane {lane} adds {adds}");
+        let place = report::place(func, func.insts[counted.load].loc);
+        let finding = report::finding(func, func.insts[sum].loc, Code::CountedLanes, message)
+            .with_related(place, "this load says what these lanes hold")
+            .with_note(example(func, elements, &point))
+            .with_note(
+                "leave them out before the sum, as by `tl.where(mask, x, 0.0)`, or choose an \
+                 `other` that becomes 0, such as -float('inf') before an exponential",
+            );
+        if found.iter().all(|known| known.primary != finding.primary) {
+            found.push(finding);
+        }
+    }
+    found
+}
+
+fn sums(func: &Function) -> impl Iterator<Item = Inst> {
+    func.walk().into_iter().filter(|inst| is_sum(func, *inst))
+}
+
+/// A point at which a sum counts a lane that a mask leaves out, that lane, and which it is along the
+/// axis, where the lanes of a load that has no `other` are `filled` with a number.
+fn counted<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    reached: &[Reached],
+    (sum, filled): (Inst, Option<(Inst, f64)>),
+    fuel: &mut u32,
+) -> Option<(Vec<i128>, Counted, i128)> {
+    let mut flow = Flow::new(func, elements, (sum, Followed::Counted), fuel);
+    flow.filled = filled;
+    let point = reached.iter().find_map(|reached| flow.witness(reached))?;
+    let left_out = std::mem::take(&mut flow.left_out);
+    let whole = padded(&elements.terms, &point);
+    let mut domain = Domain::at(&elements.terms, &whole);
+    let counted = left_out.into_iter().find(|it| domain.truth(it.cond) == Some(true))?;
+    let lane = domain.value(&counted.lane)?;
+    Some((point, counted, lane))
 }
 
 /// The integers that a kernel gets and the position in the grid at a point where an undefined lane
@@ -124,7 +196,12 @@ fn example(func: &Function, elements: &mut Elements<'_>, point: &[i128]) -> Stri
     }
 }
 
-fn describe(func: &Function, load: Inst, sink: Inst, example: &str) -> Diagnostic {
+fn describe(
+    func: &Function,
+    (load, sink): (Inst, Inst),
+    other: Option<Neutral>,
+    example: &str,
+) -> Diagnostic {
     let combining = combining(func, load);
     let (at, what) = match combining.map(|it| it.inst) {
         Some(inst) if func.insts[inst].opcode == Opcode::Dot => (inst, "a matrix product"),
@@ -156,7 +233,7 @@ fn describe(func: &Function, load: Inst, sink: Inst, example: &str) -> Diagnosti
         );
     }
     if func.frames(data.loc).len() == 1
-        && let Some(value) = neutral(func, combining, data.result())
+        && let Some(value) = other.map(Neutral::text)
     {
         let range = found.primary.range;
         let end = range.end.saturating_sub(1).max(range.start) as usize;

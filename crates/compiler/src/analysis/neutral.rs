@@ -18,6 +18,40 @@ enum Becomes {
     Unclear,
 }
 
+/// What lanes may hold without changing what combines them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Neutral {
+    /// The least number.
+    Least,
+    /// The greatest number.
+    Greatest,
+    /// Zero, as a float.
+    Zero,
+    /// Zero, as an integer.
+    Nothing,
+}
+
+impl Neutral {
+    /// As the author would write it.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Neutral::Least => "float(\"-inf\")",
+            Neutral::Greatest => "float(\"inf\")",
+            Neutral::Zero => "0.0",
+            Neutral::Nothing => "0",
+        }
+    }
+
+    /// The number itself.
+    pub(super) fn number(self) -> f64 {
+        match self {
+            Neutral::Least => f64::NEG_INFINITY,
+            Neutral::Greatest => f64::INFINITY,
+            Neutral::Zero | Neutral::Nothing => 0.0,
+        }
+    }
+}
+
 /// The first operation that combines lanes of a load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Combining {
@@ -95,7 +129,7 @@ pub(super) fn neutral(
     func: &Function,
     combining: Option<Combining>,
     loaded: Value,
-) -> Option<&'static str> {
+) -> Option<Neutral> {
     let float = func.ty(loaded).elem().is_some_and(|elem| elem.is_float());
     let region = combining.and_then(|it| func.insts[it.inst].regions.first().copied());
     let insts = region.map(|region| func.regions[region].insts.as_slice()).unwrap_or_default();
@@ -105,13 +139,13 @@ pub(super) fn neutral(
     let least = takes(&[Opcode::FMin, Opcode::MinS, Opcode::MinU]);
     let becomes = combining.map(|it| it.becomes);
     Some(match (greatest, least, float) {
-        (true, _, true) => "float(\"-inf\")",
-        (_, true, true) => "float(\"inf\")",
+        (true, _, true) => Neutral::Least,
+        (_, true, true) => Neutral::Greatest,
         // The least and the greatest integer depend on the type, which the author knows.
         (true, _, false) | (_, true, false) => return None,
         (false, false, _) if becomes == Some(Becomes::Unclear) => return None,
-        (false, false, true) if becomes == Some(Becomes::Exponential) => "float(\"-inf\")",
-        (false, false, true) => "0.0",
-        (false, false, false) => "0",
+        (false, false, true) if becomes == Some(Becomes::Exponential) => Neutral::Least,
+        (false, false, true) => Neutral::Zero,
+        (false, false, false) => Neutral::Nothing,
     })
 }

@@ -162,6 +162,10 @@ codes! {
         include_str!("explain/mask-other-without-mask.md");
     UndefinedLanes = "mask/undefined", Warning, "undefined lanes of a masked load that matter",
         include_str!("explain/mask-undefined.md");
+    CountedLanes = "mask/counted", Warning, "a sum that counts lanes which a mask leaves out",
+        include_str!("explain/mask-counted.md");
+    MaskFirstBlock = "mask/first-block", Warning, "a mask that only the first block passes",
+        include_str!("explain/mask-first-block.md");
     MaskAxis = "mask/axis", Warning, "a mask along another axis than the addresses",
         include_str!("explain/mask-axis.md");
     MaskAlwaysTrue = "mask/always-true", Hint, "a mask that is always true",

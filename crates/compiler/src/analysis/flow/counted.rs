@@ -1,0 +1,512 @@
+//! Lanes that masks leave out and that a sum counts all the same: what is loaded there is what
+//! `other` says, and what is computed from it is not zero.
+//!
+//! What a lane holds is followed as far as it matters ([`Holds`]), in cases that conditions tell
+//! apart. A lane for which anything else was loaded is one that the sum is meant to count.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+
+use super::Flow;
+use super::held::{Holds, one, two};
+use crate::analysis::elements::{Element, Index, Variable};
+use crate::analysis::terms::{AtomKind, Cond, CondKind, Linear, Terms, Var, note_var};
+use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Value, ValueDef};
+use crate::specialization::KnownArg;
+
+/// Cases in which one value is looked at.
+const MAX_CASES: usize = 12;
+
+/// Values followed into each other.
+const MAX_DEPTH: u32 = 80;
+
+/// What a lane holds where a condition is true.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Case {
+    cond: Cond,
+    holds: Holds,
+    /// The load whose mask leaves the lane out.
+    masked: Option<Inst>,
+    /// Whether something else was loaded for this lane.
+    loaded: bool,
+    /// Whether a loop has added it to what else it holds.
+    added: bool,
+}
+
+type Cases = SmallVec<[Case; 2]>;
+
+fn only(holds: Holds) -> Cases {
+    smallvec![Case { cond: Terms::TRUE, holds, masked: None, loaded: false, added: false }]
+}
+
+impl Case {
+    /// Whether a sum is wrong that counts it.
+    fn is_wrong(&self) -> bool {
+        self.holds.counts() && self.masked.is_some() && (self.added || !self.loaded)
+    }
+
+    fn with(self, other: Case, cond: Cond, holds: Holds) -> Case {
+        Case {
+            cond,
+            holds,
+            masked: self.masked.or(other.masked),
+            loaded: self.loaded || other.loaded,
+            added: self.added || other.added,
+        }
+    }
+}
+
+/// A lane that a sum counts though a mask leaves it out.
+pub(in crate::analysis) struct Counted {
+    /// When it does.
+    pub(in crate::analysis) cond: Cond,
+    /// The load whose mask leaves it out.
+    pub(in crate::analysis) load: Inst,
+    /// Its position along the axis of the sum.
+    pub(in crate::analysis) lane: Linear,
+    /// What the sum adds for it.
+    pub(in crate::analysis) holds: Holds,
+}
+
+/// One walk from a sum to what it adds up.
+struct Walk {
+    /// The position along the axis of the sum.
+    lane: FxHashSet<Var>,
+    known: FxHashMap<(Value, Index), Cases>,
+    depth: u32,
+}
+
+/// Whether `inst` adds up numbers along an axis.
+pub(in crate::analysis) fn is_sum(func: &Function, inst: Inst) -> bool {
+    let data = &func.insts[inst];
+    data.opcode == Opcode::Reduce
+        && data.uses().count() == 1
+        && combines_by(func, data, &[Opcode::FAdd, Opcode::Add])
+}
+
+/// Whether a reduction combines elements by one of these operations alone.
+fn combines_by(func: &Function, data: &InstData, wanted: &[Opcode]) -> bool {
+    let does = |inst: &Inst| {
+        let opcode = func.insts[*inst].opcode;
+        opcode == Opcode::Yield || wanted.contains(&opcode)
+    };
+    data.regions.iter().all(|region| func.regions[*region].insts.iter().all(does))
+}
+
+impl Flow<'_, '_> {
+    /// When a sum counts lanes that a mask leaves out.
+    pub(super) fn counted(&mut self, data: &InstData, index: &Index) -> Cond {
+        let Attrs::Axis(axis) = &data.attrs else { return Terms::FALSE };
+        let axis = axis.axis as usize;
+        let summed = data.operand(0);
+        let Some(&extent) = self.func.ty(summed).shape().get(axis) else { return Terms::FALSE };
+        let mut inner = index.clone();
+        if axis > inner.len() {
+            return Terms::FALSE;
+        }
+        let lane = self.anywhere(extent);
+        inner.insert(axis, lane.clone());
+        let vars = self.vars_of(&lane);
+        let mut walk = Walk { lane: vars, known: FxHashMap::default(), depth: 0 };
+        let cases = self.held(&mut walk, summed, &inner);
+        let wrong: Vec<Case> = cases.into_iter().filter(Case::is_wrong).collect();
+        self.left_out.extend(wrong.iter().filter_map(|case| {
+            let (cond, load, lane, holds) = (case.cond, case.masked?, lane.clone(), case.holds);
+            Some(Counted { cond, load, lane, holds })
+        }));
+        self.either(wrong.into_iter().map(|case| case.cond))
+    }
+
+    fn vars_of(&self, term: &Linear) -> FxHashSet<Var> {
+        let mut vars = FxHashSet::default();
+        self.elements.terms.visit(term, &mut |_, kind| note_var(kind, &mut vars));
+        vars
+    }
+
+    /// Whether what is at `index` is another element in each lane of the sum.
+    fn varies(&self, walk: &Walk, index: &Index) -> bool {
+        index.iter().any(|at| !self.vars_of(at).is_disjoint(&walk.lane))
+    }
+
+    /// Of a condition, what holds whatever `vars` are.
+    fn whatever(&mut self, cond: Cond, vars: &FxHashSet<Var>) -> Cond {
+        match *self.elements.terms.cond(cond) {
+            CondKind::And(a, b) => {
+                let (a, b) = (self.whatever(a, vars), self.whatever(b, vars));
+                self.elements.terms.and(a, b)
+            }
+            CondKind::Or(a, b) => {
+                let (a, b) = (self.whatever(a, vars), self.whatever(b, vars));
+                self.elements.terms.or(a, b)
+            }
+            _ => {
+                let mut used = FxHashSet::default();
+                self.elements.terms.visit_cond(cond, &mut |_, kind| note_var(kind, &mut used));
+                if used.is_disjoint(vars) { cond } else { Terms::FALSE }
+            }
+        }
+    }
+
+    /// What the element of `value` at `index` holds.
+    fn held(&mut self, walk: &mut Walk, value: Value, index: &Index) -> Cases {
+        let key = (value, index.clone());
+        if let Some(known) = walk.known.get(&key) {
+            return known.clone();
+        }
+        if walk.depth >= MAX_DEPTH {
+            return only(Holds::Any);
+        }
+        walk.depth += 1;
+        let mut cases = match self.func.values[value].def {
+            ValueDef::Result(inst, at) => self.made(walk, inst, at as usize, index),
+            ValueDef::Argument(region, at) if region == self.func.body => self.passed(at as usize),
+            ValueDef::Argument(..) => only(Holds::Any),
+        };
+        walk.depth -= 1;
+        cases = self.merged(cases);
+        if cases.len() > MAX_CASES {
+            cases = only(Holds::Any);
+        }
+        walk.known.insert(key, cases.clone());
+        cases
+    }
+
+    /// The cases that may be: those that differ in their conditions alone are one.
+    fn merged(&mut self, cases: Cases) -> Cases {
+        let mut merged = Cases::new();
+        for case in cases.into_iter().filter(|case| case.cond != Terms::FALSE) {
+            let is_same = |known: &&mut Case| Case { cond: case.cond, ..**known } == case;
+            match merged.iter_mut().find(is_same) {
+                Some(known) => known.cond = self.elements.terms.or(known.cond, case.cond),
+                None => merged.push(case),
+            }
+        }
+        merged
+    }
+
+    /// What an argument of the kernel is.
+    fn passed(&self, at: usize) -> Cases {
+        let param = &self.func.params[at];
+        let value = self.func.regions[self.func.body].args[at];
+        match self.elements.passed(&param.name) {
+            Some(KnownArg::Float(bits)) => only(Holds::Number(f64::from_bits(*bits))),
+            _ if is_float(self.func, value) => only(Holds::NonZero),
+            _ => only(Holds::Any),
+        }
+    }
+
+    fn made(&mut self, walk: &mut Walk, inst: Inst, at: usize, index: &Index) -> Cases {
+        let func = self.func;
+        let data = &func.insts[inst];
+        match (data.opcode, &data.attrs) {
+            (Opcode::Constant, Attrs::Constant(constant)) if is_float(func, data.result()) => {
+                let number = func.ty(data.result()).number();
+                only(number.map_or(Holds::Any, |number| Holds::constant(number, constant.bits)))
+            }
+            (Opcode::Constant, _) => match self.elements.element(data.result(), index) {
+                Element::Int(term) => only(match term.as_constant() {
+                    Some(number) => Holds::Number(number as f64),
+                    None => Holds::Any,
+                }),
+                _ => only(Holds::Any),
+            },
+            (Opcode::Load, _) => self.read(walk, inst, data, index),
+            (Opcode::Select, _) => {
+                let chosen = self.elements.truth(data.operand(0), index);
+                self.chosen(walk, chosen, (data.operand(1), data.operand(2)), index)
+            }
+            (Opcode::For, _) => self.looped(walk, inst, data, at, index),
+            (Opcode::Reduce, _) => self.reduced(walk, data, index),
+            (Opcode::Dot, _) => self.product(walk, data, index),
+            _ => match self.elements.moved(data, index) {
+                Some((source, moved)) => self.held(walk, source, &moved),
+                None => self.computed(walk, data, index),
+            },
+        }
+    }
+
+    fn read(&mut self, walk: &mut Walk, inst: Inst, data: &InstData, index: &Index) -> Cases {
+        // What is the same in all lanes says nothing about which of them count.
+        let varies = self.varies(walk, index);
+        let float = is_float(self.func, data.result());
+        let holds = if float { Holds::NonZero } else { Holds::Any };
+        let here = Case { cond: Terms::TRUE, holds, masked: None, loaded: varies, added: false };
+        let Some(mask) = data.operand_opt(1) else { return smallvec![here] };
+        let mask = self.elements.truth(mask, index);
+        let masked = self.elements.terms.not(mask);
+        let mut cases: Cases = smallvec![Case { cond: mask, ..here }];
+        let filled = match (data.operand_opt(2), self.filled) {
+            (Some(other), _) => self.held(walk, other, index),
+            (None, Some((load, number))) if load == inst => only(Holds::Number(number)),
+            (None, _) => only(Holds::Any),
+        };
+        for case in filled {
+            let cond = self.elements.terms.and(masked, case.cond);
+            cases.push(Case { cond, masked: Some(inst).filter(|_| varies), ..case });
+        }
+        cases
+    }
+
+    fn chosen(
+        &mut self,
+        walk: &mut Walk,
+        chosen: Cond,
+        of: (Value, Value),
+        index: &Index,
+    ) -> Cases {
+        let otherwise = self.elements.terms.not(chosen);
+        let mut cases = Cases::new();
+        for (cond, operand) in [(chosen, of.0), (otherwise, of.1)] {
+            for case in self.held(walk, operand, index) {
+                let cond = self.elements.terms.and(cond, case.cond);
+                cases.push(Case { cond, ..case });
+            }
+        }
+        cases
+    }
+
+    /// What is left of an axis.
+    fn reduced(&mut self, walk: &mut Walk, data: &InstData, index: &Index) -> Cases {
+        let Attrs::Axis(axis) = &data.attrs else { return only(Holds::Any) };
+        let (axis, input) = (axis.axis as usize, data.operand(0));
+        let extent = self.func.ty(input).shape().get(axis).copied();
+        let (Some(extent), true) = (extent, is_float(self.func, input)) else {
+            return only(Holds::Any);
+        };
+        let mut inner = index.clone();
+        if axis > inner.len() || data.uses().count() != 1 {
+            return only(Holds::Any);
+        }
+        let position = self.anywhere(extent);
+        inner.insert(axis, position);
+        let cases = self.held(walk, input, &inner);
+        let loaded = self.varies(walk, index) && cases.iter().any(|case| case.loaded);
+        let adds = combines_by(self.func, data, &[Opcode::FAdd]);
+        let is = |wanted: Holds| move |case: &Case| case.holds == wanted;
+        let holds = match adds {
+            true if cases.iter().any(is(Holds::NonZero)) => Holds::NonZero,
+            false if cases.iter().all(is(Holds::NonZero)) => Holds::NonZero,
+            false if cases.iter().any(is(Holds::Any)) => Holds::Any,
+            _ => Holds::Finite,
+        };
+        smallvec![Case { cond: Terms::TRUE, holds, masked: None, loaded, added: false }]
+    }
+
+    /// What a matrix product holds without what it is added to: 0 where all of a row or column is.
+    fn product(&mut self, walk: &mut Walk, data: &InstData, index: &Index) -> Cases {
+        let sums = self.products(walk, data, index);
+        let added = self.held(walk, data.operand(2), index);
+        self.combined(&sums, &added, false, |a, b| two(Opcode::FAdd, a, b))
+    }
+
+    fn products(&mut self, walk: &mut Walk, data: &InstData, index: &Index) -> Cases {
+        let (lhs, rhs, rank) = (data.operand(0), data.operand(1), index.len());
+        let Some(&extent) = self.func.ty(lhs).shape().last() else { return only(Holds::Any) };
+        if rank < 2 {
+            return only(Holds::Any);
+        }
+        let k = self.anywhere(extent);
+        let vars = self.vars_of(&k);
+        let (mut left, mut right) = (index.clone(), index.clone());
+        left[rank - 1] = k.clone();
+        right[rank - 2] = k;
+        let mut cases = Cases::new();
+        let mut rest = Terms::TRUE;
+        let mut loaded = false;
+        for (value, index) in [(lhs, left), (rhs, right)] {
+            for case in self.held(walk, value, &index) {
+                loaded |= case.loaded;
+                if case.holds == Holds::Number(0.0) {
+                    let cond = self.whatever(case.cond, &vars);
+                    let not = self.elements.terms.not(cond);
+                    rest = self.elements.terms.and(rest, not);
+                    cases.push(Case { cond, ..case });
+                }
+            }
+        }
+        cases.push(Case { cond: rest, holds: Holds::NonZero, masked: None, loaded, added: false });
+        cases
+    }
+
+    /// What a loop carries in the end: the sum of what each trip adds, where it starts with 0.
+    fn looped(
+        &mut self,
+        walk: &mut Walk,
+        inst: Inst,
+        data: &InstData,
+        at: usize,
+        index: &Index,
+    ) -> Cases {
+        let func = self.func;
+        let (Some(init), Some(region)) = (data.operand_opt(3 + at), data.regions.first()) else {
+            return only(Holds::Any);
+        };
+        let carried = func.regions[*region].args.get(at + 1).copied();
+        let yielded = func.terminator(*region).and_then(|end| end.operand_opt(at));
+        let (Some(carried), Some(yielded)) = (carried, yielded) else { return only(Holds::Any) };
+        let runs = self.elements.runs(inst);
+        let trip = self.elements.variable(Variable::Trip(inst)).into_iter().collect();
+        let starts = self.held(walk, init, index);
+        let from_zero = starts.iter().all(|case| case.holds == Holds::Number(0.0));
+        let added = match func.def(yielded) {
+            Some(sum) if from_zero && matches!(sum.opcode, Opcode::FAdd | Opcode::Add) => {
+                let (a, b) = (sum.operand(0), sum.operand(1));
+                match (self.keeps(a, carried), self.keeps(b, carried)) {
+                    (true, false) => Some(self.held(walk, b, index)),
+                    (false, true) => Some(self.held(walk, a, index)),
+                    _ => None,
+                }
+            }
+            Some(dot) if from_zero && dot.opcode == Opcode::Dot && dot.operand(2) == carried => {
+                Some(self.products(walk, dot, index))
+            }
+            _ => None,
+        };
+        let adds = added.is_some();
+        let cases = added.unwrap_or_else(|| self.held(walk, yielded, index));
+        let mut results = Cases::new();
+        for case in cases {
+            let always = self.whatever(case.cond, &trip);
+            let wrong = adds && case.is_wrong();
+            let (cond, holds, loaded) = match case.holds {
+                // One trip is enough to add what must not be counted.
+                holds if wrong => (case.cond, added_up(holds), case.loaded),
+                holds if always == case.cond => (always, holds, case.loaded),
+                Holds::Number(_) => (always, case.holds, case.loaded),
+                // In other trips it may hold something else.
+                holds => (case.cond, holds, true),
+            };
+            let cond = self.elements.terms.and(runs, cond);
+            results.push(Case { cond, holds, loaded, added: case.added || wrong, ..case });
+        }
+        // What is the same in all lanes was loaded for none of them.
+        if !self.varies(walk, index) {
+            results.iter_mut().for_each(|case| case.loaded = false);
+        }
+        results
+    }
+
+    /// Whether a value is what a loop carries, or a multiple of that.
+    fn keeps(&self, value: Value, carried: Value) -> bool {
+        let multiple = |data: &InstData| {
+            data.opcode == Opcode::FMul && data.uses().any(|used| used == carried)
+        };
+        value == carried || self.func.def(value).is_some_and(multiple)
+    }
+
+    fn computed(&mut self, walk: &mut Walk, data: &InstData, index: &Index) -> Cases {
+        let shape = self.func.ty(data.result()).shape();
+        let operands: SmallVec<[Value; 3]> = data.uses().collect();
+        let same = operands.iter().all(|operand| self.func.ty(*operand).shape() == shape);
+        if !same || !data.regions.is_empty() || !data.opcode.is_pure() {
+            return only(Holds::Any);
+        }
+        match (data.opcode, operands.as_slice()) {
+            // A truth value as a number.
+            (Opcode::ExtU | Opcode::UToF, [truth]) if is_truth(self.func, *truth) => {
+                self.truths(walk, *truth, index)
+            }
+            (opcode, [a]) => {
+                let mut cases = self.held(walk, *a, index);
+                cases.iter_mut().for_each(|case| case.holds = one(opcode, case.holds));
+                cases
+            }
+            (opcode, [a, b]) => {
+                let square = a == b;
+                let (a, b) = (self.held(walk, *a, index), self.held(walk, *b, index));
+                self.combined(&a, &b, square, |a, b| two(opcode, a, b))
+            }
+            (Opcode::Fma, [a, b, c]) => {
+                let square = a == b;
+                let (a, b) = (self.held(walk, *a, index), self.held(walk, *b, index));
+                let product = self.combined(&a, &b, square, |a, b| two(Opcode::FMul, a, b));
+                let c = self.held(walk, *c, index);
+                self.combined(&product, &c, false, |a, b| two(Opcode::FAdd, a, b))
+            }
+            _ => only(Holds::Any),
+        }
+    }
+
+    /// What two operands give in each of their cases, where `same` says that they are one value.
+    fn combined(
+        &mut self,
+        a: &Cases,
+        b: &Cases,
+        same: bool,
+        operation: impl Fn(Holds, Holds) -> Holds,
+    ) -> Cases {
+        let mut cases = Cases::new();
+        for (at, a) in a.iter().enumerate() {
+            for (other, b) in b.iter().enumerate() {
+                if same && at != other {
+                    continue;
+                }
+                let cond = self.elements.terms.and(a.cond, b.cond);
+                if cond != Terms::FALSE {
+                    cases.push(a.with(*b, cond, operation(a.holds, b.holds)));
+                }
+            }
+        }
+        cases
+    }
+
+    /// Whether the program, the lane and the trips of loops alone say what an integer is.
+    fn is_known(&mut self, value: Value, index: &Index) -> bool {
+        let Element::Int(term) = self.elements.element(value, index) else { return false };
+        let mut known: FxHashSet<Var> = self.elements.variables().map(|(_, var)| var).collect();
+        known.extend(index.iter().flat_map(|at| self.vars_of(at)));
+        let mut fixed = true;
+        self.elements.terms.visit(&term, &mut |_, kind| {
+            fixed &= match kind {
+                AtomKind::Var(var) => known.contains(var),
+                AtomKind::Unknown(_) => false,
+                _ => true,
+            };
+        });
+        fixed
+    }
+
+    /// The number 1 or 0 that a truth value becomes, and whether loads that it compares were left
+    /// out.
+    fn truths(&mut self, walk: &mut Walk, truth: Value, index: &Index) -> Cases {
+        let holds = self.elements.truth(truth, index);
+        let not = self.elements.terms.not(holds);
+        let compared = match self.func.def(truth) {
+            Some(data) if data.opcode == Opcode::Cmp => {
+                let (a, b) = (data.operand(0), data.operand(1));
+                let known = self.is_known(a, index) || self.is_known(b, index);
+                let (a, b) = (self.held(walk, a, index), self.held(walk, b, index));
+                match known {
+                    true => self.combined(&a, &b, false, |_, _| Holds::Any),
+                    false => only(Holds::Any),
+                }
+            }
+            _ => only(Holds::Any),
+        };
+        let mut cases = Cases::new();
+        for (cond, number) in [(holds, 1.0), (not, 0.0)] {
+            for case in &compared {
+                let cond = self.elements.terms.and(cond, case.cond);
+                cases.push(Case { cond, holds: Holds::Number(number), ..*case });
+            }
+        }
+        cases.retain(|case| case.cond != Terms::FALSE);
+        cases
+    }
+}
+
+/// What several trips add up of what one adds.
+fn added_up(holds: Holds) -> Holds {
+    match holds {
+        Holds::Number(_) => Holds::NonZero,
+        holds => holds,
+    }
+}
+
+fn is_float(func: &Function, value: Value) -> bool {
+    func.ty(value).elem().is_some_and(|elem| elem.is_float())
+}
+
+fn is_truth(func: &Function, value: Value) -> bool {
+    func.ty(value).number().is_some_and(|number| number.bits() == 1)
+}

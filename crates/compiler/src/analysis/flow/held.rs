@@ -1,0 +1,126 @@
+//! What a lane holds, as far as it matters to a sum that counts it, and what operations make of it.
+
+use half::{bf16, f16};
+
+use crate::ir::{Opcode, Scalar};
+
+/// From this size on a number is taken for an infinity: its exponential is none of the others.
+const FAR: f64 = 80.0;
+
+/// A number smaller than this changes no sum that anybody would notice.
+const TINY: f64 = 1e-6;
+
+/// What a lane holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::analysis) enum Holds {
+    /// This number.
+    Number(f64),
+    /// A number that depends on what is loaded or passed, and is 0 for hardly any of that.
+    NonZero,
+    /// Some number, and no infinity.
+    Finite,
+    /// Anything.
+    Any,
+}
+
+impl Holds {
+    /// Whether a sum is another one without it, but for hardly any inputs.
+    pub(super) fn counts(self) -> bool {
+        match self {
+            Holds::Number(number) => number.abs() > TINY,
+            Holds::NonZero => true,
+            Holds::Finite | Holds::Any => false,
+        }
+    }
+
+    /// Whether it is a number whose exponential is 0 or too large to be held.
+    fn is_far(self) -> bool {
+        matches!(self, Holds::Number(number) if number.abs() >= FAR)
+    }
+
+    /// The number that a float constant of this type is, unless it is of 8 bits.
+    pub(super) fn constant(number: Scalar, bits: u64) -> Holds {
+        Holds::Number(match number {
+            Scalar::F16 => f16::from_bits(bits as u16).to_f64(),
+            Scalar::BF16 => bf16::from_bits(bits as u16).to_f64(),
+            Scalar::F32 => f32::from_bits(bits as u32).into(),
+            Scalar::F64 => f64::from_bits(bits),
+            _ => return Holds::Any,
+        })
+    }
+}
+
+/// What an operation makes of one operand.
+pub(super) fn one(opcode: Opcode, of: Holds) -> Holds {
+    use Holds::{Any, Finite, NonZero, Number};
+    match (opcode, of) {
+        (Opcode::FExt | Opcode::FTrunc, of) => of,
+        (Opcode::FNeg, Number(a)) => Number(-a),
+        (Opcode::FAbs, Number(a)) => Number(a.abs()),
+        (Opcode::Exp, Number(a)) => Number(a.exp()),
+        (Opcode::Exp2, Number(a)) => Number(a.exp2()),
+        (Opcode::Sqrt | Opcode::SqrtRn, Number(a)) if a >= 0.0 => Number(a.sqrt()),
+        (Opcode::Rsqrt, Number(a)) if a > 0.0 => Number(a.sqrt().recip()),
+        (Opcode::Log, Number(a)) if a > 0.0 => Number(a.ln()),
+        (Opcode::Log2, Number(a)) if a > 0.0 => Number(a.log2()),
+        (Opcode::Sin | Opcode::Erf, Number(0.0)) => Number(0.0),
+        (Opcode::Cos, Number(0.0)) => Number(1.0),
+        (Opcode::FNeg | Opcode::FAbs, of) => of,
+        (Opcode::Exp | Opcode::Exp2, NonZero | Finite) => NonZero,
+        (Opcode::Sqrt | Opcode::SqrtRn | Opcode::Rsqrt, NonZero) => NonZero,
+        (Opcode::SToF | Opcode::UToF, of @ Number(_)) => of,
+        (Opcode::SToF | Opcode::UToF, _) => Finite,
+        (Opcode::ExtS | Opcode::Trunc, of @ Number(_)) => of,
+        _ => Any,
+    }
+}
+
+/// What an operation makes of two operands.
+pub(super) fn two(opcode: Opcode, a: Holds, b: Holds) -> Holds {
+    use Holds::{Any, Finite, NonZero, Number};
+    match (opcode, a, b) {
+        (Opcode::FAdd | Opcode::Add, Number(a), Number(b)) => Number(a + b),
+        (Opcode::FSub | Opcode::Sub, Number(a), Number(b)) => Number(a - b),
+        (Opcode::FMul | Opcode::Mul, Number(a), Number(b)) => Number(a * b),
+        (Opcode::FDiv | Opcode::FDivRn, Number(a), Number(b)) if b != 0.0 => Number(a / b),
+        (Opcode::FMax | Opcode::MaxS, Number(a), Number(b)) => Number(a.max(b)),
+        (Opcode::FMin | Opcode::MinS, Number(a), Number(b)) => Number(a.min(b)),
+        (Opcode::FMul | Opcode::Mul, Number(0.0), _)
+        | (Opcode::FMul | Opcode::Mul, _, Number(0.0))
+        | (Opcode::FDiv | Opcode::FDivRn, Number(0.0), _) => Number(0.0),
+        // What is far away stays there, whatever ordinary number is added.
+        (Opcode::FAdd | Opcode::FSub, Number(number), NonZero | Finite) if a.is_far() => {
+            Number(number)
+        }
+        (Opcode::FAdd, NonZero | Finite, Number(number)) if b.is_far() => Number(number),
+        (Opcode::FSub, NonZero | Finite, Number(number)) if b.is_far() => Number(-number),
+        (Opcode::FMax, far, other @ (NonZero | Finite))
+        | (Opcode::FMax, other @ (NonZero | Finite), far)
+            if far.is_far() =>
+        {
+            other
+        }
+        (Opcode::FMax, NonZero | Finite, _) | (Opcode::FMax, _, NonZero | Finite) => Finite,
+        // Not below that number, and what is loaded is hardly ever infinite.
+        (Opcode::FMax, Number(_), Any) if !a.is_far() => Finite,
+        (Opcode::FMax, Any, Number(_)) if !b.is_far() => Finite,
+        (Opcode::FDiv | Opcode::FDivRn, NonZero, Number(by)) if by.is_finite() => NonZero,
+        (Opcode::FMul, NonZero, Number(by)) | (Opcode::FMul, Number(by), NonZero)
+            if by.is_finite() =>
+        {
+            NonZero
+        }
+        _ if a.is_far() || b.is_far() || a == Any || b == Any => Any,
+        (Opcode::FAdd | Opcode::FSub, NonZero, Number(_))
+        | (Opcode::FAdd | Opcode::FSub, Number(_), NonZero)
+        | (Opcode::FMul, NonZero | Number(_), NonZero | Number(_))
+        | (Opcode::FDiv | Opcode::FDivRn, NonZero | Number(_), NonZero | Number(_) | Finite) => {
+            NonZero
+        }
+        // A divisor is 0 for hardly any inputs.
+        (Opcode::FDiv | Opcode::FDivRn, Finite, Number(by)) if by != 0.0 => Finite,
+        (Opcode::FDiv | Opcode::FDivRn, Finite, NonZero | Finite) => Finite,
+        (Opcode::FAdd | Opcode::FSub | Opcode::FMul, _, _) => Finite,
+        _ => Any,
+    }
+}
