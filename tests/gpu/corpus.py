@@ -62,7 +62,7 @@ def kernels(paths):
         files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     for file in files:
         names = seen[file] = Names()
-        names.visit(ast.parse(file.read_text(encoding="utf-8")))
+        names.visit(ast.parse(file.read_text(encoding="utf-8-sig")))
     called = set().union(*(names.called for names in seen.values()))
     launched = set().union(*(names.launched for names in seen.values()))
     for file, names in seen.items():

@@ -121,7 +121,7 @@ class Stripped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def read(self, module, origin):
         """The statements of a file that are kept."""
-        text = origin.read_text(encoding="utf-8")
+        text = origin.read_text(encoding="utf-8-sig")
         module.__file__ = str(origin)
         # Triton reads the source of a function again, by its file and line.
         linecache.cache[str(origin)] = (len(text), None, text.splitlines(True), str(origin))

@@ -177,28 +177,35 @@ fn scheduled(func: Function, target: GpuTarget) -> Result<Function, LowerError> 
     Ok(if saves && ctas(&early)? >= ctas(&late)? { early } else { late })
 }
 
-/// `func` with its loops pipelined, with a stage less where all of them do not fit shared memory, so that
-/// what fits under Triton fits. It has a buffer less than stages unless warp groups multiply; and it has
-/// no second buffers, for operands in the order that warp groups read, since it copies each element there.
+/// `func` with its loops pipelined, with fewer stages where all of them do not fit shared memory, so that
+/// what fits under Triton fits. It has a buffer less than stages unless warp groups multiply, and fewer
+/// where addresses are loaded; and it has no second buffers, for operands in the order that warp groups
+/// read, since it copies each element there.
 fn pipelined(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
-    let mut spared = func.clone();
-    let all = with_stages(func, target)?;
+    let all = with_stages(func.clone(), target)?;
     let Some(limits) = SmLimits::of_capability(target.capability) else { return Ok(all) };
     let fits = |func: &Function, without: u32| -> Result<bool, LowerError> {
         let bytes = SharedPlan::new(func)?.bytes().saturating_sub(without);
         let warps = func.options.num_warps;
         Ok(limits.resident_blocks(warps, TYPICAL_REGISTERS, bytes).0 > 0)
     };
-    let has_warp_groups =
-        spared.walk().iter().any(|&inst| spared.insts[inst].opcode == Opcode::WarpGroupMma);
-    if fits(&all, 0)?
-        || has_warp_groups && !fits(&all, shared::second_bytes(&all))?
-        || !pipeline::spare_stage(&mut spared)
-    {
+    if fits(&all, 0)? {
         return Ok(all);
     }
-    let spared = with_stages(spared, target)?;
-    Ok(if fits(&spared, 0)? { spared } else { all })
+    let has_warp_groups =
+        func.walk().iter().any(|&inst| func.insts[inst].opcode == Opcode::WarpGroupMma);
+    let more = u32::from(has_warp_groups && !fits(&all, shared::second_bytes(&all))?);
+    for spared in 1.. {
+        let mut fewer = func.clone();
+        if !pipeline::spare_stages(&mut fewer, spared, more) {
+            break;
+        }
+        let fewer = with_stages(fewer, target)?;
+        if fits(&fewer, 0)? {
+            return Ok(fewer);
+        }
+    }
+    Ok(all)
 }
 
 /// `func` with its loops pipelined: loads that products use from registers are issued early as well

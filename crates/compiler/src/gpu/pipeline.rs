@@ -55,20 +55,50 @@ pub enum EarlyLoads {
     OfOperands,
 }
 
-/// Asks for a stage less in each loop that asks for several; true if any does.
-pub(crate) fn spare_stage(func: &mut Function) -> bool {
+/// Asks for `spared` stages less in each loop that asks for several, but for no fewer than `more` beyond
+/// the buffers that loads have there under Triton; false where `spared - 1` are as few.
+pub(crate) fn spare_stages(func: &mut Function, spared: u32, more: u32) -> bool {
     let num_stages = func.options.num_stages;
     let mut any = false;
     for inst in func.walk() {
+        let depth = func.insts[inst].regions.first().map_or(0, |&body| depth_of_loads(func, body));
         if let Attrs::Loop(Loop { stages, .. }) = &mut func.insts[inst].attrs {
             let asked = if *stages == 0 { num_stages } else { *stages };
             if asked > 1 {
-                *stages = asked - 1;
-                any = true;
+                let least = buffers_under_triton(asked, depth) + more;
+                let with = |spared: u32| asked.saturating_sub(spared).max(least).min(asked);
+                any |= with(spared) < with(spared - 1);
+                *stages = with(spared);
             }
         }
     }
     any
+}
+
+/// How many buffers a load of a loop of so many stages has under Triton, if the loop has loads behind
+/// `depth` others: iterations between the copy and its use, as Triton's schedule of loads spreads them.
+fn buffers_under_triton(stages: u32, depth: u32) -> u32 {
+    let between_loads = (stages - 1).div_ceil(depth + 1);
+    (stages - 1).saturating_sub(depth * between_loads).max(1)
+}
+
+/// The most loads of `body` in a row of which each needs the one before for its address or mask.
+fn depth_of_loads(func: &Function, body: Region) -> u32 {
+    let mut chains: FxHashMap<Inst, u32> = FxHashMap::default();
+    let mut deepest = 0;
+    for &inst in &func.regions[body].insts {
+        let before = func.insts[inst].uses().filter_map(|value| match func.values[value].def {
+            ValueDef::Result(from, _) => chains.get(&from).copied(),
+            _ => None,
+        });
+        let mut loads = before.max().unwrap_or(0);
+        if func.insts[inst].opcode == Opcode::Load {
+            deepest = deepest.max(loads);
+            loads += 1;
+        }
+        chains.insert(inst, loads);
+    }
+    deepest
 }
 
 /// Pipelines the loops of `func`; true if loads whose tile is used from registers are issued early.
