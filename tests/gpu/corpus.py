@@ -61,8 +61,13 @@ def kernels(paths):
     for path in paths:
         files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     for file in files:
+        try:
+            tree = ast.parse(file.read_text(encoding="utf-8-sig"))
+        except SyntaxError as error:
+            print(f"{file} is left out: this Python does not parse it: {error}", file=sys.stderr)
+            continue
         names = seen[file] = Names()
-        names.visit(ast.parse(file.read_text(encoding="utf-8-sig")))
+        names.visit(tree)
     called = set().union(*(names.called for names in seen.values()))
     launched = set().union(*(names.launched for names in seen.values()))
     for file, names in seen.items():
