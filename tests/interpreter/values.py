@@ -40,18 +40,19 @@ from modules import in_a_child
 from unseen import late, number
 
 FOLDERS = [ROOT / "crates/compiler/tests/probes" / name for name in ("kernels", "generated")]
-#: Elements between two things kept, and between the elements of a tuple that is kept.
-SLOT, PART = 8192, 2048
+#: Elements between two things kept, and between the elements of a tuple that is kept. Those of a
+#: tuple in a tuple are nearer by a factor, down to the least distance.
+SLOT, PART, NEARER, LEAST = 8192, 2048, 4, 128
 SLOTS = 12
 #: How the bits of what is kept are read, by a hundred times its width and its mantissa's width.
 CODES = {3200: np.int32, 3223: np.float32, 1600: np.int16, 1610: np.float16, 6400: np.int64,
          6452: np.float64, 800: np.int8, 100: np.int8, 1607: "bf16", 802: "fp8e5", 803: "fp8e4"}
 KEEP = f"""
 @triton.jit
-def _keep(_out, x):
+def _keep(_out, x, PART: tl.constexpr = {PART}):
     if isinstance(x, tl.tuple):
         for k in tl.static_range(len(x)):
-            _keep(_out + {PART} * k, x[k])
+            _keep(_out + PART * k, x[k], PART // {NEARER})
     elif isinstance(x, tl.tensor):
         if not x.dtype.is_ptr():
             bits: tl.constexpr = x.dtype.primitive_bitwidth
@@ -170,10 +171,12 @@ def execute(tile, text, parameters, folder):
         said = [line for line in (done.stderr + done.stdout).strip().splitlines() if "error" in line or "panic" in line] or [done.stdout[:100]]
         raise Refused(f"tile: {said[0][:200]}")
     out = np.load(folder / "out.npy")
-    kept = {}
-    for at in range(0, out.size, PART):
-        if out[at] and out[at + 1]:
-            kept[at] = kept_of(int(out[at]), out[at + 2:at + 2 + int(out[at + 1])])
+    kept, at = {}, 0
+    while at < out.size:
+        count = int(out[at + 1]) if out[at] else 0
+        if count:
+            kept[at] = kept_of(int(out[at]), out[at + 2:at + 2 + count])
+        at += -(-(2 + count) // LEAST) * LEAST
     return kept, {name: np.load(folder / f"{name}.npy") for name in parameters if name in found}
 
 
@@ -181,11 +184,11 @@ def interpret(text, parameters, folder):
     """What Triton's interpreter keeps by place, and the arrays afterwards."""
     kept = {}
 
-    def keep(place, value):
+    def keep(place, value, part_size=PART):
         place = int(place) if not hasattr(place, "handle") else int(place.handle.data.item())
         if isinstance(value, tuple) or isinstance(value, tl.tuple):
             for at, part in enumerate(value):
-                keep(place + PART * at, part)
+                keep(place + part_size * at, part, part_size // NEARER)
         elif isinstance(value, (bool, int, float)):
             kept[place] = ("number", np.array([value]))
         elif isinstance(value, tl.tensor) and isinstance(value.dtype, tl.dtype) and not value.dtype.is_ptr():
