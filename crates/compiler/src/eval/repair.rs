@@ -42,9 +42,7 @@ pub(super) fn repair(
     let mut tried: FxHashSet<Change> = FxHashSet::default();
     loop {
         let mut improved = None;
-        for change in
-            changes(sources, at, &best, &suspects(&best, &progress), progress.between_values)
-        {
+        for change in changes(sources, at, &best, &suspects(&best, &progress), &progress) {
             if !tried.insert(change.clone()) {
                 continue;
             }
@@ -69,14 +67,15 @@ pub(super) fn repair(
 type Change = Vec<(Name, ArgSpec)>;
 
 /// What is tried in turn: other values for each suspect, and other elements for all pointers that
-/// have the same elements, since operands of one operation mostly do; these first where
-/// the types of values do not fit each other.
+/// have the same elements, since operands of one operation mostly do: among the suspects, and for a
+/// matrix product among all arguments, because its operands follow from several. These come first
+/// where the types of values do not fit each other.
 fn changes(
     sources: &dyn Sources,
     at: ItemRef,
     spec: &Specialization,
     suspects: &[Name],
-    between_values: bool,
+    progress: &Progress,
 ) -> Vec<Change> {
     let mut found = Vec::new();
     for name in suspects {
@@ -86,13 +85,16 @@ fn changes(
         found.extend(values.map(|value| vec![(name.clone(), value)]));
     }
     let mut joint = Vec::new();
-    for together in alike_pointers(spec, suspects) {
+    let all = if progress.of_product { &spec.assumed[..] } else { &[] };
+    let holds_suspect = |group: &Vec<&Name>| group.iter().any(|name| suspects.contains(name));
+    let wide = alike_pointers(spec, all).into_iter().filter(holds_suspect);
+    for together in alike_pointers(spec, suspects).into_iter().chain(wide) {
         let values = alternatives(sources, at, spec, together[0]).into_iter().filter(is_pointer);
         joint.extend(values.map(|value| {
             together.iter().map(|name| ((*name).clone(), value.clone())).collect::<Change>()
         }));
     }
-    let index = if between_values { 0 } else { found.len() };
+    let index = if progress.between_values { 0 } else { found.len() };
     found.splice(index..index, joint);
     found
 }
@@ -127,6 +129,8 @@ struct Progress {
     failing: Vec<Failing>,
     /// Whether the types of values do not fit each other.
     between_values: bool,
+    /// Whether a matrix product is what they do not fit.
+    of_product: bool,
     /// Whether it is about sizes, which constants decide.
     about_sizes: bool,
 }
@@ -142,6 +146,7 @@ impl Progress {
             steps: result.steps_to_error,
             failing: result.failing.clone(),
             about_sizes: error.code.name().starts_with("shape/"),
+            of_product: error.code == Code::DotType,
             between_values: matches!(
                 error.code,
                 Code::DotType | Code::LoopCarried | Code::BranchMismatch
@@ -172,7 +177,8 @@ fn with(spec: &Specialization, change: &Change) -> Specialization {
 }
 
 /// Arguments that may be wrong, those nearest to the error first: assumed ones, `None`s, which
-/// stand for what a caller may leave out, and integers.
+/// stand for what a caller may leave out, and integers. Where sizes do not fit, constants come before
+/// others, and where types do not, the constants that choose among types.
 fn suspects(spec: &Specialization, progress: &Progress) -> Vec<Name> {
     let is_free = |name: &Name| {
         let is_open = match spec.args.get(name) {
@@ -188,6 +194,15 @@ fn suspects(spec: &Specialization, progress: &Progress) -> Vec<Name> {
     if progress.about_sizes {
         let is_constant = |name: &Name| matches!(spec.args.get(name), Some(ArgSpec::Constexpr(_)));
         found.sort_by_key(|name| !is_constant(name));
+    }
+    if progress.between_values {
+        let chooses = |name: &Name| match spec.args.get(name) {
+            Some(ArgSpec::Constexpr(value)) => {
+                matches!(value, ConstArg::Bool(_) | ConstArg::DType(_))
+            }
+            _ => false,
+        };
+        found.sort_by_key(|name| !chooses(name));
     }
     found
 }
@@ -390,6 +405,46 @@ mod tests {
             expect![
                 "slots=*i64:16 x_ptr=*fp16:16 y_ptr=*fp16:16 bias=*fp16:16 out_ptr=*fp16:16 BLOCK=64 num_warps=4 num_stages=3"
             ],
+        );
+    }
+
+    #[test]
+    fn operands_far_from_the_error_change_along() {
+        check(
+            "def kernel(q_ptr, k_ptr, v_ptr, lse_ptr, out_ptr, IS_FP32: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = i[:, None] * BLOCK + i[None, :]
+    q_base = q_ptr + tl.program_id(0) * BLOCK
+    q_at = q_base + at
+    q = tl.load(q_at)
+    score = tl.dot(q, tl.trans(tl.load(k_ptr + at)))
+    scaled = score * 0.125
+    masked = tl.where(i[:, None] >= i[None, :], scaled, -float('inf'))
+    p = tl.exp2(masked - tl.load(lse_ptr + i)[:, None])
+    v = tl.load(v_ptr + at)
+    if IS_FP32:
+        out = tl.dot(p, v)
+    else:
+        out = tl.dot(p.to(tl.float16), v)
+    tl.store(out_ptr + at, out)
+",
+            expect!["q_ptr=*fp16:16 k_ptr=*fp16:16 v_ptr=*fp16:16 lse_ptr=*fp16:16 out_ptr=*fp16:16 IS_FP32=False BLOCK=64 num_warps=4 num_stages=3"],
+        );
+    }
+
+    #[test]
+    fn constants_choose_types() {
+        check(
+            "def kernel(q_ptr, out_ptr, n, FLAG: tl.constexpr, IS_FP32: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = i[:, None] * BLOCK + i[None, :]
+    q = tl.load(q_ptr + at).to(tl.float32)
+    dtype: tl.constexpr = tl.float32 if IS_FP32 else tl.float16
+    if FLAG:
+        q = q * 2
+    tl.store(out_ptr + at, tl.dot(q.to(dtype), q))
+",
+            expect!["q_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 FLAG=False IS_FP32=True BLOCK=64 num_warps=4 num_stages=3"],
         );
     }
 

@@ -6,7 +6,8 @@
 //!    parameter that is not constexpr gives only its type);
 //! 2. the type that its annotation forces (`n: int` is `i32`, `x: float` is `fp32`);
 //! 3. for a constexpr parameter, by use: a dtype is `fp32`; an option of a builtin that is a string
-//!    is its usual one; a condition is `False`; what is
+//!    is its usual one, and so is what has the option's name in its own (`CACHE_MODIFIER_A`) and is
+//!    only handed on; a condition is `False`; what is
 //!    compared for equality with strings, numbers or constants of the module is the first of
 //!    them, if it is no extent and bounds nothing; what is only compared with `None` is `None`;
 //!    the bound of an unrolled loop is 4, and what something is shifted by is 4; a tile extent is
@@ -27,7 +28,7 @@
 //! Pointers are found by use, not by name: see [`super::usage`]. A parameter that is never used
 //! is a pointer when its name says so (`x_ptr`, `XPtr`, `pointer`).
 
-use super::usage::Use;
+use super::usage::{OPTIONS, Use};
 use super::{ArgSpec, ConstArg};
 
 /// Tile extent of a kernel with one constexpr extent.
@@ -64,8 +65,9 @@ pub(super) fn constexpr(
     if let Some(compared) = compared {
         return compared;
     }
-    if uses.text || uses.option.is_some() {
-        return ConstArg::Str(uses.option.unwrap_or_default().into());
+    let option = uses.option.or_else(|| named_option(name).filter(|_| *uses == Use::default()));
+    if uses.text || option.is_some() {
+        return ConstArg::Str(option.unwrap_or_default().into());
     }
     let is_number = uses.extent || uses.number || uses.unrolled || uses.operand;
     if uses.none_test && !is_number {
@@ -165,6 +167,13 @@ const INDEX_WORDS: &[&str] =
 
 fn named_index(name: &str) -> bool {
     name.to_lowercase().split('_').any(|word| INDEX_WORDS.contains(&word))
+}
+
+/// The usual value of the option of a builtin that a parameter is named for.
+fn named_option(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let mut long = OPTIONS.iter().filter(|(option, _)| option.contains('_'));
+    long.find(|(option, _)| lower.contains(option)).map(|(_, usual)| *usual)
 }
 
 /// Names that authors give to floating-point scalars.

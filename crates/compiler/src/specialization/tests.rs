@@ -179,6 +179,11 @@ def unpack(words, out, width: tl.constexpr):
     word = tl.load(words) & ((1 << width) - 1)
     row(out, 0, word.to(out.dtype.element_ty) > 0)
 @triton.jit
+def peers(bases, out, CACHE_MODIFIER_OUT: tl.constexpr):
+    base = tl.load(bases + tl.program_id(0))
+    peer = Peer(tl.cast(base, tl.pointer_type(tl.float32)), CACHE_MODIFIER_OUT)
+    tl.store(out, tl.load(peer.base))
+@triton.jit
 def mm(a, b, c, M, N, K, sam, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
        BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, ACT: tl.constexpr, FUSED: tl.constexpr,
        OUT: tl.constexpr):
@@ -202,6 +207,7 @@ def mm(a, b, c, M, N, K, sam, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
             k (guess): x=*fp32:16 index=*i64:16 table=*fp32:16 out=*fp32:16 rows=i32 stride=i32 eps=fp32 desc=tensordesc<fp32[64, 64]> n=i32 unused_ptr=*fp32:16 maybe=None BLOCK_M=32 BLOCK_K=None DTYPE=fp16 ACT="" FLAG=False alpha=fp32 num_warps=4 num_stages=3 assumed x index table out rows stride eps desc n unused_ptr
             locked (guess): lock=*i32:16 groups=*i64:16 out=*fp32:16 num_warps=4 num_stages=3 assumed lock groups out
             unpack (guess): words=*i64:16 out=*fp32:16 width=4 num_warps=4 num_stages=3 assumed words out width
+            peers (guess): bases=*i64:16 out=*fp32:16 CACHE_MODIFIER_OUT="" num_warps=4 num_stages=3 assumed bases out CACHE_MODIFIER_OUT
             mm (guess): a=*fp32:16 b=*fp32:16 c=*fp32:16 M=i32 N=i32 K=i32 sam=i32 BLOCK_M=64 BLOCK_N=64 BLOCK_K=64 GROUP_M=8 ACT="relu" FUSED=False OUT=fp32 num_warps=4 num_stages=3 assumed a b c M N K sam BLOCK_M BLOCK_N BLOCK_K GROUP_M ACT FUSED OUT
         "#]],
     );

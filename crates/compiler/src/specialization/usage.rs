@@ -21,6 +21,7 @@ mod origins;
 mod paths;
 mod writes;
 
+pub(super) use calls::OPTIONS;
 use expressions::called_name;
 
 pub use writes::may_write;

@@ -9,7 +9,7 @@ use crate::hir::{Arg, ArgKind, BinaryOp, Expr, ExprId, Literal};
 use crate::project::{ItemRef, Scope, Sources, function};
 
 /// Options of builtins that are strings, with a value that works everywhere.
-const OPTIONS: &[(&str, &str)] = &[
+pub(in crate::specialization) const OPTIONS: &[(&str, &str)] = &[
     ("cache_modifier", ""),
     ("eviction_policy", ""),
     ("fp_downcast_rounding", "rtne"),
@@ -101,7 +101,7 @@ impl<'a> BodyUses<'a> {
                 }
                 self.dtype(argument(args, if name == "zeros" { 1 } else { 2 }, "dtype"));
             }
-            "to" | "cast" => self.dtype(argument(args, usize::from(name == "cast"), "dtype")),
+            "to" | "cast" => self.converted(name, callee, args),
             "reshape" | "view" | "broadcast_to" => {
                 args.iter().for_each(|arg| self.extents(arg.value));
             }
@@ -118,6 +118,27 @@ impl<'a> BodyUses<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What is converted to a pointer is an address: read from memory, it is an integer.
+    fn converted(&mut self, name: &str, callee: ExprId, args: &[Arg]) {
+        let body = self.body;
+        let dtype = argument(args, usize::from(name == "cast"), "dtype");
+        self.dtype(dtype);
+        let makes_pointer = |id: ExprId| match &body.exprs[id] {
+            Expr::Call { callee, .. } => called_name(body, *callee) == Some("pointer_type"),
+            _ => false,
+        };
+        let value = match &body.exprs[callee] {
+            _ if name == "cast" => argument(args, 0, "input"),
+            Expr::Attribute { value, .. } => Some(*value),
+            _ => None,
+        };
+        if dtype.is_some_and(makes_pointer)
+            && let Some(Origin::Loaded(at)) = value.and_then(|value| self.origin(value))
+        {
+            self.uses[at].integer_elements = true;
         }
     }
 
