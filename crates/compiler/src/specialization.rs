@@ -48,6 +48,7 @@ pub use known::{ArgFault, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchS
 pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
+pub(crate) use tuning::decorated_tuning;
 pub use tuning::{Tuning, tuning};
 pub use usage::may_write;
 pub(crate) use usage::uses;

@@ -16,7 +16,7 @@ use crate::project::{
     kernel, launch_scope, launching_item, never_runs, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::{Config, Tuning, tuning};
+use crate::specialization::{Config, Tuning, decorated_tuning};
 
 mod calls;
 mod decorators;
@@ -48,7 +48,7 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
         };
         let Some(kernel) = kernel(sources, at) else { continue };
         let site = Site { sources, file, module: &module, launch, scope, kernel: &kernel };
-        found.extend(site.check(&tuning(sources, &kernel)));
+        found.extend(site.check(&decorated_tuning(sources, &kernel)));
     }
     found.extend(calls::check(sources, file, &module));
     found.extend(names::check(sources, file, &module));

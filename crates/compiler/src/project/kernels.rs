@@ -6,7 +6,7 @@ use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, is_jit, item,
     resolve_expr,
 };
-use crate::hir::{Arg, Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
 use crate::source::FileId;
 
 /// A jit function with its decorators.
@@ -73,13 +73,20 @@ fn find_jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
 /// Whether a variable of `file` holds what a call other than `triton.jit` made of the kernel at
 /// `kernel`, as in `tuned = triton.autotune(...)(kernel)`: the call may give it arguments.
 pub(crate) fn is_wrapped_by_call(sources: &dyn Sources, file: FileId, kernel: ItemRef) -> bool {
-    let Some(module) = sources.module(file) else { return false };
-    (0..).zip(&module.items).any(|(index, item)| {
-        let Some((body, callee, _)) = called(item) else { return false };
+    !wrapping_calls(sources, file, kernel).is_empty()
+}
+
+/// The variables of `file` that hold what calls other than `triton.jit` made of the kernel at
+/// `kernel`.
+pub(crate) fn wrapping_calls(sources: &dyn Sources, file: FileId, kernel: ItemRef) -> Vec<Item> {
+    let Some(module) = sources.module(file) else { return Vec::new() };
+    let wraps = |(index, item): &(u32, &Item)| {
+        let Some((body, callee)) = called(item) else { return false };
         let scope = Scope { file, path: &item.scope };
-        super::resolve_item(sources, ItemRef { file, index }) == Resolution::Jit(kernel)
+        super::resolve_item(sources, ItemRef { file, index: *index }) == Resolution::Jit(kernel)
             && resolve_expr(sources, scope, body, callee) != Resolution::Triton("jit".into())
-    })
+    };
+    (0..).zip(&module.items).filter(wraps).map(|(_, item)| item.clone()).collect()
 }
 
 /// Whether a variable of its file holds what a call made of the function `at`, which has no
@@ -88,18 +95,17 @@ pub(super) fn is_made_jit(sources: &dyn Sources, at: ItemRef) -> bool {
     let Some(module) = sources.module(at.file) else { return false };
     let Some(function) = module.items.get(at.index as usize) else { return false };
     (0..).zip(&module.items).any(|(index, item)| {
-        let Some((body, _, args)) = called(item) else { return false };
-        let mut args = args.iter().map(|arg| &body.exprs[arg.value]);
-        args.any(|arg| arg.is_name(&function.name))
+        let Some((body, _)) = called(item) else { return false };
+        body.exprs.values().any(|expr| expr.is_name(&function.name))
             && super::resolve_item(sources, ItemRef { index, ..at }) == Resolution::Jit(at)
     })
 }
 
-/// The call whose result an item binds.
-fn called(item: &Item) -> Option<(&Body, ExprId, &[Arg])> {
+/// What is called whose result an item binds.
+fn called(item: &Item) -> Option<(&Body, ExprId)> {
     let ItemKind::Assign { body, value, .. } = &item.kind else { return None };
     match &body.exprs[*value] {
-        Expr::Call { callee, args } => Some((body, *callee, args)),
+        Expr::Call { callee, .. } => Some((body, *callee)),
         _ => None,
     }
 }

@@ -370,11 +370,13 @@ impl<'a> Resolver<'a> {
                 _ => Resolution::Unknown,
             };
         }
-        if !matches!(body.exprs[*value], Expr::Name(_) | Expr::Attribute { .. }) {
-            return Resolution::Unknown;
-        }
         let makes_jit = self.effect(&wrapper) == Some(decorators::Effect::Jit);
-        match self.expr(scope, body, *value, before) {
+        let wrapped = match &body.exprs[*value] {
+            Expr::Name(_) | Expr::Attribute { .. } => self.expr(scope, body, *value, before),
+            Expr::Call { callee, args } => self.wrapped(scope, body, *callee, args, before),
+            _ => return Resolution::Unknown,
+        };
+        match wrapped {
             Resolution::Function(inner) if makes_jit => Resolution::Jit(inner),
             Resolution::Jit(inner) => Resolution::Jit(inner),
             _ => Resolution::Unknown,

@@ -121,7 +121,7 @@ impl<'a> Binder<'a> {
         launch: Option<&ObservedLaunch>,
         found: &mut Vec<Specialization>,
     ) {
-        if self.tuning.configs.is_empty() {
+        if self.tuning.configs.is_empty() || launch.is_some_and(|launch| self.is_untuned(launch)) {
             found.push(self.bind(origin, launch, None));
             return;
         }
@@ -132,6 +132,18 @@ impl<'a> Binder<'a> {
             let spec = self.bind(origin, launch, Some(config));
             found.push(Specialization { config: Some(index), ..spec });
         }
+    }
+
+    /// True for a launch of the kernel under its own name where a call tunes it: it gives what
+    /// configurations set.
+    fn is_untuned(&self, launch: &ObservedLaunch) -> bool {
+        let mut params = self.kernel.function.params.iter().enumerate();
+        self.tuning.by_call
+            && params.any(|(index, param)| {
+                let sets = |config: &Config| config.value(&param.name).is_some();
+                self.tuning.configs.iter().any(sets)
+                    && argument(launch, &launch.args, index, &param.name).is_some()
+            })
     }
 
     fn bind(
@@ -281,6 +293,10 @@ impl<'a> Binder<'a> {
         for (name, function) in self.tuning.heuristics.iter().zip(&self.tuning.heuristic_functions)
         {
             let Some(index) = bound.get_index_of(name) else { continue };
+            // What a call makes of the kernel computes it, and the kernel itself was launched.
+            if self.tuning.by_call && bound[index].given.is_some() {
+                continue;
+            }
             let args = bound.iter().map(|(name, bound)| (name, bound.value()));
             let (value, assumed) = match computed(self.sources, name, function, args) {
                 // Whatever is decided at run time, the general case is compiled.

@@ -52,6 +52,7 @@ pub(super) mod value;
 mod views;
 mod wrapped;
 
+pub(super) use arguments::Args as Arguments;
 use doubt::Doubt;
 pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};
@@ -78,6 +79,8 @@ pub(super) struct Host<'a> {
     pub(super) joined: bool,
     /// Launches met, in the order in which they would happen.
     pub(super) launches: Vec<ObservedLaunch>,
+    /// Kernels that were given to tuners, in order.
+    pub(super) tuned: Vec<(ItemRef, Arc<value::Tuner>)>,
     /// Allocations made so far.
     allocations: u32,
     /// Allocations that tensors may not be in any more.
@@ -132,6 +135,7 @@ impl<'a> Host<'a> {
             depth: 0,
             joined: false,
             launches: Vec::new(),
+            tuned: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
             objects: FxHashMap::default(),

@@ -2,6 +2,8 @@
 
 use expect_test::{Expect, expect};
 
+mod tuning;
+
 use super::*;
 use crate::project::{MemorySources, kernels};
 

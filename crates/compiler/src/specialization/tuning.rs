@@ -1,16 +1,18 @@
 //! What decorators say of a kernel's specializations: autotune configurations, heuristics, and
-//! arguments that are not specialized on.
+//! arguments that are not specialized on. What stands before a function may as well be called with
+//! it: `tuned = triton.autotune(...)(kernel)`.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
 use super::config::Config;
-use super::host::{Host, Options, Variables, value::Value};
+use super::host::value::{Tuner, TunerKind, Value};
+use super::host::{Arguments, Host, Options, Variables};
 use super::spelled::spelled;
 use super::stated::{Stated, stated};
-use crate::hir::{ArgKind, Expr, ExprId, Name};
-use crate::project::{Decorator, Kernel, Scope, Sources};
+use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
+use crate::project::{Decorator, Kernel, Resolution, Scope, Sources, wrapping_calls};
 
 /// What the decorators of a kernel say.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +22,9 @@ pub struct Tuning {
     /// True when there may be other configurations: these are those of one possible run of the
     /// module.
     pub one_run: bool,
+    /// True when some of this holds for what a call makes of the kernel, and not for the kernel
+    /// under its own name.
+    pub by_call: bool,
     /// Names of the arguments on which the choice depends.
     pub key: Vec<Name>,
     /// Names of the arguments that tuning resets or restores between runs.
@@ -69,35 +74,20 @@ impl Tuning {
     }
 }
 
-/// Reads the decorators of `kernel`, following lists, comprehensions and helper functions.
+/// Reads the decorators of `kernel` and what modules call with it, following lists, comprehensions
+/// and helper functions.
 pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
-    let mut reader = Reader {
-        sources,
-        host: Host::new(sources),
-        kernel,
-        bound: None,
-        any_name: false,
-        tuning: Tuning { complete: true, ..Tuning::default() },
-    };
-    for decorator in &kernel.decorators {
-        match *decorator {
-            Decorator::Jit(id) => reader.jit(id),
-            Decorator::Autotune(id) => reader.autotune(id),
-            Decorator::Heuristics(id) => reader.heuristics(id),
-            // Project wrappers take the same arguments as what they wrap.
-            Decorator::Other(id) => {
-                reader.autotune(id);
-                if let Some(stated) = stated(&mut reader.host, kernel, id) {
-                    reader.tuning.stated = stated;
-                }
-            }
-            _ => {}
-        }
-    }
-    if reader.any_name {
-        reader.tuning.spelled = None;
-    }
-    reader.tuning
+    let mut reader = Reader::new(sources, kernel);
+    reader.decorators();
+    reader.calls();
+    reader.finish()
+}
+
+/// As [`tuning`], of the kernel under its own name: what its decorators say.
+pub(crate) fn decorated_tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
+    let mut reader = Reader::new(sources, kernel);
+    reader.decorators();
+    reader.finish()
 }
 
 struct Reader<'a> {
@@ -111,7 +101,122 @@ struct Reader<'a> {
     tuning: Tuning,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Reader<'a> {
+        Reader {
+            sources,
+            host: Host::new(sources),
+            kernel,
+            bound: None,
+            any_name: false,
+            tuning: Tuning { complete: true, ..Tuning::default() },
+        }
+    }
+
+    fn finish(mut self) -> Tuning {
+        if self.any_name {
+            self.tuning.spelled = None;
+        }
+        self.tuning
+    }
+
+    fn decorators(&mut self) {
+        let kernel = self.kernel;
+        for decorator in &kernel.decorators {
+            match *decorator {
+                Decorator::Jit(id) => self.jit(id),
+                Decorator::Autotune(id) => self.autotune(id),
+                Decorator::Heuristics(id) => self.heuristics(id),
+                Decorator::Other(id) => self.of_project(id),
+                _ => {}
+            }
+        }
+    }
+
+    /// A decorator of the project's own: what it comes to call, or if that is not seen, what it is
+    /// given, because such a wrapper takes the same arguments as what it wraps.
+    fn of_project(&mut self, id: ExprId) {
+        let decorator = self.value(id);
+        let kernel = Value::Named(Resolution::Jit(self.kernel.at));
+        self.host.call_value(&decorator, &[(None, kernel)]);
+        let tuners = self.applied();
+        if tuners.is_empty() {
+            self.autotune(id);
+        }
+        let kernel = self.kernel;
+        let scope = Scope { file: kernel.at.file, path: &kernel.item.scope };
+        for tuner in tuners {
+            self.tuner(&tuner, (scope, &*kernel.function.body, id));
+        }
+        if let Some(stated) = stated(&mut self.host, kernel, id) {
+            self.tuning.stated = stated;
+        }
+    }
+
+    /// What calls of modules make of the kernel.
+    fn calls(&mut self) {
+        let around = self.sources.importers(self.kernel.at.file);
+        for file in [self.kernel.at.file].into_iter().chain(around) {
+            for item in wrapping_calls(self.sources, file, self.kernel.at) {
+                let ItemKind::Assign { body, map, value, .. } = &item.kind else { continue };
+                self.host.begin();
+                self.host.module_expr(file, &item.scope, (body, map), *value);
+                for tuner in self.applied() {
+                    self.tuning.by_call = true;
+                    let scope = Scope { file, path: &item.scope };
+                    self.tuner(&tuner, (scope, &**body, *value));
+                }
+            }
+        }
+    }
+
+    /// What the kernel was given to since this was asked last.
+    fn applied(&mut self) -> Vec<Arc<Tuner>> {
+        let found = std::mem::take(&mut self.host.tuned).into_iter();
+        found.filter(|(at, _)| *at == self.kernel.at).map(|(_, tuner)| tuner).collect()
+    }
+
+    /// What a tuner says that the expression `id` makes.
+    fn tuner(&mut self, tuner: &Tuner, made: (Scope<'_>, &Body, ExprId)) {
+        let args = Arguments(&tuner.args);
+        match tuner.kind {
+            TunerKind::Autotune => {
+                let names =
+                    |name: &str| args.keyword(name).map(|names| self.parameter_names(names));
+                let key = args.get(1, "key").map(|key| self.parameter_names(key));
+                let restored = ["reset_to_zero", "restore_value"].into_iter().filter_map(names);
+                let restored: Vec<Name> = restored.flatten().collect();
+                self.tuning.key.extend(key.unwrap_or_default());
+                self.tuning.restored.extend(restored);
+                let configs = args.get(0, "configs").and_then(Value::elements);
+                self.configurations(configs, made);
+            }
+            TunerKind::Heuristics => match args.get(0, "values") {
+                Some(values) => self.heuristics_of(values.clone()),
+                None => self.any_name = true,
+            },
+        }
+    }
+
+    /// Adds configurations; where some are not known, the expression `id` makes them.
+    fn configurations(
+        &mut self,
+        found: Option<Vec<Value>>,
+        (scope, body, id): (Scope<'_>, &Body, ExprId),
+    ) {
+        if !found.as_ref().is_some_and(|found| found.iter().all(is_config)) {
+            self.tuning.complete = false;
+            match spelled(self.sources, scope, body, id) {
+                Some(names) => self.tuning.spelled.get_or_insert_default().extend(names),
+                None => self.any_name = true,
+            }
+        }
+        self.tuning.configs.extend(found.into_iter().flatten().filter_map(|config| match config {
+            Value::Config(config) => Some(*config),
+            _ => None,
+        }));
+    }
+
     /// The argument `name`, or the positional one at `index`, of the decorator call `id`.
     fn argument(&self, id: ExprId, index: Option<usize>, name: &str) -> Option<ExprId> {
         let Expr::Call { args, .. } = &self.kernel.function.body.exprs[id] else { return None };
@@ -163,23 +268,12 @@ impl Reader<'_> {
         items.iter().filter_map(name).collect()
     }
 
-    /// Notes that some of the configurations that `id` makes are not known.
-    fn incomplete(&mut self, id: ExprId) {
-        self.tuning.complete = false;
-        let path = &self.kernel.item.scope;
-        let scope = Scope { file: self.kernel.at.file, path };
-        match spelled(self.sources, scope, &self.kernel.function.body, id) {
-            Some(names) => self.tuning.spelled.get_or_insert_default().extend(names),
-            None => self.any_name = true,
-        }
-    }
-
     fn autotune(&mut self, id: ExprId) {
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };
         let mut found = self.value(configs).elements();
-        if found.is_none() {
+        let open = found.is_none();
+        if open {
             // Which ones there are depends on something that is not known.
-            self.incomplete(configs);
             self.tuning.one_run = true;
             let options = Options { one_run: true, ..Options::default() };
             let host = std::mem::replace(&mut self.host, Host::with(self.sources, options));
@@ -187,20 +281,17 @@ impl Reader<'_> {
             found = self.value(configs).elements();
             (self.host, self.bound) = (host, bound);
         }
-        if !found.iter().flatten().any(is_config) {
-            if !found.is_some_and(|items| items.is_empty()) {
-                self.incomplete(configs);
-            }
+        let kernel = self.kernel;
+        let scope = Scope { file: kernel.at.file, path: &kernel.item.scope };
+        let made = (scope, &*kernel.function.body, configs);
+        if open {
+            self.configurations(None, made);
+        }
+        let is_empty = found.iter().flatten().next().is_none();
+        self.configurations(found, made);
+        if is_empty {
             return;
         }
-        let found = found.unwrap_or_default();
-        if !found.iter().all(is_config) {
-            self.incomplete(configs);
-        }
-        self.tuning.configs.extend(found.into_iter().filter_map(|config| match config {
-            Value::Config(config) => Some(*config),
-            _ => None,
-        }));
         if let Some(key) = self.argument(id, Some(1), "key") {
             let key = self.value(key);
             self.tuning.key = self.parameter_names(&key);
@@ -216,7 +307,12 @@ impl Reader<'_> {
 
     fn heuristics(&mut self, id: ExprId) {
         let Some(values) = self.argument(id, Some(0), "values") else { return };
-        let Value::Dict(entries) = self.value(values) else {
+        let values = self.value(values);
+        self.heuristics_of(values);
+    }
+
+    fn heuristics_of(&mut self, values: Value) {
+        let Value::Dict(entries) = values else {
             self.tuning.complete = false;
             self.any_name = true;
             return;

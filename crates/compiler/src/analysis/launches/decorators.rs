@@ -6,11 +6,11 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::{Expr, Literal, Name, ParamKind};
 use crate::project::{Decorator, Kernel, Sources};
 use crate::source::FileRange;
-use crate::specialization::{Tuning, tuning};
+use crate::specialization::{Tuning, decorated_tuning};
 
 /// Names in the decorators of a kernel that are no parameters.
 pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnostic> {
-    let tuning = tuning(sources, kernel);
+    let tuning = decorated_tuning(sources, kernel);
     let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
     let open = kernel.function.params.iter().any(|param| param.kind == ParamKind::KwArgs);
     if open || kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_))) {

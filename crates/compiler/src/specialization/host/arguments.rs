@@ -4,17 +4,19 @@ use super::value::{Tensor, Value};
 use crate::hir::{Name, ParamKind};
 
 /// Positional and keyword arguments of a call.
-pub(super) struct Args<'a>(pub(super) &'a [(Option<Name>, Value)]);
+pub(in crate::specialization) struct Args<'a>(
+    pub(in crate::specialization) &'a [(Option<Name>, Value)],
+);
 
 impl<'a> Args<'a> {
     /// The positional argument at `index`, or the keyword argument `name`.
-    pub(super) fn get(&self, index: usize, name: &str) -> Option<&'a Value> {
+    pub(in crate::specialization) fn get(&self, index: usize, name: &str) -> Option<&'a Value> {
         let positional = self.0.iter().filter(|(name, _)| name.is_none()).nth(index);
         positional.map(|(_, value)| value).or_else(|| self.keyword(name))
     }
 
     /// The keyword argument `name`.
-    pub(super) fn keyword(&self, name: &str) -> Option<&'a Value> {
+    pub(in crate::specialization) fn keyword(&self, name: &str) -> Option<&'a Value> {
         let found = self.0.iter().find(|(known, _)| known.as_deref() == Some(name));
         found.map(|(_, value)| value)
     }

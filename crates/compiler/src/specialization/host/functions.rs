@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::{Args, bound};
 use super::flow::Flow;
 use super::frame::{Code, Frame, Variables};
-use super::value::{Callable, Value};
+use super::value::{Callable, Tuner, Value};
 use super::{Host, MAX_DEPTH, changes, launch};
 use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
 use crate::project::{ItemRef, Resolution, function, item};
@@ -50,8 +50,20 @@ impl Host<'_> {
             Value::Callable(Callable::Partial { callee, args: held }) => {
                 self.call_value(callee, &launch::applied(held, args.to_vec()))
             }
+            Value::Callable(Callable::Tuner(tuner)) => self.tune(tuner, args),
             Value::Named(Resolution::Function(at)) => self.call_function(*at, args),
             Value::Global(name) => self.global_call(name, &Args(args)),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Tunes a kernel, or what was made of it.
+    fn tune(&mut self, tuner: &Arc<Tuner>, args: &[(Option<Name>, Value)]) -> Value {
+        match Args(args).get(0, "fn") {
+            Some(Value::Named(Resolution::Jit(at)) | Value::Callable(Callable::Tuned(at))) => {
+                self.tuned.push((*at, Arc::clone(tuner)));
+                Value::Callable(Callable::Tuned(*at))
+            }
             _ => Value::Unknown,
         }
     }

@@ -1,8 +1,10 @@
 //! Functions that are not the project's: of Python, its library and Triton, by name.
 
+use std::sync::Arc;
+
 use super::arguments::Args;
 use super::number::as_number;
-use super::value::{Callable, Tensor, Value};
+use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{Host, operators};
 use super::{reduced, tensor};
 use crate::builtins::TORCH;
@@ -302,6 +304,12 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
             Some(Value::DType(dtype)) => Value::tensor(Some(dtype)),
             _ => Value::tensor(None),
         },
+        "jit" => match args.get(0, "fn") {
+            Some(Value::Named(Resolution::Function(at))) => Value::Named(Resolution::Jit(*at)),
+            _ => Value::Unknown,
+        },
+        "autotune" => tuner(TunerKind::Autotune, args),
+        "heuristics" => tuner(TunerKind::Heuristics, args),
         "Config" => config(args).map_or(Value::Unknown, |config| Value::Config(Box::new(config))),
         "tools.tensor_descriptor.TensorDescriptor" => {
             let (shape, strides) = (args.get(1, "shape"), args.get(2, "strides"));
@@ -318,6 +326,10 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
         }
         _ => Value::Unknown,
     }
+}
+
+fn tuner(kind: TunerKind, args: &Args<'_>) -> Value {
+    Value::Callable(Callable::Tuner(Arc::new(Tuner { kind, args: args.0.to_vec() })))
 }
 
 fn next_power_of_2(n: i128) -> Option<i128> {

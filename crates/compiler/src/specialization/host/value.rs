@@ -169,6 +169,28 @@ pub(in crate::specialization) enum Callable {
         /// The arguments that it holds.
         args: Vec<(Option<Name>, Value)>,
     },
+    /// What tunes kernels that it is called with: `triton.autotune(...)`.
+    Tuner(Arc<Tuner>),
+    /// What that makes of a kernel: arguments may come from its configurations.
+    Tuned(ItemRef),
+}
+
+/// `triton.autotune(...)` or `triton.heuristics(...)`.
+#[derive(Debug, PartialEq)]
+pub(in crate::specialization) struct Tuner {
+    /// Which of them.
+    pub(in crate::specialization) kind: TunerKind,
+    /// What it was given.
+    pub(in crate::specialization) args: Vec<(Option<Name>, Value)>,
+}
+
+/// What tunes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::specialization) enum TunerKind {
+    /// `triton.autotune`.
+    Autotune,
+    /// `triton.heuristics`.
+    Heuristics,
 }
 
 /// A parameter of a lambda.
@@ -194,7 +216,9 @@ impl PartialEq for Callable {
                 Callable::Closure { frame: a, at: of_a },
                 Callable::Closure { frame: b, at: of_b },
             ) => of_a == of_b && a.variables == b.variables,
+            (Callable::Tuner(a), Callable::Tuner(b)) => a == b,
             (Callable::Apply(a), Callable::Apply(b))
+            | (Callable::Tuned(a), Callable::Tuned(b))
             | (Callable::Undecorated(a), Callable::Undecorated(b)) => a == b,
             (
                 Callable::Launcher { kernel: a, grid: of_a },
