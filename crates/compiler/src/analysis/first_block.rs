@@ -3,10 +3,11 @@
 
 use rustc_hash::FxHashSet;
 
-use super::elements::{Element, Elements, Variable};
-use super::flow::mask_of;
+use super::bounds::buffer;
+use super::elements::{Access, Element, Elements, Variable};
+use super::flow::{FUEL, mask_of};
 use super::report;
-use super::solve::Pause;
+use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Cond, CondKind, Linear};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value, ValueDef};
@@ -25,8 +26,17 @@ pub(super) fn check(
             break;
         }
         let mut elements = Elements::of_open_launch(func, launch, pause);
+        let accesses = elements.accesses();
         for &(comparison, operand, access) in &compared {
             let Some(first) = only_first(func, &mut elements, comparison) else { continue };
+            let mut here = accesses.iter().filter(|here| here.inst == access);
+            let has_more = |here: &Access| {
+                let buffer = buffer(func, launch, here.param);
+                buffer.is_some_and(|it| is_left(&mut elements, here, first, it.elements))
+            };
+            if !here.any(has_more) {
+                continue;
+            }
             let finding = describe(func, (comparison, operand, access), first);
             if found.iter().all(|known| known.primary != finding.primary) {
                 found.push(finding);
@@ -97,6 +107,18 @@ fn only_first(func: &Function, elements: &mut Elements<'_>, comparison: Inst) ->
     }
     let (variable, step) = counts?;
     (varies && most <= 0 && least + step > 0).then_some(variable)
+}
+
+/// Whether an access would come to one of so many elements in a later block than the first, which
+/// may be there for programs and trips that have none.
+fn is_left(elements: &mut Elements<'_>, access: &Access, counts: Variable, size: i128) -> bool {
+    let Some(var) = elements.variable(counts) else { return false };
+    let count = elements.terms.var_term(var);
+    let mut conds = access.path.clone();
+    conds.push(elements.terms.less(&Linear::default(), &count));
+    conds.push(elements.terms.at_most(&Linear::default(), &access.offset));
+    conds.push(elements.terms.less(&access.offset, &Linear::constant(size)));
+    matches!(elements.search(&conds, &mut { FUEL }), Outcome::Found(_))
 }
 
 fn at_most_zero(elements: &Elements<'_>, cond: Cond) -> Option<Linear> {
