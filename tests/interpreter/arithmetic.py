@@ -11,7 +11,6 @@ import numpy as np
 #: Differences that are the interpreter's, by what the kernel contains, with the reason.
 KNOWN = [
     (r"tie_break_left=False", "of equal elements any is right"),
-    (r"(?s)^(?!.*x == x).*(sort|topk)\(", "Triton's network loses elements of rows with NaN; Tile sorts NaN above all"),
     (r"dtype=tl.int64|\(x\.to\(tl.u?int\d+\)\)", "NumPy converts NaN and what does not fit as the processor does; a GPU saturates"),
     (r"associative_scan\(\w+, -1", "the interpreter scans along a negative axis by the wrong neighbor"),
     (r"(?<![\w.])(min|max)\(", "the interpreter calls Python's own `min` and `max`, which choose by truth"),
@@ -109,8 +108,9 @@ FLOATING = ["x / y", "x % y", "tl.minimum(x, y, propagate_nan=tl.PropagateNan.AL
             "tl.exp2(x)", "tl.log(x)", "tl.log2(x)", "tl.sin(x)", "tl.cos(x)", "tl.erf(x)", "tl.sigmoid(x)", "tl.fma(x, y, x)"]
 ROWS = ["tl.sum(x, 1)", "tl.max(x, 1)", "tl.min(x, 1)", "tl.argmax(x, 1)", "tl.argmin(x, 1)", "tl.max(x, 1, return_indices=True)",
         "tl.min(x, 1, return_indices=True)", "tl.max(x)", "tl.min(x)", "tl.sum(x)", "tl.argmax(x, 0)", "tl.argmin(x, 0)",
-        "tl.cumsum(x, 1)", "tl.cumsum(x, 0, reverse=True)", "tl.cumprod(x, 1)", "tl.sort(x)", "tl.sort(x, descending=True)",
-        "tl.flip(x)", "tl.flip(x, 0)", "tl.topk(x, 4)", "tl.topk(x, 8, 1)", "tl.reduce(x, 1, add)", "tl.associative_scan(x, 1, add)",
+        "tl.cumsum(x, 1)", "tl.cumsum(x, 0, reverse=True)", "tl.cumprod(x, 1)", "tl.sort(x)", "tl.sort(x, descending=True)", "tl.sort(x, 1, True)",
+        "tl.bitonic_merge(x)", "tl.bitonic_merge(x, descending=True)",
+        "tl.flip(x)", "tl.flip(x, 0)", "tl.topk(x, 4)", "tl.topk(x, 8, 1)", "tl.topk(x, 1)", "tl.topk(x, 32)", "tl.topk(x, 4, descending=False)", "tl.reduce(x, 1, add)", "tl.associative_scan(x, 1, add)",
         "tl.associative_scan(x, 0, add, reverse=True)", "tl.trans(x)", "tl.reshape(x, (16, 64))", "tl.permute(x, (1, 0))",
         "tl.join(x, x)", "tl.split(tl.reshape(x, (32, 16, 2)))", "tl.interleave(x, x)", "tl.cat(x, x, dim=0)",
         "tl.gather(x, (x == x).to(tl.int32) + 3, 1)", "tl.gather(x, (x == x).to(tl.int32) + 3, 0)", "tl.reduce(x, 0, tl.standard._elementwise_max)",

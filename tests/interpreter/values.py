@@ -252,7 +252,7 @@ LOOSE = [(r"\b(exp|exp2|log|log2|sin|cos|erf|sigmoid|softmax|rsqrt|tanh|libdevic
 
 
 #: What may give a zero of either sign: the order of zeros, and of what is summed, is not defined.
-ZEROS = re.compile(r"\b(minimum|maximum|clamp|min|max|sum|cumsum|sort|topk|reduce|associative_scan|atomic_\w+)\(")
+ZEROS = re.compile(r"\b(minimum|maximum|clamp|min|max|sum|cumsum|topk|reduce|associative_scan|atomic_\w+)\(")
 
 
 def loose(text):

@@ -33,6 +33,7 @@ mod memory;
 mod program;
 mod shape;
 mod simd;
+mod sort;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -124,7 +124,15 @@ impl Emitter<'_> {
         args: &[Val],
     ) -> Result<Val, CodegenError> {
         let scalar = self.ty(data.operand(0)).number().unwrap_or(Scalar::F32);
-        let (mut a, mut b) = (args[0], args[1]);
+        self.compare_floats(scalar, predicate, [args[0], args[1]])
+    }
+
+    pub(super) fn compare_floats(
+        &mut self,
+        scalar: Scalar,
+        predicate: FloatPredicate,
+        [mut a, mut b]: [Val; 2],
+    ) -> Result<Val, CodegenError> {
         let mut ty = Ty::of_scalar(scalar);
         if scalar.is_fp8() {
             a = self.widen_float(scalar, a, Scalar::F32)?;

@@ -1,45 +1,49 @@
 //! Sorts: bitonic networks over exchanges between registers, lanes and warps.
 //!
-//! What is sorted may be dealt out among the places in any way, so that most of the network's steps
-//! stay within a thread: index bits are given to registers first, then to lanes, then to warps. Of
-//! rows of which only the first elements are kept, runs of that length are sorted; then of each two
-//! runs, one sorted upward and one downward, the better half is kept, until one run is left (Shanbhag,
-//! Pirk and Madden, "Efficient Top-K Query Processing on GPUs", SIGMOD 2018).
+//! The network is that of Triton's library, because what it leaves of NaN and of zeros of both
+//! signs shows which elements met. Of rows of which only the first elements are kept, runs of that
+//! length are sorted; then of each two runs, one sorted upward and one downward, the better half is
+//! kept, until one run is left (Shanbhag, Pirk and Madden, "Efficient Top-K Query Processing on
+//! GPUs", SIGMOD 2018).
 
-use tile_compiler::gpu::exchange::{Carrier, axis_steps, carrier, key_bits};
-use tile_compiler::ir::{Attrs, Elem, Inst, InstData, Scalar};
+use tile_compiler::gpu::exchange::{Carrier, axis_steps, carrier, exchanged_bits, sort_layout};
+use tile_compiler::ir::{Attrs, Elem, FloatPredicate, Inst, InstData, Scalar};
 
 use super::exchange::Exchange;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter};
+use crate::CodegenError;
+
+type Element = Result<Val, CodegenError>;
 
 impl Emitter<'_> {
-    /// A sort along the last axis, NaN after all numbers. What is sorted are integers in the order
-    /// of the elements.
+    /// A sort along the last axis.
     pub(super) fn sort(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let Attrs::Sort(sort) = &data.attrs else { return Err(self.unsupported(data)) };
         let (tile, result) = (data.operand(0), data.result());
         let layout = self.layout(tile).ok_or_else(|| self.unsupported(data))?;
-        let mut exchange = self.exchange_in(inst, &[tile], layout.with_last_axis_inward())?;
+        let layout = sort_layout(self.func, data, layout);
+        let mut exchange = self.exchange_in(inst, &[tile], layout)?;
         let elem = self.elem_of(tile)?;
-        let key = key_type(elem);
-        let element = std::mem::replace(&mut exchange.types[0], key);
+        let order = Order::of(elem, exchange.types[0], sort.descending);
+        exchange.types[0] = order.exchanged;
         let mut values = Vec::with_capacity(exchange.registers.len());
         for value in self.registers(tile) {
-            values.push(self.sort_key(elem.scalar(), element, value, key));
+            values.push(self.exchanged(&order, value));
         }
         exchange.leave_out_repeated(&mut values);
         let steps = axis_steps(&exchange.layout, exchange.layout.rank() - 1);
-        let kept = sort.keep.trailing_zeros() as usize;
-        for stage in 1..=kept {
+        let (runs, kept) = (sort.runs.ilog2() as usize, sort.keep.ilog2() as usize);
+        for stage in runs + 1..=kept {
             let above = steps.get(stage).copied();
-            values = self.merge(&exchange, &steps[..stage], above, sort.descending, values);
+            values = self.merge(&exchange, &steps[..stage], above, &order, values)?;
         }
         for (at, &step) in steps.iter().enumerate().skip(kept) {
-            values = self.better_half(&mut exchange, step, sort.descending, values);
+            values = self.better_half(&mut exchange, step, &order, values)?;
             let above = steps.get(at + 1).copied();
-            values = self.merge(&exchange, &steps[..kept], above, sort.descending, values);
+            values = self.merge(&exchange, &steps[..kept], above, &order, values)?;
         }
+        let (wide, narrow) = (order.exchanged, order.element);
         let mut sorted = Vec::with_capacity(self.register_count(result));
         let places = self.layout(result).ok_or_else(|| self.unsupported(data))?;
         for register in 0..places.elements_per_thread() {
@@ -47,24 +51,31 @@ impl Emitter<'_> {
             let holds = |&other: &usize| exchange.layout.offset_for_register(other) == index;
             let at = exchange.registers.iter().position(holds);
             let value = values[at.ok_or_else(|| self.unsupported(data))?];
-            sorted.push(self.sorted_element(elem.scalar(), element, value, key));
+            sorted.push(self.text.cast("trunc", wide, value, narrow));
         }
         self.set(result, sorted);
         Ok(())
     }
 
+    /// What takes part in the exchange for an element.
+    fn exchanged(&mut self, order: &Order, value: Val) -> Val {
+        if order.float.is_some() {
+            return value;
+        }
+        self.text.cast("sext", order.element, value, order.exchanged)
+    }
+
     /// Sorts runs that rise and then fall (or the other way round), of the length that `steps`
-    /// count through: downward where the index has the bit `above`, elsewhere upward, and all that
-    /// reversed if `descending`.
+    /// count through: downward where the index has the bit `above`, elsewhere upward; where there is
+    /// no such bit, in the order that is asked for.
     fn merge(
         &mut self,
         exchange: &Exchange,
         steps: &[u64],
         above: Option<u64>,
-        descending: bool,
+        order: &Order,
         values: Vec<Val>,
-    ) -> Vec<Val> {
-        let key = exchange.types[0];
+    ) -> Result<Vec<Val>, CodegenError> {
         let mut values = vec![values];
         for &step in steps.iter().rev() {
             let partners = self.partners(exchange, step, &values);
@@ -73,14 +84,13 @@ impl Emitter<'_> {
                 let high = self.has_bit(exchange, at, step);
                 let down = match above {
                     Some(above) => self.has_bit(exchange, at, above),
-                    None => Val::bool(false),
+                    None => Val::bool(order.descending),
                 };
-                let down = self.differ(down, Val::bool(descending));
                 let wants_larger = self.differ(high, down);
-                values[0][at] = self.choose_key(key, wants_larger, own, other);
+                values[0][at] = self.choose_of_pair(order, wants_larger, own, other)?;
             }
         }
-        values.swap_remove(0)
+        Ok(values.swap_remove(0))
     }
 
     /// Of each two elements whose index differs in `step` the one that comes first in order.
@@ -88,9 +98,9 @@ impl Emitter<'_> {
         &mut self,
         exchange: &mut Exchange,
         step: u64,
-        descending: bool,
+        order: &Order,
         values: Vec<Val>,
-    ) -> Vec<Val> {
+    ) -> Result<Vec<Val>, CodegenError> {
         let mut values = vec![values];
         let mut partners = self.partners(exchange, step, &values).swap_remove(0);
         let mut values = values.swap_remove(0);
@@ -99,74 +109,61 @@ impl Emitter<'_> {
             alike.retain(&mut partners, |register| register >> bit & 1 == 0);
             exchange.retain(&mut values, |register| register >> bit & 1 == 0);
         }
-        let key = exchange.types[0];
         let pairs = values.into_iter().zip(partners);
-        pairs.map(|(own, other)| self.choose_key(key, Val::bool(descending), own, other)).collect()
+        pairs.map(|(own, other)| self.extreme(order, order.descending, own, other)).collect()
     }
 
-    /// The larger of two keys where `larger` holds, else the smaller.
-    fn choose_key(&mut self, key: Ty, larger: Val, own: Val, other: Val) -> Val {
-        if let Val::Int(larger) = larger {
-            let name = if larger == 0 { "smin" } else { "smax" };
-            let name = format!("llvm.{name}.{}", key.suffix());
-            return self.text.call(&name, key, &[(key, own), (key, other)]);
+    /// The larger of two where `larger` holds, else the smaller. Of floats of which none is larger
+    /// than the other, the one with the higher index where `larger` does not hold there: both
+    /// places then get the same.
+    fn choose_of_pair(&mut self, order: &Order, larger: Val, own: Val, other: Val) -> Element {
+        if let (Val::Int(larger), None) = (larger, order.float) {
+            return self.extreme(order, larger != 0, own, other);
         }
-        let smaller = self.text.op(format_args!("icmp slt {key} {other}, {own}"));
-        // Between equal ones nothing is lost either way.
-        let takes = self.differ(smaller, larger);
-        self.text.select(takes, key, other, own)
+        let own_is_larger = self.is_larger(order, own, other)?;
+        let takes = self.differ(own_is_larger, larger);
+        Ok(self.text.select(takes, order.exchanged, other, own))
     }
 
-    /// A signed integer whose order is that of the elements: negative floats have the bits of
-    /// their magnitude flipped, every NaN is the largest.
-    fn sort_key(&mut self, scalar: Option<Scalar>, ty: Ty, value: Val, key: Ty) -> Val {
-        let raw_ty = Ty::Int(ty.bits());
-        let raw = self.text.bitcast(ty, value, raw_ty);
-        let Some(infinity) = scalar.and_then(largest_number) else {
-            return self.text.cast("sext", raw_ty, raw, key);
+    fn is_larger(&mut self, order: &Order, a: Val, b: Val) -> Element {
+        let ty = order.exchanged;
+        match order.float {
+            None => Ok(self.text.op(format_args!("icmp sgt {ty} {a}, {b}"))),
+            Some(scalar) => self.compare_floats(scalar, FloatPredicate::Ogt, [a, b]),
+        }
+    }
+
+    /// The larger or the smaller of two, a number rather than NaN.
+    fn extreme(&mut self, order: &Order, larger: bool, own: Val, other: Val) -> Element {
+        let better = if larger { "max" } else { "min" };
+        let Some(scalar) = order.float else {
+            let ty = order.exchanged;
+            let name = format!("llvm.s{better}.{}", ty.suffix());
+            return Ok(self.text.call(&name, ty, &[(ty, own), (ty, other)]));
         };
-        let flipped = self.flip_magnitude(raw_ty, raw);
-        let magnitude = Val::constant(raw_ty, (1 << (raw_ty.bits() - 1)) - 1);
-        let positive = self.text.binary("and", raw_ty, raw, magnitude);
-        let infinity = Val::constant(raw_ty, infinity);
-        let is_nan = self.text.op(format_args!("icmp ugt {raw_ty} {positive}, {infinity}"));
-        let ordered = self.text.select(is_nan, raw_ty, magnitude, flipped);
-        self.text.cast("sext", raw_ty, ordered, key)
-    }
-
-    fn sorted_element(&mut self, scalar: Option<Scalar>, ty: Ty, value: Val, key: Ty) -> Val {
-        let raw_ty = Ty::Int(ty.bits());
-        let mut raw = self.text.cast("trunc", key, value, raw_ty);
-        if scalar.and_then(largest_number).is_some() {
-            raw = self.flip_magnitude(raw_ty, raw);
-        }
-        self.text.bitcast(raw_ty, raw, ty)
-    }
-
-    fn flip_magnitude(&mut self, ty: Ty, raw: Val) -> Val {
-        let bits = i64::from(ty.bits());
-        let sign = self.text.binary("ashr", ty, raw, Val::Int(bits - 1));
-        let magnitude = Val::constant(ty, (1 << (bits - 1)) - 1);
-        let mask = self.text.binary("and", ty, sign, magnitude);
-        self.text.binary("xor", ty, raw, mask)
+        let wide = if scalar == Scalar::F64 { Scalar::F64 } else { Scalar::F32 };
+        let ty = Ty::of_scalar(wide);
+        let own = self.widen_float(scalar, own, wide)?;
+        let other = self.widen_float(scalar, other, wide)?;
+        let name = format!("llvm.{better}num.{}", ty.suffix());
+        let extreme = self.text.call(&name, ty, &[(ty, own), (ty, other)]);
+        self.narrow_float(wide, extreme, scalar, false)
     }
 }
 
-/// Integers that are sorted in place of elements.
-fn key_type(elem: Elem) -> Ty {
-    Ty::Int(key_bits(elem))
+/// What is sorted, and how.
+struct Order {
+    element: Ty,
+    /// What takes part in exchanges: a float, or an integer as wide as a register.
+    exchanged: Ty,
+    float: Option<Scalar>,
+    descending: bool,
 }
 
-/// The bits of the largest float that is a number, infinity if there is one; `None` for integers.
-fn largest_number(scalar: Scalar) -> Option<u64> {
-    Some(match scalar {
-        Scalar::F16 => 0x7c00,
-        Scalar::BF16 => 0x7f80,
-        Scalar::F32 => 0x7f80_0000,
-        Scalar::F64 => 0x7ff0_0000_0000_0000,
-        Scalar::F8E5 => 0x7c,
-        Scalar::F8E4NV => 0x7e,
-        Scalar::F8E4B15 => 0x7f,
-        _ => return None,
-    })
+impl Order {
+    fn of(elem: Elem, element: Ty, descending: bool) -> Order {
+        let float = elem.scalar().filter(|scalar| scalar.is_float());
+        let exchanged = if float.is_some() { element } else { Ty::Int(exchanged_bits(elem)) };
+        Order { element, exchanged, float, descending }
+    }
 }

@@ -128,7 +128,8 @@ impl Assigner<'_> {
             None if self.settle => default_layout(self.func, self.shape(input))?,
             None => return Ok(None),
         };
-        let home = if scans_rows_apart(data, &home) { home.with_last_axis_inward() } else { home };
+        let inward = scans_rows_apart(data, &home) || exchange::shows_places(self.func, data);
+        let home = if inward { home.with_last_axis_inward() } else { home };
         self.layouts.work[inst] = Some(home.clone());
         Ok(propagate::to_result(self.func, data, 0, &home)?)
     }

@@ -179,17 +179,32 @@ pub(super) fn scan_bytes(func: &Function, data: &InstData) -> u32 {
     data.uses().map(|tile| total_bytes(func, data, tile)).sum()
 }
 
-/// Bytes of shared memory that a sort takes: those of its keys, if some are exchanged between warps.
+/// Bytes of shared memory that a sort takes: those of what it exchanges, if some of it goes from
+/// warp to warp.
 pub(super) fn sort_bytes(func: &Function, data: &InstData) -> u32 {
     let ty = func.ty(data.operand(0));
     let (Some(id), Some(elem)) = (ty.layout(), ty.elem()) else { return 0 };
-    let layout = func.layouts[id].with_last_axis_inward();
+    let layout = sort_layout(func, data, &func.layouts[id]);
     let steps = axis_steps(&layout, layout.rank() - 1);
     let leaves_warp = steps.iter().any(|&step| carrier(&layout, step) == Carrier::Warp);
-    if leaves_warp { ty.numel() as u32 * key_bits(elem) / 8 } else { 0 }
+    if leaves_warp { ty.numel() as u32 * exchanged_bits(elem) / 8 } else { 0 }
 }
 
-/// Bits of the integers that are sorted in place of elements.
-pub fn key_bits(elem: Elem) -> u32 {
-    elem.bits().max(32)
+/// Where a sort of a tile in `layout` takes its elements to lie. In what order they come matters
+/// only where the places of elements show in the result; elsewhere they are dealt out so that most
+/// steps of the network stay within a thread.
+pub fn sort_layout(func: &Function, data: &InstData, layout: &LinearLayout) -> LinearLayout {
+    if shows_places(func, data) { layout.clone() } else { layout.with_last_axis_inward() }
+}
+
+/// True of sorts whose results depend on where elements lay: of floats, because neither NaN nor
+/// zeros of both signs are in an order, and of sorts that start with runs.
+pub(super) fn shows_places(func: &Function, data: &InstData) -> bool {
+    let Attrs::Sort(sort) = &data.attrs else { return false };
+    sort.runs > 1 || func.ty(data.operand(0)).elem().is_some_and(Elem::is_float)
+}
+
+/// Bits of what a sort exchanges: floats as they are, integers in registers.
+pub fn exchanged_bits(elem: Elem) -> u32 {
+    if elem.is_float() { elem.bits() } else { elem.bits().max(32) }
 }

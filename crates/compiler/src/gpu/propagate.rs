@@ -4,6 +4,7 @@
 
 use smallvec::SmallVec;
 
+use super::exchange;
 use crate::ir::{Attrs, Function, InstData, Opcode};
 use crate::layout::{Dim, LayoutError, LinearLayout};
 
@@ -73,8 +74,8 @@ pub(super) fn to_result(
         (Opcode::Reduce, Attrs::Axis(axis)) => reduced(layout, axis.axis as usize).map(Some),
         (Opcode::Scan, _) => Ok(Some(layout.clone())),
         (Opcode::Sort, _) => {
-            let dealt = layout.with_last_axis_inward();
-            crop(&dealt, func.ty(data.result()).shape()).map(Some)
+            let places = exchange::sort_layout(func, data, layout);
+            crop(&places, func.ty(data.result()).shape()).map(Some)
         }
         _ => Ok(None),
     }

@@ -221,8 +221,11 @@ attr_kinds! {
         /// Number of bins.
         bins: u32,
     }
-    /// A sort along the last axis.
+    /// A sort along the last axis, by a bitonic network.
     Sort {
+        /// Runs of this many elements, a power of two, are in order already, upward and downward in
+        /// turn: where the network starts.
+        runs: u32,
         /// Largest first.
         descending: bool,
         /// How many elements of each row remain, the first ones in order.

@@ -320,7 +320,9 @@ ops! {
     DotScaled = dot_scaled(lhs, lhs_scale[?], rhs, rhs_scale[?], acc) : DotScaled => Explicit, Pure, 0;
     /// Counts of the values `0..bins` among the elements where the mask is true.
     Histogram = histogram(value, mask[?]) : Bins => Explicit, Pure, 0;
-    /// Sorts along the last axis, NaN last in ascending order, and keeps the first `keep` elements.
+    /// Sorts along the last axis and keeps the first `keep` elements. Between equal elements and
+    /// NaN what the bitonic network leaves at a place counts: of a pair that compares as neither
+    /// larger, the element that the order puts first comes twice.
     Sort = sort(value) : Sort => Explicit, Pure, 0;
 
     // Control. Regions have one block; its arguments are listed here.

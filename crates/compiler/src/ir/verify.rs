@@ -484,7 +484,9 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
                 rows.zip(shape.split_last()).is_some_and(|((extent, rows), (kept, others))| {
                     rows == others && *kept == sort.keep && kept <= extent
                 });
-            ensure(kept, || "has the operand's rows, of `keep` elements each".to_owned())
+            ensure(kept, || "has the operand's rows, of `keep` elements each".to_owned())?;
+            let starts = sort.runs.is_power_of_two() && sort.runs <= sort.keep;
+            ensure(starts, || "starts with runs of a power of two within `keep`".to_owned())
         }
         (Opcode::Histogram, Attrs::Bins(bins)) => {
             ensure(shape == [bins.bins], || "has one element per bin".to_owned())

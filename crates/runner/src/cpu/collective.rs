@@ -1,4 +1,4 @@
-//! Operations across elements: reductions, scans, sorting, histograms.
+//! Operations across elements: reductions, scans, histograms.
 
 use bytemuck::Pod;
 use tile_compiler::ir::Scalar;
@@ -8,7 +8,7 @@ use super::lanes::{with_int, with_word};
 use super::machine::{Flow, Machine};
 use super::program::Block;
 use super::shape::{Act, Along, writes};
-use crate::number::{Bit, Int, Real, decode};
+use crate::number::{Bit, Int, Real};
 
 /// A region that combines two elements of each of its inputs.
 #[derive(Debug)]
@@ -274,39 +274,6 @@ pub(super) fn accumulate<T: Pod>(
             }
         }
     })
-}
-
-/// Sorts rows of `extent` elements. Integers compare as signed; NaN is above every number.
-pub(super) fn sort(
-    from: Slot,
-    out: Slot,
-    scalar: Scalar,
-    (count, extent, keep): (usize, usize, usize),
-    descending: bool,
-) -> Act {
-    // Bits whose order as signed integers is the order of the values.
-    let key = move |bits: u64| match scalar {
-        scalar if scalar.is_float() => {
-            let bits = decode(scalar, bits).to_bits() as i64;
-            let negative = bits < 0 && !f64::from_bits(bits as u64).is_nan();
-            if negative { bits ^ i64::MAX } else { bits & i64::MAX }
-        }
-        Scalar::I64 => bits as i64,
-        _ => decode(scalar, bits) as i64,
-    };
-    with_word!(scalar, T => writes(out, move |frame, words| {
-        let out = elements::<T>(words, count / extent * keep);
-        let source = frame.get::<T>(from, count);
-        for (out, row) in out.chunks_exact_mut(keep).zip(source.chunks_exact(extent)) {
-            let mut keyed: Vec<(i64, u64)> =
-                row.iter().map(|&bits| (key(bits.unsigned()), bits.unsigned())).collect();
-            keyed.sort_by_key(|&(key, _)| key);
-            if descending {
-                keyed.reverse();
-            }
-            out.iter_mut().zip(keyed).for_each(|(out, (_, bits))| *out = bits as T);
-        }
-    }))
 }
 
 /// Counts values; those outside the bins, which are undefined, are not counted.

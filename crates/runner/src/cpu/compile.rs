@@ -22,6 +22,7 @@ use super::lanes::{LaneOp, lane_fn, with_word};
 use super::machine::Site;
 use super::program::{Block, Step, Watch};
 use super::shape::{self, Act, Along, Strided};
+use super::sort;
 
 /// Why a kernel cannot run on the CPU.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -347,7 +348,7 @@ impl<'f> Compiler<'f> {
             Opcode::Reduce | Opcode::Scan => return self.combine(data),
             Opcode::MapElements => return self.map_elements(data),
             Opcode::Dot | Opcode::DotScaled => self.dot(data),
-            Opcode::Histogram | Opcode::Sort => self.order(data),
+            Opcode::Histogram | Opcode::Sort => return self.order(data),
             Opcode::DeviceAssert | Opcode::DevicePrint => self.effect(data),
             Opcode::InlineAsm => return self.unsupported(data, "inline PTX"),
             Opcode::ConvertLayout
@@ -605,21 +606,20 @@ impl<'f> Compiler<'f> {
         })
     }
 
-    fn order(&mut self, data: &InstData) -> Act {
+    fn order(&mut self, data: &InstData) -> Compilation<Act> {
         let (from, result) = (data.operand(0), data.result());
-        let (source, out, scalar) = (self.slot(from), self.slot(result), self.scalar(from));
-        let count = self.numel(from);
+        let slots = [self.slot(from), self.slot(result)];
+        let (scalar, count) = (self.scalar(from), self.numel(from));
         match &data.attrs {
             Attrs::Bins(bins) => {
                 let mask = data.operand_opt(1).map(|value| self.slot(value));
-                collective::histogram([source, out], mask, scalar, (count, bins.bins as usize))
+                Ok(collective::histogram(slots, mask, scalar, (count, bins.bins as usize)))
             }
-            attrs => {
+            Attrs::Sort(attrs) => {
                 let extent = self.shape(from).last().map_or(1, |&extent| extent as usize);
-                let descending = matches!(attrs, Attrs::Sort(sort) if sort.descending);
-                let keep = self.shape(result).last().map_or(1, |&keep| keep as usize);
-                collective::sort(source, out, scalar, (count, extent, keep), descending)
+                Ok(sort::sort(slots, scalar, (count, extent), attrs.clone()))
             }
+            _ => self.unsupported(data, format!("`{}` without attributes", data.opcode)),
         }
     }
 

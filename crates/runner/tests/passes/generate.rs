@@ -546,7 +546,9 @@ impl Generator<'_> {
             let mut shape = ty.shape().to_vec();
             let last = shape.len() - 1;
             shape[last] >>= self.random.below(3).min(shape[last].ilog2() as usize);
-            let attrs = Sort { descending: self.random.once_in(2), keep: shape[last] };
+            let keep = shape[last];
+            let runs = 1 << self.random.below(keep.ilog2() as usize + 1);
+            let attrs = Sort { runs, descending: self.random.once_in(2), keep };
             let kept = Type::of(ty.elem().expect("numbers"), &shape);
             self.builder.emit_typed(Opcode::Sort, &[value], attrs, kept)
         };

@@ -47,8 +47,7 @@ impl Evaluator<'_> {
     }
 
     /// The first elements of each row in order, as many as `shape` has; `None` of them is known
-    /// where that is not. The operation compares integers as signed ones; unsigned ones are in
-    /// order once their highest bit is flipped, and bits once they are numbers.
+    /// where that is not.
     fn sorted(
         &mut self,
         input: &Tensor,
@@ -56,11 +55,21 @@ impl Evaluator<'_> {
         descending: bool,
         at: FileRange,
     ) -> Eval<Tensor> {
-        let kept = shape.dims().and_then(|dims| dims.last()).and_then(Sym::int);
-        let keep = kept.and_then(|kept| u32::try_from(kept).ok()).unwrap_or(0);
+        let sort = ir::Sort { runs: 1, descending, keep: row_length(shape) };
+        self.in_order(input, shape, &sort, at)
+    }
+
+    /// The operation compares integers as signed ones; unsigned ones are in order once their
+    /// highest bit is flipped, and bits once they are numbers.
+    fn in_order(
+        &mut self,
+        input: &Tensor,
+        shape: &Shape,
+        attrs: &ir::Sort,
+        at: FileRange,
+    ) -> Eval<Tensor> {
         let sort = |this: &mut Self, input: &Tensor| {
-            let attrs = ir::Sort { descending, keep };
-            this.op(Opcode::Sort, &[input], attrs, input.elem, shape.clone())
+            this.op(Opcode::Sort, &[input], attrs.clone(), input.elem, shape.clone())
         };
         match input.elem.num() {
             Some(DType::Int1) => {
@@ -96,6 +105,17 @@ impl Evaluator<'_> {
         let descending = self.descending(call, false)?;
         let shape = input.shape.clone();
         Ok(Value::Tensor(self.sorted(&input, &shape, descending, call.at)?))
+    }
+
+    /// The last stage of the network alone.
+    pub(super) fn bitonic_merge(&mut self, call: &Call) -> Eval<Value> {
+        let input = self.strict_tensor(call, 0)?;
+        self.check_last_axis(&input, call)?;
+        let descending = self.descending(call, false)?;
+        let shape = input.shape.clone();
+        let keep = row_length(&shape);
+        let sort = ir::Sort { runs: (keep / 2).max(1), descending, keep };
+        Ok(Value::Tensor(self.in_order(&input, &shape, &sort, call.at)?))
     }
 
     /// Triton 3.6 does not notice that a row that is alone has fewer than `k` elements. The merges
@@ -169,13 +189,19 @@ impl Evaluator<'_> {
         let mut shape = dims.to_vec();
         shape[last] = k;
         let shape = Shape::of(shape);
-        let top = self.sorted(&input, &shape, descending, call.at)?;
         let wide = input.elem.num().filter(|_| shape != input.shape);
-        Ok(Value::Tensor(match wide.and_then(widened) {
-            Some(dtype) => self.cast(&top, Elem::Num(dtype), call.at)?,
-            None => top,
-        }))
+        let input = match wide.and_then(widened) {
+            Some(dtype) => self.cast(&input, Elem::Num(dtype), call.at)?,
+            None => input,
+        };
+        Ok(Value::Tensor(self.sorted(&input, &shape, descending, call.at)?))
     }
+}
+
+/// Elements of the rows of a shape; none where that is not known.
+fn row_length(shape: &Shape) -> u32 {
+    let last = shape.dims().and_then(|dims| dims.last()).and_then(Sym::int);
+    last.and_then(|last| u32::try_from(last).ok()).unwrap_or(0)
 }
 
 /// The type in which maxima of a small one are taken, as Triton's `topk` does.
