@@ -14,6 +14,7 @@ use tile_compiler::eval::{infer_file, lower_kernel};
 use tile_compiler::passes;
 use tile_compiler::project::{self, MemorySources};
 use tile_compiler::specialization::{Flags, TritonVersion, discover};
+use tile_compiler::syntax::Parse;
 
 /// How long one file may take in a build without optimizations.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -224,7 +225,9 @@ fn compile(text: &str) {
             if let Some(mut func) = lowered.function {
                 passes::optimize(&mut func).expect("passes keep functions well formed");
             } else {
-                assert!(!lowered.diagnostics.is_empty(), "nothing says why there is no kernel");
+                let broken = || !Parse::new(text).diagnostics(file).is_empty();
+                let why = !lowered.diagnostics.is_empty() || broken();
+                assert!(why, "nothing says why there is no kernel");
             }
         }
     }

@@ -355,8 +355,29 @@ impl Opened {
         at: ItemRef,
         spec: &Specialization,
     ) -> Result<Function, Vec<Diagnostic>> {
+        let errors = self.syntax_errors_in(at);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
         let lowered = self.options.rules.lower_kernel(&self.workspace, at, spec);
         lowered.function.ok_or(lowered.diagnostics)
+    }
+
+    /// What is wrong with the syntax of a jit function and of those that it calls. Evaluation leaves out
+    /// what does not parse, so what it gives then is not what the author means.
+    fn syntax_errors_in(&self, at: ItemRef) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        for at in project::with_callees(&self.workspace, at) {
+            let (Some(source), Some(item)) =
+                (self.workspace.file(at.file), project::item(&self.workspace, at))
+            else {
+                continue;
+            };
+            let is_inside =
+                |error: &&Diagnostic| item.range.touches(error.primary.range.start as usize);
+            found.extend(source.syntax_errors().iter().filter(is_inside).cloned());
+        }
+        found
     }
 
     /// The path and the text of a source line.

@@ -161,6 +161,21 @@ pub fn called_from_jit(sources: &dyn Sources, functions: &[ItemRef]) -> Vec<Item
     called
 }
 
+/// The jit function `at` and those that it calls, directly or not.
+pub fn with_callees(sources: &dyn Sources, at: ItemRef) -> Vec<ItemRef> {
+    let mut functions = vec![at];
+    let mut next = 0;
+    while next < functions.len() {
+        for callee in called_from_jit(sources, &functions[next..=next]) {
+            if !functions.contains(&callee) {
+                functions.push(callee);
+            }
+        }
+        next += 1;
+    }
+    functions
+}
+
 /// Jit functions that the jit function `at` names, as callees or as arguments.
 pub fn callees(sources: &dyn Sources, at: ItemRef) -> Arc<[ItemRef]> {
     let (Some(item), Some(function)) = (item(sources, at), function(sources, at)) else {

@@ -198,18 +198,7 @@ fn lower(db: &dyn Db, file: SourceFile, item: u32, spec: &Specialization) -> Opt
 /// What is wrong with the syntax of the function at `at`, or of one that it calls. Evaluation
 /// leaves out what does not parse, so what it gives then is not what the author means.
 pub(crate) fn syntax_error_in(db: &dyn Db, at: ItemRef) -> Option<String> {
-    let sources = Analysis(db);
-    let mut functions = vec![at];
-    let mut next = 0;
-    while next < functions.len() {
-        for callee in project::called_from_jit(&sources, &functions[next..=next]) {
-            if !functions.contains(&callee) {
-                functions.push(callee);
-            }
-        }
-        next += 1;
-    }
-    functions.into_iter().find_map(|at| {
+    project::with_callees(&Analysis(db), at).into_iter().find_map(|at| {
         let file = db.file_of(at.file)?;
         let range = module(db, file).items.get(at.index as usize)?.range;
         let errors = syntax_diagnostics(db, file).iter();

@@ -461,6 +461,18 @@ def far(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 );
 
 #[test]
+fn kernels_that_do_not_parse_are_not_compiled() {
+    let text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    \
+                y = tl.load(x +)\n    tl.store(x, y)\n";
+    let folder = Folder::new(&[("broken.py", text)]);
+    for command in ["emit broken.py::k --stage tile", "emit broken.py::k --stage ptx"] {
+        let done = folder.run(command);
+        assert_ne!(done.code, Some(0), "{command}: {}", done.stdout);
+        assert!(done.stderr.contains("unexpected `+`"), "{command}: {}", done.stderr);
+    }
+}
+
+#[test]
 fn costs_are_told_and_configurations_compiled_on_request() {
     let folder = Folder::new(&[("deep.tile", DEEP)]);
     let codes = |done: &Done| -> Vec<String> {
