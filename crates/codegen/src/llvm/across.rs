@@ -42,11 +42,8 @@ impl Emitter<'_> {
                 .iter()
                 .map(|&register| inputs.iter().map(|input| input[register]).collect())
                 .collect();
-            let mut total = self.combine_all(region, &mut tuples, chains)?;
-            if bits.lane != 0 {
-                total = self.combine_lanes(region, &types, bits.lane, total)?;
-            }
-            results.push(total);
+            let total = self.combine_all(region, &mut tuples, chains)?;
+            results.push(self.combine_lanes(region, &types, bits.lane, total)?);
         }
         if bits.warp != 0 {
             self.combine_warps(inst, data, (&reduced, &bits), &types, &mut results)?;
@@ -146,12 +143,8 @@ impl Emitter<'_> {
             let parts = self.read_warps(&totals, &reading, first, types, &bases);
             let rows = combinations(first, totals.neighbors());
             for (row, mut parts) in rows.into_iter().zip(parts) {
-                let mut total = self.combine_all(data.regions[0], &mut parts, CHAINS)?;
-                for &lane in &reading.lanes {
-                    let other = self.shuffle_tuple(types, &total, 1 << lane);
-                    total = self.combine(data.regions[0], &total, &other)?;
-                }
-                results[row] = total;
+                let total = self.combine_all(data.regions[0], &mut parts, CHAINS)?;
+                results[row] = self.combine_lanes(data.regions[0], types, reading.lanes, total)?;
             }
         }
         Ok(())
@@ -267,7 +260,7 @@ struct Reading {
     /// The first warp of each access of a thread.
     warps: Vec<u32>,
     /// Bits of the lane that tell apart which ones.
-    lanes: Vec<u32>,
+    lanes: u32,
 }
 
 impl Reading {
@@ -283,6 +276,7 @@ impl Reading {
         }
         let each = near + lanes.len();
         let warps = (0..1 << (along - each)).map(|access: u32| access << each).collect();
+        let lanes = lanes.iter().map(|lane| 1 << lane).sum();
         Reading { bases, warps, lanes }
     }
 }

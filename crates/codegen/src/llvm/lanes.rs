@@ -94,7 +94,7 @@ impl Emitter<'_> {
         Some(self.text.op(format_args!("icmp {test} i32 {ballot}, {wanted}")))
     }
 
-    pub(super) fn shuffle_tuple(&mut self, types: &[Ty], tuple: &[Val], mask: i64) -> Tuple {
+    fn shuffle_tuple(&mut self, types: &[Ty], tuple: &[Val], mask: i64) -> Tuple {
         let pairs: Vec<(Ty, Val)> = types.iter().copied().zip(tuple.iter().copied()).collect();
         pairs
             .into_iter()
