@@ -36,7 +36,7 @@ mod written;
 
 pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
-pub use config::Config;
+pub use config::{Config, Configured};
 pub use contents::Contents;
 pub use discover::{Discovery, bind, discover};
 pub use facts::Facts;
@@ -49,7 +49,7 @@ pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub(crate) use tuning::decorated_tuning;
-pub use tuning::{Tuning, tuning};
+pub use tuning::{Tuning, launched_tuning, tuning};
 pub use usage::may_write;
 pub(crate) use usage::uses;
 pub use written::{LaunchGap, WrittenLaunch, tuned_launches, written_launches, written_options};
@@ -179,8 +179,8 @@ pub struct Specialization {
     pub assumed: Vec<Name>,
     /// Launches that the source shows, each with what is known of it.
     pub launches: Vec<KnownLaunch>,
-    /// The autotune configuration, by its position in [`Tuning::configs`].
-    pub config: Option<usize>,
+    /// The autotune configuration that it is for.
+    pub config: Option<Configured>,
 }
 
 impl Specialization {

@@ -32,7 +32,9 @@ fn codes(sources: &MemorySources, file: FileId) -> Vec<Code> {
         };
         let result = lower_kernel(sources, file, &item.name, &spec, version);
         codes.extend(result.diagnostics.iter().map(|diagnostic| diagnostic.code));
-        assert!(result.function.is_some() || !result.diagnostics.is_empty());
+        let parse = sources.parse(file).expect("the file is known");
+        let is_broken = !parse.diagnostics(file).is_empty();
+        assert!(result.function.is_some() || !result.diagnostics.is_empty() || is_broken);
     }
     codes
 }
@@ -150,6 +152,27 @@ fn broken_text_is_evaluated_as_far_as_it_goes() {
     evaluate(
         "@triton.jit\ndef kernel(p):\n    tl.load()\n    tl.store(1, 2, 3, 4, 5, 6, 7, 8)\n    tl.dot(p)\n    tl.reduce(p, 0, 0)\n    p.x.y.z()\n    tl.sum.sum(tl)\n    kernel\n    kernel()\n",
     );
+}
+
+#[test]
+fn what_does_not_parse_lowers_to_nothing() {
+    let bodies = [
+        "    if n > 4:\n        p += n * \n    tl.store(p, 1)\n",
+        "    for i in range(n):\n        p = p + i + \n    tl.store(p, 1)\n",
+        "    q = p\n    while n > 0:\n        n -= \n    tl.store(q, n)\n",
+        "    tl.store(p, n + )\n",
+        "    tl.store(p, helper(n))\n\n@triton.jit\ndef helper(x):\n    return x * \n",
+    ];
+    for body in bodies {
+        let mut sources = MemorySources::new(Vec::new());
+        let text = format!("{PRELUDE}@triton.jit\ndef kernel(p, n):\n{body}");
+        let file = sources.add("kernel.py", &text);
+        let at = project::jit_functions(&sources, file)[0];
+        let spec = discover(&sources, at, &Flags::default()).remove(0);
+        let result = lower_kernel(&sources, file, "kernel", &spec, TritonVersion::default());
+        assert!(result.function.is_none(), "{text}");
+        assert!(result.diagnostics.is_empty(), "{:?}", result.diagnostics);
+    }
 }
 
 #[test]

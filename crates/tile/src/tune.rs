@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::specialization::{
-    Config, WrittenLaunch, scenario_edits, scenario_variables, tuning,
+    Config, Discovery, Flags, WrittenLaunch, launched_tuning, scenario_edits, scenario_variables,
 };
 use tile_worker::protocol::{RunRequest, timing};
 
@@ -108,8 +108,10 @@ fn configurations(
     kernel: &str,
     at: ItemRef,
 ) -> Result<Vec<Combination>, CommandError> {
-    let found = project::kernel(&opened.workspace, at);
-    let configs = found.map(|kernel| tuning(&opened.workspace, &kernel).configs);
+    let (workspace, flags) = (&opened.workspace, Flags::default());
+    let launches = Discovery::new(workspace, &flags).launches(at);
+    let found = project::kernel(workspace, at);
+    let configs = found.map(|kernel| launched_tuning(workspace, &kernel, &launches).configs);
     let configs = configs.unwrap_or_default();
     if configs.is_empty() {
         return Err(CommandError::usage(format!(

@@ -59,7 +59,7 @@ pub fn check_compiled(
         return found;
     }
     let tuning = tuning(sources, &kernel);
-    let config = spec.config.and_then(|index| tuning.configs.get(index));
+    let config = spec.config.and_then(|it| tuning.configs.get(it.position));
     let configuration = configuration(spec, config);
     let label = spec.to_string();
     for finding in &mut found {
@@ -68,8 +68,11 @@ pub fn check_compiled(
             let subject = format!("`{}`{configuration}", kernel.item.name);
             finding.message = format!("{subject} {}", finding.message);
         }
+        if spec.config.is_some_and(|it| it.of > 1) && finding.code == Code::SharedMemory {
+            forgive(finding);
+        }
         if let Some(Config { at: Some(at), .. }) = config {
-            place_at_config(finding, *at, tuning.configs.len());
+            place_at_config(finding, *at);
         } else if let Some(site) = spec.launches.first().and_then(|launch| launch.site) {
             let Some(launch) = site.place(sources) else { continue };
             place_at_launch(finding, launch);
@@ -79,17 +82,18 @@ pub fn check_compiled(
 }
 
 /// Tuning leaves out a configuration that does not fit, so that one among several is no mistake.
-fn place_at_config(finding: &mut Diagnostic, config: FileRange, configs: usize) {
-    if finding.code != Code::SharedMemory {
+fn forgive(finding: &mut Diagnostic) {
+    finding.severity = Severity::Info;
+    let note = "Triton's tuning passes over a configuration that does not fit, silently";
+    finding.notes.push(note.to_owned());
+}
+
+fn place_at_config(finding: &mut Diagnostic, config: FileRange) {
+    if finding.code == Code::SharedMemory {
+        move_to(finding, config);
+    } else {
         finding.related.push(related(config, "in this configuration"));
-        return;
     }
-    if configs > 1 {
-        finding.severity = Severity::Info;
-        let note = "Triton's tuning passes over a configuration that does not fit, silently";
-        finding.notes.push(note.to_owned());
-    }
-    move_to(finding, config);
 }
 
 fn place_at_launch(finding: &mut Diagnostic, launch: FileRange) {

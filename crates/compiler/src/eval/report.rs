@@ -14,7 +14,11 @@ impl Evaluator<'_> {
     /// helper the primary place becomes the outermost call.
     pub(super) fn emit_diagnostic(&mut self, mut diagnostic: Diagnostic) -> Stop {
         let is_silent = self.quiet > 0 || self.muted > 0;
-        if is_silent || self.proves_nothing(diagnostic.code) || self.is_left_open(diagnostic.code) {
+        if is_silent || self.proves_nothing(diagnostic.code) {
+            return Stop::Reported;
+        }
+        if self.is_left_open(diagnostic.code) {
+            self.emitter = None;
             return Stop::Reported;
         }
         let is_error = diagnostic.severity == Severity::Error;
@@ -67,7 +71,8 @@ impl Evaluator<'_> {
         self.reported.contains(&(code, primary, at))
     }
 
-    /// True for what is not understood where syntax errors leave values open.
+    /// True for what is not understood where syntax errors leave values open: these are what is
+    /// reported.
     fn is_left_open(&self, code: Code) -> bool {
         let is_broken = |frame: &Frame| {
             frame.function.as_ref().is_some_and(|it| it.function.body.broken.is_some())

@@ -93,9 +93,10 @@ impl Evaluator<'_> {
         flow
     }
 
-    /// Runs a statement with a syntax error: nothing is reported of it, and nothing is known of what
-    /// it binds.
+    /// Runs a statement with a syntax error: nothing is reported of it, nothing is known of what it
+    /// binds, and there is nothing to lower it to.
     fn broken_stmt(&mut self, source: Source<'_>, id: StmtId, rest: &Rest<'_>) -> Outcome {
+        self.emitter = None;
         self.muted += 1;
         let outcome = self.stmt(source, id, rest);
         for target in source.body.stmts[id].targets() {

@@ -9,6 +9,7 @@ use super::bind::{Binder, Bound};
 use super::guess;
 use super::host::value::{Tensor, Value};
 use super::host::{Host, SPELLINGS, language_dtype};
+use super::launches::ShownLaunches;
 use super::usage::Compared;
 use super::{ArgSpec, ConstArg, TupleArg, TupleNames};
 use crate::hir::{Expr, ExprId, Literal, Name, Param};
@@ -248,7 +249,7 @@ pub struct Annotated {
 
 /// What annotations fix of the parameters of `kernel`.
 pub fn annotated(sources: &dyn Sources, kernel: &Kernel) -> Annotated {
-    let binder = Binder::new(sources, kernel);
+    let binder = Binder::new(sources, kernel, &ShownLaunches::default());
     let params = kernel.function.params.iter();
     let typed =
         params.filter_map(|param| Some((param.name.clone(), binder.forced_type(param)?.into())));

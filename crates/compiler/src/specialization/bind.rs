@@ -6,15 +6,15 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::argument::value_of;
-use super::config::Config;
+use super::config::{Config, Configured};
 use super::discover::MAX_SPECIALIZATIONS;
 use super::guess::KernelFacts;
 use super::heuristics::computed;
-use super::host::value::Value;
+use super::host::value::{Tuner, Value};
 use super::host::{Host, ObservedLaunch, Options};
 use super::known::{Binding, KnownLaunch, known_launch};
 use super::launches::ShownLaunches;
-use super::tuning::{Tuning, tuning};
+use super::tuning::{Tuning, launched_tuning, tuning_by};
 use super::usage::{self, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Name, Param, ParamKind};
@@ -77,7 +77,12 @@ impl Given<'_> {
 }
 
 impl<'a> Binder<'a> {
-    pub(super) fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Binder<'a> {
+    /// For what host code makes of the kernel that launches it in these ways.
+    pub(super) fn new(
+        sources: &'a dyn Sources,
+        kernel: &'a Kernel,
+        launches: &ShownLaunches,
+    ) -> Binder<'a> {
         let constexpr = constexpr_params(sources, kernel.at);
         let uses = usage::uses(sources, kernel.at);
         let extents = kernel.function.params.iter().zip(uses.iter());
@@ -88,7 +93,18 @@ impl<'a> Binder<'a> {
             has_dot: usage::has_dot(&kernel.function.body),
             has_columns: usage::has_columns(&kernel.function.body),
         };
-        Binder { sources, kernel, tuning: tuning(sources, kernel), uses, constexpr, facts }
+        let tuning = launched_tuning(sources, kernel, launches);
+        Binder { sources, kernel, tuning, uses, constexpr, facts }
+    }
+
+    /// The same for what `tuners` make of the kernel.
+    fn tuned_by(&self, tuners: &[Arc<Tuner>]) -> Binder<'a> {
+        Binder {
+            tuning: tuning_by(self.sources, self.kernel, tuners),
+            uses: Arc::clone(&self.uses),
+            constexpr: self.constexpr.clone(),
+            ..*self
+        }
     }
 
     /// The specializations of launches; of one place in the text only those of which everything is
@@ -97,11 +113,7 @@ impl<'a> Binder<'a> {
         let specialized: Vec<(&ObservedLaunch, Vec<Specialization>)> = launches
             .0
             .iter()
-            .map(|(origin, launch)| {
-                let mut specs = Vec::new();
-                self.specialize(*origin, Some(launch), &mut specs);
-                (launch, specs)
-            })
+            .map(|(origin, launch)| (launch, self.of_launch(*origin, launch)))
             .collect();
         let certain: Vec<FileRange> = specialized
             .iter()
@@ -114,6 +126,22 @@ impl<'a> Binder<'a> {
         kept.flat_map(|(_, specs)| specs).collect()
     }
 
+    fn of_launch(&self, origin: Origin, launch: &ObservedLaunch) -> Vec<Specialization> {
+        let mut specs = Vec::new();
+        if launch.tuners.is_empty() && !self.is_untuned(launch) {
+            self.specialize(origin, Some(launch), &mut specs);
+            return specs;
+        }
+        let binder = self.tuned_by(&launch.tuners);
+        binder.specialize(origin, Some(launch), &mut specs);
+        for configured in specs.iter_mut().filter_map(|spec| spec.config.as_mut()) {
+            let config = &binder.tuning.configs[configured.position];
+            let position = self.tuning.configs.iter().position(|known| known.is_same(config));
+            configured.position = position.unwrap_or(configured.position);
+        }
+        specs
+    }
+
     /// Adds one specialization per autotune configuration, or one when there are none.
     pub(super) fn specialize(
         &self,
@@ -121,27 +149,28 @@ impl<'a> Binder<'a> {
         launch: Option<&ObservedLaunch>,
         found: &mut Vec<Specialization>,
     ) {
-        if self.tuning.configs.is_empty() || launch.is_some_and(|launch| self.is_untuned(launch)) {
+        if self.tuning.configs.is_empty() {
             found.push(self.bind(origin, launch, None));
             return;
         }
-        for (index, config) in self.tuning.configs.iter().take(MAX_SPECIALIZATIONS).enumerate() {
+        let of = self.tuning.configs.len();
+        for (position, config) in self.tuning.configs.iter().take(MAX_SPECIALIZATIONS).enumerate() {
             // What a scenario launches is the first configuration; the others are tuning.
-            let of_scenario = origin == Origin::Scenario && index == 0;
+            let of_scenario = origin == Origin::Scenario && position == 0;
             let origin = if of_scenario { origin } else { Origin::Autotune };
             let spec = self.bind(origin, launch, Some(config));
-            found.push(Specialization { config: Some(index), ..spec });
+            let configured = Configured { position, of };
+            found.push(Specialization { config: Some(configured), ..spec });
         }
     }
 
     /// True for a launch of the kernel under its own name where a call tunes it: it gives what
-    /// configurations set.
+    /// tuning sets.
     fn is_untuned(&self, launch: &ObservedLaunch) -> bool {
         let mut params = self.kernel.function.params.iter().enumerate();
         self.tuning.by_call
             && params.any(|(index, param)| {
-                let sets = |config: &Config| config.value(&param.name).is_some();
-                self.tuning.configs.iter().any(sets)
+                self.tuning.sets(&param.name)
                     && argument(launch, &launch.args, index, &param.name).is_some()
             })
     }
@@ -293,10 +322,6 @@ impl<'a> Binder<'a> {
         for (name, function) in self.tuning.heuristics.iter().zip(&self.tuning.heuristic_functions)
         {
             let Some(index) = bound.get_index_of(name) else { continue };
-            // What a call makes of the kernel computes it, and the kernel itself was launched.
-            if self.tuning.by_call && bound[index].given.is_some() {
-                continue;
-            }
             let args = bound.iter().map(|(name, bound)| (name, bound.value()));
             let (value, assumed) = match computed(self.sources, name, function, args) {
                 // Whatever is decided at run time, the general case is compiled.

@@ -24,6 +24,16 @@ pub struct Config {
     pub at: Option<FileRange>,
 }
 
+/// Which configuration something is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Configured {
+    /// Its position among all of the kernel, in what [`launched_tuning`](super::launched_tuning)
+    /// finds.
+    pub position: usize,
+    /// How many the tuner chooses from.
+    pub of: usize,
+}
+
 impl Config {
     /// What it gives the parameter `name`.
     pub fn value(&self, name: &str) -> Option<&ConstArg> {

@@ -59,7 +59,7 @@ pub fn bind(
     flags: &Flags,
 ) -> Vec<Specialization> {
     let Some(kernel) = kernel(sources, at) else { return Vec::new() };
-    let binder = Binder::new(sources, &kernel);
+    let binder = Binder::new(sources, &kernel, launches);
     let mut found = binder.of_launches(launches);
     if found.is_empty() {
         let is_guess = binder.tuning.stated.is_empty();

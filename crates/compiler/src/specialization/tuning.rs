@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::config::Config;
 use super::host::value::{Tuner, TunerKind, Value};
 use super::host::{Arguments, Host, Options, Variables};
+use super::launches::ShownLaunches;
 use super::spelled::spelled;
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
@@ -83,6 +84,25 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
     reader.finish()
 }
 
+/// As [`tuning`], and what functions call with the kernel before they launch it.
+pub fn launched_tuning(sources: &dyn Sources, kernel: &Kernel, launches: &ShownLaunches) -> Tuning {
+    let mut reader = Reader::new(sources, kernel);
+    reader.decorators();
+    reader.calls();
+    for tuner in launches.0.iter().flat_map(|(_, launch)| &launch.tuners) {
+        reader.by_call(tuner, None);
+    }
+    reader.finish()
+}
+
+/// What holds for a launch of what `tuners` made of the kernel.
+pub(super) fn tuning_by(sources: &dyn Sources, kernel: &Kernel, tuners: &[Arc<Tuner>]) -> Tuning {
+    let mut reader = Reader::new(sources, kernel);
+    reader.decorators();
+    tuners.iter().for_each(|tuner| reader.tuner(tuner, None));
+    reader.finish()
+}
+
 /// As [`tuning`], of the kernel under its own name: what its decorators say.
 pub(crate) fn decorated_tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
     let mut reader = Reader::new(sources, kernel);
@@ -98,8 +118,13 @@ struct Reader<'a> {
     bound: Option<Variables>,
     /// Whether some configurations or heuristics may set any name.
     any_name: bool,
+    /// What calls gave the kernel to so far.
+    tuners: Vec<Arc<Tuner>>,
     tuning: Tuning,
 }
+
+/// The expression that makes something, with its scope.
+type Made<'e> = (Scope<'e>, &'e Body, ExprId);
 
 impl<'a> Reader<'a> {
     fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Reader<'a> {
@@ -109,6 +134,7 @@ impl<'a> Reader<'a> {
             kernel,
             bound: None,
             any_name: false,
+            tuners: Vec::new(),
             tuning: Tuning { complete: true, ..Tuning::default() },
         }
     }
@@ -146,7 +172,7 @@ impl<'a> Reader<'a> {
         let kernel = self.kernel;
         let scope = Scope { file: kernel.at.file, path: &kernel.item.scope };
         for tuner in tuners {
-            self.tuner(&tuner, (scope, &*kernel.function.body, id));
+            self.tuner(&tuner, Some((scope, &*kernel.function.body, id)));
         }
         if let Some(stated) = stated(&mut self.host, kernel, id) {
             self.tuning.stated = stated;
@@ -162,11 +188,19 @@ impl<'a> Reader<'a> {
                 self.host.begin();
                 self.host.module_expr(file, &item.scope, (body, map), *value);
                 for tuner in self.applied() {
-                    self.tuning.by_call = true;
                     let scope = Scope { file, path: &item.scope };
-                    self.tuner(&tuner, (scope, &**body, *value));
+                    self.by_call(&tuner, Some((scope, &**body, *value)));
                 }
             }
+        }
+    }
+
+    /// What a tuner says that some call gives the kernel to.
+    fn by_call(&mut self, tuner: &Arc<Tuner>, made: Option<Made<'_>>) {
+        if !self.tuners.contains(tuner) {
+            self.tuners.push(Arc::clone(tuner));
+            self.tuning.by_call = true;
+            self.tuner(tuner, made);
         }
     }
 
@@ -176,8 +210,8 @@ impl<'a> Reader<'a> {
         found.filter(|(at, _)| *at == self.kernel.at).map(|(_, tuner)| tuner).collect()
     }
 
-    /// What a tuner says that the expression `id` makes.
-    fn tuner(&mut self, tuner: &Tuner, made: (Scope<'_>, &Body, ExprId)) {
+    /// What a tuner says, with the expression that makes it, if that is known.
+    fn tuner(&mut self, tuner: &Tuner, made: Option<Made<'_>>) {
         let args = Arguments(&tuner.args);
         match tuner.kind {
             TunerKind::Autotune => {
@@ -198,15 +232,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds configurations; where some are not known, the expression `id` makes them.
-    fn configurations(
-        &mut self,
-        found: Option<Vec<Value>>,
-        (scope, body, id): (Scope<'_>, &Body, ExprId),
-    ) {
+    /// Adds configurations; where some are not known, `made` is where they come from.
+    fn configurations(&mut self, found: Option<Vec<Value>>, made: Option<Made<'_>>) {
         if !found.as_ref().is_some_and(|found| found.iter().all(is_config)) {
             self.tuning.complete = false;
-            match spelled(self.sources, scope, body, id) {
+            let names = made.and_then(|(scope, body, id)| spelled(self.sources, scope, body, id));
+            match names {
                 Some(names) => self.tuning.spelled.get_or_insert_default().extend(names),
                 None => self.any_name = true,
             }
@@ -283,7 +314,7 @@ impl<'a> Reader<'a> {
         }
         let kernel = self.kernel;
         let scope = Scope { file: kernel.at.file, path: &kernel.item.scope };
-        let made = (scope, &*kernel.function.body, configs);
+        let made = Some((scope, &*kernel.function.body, configs));
         if open {
             self.configurations(None, made);
         }

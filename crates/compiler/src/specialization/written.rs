@@ -100,7 +100,7 @@ pub fn written_launches(
 }
 
 /// The launch of the kernel `at` under each autotune configuration: the position of the configuration
-/// in [`Tuning::configs`](super::Tuning::configs), and the launch at that place in host code of
+/// in what [`launched_tuning`](super::launched_tuning) finds, and the launch at that place in host code of
 /// which all is known, with the grid that follows from the configuration. `specializations` are what
 /// the kernel is compiled for.
 ///
@@ -111,10 +111,11 @@ pub fn tuned_launches(
     at: ItemRef,
     specializations: &[Specialization],
 ) -> Result<Vec<(usize, WrittenLaunch)>, Option<LaunchGap>> {
-    let configs: BTreeSet<usize> = specializations.iter().filter_map(|spec| spec.config).collect();
+    let position = |spec: &Specialization| Some(spec.config?.position);
+    let configs: BTreeSet<usize> = specializations.iter().filter_map(position).collect();
     let (mut found, mut gap) = (Vec::<(usize, WrittenLaunch)>::new(), None);
     for config in configs {
-        let under = specializations.iter().filter(|spec| spec.config == Some(config));
+        let under = specializations.iter().filter(|spec| position(spec) == Some(config));
         for launch in written_launches(sources, at, &under.cloned().collect::<Vec<_>>()) {
             let is_elsewhere = |launch: &WrittenLaunch| {
                 found.first().is_some_and(|(_, first)| first.site != launch.site)

@@ -8,7 +8,7 @@ use tile_compiler::hir::{Function, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::TextRange;
 use tile_compiler::specialization::{
-    Config, Discovery, Flags, ShownLaunches, Specialization, bind, tuning,
+    Config, Discovery, Flags, ShownLaunches, Specialization, bind, launched_tuning,
 };
 
 use super::anchored::{Anchored, Anchors, anchor_locations};
@@ -153,7 +153,9 @@ pub(crate) fn configurations(
     let at = ItemRef { file: file.id(db), index };
     let sources = Observed::host(db, folder_rules(db, file).capability);
     let Some(kernel) = project::kernel(&sources, at) else { return Vec::new() };
-    tuning(&sources, &kernel).configs.iter().map(Config::values).collect()
+    let none = ShownLaunches::default();
+    let launches = shown_launches(db, file).get(&index).unwrap_or(&none);
+    launched_tuning(&sources, &kernel, launches).configs.iter().map(Config::values).collect()
 }
 
 /// A kernel under one specialization.

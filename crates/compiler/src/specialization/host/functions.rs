@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::{Args, bound};
 use super::flow::Flow;
 use super::frame::{Code, Frame, Variables};
-use super::value::{Callable, Tuner, Value};
+use super::value::{Callable, TunedKernel, Tuner, Value};
 use super::{Host, MAX_DEPTH, changes, launch};
 use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
 use crate::project::{ItemRef, Resolution, function, item};
@@ -59,13 +59,14 @@ impl Host<'_> {
 
     /// Tunes a kernel, or what was made of it.
     fn tune(&mut self, tuner: &Arc<Tuner>, args: &[(Option<Name>, Value)]) -> Value {
-        match Args(args).get(0, "fn") {
-            Some(Value::Named(Resolution::Jit(at)) | Value::Callable(Callable::Tuned(at))) => {
-                self.tuned.push((*at, Arc::clone(tuner)));
-                Value::Callable(Callable::Tuned(*at))
-            }
-            _ => Value::Unknown,
-        }
+        let (kernel, mut tuners) = match Args(args).get(0, "fn") {
+            Some(kernel) => kernel.clone().untuned(),
+            None => return Value::Unknown,
+        };
+        let Value::Named(Resolution::Jit(at)) = kernel else { return Value::Unknown };
+        self.tuned.push((at, Arc::clone(tuner)));
+        tuners.push(Arc::clone(tuner));
+        Value::Callable(Callable::Tuned(Arc::new(TunedKernel { at, tuners })))
     }
 
     /// Calls a function of the project with known arguments.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::frame::{Code, Variables};
-use super::value::Value;
+use super::value::{Tuner, Value};
 use super::{Frame, Host, operators};
 use crate::hir::{Arg, ExprId, Launch, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, resolve_expr};
@@ -19,6 +19,8 @@ pub(super) type Given = (Vec<(Option<Name>, Value)>, bool);
 pub(in crate::specialization) struct ObservedLaunch {
     /// What is launched.
     pub(in crate::specialization) kernel: Value,
+    /// What calls gave the kernel to before it was launched, in order.
+    pub(in crate::specialization) tuners: Vec<Arc<Tuner>>,
     /// What stands between the brackets.
     pub(in crate::specialization) grid: Value,
     /// The arguments in order; starred ones whose length is not known are left out.
@@ -70,7 +72,7 @@ impl Host<'_> {
         let allocations: Vec<u32> = kernel
             .alternatives()
             .iter()
-            .flat_map(|kernel| self.written_by(kernel, &args, complete))
+            .flat_map(|kernel| self.written_by(&kernel.clone().untuned().0, &args, complete))
             .collect();
         for kernel in kernel.alternatives() {
             let launch = self.observed((kernel, grid.clone()), (args.clone(), complete), at);
@@ -90,8 +92,9 @@ impl Host<'_> {
         at: Option<FileRange>,
     ) -> ObservedLaunch {
         let site = at.and_then(|at| LaunchSite::at(self.sources, at));
+        let (kernel, tuners) = kernel.untuned();
         let (example, doubtful) = (Vec::new(), self.doubt.conditions > 0);
-        ObservedLaunch { kernel, grid, args, example, at, site, complete, doubtful }
+        ObservedLaunch { kernel, tuners, grid, args, example, at, site, complete, doubtful }
     }
 
     /// Keeps a launch unless enough are known that its place repeats, as in a loop that measures how
@@ -163,10 +166,10 @@ impl Host<'_> {
             return self.launch((kernel, grid), (args, complete), at);
         }
         for kernel in kernel.alternatives() {
-            let Value::Named(Resolution::Jit(item)) = &kernel else { continue };
-            let args = self.typed(*item, args.clone());
             // No program runs, so the grid tells nothing.
-            let launch = self.observed((kernel, Value::Unknown), (args, complete), at);
+            let mut launch = self.observed((kernel, Value::Unknown), (Vec::new(), complete), at);
+            let Value::Named(Resolution::Jit(item)) = &launch.kernel else { continue };
+            launch.args = self.typed(*item, args.clone());
             self.keep_launch(launch);
         }
         Value::Unknown
@@ -207,7 +210,7 @@ impl Host<'_> {
         // Each is compared with all before it, as when a loop launches.
         self.fuel = self.fuel.saturating_sub(self.launches.len() as u32);
         for launch in &mut self.launches {
-            let same = launch.kernel == later.kernel && launch.grid == later.grid;
+            let same = launch.launches_as(later) && launch.grid == later.grid;
             if same && written(&launch.args) == again {
                 let same_place = launch.at == later.at && launch.complete == later.complete;
                 met |= same_place;
@@ -244,6 +247,11 @@ impl Host<'_> {
 }
 
 impl ObservedLaunch {
+    /// Whether `other` launches the same kernel, tuned in the same way.
+    fn launches_as(&self, other: &ObservedLaunch) -> bool {
+        self.kernel == other.kernel && self.tuners == other.tuners
+    }
+
     /// Whether `other` differs at most in allocations and in what a function computes the grid from:
     /// the kernel is compiled for both in the same way.
     fn repeats(&self, other: &ObservedLaunch) -> bool {
@@ -252,7 +260,7 @@ impl ObservedLaunch {
             args.iter().map(|(name, value)| (name.clone(), value.clone().anywhere())).collect()
         };
         self.at == other.at
-            && self.kernel == other.kernel
+            && self.launches_as(other)
             && self.complete == other.complete
             && self.doubtful == other.doubtful
             && (self.grid == other.grid || by_function(&self.grid) && by_function(&other.grid))
@@ -263,7 +271,7 @@ impl ObservedLaunch {
     pub(in crate::specialization) fn is_same(&self, other: &ObservedLaunch) -> bool {
         self.at == other.at
             && self.complete == other.complete
-            && self.kernel == other.kernel
+            && self.launches_as(other)
             && self.grid == other.grid
             && self.args == other.args
     }

@@ -213,6 +213,9 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["torch", "nn", "functional", name] => {
             args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
         }
+        ["torch", "library", "wrap_triton"] => {
+            args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
+        }
         ["torch", "nn", "Parameter"] | ["torch", "nn", "parameter", "Parameter" | "Buffer"] => {
             args.get(0, "data").cloned().unwrap_or(Value::Unknown)
         }

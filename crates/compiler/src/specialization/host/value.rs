@@ -172,7 +172,16 @@ pub(in crate::specialization) enum Callable {
     /// What tunes kernels that it is called with: `triton.autotune(...)`.
     Tuner(Arc<Tuner>),
     /// What that makes of a kernel: arguments may come from its configurations.
-    Tuned(ItemRef),
+    Tuned(Arc<TunedKernel>),
+}
+
+/// A kernel that was given to tuners.
+#[derive(Debug, PartialEq)]
+pub(in crate::specialization) struct TunedKernel {
+    /// The kernel.
+    pub(in crate::specialization) at: ItemRef,
+    /// What it was given to, in order.
+    pub(in crate::specialization) tuners: Vec<Arc<Tuner>>,
 }
 
 /// `triton.autotune(...)` or `triton.heuristics(...)`.
@@ -217,8 +226,8 @@ impl PartialEq for Callable {
                 Callable::Closure { frame: b, at: of_b },
             ) => of_a == of_b && a.variables == b.variables,
             (Callable::Tuner(a), Callable::Tuner(b)) => a == b,
+            (Callable::Tuned(a), Callable::Tuned(b)) => a == b,
             (Callable::Apply(a), Callable::Apply(b))
-            | (Callable::Tuned(a), Callable::Tuned(b))
             | (Callable::Undecorated(a), Callable::Undecorated(b)) => a == b,
             (
                 Callable::Launcher { kernel: a, grid: of_a },
@@ -320,6 +329,7 @@ impl Value {
                         Callable::Launcher { .. }
                             | Callable::Lambda { .. }
                             | Callable::Closure { .. }
+                            | Callable::Tuned(_)
                     )
             );
             if !constant {
@@ -338,9 +348,19 @@ impl Value {
     /// True for a kernel, and for one of several.
     pub(super) fn is_kernel(&self) -> bool {
         match self {
-            Value::Named(Resolution::Jit(_)) => true,
+            Value::Named(Resolution::Jit(_)) | Value::Callable(Callable::Tuned(_)) => true,
             Value::OneOf(values) => values.iter().any(Value::is_kernel),
             _ => false,
+        }
+    }
+
+    /// The kernel itself, and what it was given to.
+    pub(super) fn untuned(self) -> (Value, Vec<Arc<Tuner>>) {
+        match self {
+            Value::Callable(Callable::Tuned(tuned)) => {
+                (Value::Named(Resolution::Jit(tuned.at)), tuned.tuners.clone())
+            }
+            value => (value, Vec::new()),
         }
     }
 

@@ -137,3 +137,62 @@ def run():
         "#]],
     );
 }
+
+#[test]
+fn functions_tune_what_they_launch() {
+    let after = "
+def tune(kernel, blocks):
+    configs = [triton.Config({'BLOCK': b}) for b in blocks]
+    return triton.autotune(configs=configs, key=['n'])(kernel)
+
+def launch(tuned, n):
+    x = torch.empty(n, dtype=torch.float16)
+    grid = lambda meta: (triton.cdiv(n, meta['BLOCK']),)
+    torch.library.wrap_triton(tuned)[grid](x, n)
+
+def large():
+    launch(tune(kernel, (64, 128)), 1000)
+
+def small():
+    even = triton.heuristics({'EVEN': lambda args: args['n'] % 8 == 0})
+    launch(even(tune(kernel, (16,))), 32)
+
+def plain():
+    kernel[(8,)](torch.empty(1000), 1000, BLOCK=256)
+";
+    check_tuned(
+        "@triton.jit",
+        after,
+        expect![[r#"
+        kernel (launch): x=*fp32:16 n=i32 BLOCK=256 EVEN=False num_warps=4 num_stages=3
+        kernel (autotune): x=*fp16:16 n=i32 BLOCK=64 EVEN=False num_warps=4 num_stages=3
+        kernel (autotune): x=*fp16:16 n=i32 BLOCK=128 EVEN=False num_warps=4 num_stages=3
+        kernel (autotune): x=*fp16:16 n=i32:16 BLOCK=16 EVEN=True num_warps=4 num_stages=3
+    "#]],
+    );
+}
+
+#[test]
+fn one_of_several_tuners_is_chosen() {
+    let after = "
+def tune(blocks):
+    configs = [triton.Config({'BLOCK': b}) for b in blocks]
+    return triton.autotune(configs=configs, key=['n'])(kernel)
+
+def run(fast: bool, n):
+    if fast:
+        tuned = tune((64, 128))
+    else:
+        tuned = tune((256,))
+    tuned[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](torch.empty(n), n)
+";
+    check_tuned(
+        "@triton.jit",
+        after,
+        expect![[r#"
+        kernel (autotune): x=*fp32:16 n=i32 BLOCK=256 EVEN=False num_warps=4 num_stages=3 assumed n
+        kernel (autotune): x=*fp32:16 n=i32 BLOCK=64 EVEN=False num_warps=4 num_stages=3 assumed n
+        kernel (autotune): x=*fp32:16 n=i32 BLOCK=128 EVEN=False num_warps=4 num_stages=3 assumed n
+    "#]],
+    );
+}
