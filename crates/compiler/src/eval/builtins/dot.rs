@@ -306,16 +306,14 @@ impl Evaluator<'_> {
             Elem::Num(DType::Float32)
         };
         let differs = |from: Elem| !acc.elem.is_unknown() && !from.is_unknown() && acc.elem != from;
-        // What is fp32 as `out_dtype` is by default may still be no product of these operands.
-        let expected = match differs(expected) || call.has("out_dtype") {
-            true => expected,
-            false => elem,
-        };
+        // What is `out_dtype` may still be no product of these operands: nothing can use the result.
+        let is_asked_for = !differs(expected);
+        let expected = if is_asked_for { elem } else { expected };
         if differs(expected) {
             let message =
                 format!("the accumulator is `{}`, but the product is `{expected}`", acc.elem);
             let mut diagnostic = Diagnostic::new(Code::DotType, at, message);
-            if let Elem::Num(dtype) = acc.elem {
+            if let (Elem::Num(dtype), false) = (acc.elem, is_asked_for) {
                 diagnostic =
                     diagnostic.with_note(format!("pass `out_dtype=tl.{}`", dtype.member()));
             }
