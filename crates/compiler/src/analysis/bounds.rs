@@ -92,6 +92,13 @@ pub(super) fn buffer<'l>(
     }
 }
 
+/// Whether two parameters point to elements of one type, so that equal positions in one buffer are
+/// equal addresses.
+pub(super) fn in_one_unit(func: &Function, a: usize, b: usize) -> bool {
+    let element = |param: usize| func.params[param].signature.trim_start_matches(['*', 'k']);
+    element(a) == element(b)
+}
+
 /// The conditions under which an access happens.
 pub(super) fn happens(access: &Access) -> Vec<Cond> {
     let mut conds = access.path.clone();

@@ -2,10 +2,10 @@
 
 use super::report;
 use super::{Finding, Spot};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::ir::{Attrs, Function, Opcode};
 use crate::passes::eliminate_dead_code;
-use crate::specialization::{GridFault, KnownLaunch};
+use crate::specialization::{GridFault, KnownArg, KnownLaunch};
 
 /// How a quotient becomes an extent.
 pub(super) const ROUND_UP: &str = "round up with `triton.cdiv`, or divide with `//`";
@@ -42,7 +42,7 @@ impl Needed {
 
 /// Findings about the grid of `launch`, of a kernel that does what `func` does.
 pub(super) fn check(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Vec<Finding> {
-    let fault = launch.grid_fault.and_then(|fault| faulty(func, fault));
+    let fault = launch.grid_fault.and_then(|fault| faulty(func, launch, fault));
     let mut found: Vec<Diagnostic> = fault.into_iter().collect();
     found.extend(unused_axis(func, needed, launch));
     found
@@ -57,7 +57,7 @@ fn finding(func: &Function, code: Code, message: String) -> Option<Diagnostic> {
     Some(report::finding(func, func.user_loc(func.insts[first].loc), code, message))
 }
 
-fn faulty(func: &Function, fault: GridFault) -> Option<Diagnostic> {
+fn faulty(func: &Function, launch: &KnownLaunch, fault: GridFault) -> Option<Diagnostic> {
     match fault {
         GridFault::Number => finding(func, Code::GridShape, NUMBER.to_owned()),
         GridFault::Other { axis } => {
@@ -69,6 +69,14 @@ fn faulty(func: &Function, fault: GridFault) -> Option<Diagnostic> {
             let found = finding(func, Code::GridShape, fraction(axis))?;
             Some(found.with_note(ROUND_UP))
         }
+        // Where there is nothing to compute on, nothing is meant to run.
+        GridFault::Empty { axis } if has_elements(func, launch) => {
+            let message = format!("no program runs: along axis {axis} the grid has none");
+            let found = finding(func, Code::GridShape, message)?;
+            let found = Diagnostic { severity: Severity::Warning, ..found };
+            Some(found.with_note("round up with `triton.cdiv`, so that a part of a block counts"))
+        }
+        GridFault::Empty { .. } => None,
         GridFault::TooLarge { axis, extent, most } => {
             let message = format!(
                 "a grid has at most {most} programs along axis {axis}, but this one has {extent}"
@@ -80,6 +88,17 @@ fn faulty(func: &Function, fault: GridFault) -> Option<Diagnostic> {
             })
         }
     }
+}
+
+/// Whether all tensors of a launch are known to have elements.
+fn has_elements(func: &Function, launch: &KnownLaunch) -> bool {
+    let mut pointers =
+        func.params.iter().filter(|param| param.signature.starts_with('*')).peekable();
+    let is_filled = |name: &str| match launch.arg(name) {
+        Some(KnownArg::Buffer(buffer)) => buffer.elements > 0,
+        _ => false,
+    };
+    pointers.peek().is_some() && pointers.all(|param| is_filled(&param.name))
 }
 
 /// The axes along which a kernel asks for its position in the grid. Inline assembly may read it by

@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::{buffer, happens, lane, position};
+use super::bounds::{buffer, happens, in_one_unit, lane, position};
 use super::elements::{Access, Elements, Variable};
 use super::grid;
 use super::identity::{Origins, padded};
@@ -279,7 +279,8 @@ fn is_ever_known(terms: &Terms, term: &Linear) -> bool {
 /// Whether two parameters are certainly in one buffer.
 fn is_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
     let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    a == b || storage(a).is_some_and(|id| Some(id) == storage(b))
+    let is_same = storage(a).is_some_and(|id| Some(id) == storage(b));
+    a == b || is_same && in_one_unit(func, a, b)
 }
 
 /// Pairs of stores that may be to one buffer, each with itself first.

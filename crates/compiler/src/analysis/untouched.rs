@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bounds::{buffer, happens, position};
+use super::bounds::{buffer, happens, in_one_unit, position};
 use super::elements::{Access, Elements, Variable};
 use super::grid::axes_asked_for;
 use super::report;
@@ -171,7 +171,7 @@ impl Search<'_, '_> {
         let further = wide.variable_term(variable, Interval::new(0, most(extent)));
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);
         let same = accesses.iter().find(is_same)?;
-        if by_mask && !depends(wide, same.mask, variable) {
+        if by_mask && !depends(wide, same.mask, variable) && !ends(wide, same, &further, extent) {
             return None;
         }
         let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &further);
@@ -286,7 +286,7 @@ fn may_reach(
         if !same_memory || is_load(other) && !is_load(access) {
             return false;
         }
-        if other.may_be_elsewhere(func) {
+        if other.may_be_elsewhere(func) || !in_one_unit(func, other.param, access.param) {
             return true;
         }
         let mut conds = happens(other);
@@ -294,6 +294,14 @@ fn may_reach(
         conds.push(reaches);
         elements.search(&conds, fuel) != Outcome::Never
     })
+}
+
+/// Whether the branches around an access leave out programs that are far beyond the grid, as where
+/// those return for which there is nothing to do.
+fn ends(wide: &mut Elements<'_>, access: &Access, position: &Linear, extent: u32) -> bool {
+    let far = wide.terms.at_most(&Linear::constant(most(extent) / 2), position);
+    let conds: Vec<Cond> = access.path.iter().copied().chain([far]).collect();
+    !access.path.is_empty() && wide.search(&conds, &mut { READ_FUEL }) == Outcome::Never
 }
 
 /// True when a condition depends on a variable.

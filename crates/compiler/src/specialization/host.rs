@@ -61,7 +61,7 @@ pub(super) use frame::Variables;
 use frame::{Code, Frame};
 pub(super) use launch::ObservedLaunch;
 use rebound::Rebound;
-pub(super) use views::strides;
+pub(super) use views::{is_contiguous, strides};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
 const FUEL: u32 = 100_000;

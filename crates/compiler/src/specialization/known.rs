@@ -75,6 +75,11 @@ pub enum GridFault {
         /// The axis.
         axis: usize,
     },
+    /// An extent is none, so that nothing runs.
+    Empty {
+        /// The axis.
+        axis: usize,
+    },
     /// An extent is more than devices take.
     TooLarge {
         /// The axis.
@@ -367,6 +372,7 @@ fn grid_fault(grid: &Value, origin: Origin) -> Option<GridFault> {
         Value::Str(_) | Value::None | Value::Tuple(_) | Value::List(_) => {
             Some(GridFault::Other { axis })
         }
+        Value::Int(Some(extent)) if *extent < 1 => Some(GridFault::Empty { axis }),
         Value::Int(Some(extent)) if *extent > i128::from(MAX_GRID[axis]) => {
             Some(GridFault::TooLarge { axis, extent: *extent, most: MAX_GRID[axis].into() })
         }
@@ -444,12 +450,5 @@ fn whole(tensor: &Tensor) -> Option<Vec<i128>> {
         values.into_iter().map(number).collect()
     };
     let shape = numbers(tensor.shape.clone()?).filter(|shape| !shape.is_empty())?;
-    let strides = numbers(host::strides(tensor)?)?;
-    let mut expected = 1;
-    let is_contiguous = shape.iter().zip(&strides).rev().all(|(size, stride)| {
-        let follows = *stride == expected || *size == 1;
-        expected *= size;
-        follows
-    });
-    is_contiguous.then_some(shape)
+    host::is_contiguous(tensor)?.then_some(shape)
 }

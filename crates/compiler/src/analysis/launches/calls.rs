@@ -2,11 +2,14 @@
 
 use crate::builtins::TORCH;
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Expr, Function, Item, ItemKind, Module};
+use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Module};
 use crate::project::{
     Decorator, ItemRef, Resolution, Scope, Sources, is_entry, jit_functions, kernel, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
+
+/// Decorators of Python's own after which a method does what its body says.
+const PLAIN_DECORATORS: &[&str] = &["classmethod", "property", "staticmethod"];
 
 /// Calls without a grid in the functions of `file` that run on the host.
 pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec<Diagnostic> {
@@ -15,7 +18,11 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
         // A decorator may compile it, or replace what it calls.
         ItemKind::Function(function) => {
             let at = ItemRef { file, index: index as u32 };
-            function.decorators.is_empty() && !compiled.contains(&at)
+            let is_plain = |decorator: &ExprId| {
+                let decorator = &function.body.exprs[*decorator];
+                PLAIN_DECORATORS.iter().any(|plain| decorator.is_name(plain))
+            };
+            function.decorators.iter().all(is_plain) && !compiled.contains(&at)
         }
         _ => false,
     };

@@ -3,7 +3,7 @@
 use super::meta::{asked, is_known};
 use super::options::{OPTIONS, WARP_SIZE, warp_count_fault};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::hir::{Expr, Literal, Name, ParamKind};
+use crate::hir::{Arg, ArgKind, Expr, Literal, Name, ParamKind};
 use crate::project::{Decorator, Kernel, Sources};
 use crate::source::FileRange;
 use crate::specialization::{Tuning, decorated_tuning};
@@ -41,7 +41,45 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
     found.extend(asked_by_heuristics(kernel, &tuning));
     found.extend(warp_counts(kernel, &tuning).filter(|_| !tuning.one_run));
     found.extend(choices(kernel, &tuning));
+    found.extend(lacking(kernel, &tuning));
     found
+}
+
+/// A configuration that leaves a parameter without a value which others give one: no launch may give
+/// it then. What chooses among configurations may leave it out.
+fn lacking(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
+    if !tuning.complete || tuning.one_run || has_pruning(kernel) {
+        return None;
+    }
+    let params = &kernel.function.params;
+    let needed = params.iter().filter(|param| {
+        let is_set = tuning.configs.iter().any(|config| config.value(&param.name).is_some());
+        is_set && param.default.is_none() && !tuning.heuristics.contains(&param.name)
+    });
+    let (config, param) = needed.into_iter().find_map(|param| {
+        let mut configs = tuning.configs.iter();
+        Some((configs.find(|config| config.value(&param.name).is_none())?, param))
+    })?;
+    let name = FileRange { file: kernel.at.file, range: kernel.item.name_range };
+    let at = config.at.filter(|at| at.file == kernel.at.file).unwrap_or(name);
+    let message = format!("this configuration lacks `{}`, which others set", param.name);
+    let mut found = Diagnostic::new(Code::MissingLaunchArgument, at, message);
+    found.kernel = Some(kernel.item.name.to_string());
+    Some(found.with_related(name, "the kernel is defined here"))
+}
+
+/// Whether a function of the author's chooses among the configurations.
+fn has_pruning(kernel: &Kernel) -> bool {
+    let body = &kernel.function.body;
+    let prunes =
+        |arg: &Arg| matches!(&arg.kind, ArgKind::Keyword(name) if &**name == "prune_configs_by");
+    kernel.decorators.iter().any(|decorator| match decorator {
+        Decorator::Autotune(id) => match &body.exprs[*id] {
+            Expr::Call { args, .. } => args.iter().any(prunes),
+            _ => true,
+        },
+        _ => false,
+    })
 }
 
 /// Keys by which heuristics ask for arguments that the kernel does not have.

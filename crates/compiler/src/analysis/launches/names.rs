@@ -16,6 +16,9 @@ const DESCRIPTOR_MEMBERS: &[&str] = &["from_tensor"];
 /// letters apart, more where names are long.
 const NEAR: usize = 2;
 
+/// Shorter names are part of too many others to stand for them.
+const LEAST_LETTERS: usize = 4;
+
 /// Names that nothing defines in the code of `file` around its kernels and launches, and members that
 /// are misspelled there. What is inside of jit functions evaluation looks at.
 pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec<Diagnostic> {
@@ -124,8 +127,10 @@ impl Host<'_> {
             }
             _ => return None,
         };
-        let best = suggest(attr, members.iter().copied())
-            .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR.max(attr.len() / 5))
+        let near = suggest(attr, members.iter().copied())
+            .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR.max(attr.len() / 5));
+        let best = near
+            .or_else(|| members.iter().copied().find(|member| abbreviates(attr, member)))
             .filter(|_| !members.contains(&&**attr))?;
         let end = map.exprs[id].end;
         let range = TextRange { start: end.saturating_sub(attr.len() as u32), end };
@@ -134,4 +139,13 @@ impl Host<'_> {
         let found = Diagnostic::new(Code::UnknownBuiltin, at, message);
         Some(found.with_suggestion(best))
     }
+}
+
+/// Whether one of two names is the other with letters left out, and both begin with the same:
+/// `ceil_div` for `cdiv`.
+fn abbreviates(name: &str, known: &str) -> bool {
+    let (short, long) = if name.len() < known.len() { (name, known) } else { (known, name) };
+    let mut rest = long.chars();
+    let is_part = short.chars().all(|letter| rest.any(|other| other == letter));
+    is_part && short.len() >= LEAST_LETTERS && name.chars().next() == known.chars().next()
 }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::{Apart, Collision, Other, Part, used_by};
-use crate::analysis::bounds::{buffer, happens};
+use crate::analysis::bounds::{buffer, happens, in_one_unit};
 use crate::analysis::elements::{Access, Elements, Variable};
 use crate::analysis::identity::{Origins, padded};
 use crate::analysis::points::Points;
@@ -150,6 +150,9 @@ pub(super) fn left_out(
     for write in writes {
         if !may_be_same_memory(func, launch, write.param, store.param) {
             continue;
+        }
+        if !in_one_unit(func, write.param, store.param) {
+            return None;
         }
         let points = Points::of(elements, write, programs, &[], (MAX_COUNTED, 0))?;
         left -= points.found.len() as i128;

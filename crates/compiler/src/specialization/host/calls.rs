@@ -278,7 +278,8 @@ impl Host<'_> {
                     return value;
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
-                match (name.starts_with("new_"), result.kept_contents()) {
+                let is_new = name.starts_with("new_") || name == "clone";
+                match (is_new, result.kept_contents()) {
                     (true, _) => self.allocate(result, made::by_torch(name, args)),
                     (false, Some(contents)) => self.allocate(result, contents),
                     (false, None) => result,

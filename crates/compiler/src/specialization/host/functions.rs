@@ -131,8 +131,7 @@ impl Host<'_> {
         let given = function.params.iter().zip(bound(&heads, args));
         given
             .map(|(param, given)| {
-                let value =
-                    given.unwrap_or_else(|| self.unknown_argument(file, scope, function, param));
+                let value = given.unwrap_or_else(|| self.left_out(file, scope, function, param));
                 (param.name.clone(), value)
             })
             .collect()
@@ -150,18 +149,28 @@ impl Host<'_> {
         if param.kind == ParamKind::VarArgs || param.kind == ParamKind::KwArgs {
             return Value::Unknown;
         }
-        let default = match param.default {
-            Some(default) => self.head_expr(file, scope, function, default),
-            None => Value::Unknown,
-        };
+        let default = self.left_out(file, scope, function, param);
+        match (default, annotated(function, param)) {
+            (Value::Unknown | Value::Omitted, annotated) if annotated != Value::Unknown => {
+                annotated
+            }
+            (default, _) => default,
+        }
+    }
+
+    /// What a parameter is in a call that leaves it out.
+    fn left_out(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        param: &Param,
+    ) -> Value {
+        let default = param.default.map(|default| self.head_expr(file, scope, function, default));
         match default {
-            Value::None => match annotated(function, param) {
-                Value::Unknown => Value::Omitted,
-                annotated => annotated,
-            },
-            Value::Unknown => annotated(function, param),
-            Value::Bool(_) if self.options.open_flags => Value::Bool(None),
-            default => default,
+            Some(Value::None) => Value::Omitted,
+            Some(Value::Bool(_)) if self.options.open_flags => Value::Bool(None),
+            default => default.unwrap_or(Value::Unknown),
         }
     }
 

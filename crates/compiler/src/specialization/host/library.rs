@@ -210,6 +210,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
                 reduced::made_of(name, tensor, &rest)
             })
             .unwrap_or(Value::Unknown),
+        ["torch", "nn", "functional", "pad"] => tensor::padded(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", name] => {
             args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
         }

@@ -44,6 +44,7 @@ pub(super) fn along_axis(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option
     let by_order = match name {
         "topk" | "sort" => Some(Gives::Both),
         "argsort" => Some(Gives::Positions),
+        "cumsum" | "cumprod" if views::is_contiguous(tensor) == Some(true) => Some(Gives::Sums),
         _ => None,
     };
     match by_order {
@@ -96,7 +97,7 @@ fn without(shape: &[Value], dim: Option<&Value>, keeps: bool) -> Option<Vec<Valu
     Some(left.collect())
 }
 
-/// The sizes of what is put in order along a dimension, the last one if none is named.
+/// The sizes of what is put in order or summed up along a dimension, the last one if none is named.
 fn ordered(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Vec<Value>> {
     let mut shape = tensor.shape.clone()?;
     if name == "topk" {

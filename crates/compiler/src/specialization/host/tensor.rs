@@ -18,7 +18,7 @@ use crate::project::Resolution;
 pub(super) fn mapped(name: &str, of: &Value) -> Option<Value> {
     let Value::Tensor(tensor) = of else { return None };
     let is_float = tensor.dtype.as_deref().is_some_and(is_float);
-    let along_axis = matches!(name, "softmax" | "log_softmax" | "cumsum");
+    let along_axis = matches!(name, "softmax" | "log_softmax");
     let alone = matches!(
         name,
         "acos"
@@ -180,6 +180,19 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
         }),
         _ => return None,
     })
+}
+
+/// What `torch.nn.functional.pad` makes: two more numbers of elements for each axis, the last one
+/// first.
+pub(super) fn padded(args: &Args<'_>) -> Option<Value> {
+    let Value::Tensor(tensor) = args.get(0, "input")? else { return None };
+    let mut shape = tensor.shape.clone()?;
+    let pads = args.get(1, "pad")?.elements()?;
+    for (size, pads) in shape.iter_mut().rev().zip(pads.chunks(2)) {
+        *size = pads.iter().fold(size.clone(), |size, pad| binary(BinaryOp::Add, &size, pad));
+    }
+    let dtype = tensor.dtype.clone();
+    Some(Value::Tensor(Tensor { dtype, shape: Some(shape), ..Tensor::default() }.copied()))
 }
 
 /// How many numbers a range has: of its end, of start and end, or of start, end and step.
@@ -365,6 +378,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             Value::Tuple(views::rows(tensor)?)
         }
         "data_ptr" | "get_device" | "storage_offset" => Value::Int(None),
+        "is_contiguous" if args.0.is_empty() => Value::Bool(views::is_contiguous(tensor)),
         "is_contiguous" => Value::Bool(None),
         "half" => cast("fp16"),
         "bfloat16" => cast("bf16"),
@@ -392,14 +406,14 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             written
         }
         "t" => Value::Tensor(transpose(tensor)),
-        "transpose" | "swapaxes" | "permute" | "expand" | "squeeze" => {
+        "transpose" | "swapaxes" | "permute" | "expand" | "expand_as" | "squeeze" => {
             let view = viewed(tensor, name, args);
             view.map_or_else(|| Value::tensor(tensor.dtype.as_deref()), Value::Tensor)
         }
-        // Memory that is looked at as another type has another number of elements.
         "view" if matches!(args.positional().as_slice(), [Value::DType(_)]) => {
             let Some(Value::DType(dtype)) = args.get(0, "dtype") else { return None };
-            Value::tensor(Some(dtype))
+            let view = views::reinterpreted(tensor, dtype);
+            view.map_or_else(|| Value::tensor(Some(dtype)), Value::Tensor)
         }
         "flatten" | "ravel" if args.0.is_empty() => {
             let all = [Value::Int(Some(-1))];
@@ -436,7 +450,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
                 ..Tensor::default()
             })
         }
-        "flatten" | "expand_as" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
+        "flatten" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
         "sum" | "mean" | "prod" => made_of(name, tensor, args)?,
         _ if let (Value::Tensor(_), Some(made)) = (value, made_of(name, tensor, args)) => made,
         // `dtype=` says what elements become.
@@ -466,6 +480,10 @@ fn viewed(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
             views::permuted(tensor, &axes.collect::<Option<Vec<_>>>()?)
         }
         "expand" => views::expanded(tensor, &sizes(&positional)?),
+        "expand_as" => match args.get(0, "other")? {
+            Value::Tensor(other) => views::expanded(tensor, other.shape.as_deref()?),
+            _ => None,
+        },
         "squeeze" => views::squeezed(tensor, number(args.get(0, "dim")?)?),
         _ => None,
     }

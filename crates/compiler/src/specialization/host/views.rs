@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dtype::{is_float, promoted};
+use super::dtype::{element_size, is_float, promoted};
 use super::number::arithmetic;
 use super::operators::position;
 use super::value::{Storage, Tensor, Value};
@@ -82,6 +82,43 @@ pub(in crate::specialization) fn strides(tensor: &Tensor) -> Option<Vec<Value>> 
     }
     strides.reverse();
     Some(strides)
+}
+
+/// Whether each element follows the one before it in memory; `None` when that is not known.
+pub(in crate::specialization) fn is_contiguous(tensor: &Tensor) -> Option<bool> {
+    let known = |value: &Value| match value {
+        Value::Int(value) => *value,
+        _ => None,
+    };
+    let shape = tensor.shape.as_ref()?;
+    if tensor.strides.is_none() {
+        return Some(true);
+    }
+    let shape = shape.iter().map(known).collect::<Option<Vec<_>>>()?;
+    let strides = strides(tensor)?.iter().map(known).collect::<Option<Vec<_>>>()?;
+    let mut expected = 1;
+    Some(shape.iter().zip(&strides).rev().all(|(size, stride)| {
+        let follows = *stride == expected || *size == 1;
+        expected *= size;
+        follows
+    }))
+}
+
+/// The same memory looked at as elements of another type, of which each row holds more or fewer.
+pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor> {
+    let (from, to) = (element_size(tensor.dtype.as_deref()?)?, element_size(dtype)?);
+    let mut shape = tensor.shape.clone().filter(|_| tensor.strides.is_none())?;
+    let Value::Int(Some(row)) = shape.last_mut()? else { return None };
+    let bytes = row.checked_mul(from)?;
+    *row = (bytes % to == 0).then_some(bytes / to)?;
+    let storage = tensor.storage.as_ref().map(|storage| {
+        let contents = match storage.contents {
+            Contents::Uninitialized => Contents::Uninitialized,
+            _ => Contents::Unknown,
+        };
+        Box::new(Storage { id: storage.id, elements: storage.elements * from / to, contents })
+    });
+    Some(Tensor { dtype: Some(dtype.clone()), shape: Some(shape), strides: None, storage })
 }
 
 /// A tensor with its axes in reverse order.
@@ -350,19 +387,23 @@ fn has_no_axes(tensor: &Tensor) -> Option<bool> {
 }
 
 /// Strides of a copy that keeps the order of the elements; `None` for a contiguous tensor. They are
-/// known where the elements fill their memory.
+/// known where the elements fill their memory, or are all along one axis.
 fn kept_strides(tensor: &Tensor) -> Option<Vec<Value>> {
     tensor.strides.as_ref()?;
     let known = |size: &Value| match size {
         Value::Int(Some(size)) => Some(*size),
         _ => None,
     };
-    let count = tensor.shape.as_ref().and_then(|shape| {
-        shape.iter().map(known).try_fold(1i128, |count, size| count.checked_mul(size?))
-    });
-    match count.is_some() && count == span(tensor) {
-        true => tensor.strides.clone(),
-        false => unknown_strides(tensor.shape.as_deref()),
+    let sizes = tensor.shape.as_ref().map(|shape| shape.iter().map(known));
+    let sizes = sizes.and_then(|sizes| sizes.collect::<Option<Vec<_>>>());
+    let count = sizes.iter().flatten().try_fold(1i128, |count, size| count.checked_mul(*size));
+    match sizes {
+        Some(sizes) if count.is_none() || count != span(tensor) => {
+            let is_one_axis = sizes.iter().filter(|size| **size != 1).count() == 1;
+            unknown_strides(tensor.shape.as_deref()).filter(|_| !is_one_axis)
+        }
+        Some(_) => tensor.strides.clone(),
+        None => unknown_strides(tensor.shape.as_deref()),
     }
 }
 

@@ -204,3 +204,49 @@ fn any_number_of_lists_is_gone_through_side_by_side() {
         ("def f(x, y):\n    for a, n, b in zip([1], [5], y):\n        k[(1,)](x, n)\n", "?"),
     ]);
 }
+
+#[test]
+fn parameters_that_a_call_leaves_out_have_their_defaults() {
+    let made = "    if y is None:\n        y = torch.empty(7)\n    k[(1,)](x, y.shape[0])\n";
+    let called = |head: &str, call: &str| launched(&format!("def f({head}):\n{made}{call}\n"));
+    assert_eq!(called("x, y=None", "f(torch.empty(9))"), "7");
+    assert_eq!(called("x, y: torch.Tensor = None", "f(torch.empty(9))"), "7");
+    assert_eq!(called("x, y: torch.Tensor = None", "f(torch.empty(9), torch.empty(8))"), "8");
+    // Of what callers pass, an annotation says more than a default.
+    assert_eq!(called("x, y: torch.Tensor = None", ""), "?");
+}
+
+#[test]
+fn views_have_the_sizes_of_what_they_show() {
+    let sized = |made: &str, size: &str| {
+        launched(&format!("x = torch.empty(9)\ny = {made}\nk[(1,)](x, {size})\n"))
+    };
+    let ids = "torch.tensor([4, 5, 6])";
+    assert_eq!(sized("torch.empty(3, 8).view(torch.uint8)", "y.shape[1]"), "32");
+    assert_eq!(sized("torch.empty(3, 8, dtype=torch.int8).view(torch.int32)", "y.numel()"), "6");
+    assert_eq!(sized("torch.empty(3, 8).t().view(torch.uint8)", "y.shape[1]"), "?");
+    assert_eq!(sized("torch.arange(8).expand_as(torch.empty(3, 8))", "y.shape[0]"), "3");
+    assert_eq!(sized("torch.arange(8).expand_as(torch.empty(3, 8))", "y.stride(0)"), "0");
+    assert_eq!(sized(&format!("torch.cumsum({ids}, dim=0)"), "y.shape[0]"), "3");
+    assert_eq!(sized(&format!("({ids}[1:] - {ids}[:-1]).cumsum(0)"), "y.shape[0]"), "2");
+    assert_eq!(sized("torch.arange(8).expand(3, 8)[:, 0].clone()", "y.stride(0)"), "1");
+    assert_eq!(sized("torch.nn.functional.pad(torch.empty(3, 8), (1, 2))", "y.shape[1]"), "11");
+    assert_eq!(
+        sized("torch.nn.functional.pad(torch.empty(3, 8), (1, 2, 4, 0))", "y.shape[0]"),
+        "7"
+    );
+    assert_eq!(sized("torch.nn.functional.pad(torch.empty(3, 8), zzz)", "y.shape[1]"), "?");
+}
+
+#[test]
+fn whether_elements_follow_each_other_is_known_of_known_layouts() {
+    let of = |made: &str| {
+        launched(&format!(
+            "x = torch.empty(9)\nn = 5 if {made}.is_contiguous() else 6\nk[(1,)](x, n)\n"
+        ))
+    };
+    assert_eq!(of("torch.empty(3, 8)"), "5");
+    assert_eq!(of("torch.empty(3, 8).t()"), "6");
+    assert_eq!(of("torch.empty(1, 8).t()"), "5");
+    assert_eq!(of("zzz()"), "?");
+}
