@@ -94,7 +94,14 @@ fn initialize() {
         // ranges; where each must be rounded by itself, the module says so operation by operation.
         // What vector-combine does changes no kernel for the better, and its time grows with the
         // square of a block's size: minutes for products that are spelled out.
-        parse_options(&["-nvptx-short-ptr", "-nvptx-fma-level=1", "-disable-vector-combine"]);
+        // Loops that count at run time are left to the assembler: it unrolls them by four and
+        // starts their loads together, but not those that come to it unrolled by two.
+        parse_options(&[
+            "-nvptx-short-ptr",
+            "-nvptx-fma-level=1",
+            "-disable-vector-combine",
+            "-unroll-runtime=false",
+        ]);
     });
 }
 
