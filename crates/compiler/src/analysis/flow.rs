@@ -3,6 +3,7 @@
 //!
 //! What combines lanes depends on all of them, a choice only on what it chooses.
 
+use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 use self::counted::Counted;
@@ -23,6 +24,22 @@ const MAX_DEPTH: u32 = 150;
 /// Elements that are followed from one load. Each exchange of a sorting network asks for twice as
 /// many as the one before; where lanes go further than this, nothing is said of them.
 const MAX_ELEMENTS: usize = 4_000;
+
+/// What may be looked at for one kernel: nothing is said of what is left after that.
+pub(super) struct Fuel {
+    /// Boxes, in searches for a point.
+    boxes: u32,
+    /// Elements that are followed, of all loads together. Where blocks are written out by the
+    /// hundred, each of as many loads gets to thousands of values.
+    elements: u32,
+}
+
+impl Fuel {
+    /// For questions that look at as many boxes, and as many elements as a kernel may ask for.
+    pub(super) fn new(boxes: u32) -> Fuel {
+        Fuel { boxes, elements: 20_000 }
+    }
+}
 
 /// The mask of a memory operation.
 pub(super) fn mask_of(data: &InstData) -> Option<Value> {
@@ -97,22 +114,24 @@ pub(super) struct Flow<'e, 'f> {
     elements: &'e mut Elements<'f>,
     load: Inst,
     followed: Followed,
+    /// Values that may depend on the load: no others are looked at.
+    dependents: EntitySet<Value>,
     memo: FxHashMap<(Value, Index), Cond>,
     /// Lanes that are counted though a mask leaves them out.
     pub(super) left_out: Vec<Counted>,
     /// A load, and the number that lanes get which its mask leaves out, where the kernel says none.
     pub(super) filled: Option<(Inst, f64)>,
     depth: u32,
-    fuel: &'e mut u32,
+    fuel: &'e mut Fuel,
 }
 
 impl<'e, 'f> Flow<'e, 'f> {
-    /// Of lanes of `load`; `fuel` is the number of boxes that may be looked at.
+    /// Of lanes of `load`.
     pub(super) fn new(
         func: &'f Function,
         elements: &'e mut Elements<'f>,
         (load, followed): (Inst, Followed),
-        fuel: &'e mut u32,
+        fuel: &'e mut Fuel,
     ) -> Self {
         let memo = FxHashMap::default();
         Flow {
@@ -120,6 +139,7 @@ impl<'e, 'f> Flow<'e, 'f> {
             elements,
             load,
             followed,
+            dependents: dependents(func, load),
             memo,
             left_out: Vec::new(),
             filled: None,
@@ -147,13 +167,6 @@ impl<'e, 'f> Flow<'e, 'f> {
             Opcode::For => (data.uses().take(3).collect(), None),
             _ => return None,
         };
-        let mask_cond = match mask {
-            Some(mask) => {
-                let index = self.lanes(mask);
-                self.elements.truth(mask, &index)
-            }
-            None => Terms::TRUE,
-        };
         watched.into_iter().chain(mask).find_map(|value| {
             let index = self.lanes(value);
             let undefined = self.undefined(value, &index);
@@ -162,8 +175,9 @@ impl<'e, 'f> Flow<'e, 'f> {
             }
             let mut conds = reached.path.clone();
             // A mask that is undefined itself may let anything through.
-            if Some(value) != mask {
-                conds.push(mask_cond);
+            if let Some(mask) = mask.filter(|mask| *mask != value) {
+                let index = self.lanes(mask);
+                conds.push(self.elements.truth(mask, &index));
             }
             conds.push(undefined);
             self.somewhere(&conds).filter(|_| !self.elements.gave_up())
@@ -178,10 +192,10 @@ impl<'e, 'f> Flow<'e, 'f> {
             Followed::Masked | Followed::Counted => self.elements.small_ranges(),
             Followed::At(_) => self.elements.terms.var_ranges().to_vec(),
         };
-        let mut share = FUEL.min(*self.fuel);
+        let mut share = FUEL.min(self.fuel.boxes);
         let before = share;
         let found = self.elements.search_within(ranges, conds, &mut share);
-        *self.fuel -= before - share;
+        self.fuel.boxes -= before - share;
         match found {
             Outcome::Found(point) => Some(point),
             _ => None,
@@ -198,13 +212,18 @@ impl<'e, 'f> Flow<'e, 'f> {
 
     /// When the element of `value` at `index` is undefined.
     fn undefined(&mut self, value: Value, index: &Index) -> Cond {
+        if !self.dependents.contains(value) {
+            return Terms::FALSE;
+        }
         let key = (value, index.clone());
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
-        if self.depth >= MAX_DEPTH || self.memo.len() >= MAX_ELEMENTS {
+        let is_enough = self.memo.len() >= MAX_ELEMENTS || self.fuel.elements == 0;
+        if self.depth >= MAX_DEPTH || is_enough {
             return Terms::FALSE;
         }
+        self.fuel.elements -= 1;
         // What a loop carries is not asked for while it is worked out.
         self.memo.insert(key.clone(), Terms::FALSE);
         self.depth += 1;
@@ -436,6 +455,32 @@ impl<'e, 'f> Flow<'e, 'f> {
         let parts =
             [self.undefined(lhs, &left), self.undefined(rhs, &right), self.undefined(acc, index)];
         self.either(parts)
+    }
+}
+
+/// Values that may depend on what `source` gives, by way of registers: also what regions yield where
+/// a condition depends on it, and what loops carry from one trip to the next.
+fn dependents(func: &Function, source: Inst) -> EntitySet<Value> {
+    let mut found = EntitySet::with_capacity(func.values.len());
+    found.extend(func.insts[source].results.iter().copied());
+    let insts = func.walk();
+    loop {
+        let mut grows = false;
+        for &inst in &insts {
+            let data = &func.insts[inst];
+            let ends = data.regions.iter().filter_map(|region| func.terminator(*region));
+            let mut used = data.uses().chain(ends.flat_map(InstData::uses));
+            if !used.any(|value| found.contains(value)) {
+                continue;
+            }
+            let args = data.regions.iter().flat_map(|region| &func.regions[*region].args);
+            for &value in data.results.iter().chain(args) {
+                grows |= found.insert(value);
+            }
+        }
+        if !grows {
+            return found;
+        }
     }
 }
 

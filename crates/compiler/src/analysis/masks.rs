@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::elements::{Element, Elements, Index};
 use super::flow::counted::{Counted, is_sum};
 use super::flow::held::Holds;
-use super::flow::{FUEL, Flow, Followed, Reached, mask_of, reached};
+use super::flow::{FUEL, Flow, Followed, Fuel, Reached, mask_of, reached};
 use super::identity::padded;
 use super::neutral::{Neutral, combining, neutral};
 use super::solve::{Outcome, Pause};
@@ -87,7 +87,7 @@ fn undefined_lanes<'f>(
     let loads: Vec<Inst> = func.walk().into_iter().filter(unfilled).collect();
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut reported = FxHashSet::default();
-    let mut fuel = KERNEL_FUEL;
+    let mut fuel = Fuel::new(KERNEL_FUEL);
     for load in loads {
         if reported.contains(&func.insts[load].loc) {
             continue;
@@ -101,7 +101,7 @@ fn undefined_lanes<'f>(
             let other = other.filter(|other| {
                 let filled = Some((load, other.number()));
                 let mut counts = sums(func).filter_map(|sum| {
-                    counted(func, elements, reached, (sum, filled), &mut { KERNEL_FUEL })
+                    counted(func, elements, reached, (sum, filled), &mut Fuel::new(KERNEL_FUEL))
                 });
                 counts.all(|(_, counted, _)| counted.load != load)
             });
@@ -118,7 +118,7 @@ fn counted_lanes<'f>(
     reached: &[Reached],
 ) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
-    let mut fuel = KERNEL_FUEL;
+    let mut fuel = Fuel::new(KERNEL_FUEL);
     for sum in sums(func) {
         let seen = counted(func, elements, reached, (sum, None), &mut fuel);
         let Some((point, counted, lane)) = seen else { continue };
@@ -156,7 +156,7 @@ fn counted<'f>(
     elements: &mut Elements<'f>,
     reached: &[Reached],
     (sum, filled): (Inst, Option<(Inst, f64)>),
-    fuel: &mut u32,
+    fuel: &mut Fuel,
 ) -> Option<(Vec<i128>, Counted, i128)> {
     let mut flow = Flow::new(func, elements, (sum, Followed::Counted), fuel);
     flow.filled = filled;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::analysis::bounds::{happens, is_known, lane, position};
 use crate::analysis::elements::{Access, Elements, Variable};
-use crate::analysis::flow::{Flow, Followed, Position, Reached, reached};
+use crate::analysis::flow::{Flow, Followed, Fuel, Position, Reached, reached};
 use crate::analysis::identity::{Origins, padded};
 use crate::analysis::report;
 use crate::analysis::solve::Outcome;
@@ -207,7 +207,7 @@ impl<'f> Search<'_, 'f> {
             conds.push(self.elements.terms.equal(&trip, &at));
         }
         let followed = Followed::At(Position { lane: lane(load, point), conds });
-        let mut fuel = FLOW_FUEL;
+        let mut fuel = Fuel::new(FLOW_FUEL);
         let mut flow = Flow::new(self.func, self.elements, (load.inst, followed), &mut fuel);
         reached.iter().any(|reached| flow.is_seen(reached))
     }
