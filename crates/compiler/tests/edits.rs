@@ -14,7 +14,6 @@ use tile_compiler::eval::{infer_file, lower_kernel};
 use tile_compiler::passes;
 use tile_compiler::project::{self, MemorySources};
 use tile_compiler::specialization::{Flags, TritonVersion, discover};
-use tile_compiler::syntax::Parse;
 
 /// How long one file may take in a build without optimizations.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -225,8 +224,7 @@ fn compile(text: &str) {
             if let Some(mut func) = lowered.function {
                 passes::optimize(&mut func).expect("passes keep functions well formed");
             } else {
-                let broken = || !Parse::new(text).diagnostics(file).is_empty();
-                let why = !lowered.diagnostics.is_empty() || broken();
+                let why = !lowered.diagnostics.is_empty() || project::is_broken(&sources, at);
                 assert!(why, "nothing says why there is no kernel");
             }
         }

@@ -32,8 +32,7 @@ fn codes(sources: &MemorySources, file: FileId) -> Vec<Code> {
         };
         let result = lower_kernel(sources, file, &item.name, &spec, version);
         codes.extend(result.diagnostics.iter().map(|diagnostic| diagnostic.code));
-        let parse = sources.parse(file).expect("the file is known");
-        let is_broken = !parse.diagnostics(file).is_empty();
+        let is_broken = project::is_broken(sources, at);
         assert!(result.function.is_some() || !result.diagnostics.is_empty() || is_broken);
     }
     codes

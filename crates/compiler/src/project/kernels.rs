@@ -176,6 +176,14 @@ pub fn with_callees(sources: &dyn Sources, at: ItemRef) -> Vec<ItemRef> {
     functions
 }
 
+/// Whether the jit function `at`, or one that it calls, has a statement with a syntax error: it does
+/// not lower then, and the syntax error is what says why.
+pub fn is_broken(sources: &dyn Sources, at: ItemRef) -> bool {
+    with_callees(sources, at)
+        .into_iter()
+        .any(|at| function(sources, at).is_some_and(|function| function.body.broken.is_some()))
+}
+
 /// Jit functions that the jit function `at` names, as callees or as arguments.
 pub fn callees(sources: &dyn Sources, at: ItemRef) -> Arc<[ItemRef]> {
     let (Some(item), Some(function)) = (item(sources, at), function(sources, at)) else {
