@@ -15,10 +15,15 @@ KNOWN = [
     (r"associative_scan\(\w+, -1", "the interpreter scans along a negative axis by the wrong neighbor"),
     (r"(?<![\w.])(min|max)\(", "the interpreter calls Python's own `min` and `max`, which choose by truth"),
     (r"isinstance\(", "in the interpreter tuples are Python's, and named tuples of their classes"),
-    (r"p\.to\(tl\.int64\)", "addresses are not the same"),
+    (r"p\.to\(tl\.u?int64\)|cast\(p, tl\.int64\)", "addresses are not the same"),
     (r"float8|bfloat16", "NumPy has no such type: the interpreter computes with the bits as integers, and converts by cutting off"),
     (r"rtz|rtne", "the interpreter rounds halves up, and small numbers to other than zero"),
     (r"mask=.*sem=", "what lanes that a mask leaves out give is undefined"),
+    (r"(?s)atomic_add\(.*\nw\[", "the bits of a NaN that a sum gives are the processor's"),
+    (r" is (1|tl\.float16)\b", "the interpreter asks whether two of Python's objects are one"),
+    (r"\bnot \(i > 2\)|\bp and True", "the interpreter applies Python's own `not` and `and`"),
+    (r"swizzle2d\(i, i, 4, 4, 2\)", "a remainder of a division by zero is undefined"),
+    (r"(?s)^\s*for i in range\(.*^\s*tl\.static_print\(i\)", "a loop variable has no value after its loop, where Python keeps the last"),
 ]
 
 FLOATS = {"float16": (16, 5, 10), "bfloat16": (16, 8, 7), "float32": (32, 8, 23), "float64": (64, 11, 52),

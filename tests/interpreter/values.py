@@ -8,13 +8,14 @@ operations of arithmetic.py, for all types. Each value that a kernel prints at c
 instead while it runs: its type, its shape and its bits. Both run the kernel with the same
 arguments, and what was kept and the arrays are compared: integers and what IEEE 754 fixes exactly,
 mathematical functions and products within the units that `loose` names. `KNOWN` names where the
-interpreter itself differs from compiled Triton. Run it with a Python that has Triton 3.9 and a
+interpreter itself differs from compiled Triton, by the kernel and by what differs. Run it with a Python that has Triton 3.9 and a
 NumPy before 2.4. Exits with 1 when a value differs that nothing explains.
 """
 
 import argparse
 import ast
 import collections
+import concurrent.futures
 import itertools
 import json
 import os
@@ -307,7 +308,8 @@ def verdict(tile, lines, prelude, folder):
     found = differing(ours, theirs, loose("\n".join(lines)), not ZEROS.search("\n".join(lines)))
     if found is None:
         return "agrees", ""
-    known = next((reason for pattern, reason in arithmetic.KNOWN if re.search(pattern, "\n".join(lines))), None)
+    told = "\n".join([*lines, found])
+    known = next((reason for pattern, reason in arithmetic.KNOWN if re.search(pattern, told, re.MULTILINE)), None)
     return ("known", f"{known} ({found})") if known else ("differs", found)
 
 
@@ -330,12 +332,21 @@ def families():
             yield path.stem, probes.PRELUDE + (own.read_text() if own.exists() else ""), accepted
 
 
+def groups(options):
+    """The kernels that were asked for: of each group its family, prelude, and what `together` gives."""
+    for family, prelude, kernels in families():
+        if not options.family or family in options.family:
+            for setup, lasts in together([lines for lines in kernels if options.only in "\n".join(lines)]):
+                yield family, prelude, setup, lasts
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tile", type=Path, help="the built `tile`")
     parser.add_argument("family", nargs="*")
     parser.add_argument("--only", default="", help="kernels whose text contains this")
     parser.add_argument("--seconds", type=int, default=20, help="time for one kernel")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="kernels compared at a time")
     parser.add_argument("--show", action="store_true", help="also print what is known, and what is skipped")
     options = parser.parse_args()
     counts = collections.Counter()
@@ -343,24 +354,24 @@ def main():
         folder = Path(folder)
         for name, array in {**arrays(), "out": np.zeros(SLOT * SLOTS, np.int64)}.items():
             np.save(folder / f"{name}.npy", array)
-        for family, prelude, kernels in families():
-            if options.family and family not in options.family:
-                continue
-            (folder / family).mkdir()
+
+        def verdicts(group):
+            """The family, lines, kind and what there is to say, of kernels that share all but their last lines."""
+            family, prelude, setup, lasts = group
 
             def asked(lines):
-                return in_a_child(lambda: verdict(options.tile, lines, prelude, folder / family), options.seconds)
+                with tempfile.TemporaryDirectory(dir=folder) as own:
+                    return in_a_child(lambda: verdict(options.tile, lines, prelude, Path(own)), options.seconds)
 
-            kernels = [lines for lines in kernels if options.only in "\n".join(lines)]
-            for setup, lasts in together(kernels):
-                if len(lasts) > 1 and asked([*setup, *lasts])[0] == "agrees":
-                    counts["agrees"] += len(lasts)
-                    continue
-                for last in lasts:
-                    kind, what = asked([*setup, last])
-                    counts[kind] += 1
-                    if kind in ("differs", "refused") or options.show:
-                        print(f"{kind:8} {family}: {' | '.join([*setup, last])}\n         {what}", flush=True)
+            if len(lasts) > 1 and asked([*setup, *lasts])[0] == "agrees":
+                return [(family, [*setup, last], "agrees", "") for last in lasts]
+            return [(family, [*setup, last], *asked([*setup, last])) for last in lasts]
+
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for family, lines, kind, what in itertools.chain.from_iterable(pool.map(verdicts, groups(options))):
+                counts[kind] += 1
+                if kind in ("differs", "refused") or options.show:
+                    print(f"{kind:8} {family}: {' | '.join(lines)}\n         {what}", flush=True)
     print(f"Triton {triton.__version__}: {sum(counts.values())} kernels, " + ", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
     sys.exit(counts["differs"] > 0)
 
