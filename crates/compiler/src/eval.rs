@@ -207,6 +207,8 @@ enum OriginKind {
     Call(&'static str),
     /// The index of a run-time loop.
     LoopIndex,
+    /// What a name, the index of a run-time loop, is after the loop: nothing that is defined.
+    AfterLoop(Name),
 }
 
 /// Module-level names by file, scope and name; `None` for those that nothing binds.

@@ -57,6 +57,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("mask/undefined", &["tl.load("]),
     ("mask/counted", &["tl.sum("]),
     ("mask/first-block", &["tl.sum("]),
+    ("name/after-loop", &["in range("]),
     ("name/no-attribute", &[".dtype", ".shape", ".to(", ".T"]),
     ("name/undefined", &[" = "]),
     ("name/unknown-builtin", &["tl.", "libdevice."]),

@@ -94,6 +94,8 @@ codes! {
         include_str!("explain/syntax-unreadable.md");
     UndefinedName = "name/undefined", Error, "a name that nothing defines",
         include_str!("explain/name-undefined.md");
+    AfterLoop = "name/after-loop", Warning, "a loop variable that is read after its loop, where it has no value",
+        include_str!("explain/name-after-loop.md");
     UnknownBuiltin = "name/unknown-builtin", Error, "a member that the language (in this version) does not have",
         include_str!("explain/name-unknown-builtin.md");
     UnknownKeyword = "name/unknown-keyword", Error, "a keyword argument that the function does not have",

@@ -302,6 +302,8 @@ impl Evaluator<'_> {
         let results = self.emit_for(range, &cast, open, &carried, &yielded);
         self.after_loop(&before, &carried, results, "the loop");
         let poison = self.op(Opcode::Poison, &[], Attrs::None, elem, Shape::scalar());
+        let origin =
+            self.origin(source.at(target), OriginKind::AfterLoop(index_name.clone()), Origin::NONE);
         self.bind_target(source, target, Value::Tensor(Tensor { origin, ..poison }));
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Role, Value};
-use super::{Evaluator, Frame, Locals, Lost, Mode, Source, python};
+use super::{Evaluator, Frame, Locals, Lost, Mode, OriginKind, Source, python};
 use crate::builtins::{
     self, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, PYTHON_NAMES, TORCH,
     TORCH_FUNCTIONAL, TORCH_NN, TORCH_VERSION, TRITON,
@@ -20,6 +20,7 @@ impl Evaluator<'_> {
     pub(super) fn name(&mut self, name: &Name, at: FileRange) -> Value {
         if let Some(local) = self.frame().locals.get(name) {
             let value = local.value.clone();
+            self.check_after_loop(name, &value, at);
             return self.close(value);
         }
         if let Some(captured) = self.captured(name) {
@@ -39,6 +40,24 @@ impl Evaluator<'_> {
         }
         self.undefined(name, at);
         Value::Unknown
+    }
+
+    /// Warns of the index of a run-time loop that is read after the loop.
+    fn check_after_loop(&mut self, name: &Name, value: &Value, at: FileRange) {
+        let Value::Tensor(tensor) = value else { return };
+        let Some(origin) = self.origins.get(tensor.origin.0 as usize) else { return };
+        let is_index = matches!(&origin.kind, OriginKind::AfterLoop(index) if index == name);
+        if !is_index || self.speculative > 0 {
+            return;
+        }
+        let diagnostic = Diagnostic::new(
+            Code::AfterLoop,
+            at,
+            format!("`{name}` has no value after its loop: what is read here is undefined"),
+        )
+        .with_related(origin.at, "the variable of this loop")
+        .with_note("Python keeps the last value, Triton does not: keep it in a variable that exists before the loop");
+        self.emit_diagnostic(diagnostic);
     }
 
     /// Kernels may use only some globals: constexprs, functions, modules, types.

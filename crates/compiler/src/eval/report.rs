@@ -175,7 +175,7 @@ impl Evaluator<'_> {
                     );
                     is_direct = false;
                 }
-                OriginKind::LoopIndex => {
+                OriginKind::LoopIndex | OriginKind::AfterLoop(_) => {
                     diagnostic = diagnostic.with_related(
                         data.at,
                         "the index of a run-time loop; `tl.static_range` makes it a constexpr",

@@ -186,6 +186,8 @@ fn reason(kind: &OriginKind) -> Option<String> {
             "assigning a literal to `{name}` makes a tensor; annotate `: tl.constexpr`"
         )),
         OriginKind::Call(name) => Some(format!("the result of `{name}`")),
-        OriginKind::LoopIndex => Some("the index of a run-time loop".to_owned()),
+        OriginKind::LoopIndex | OriginKind::AfterLoop(_) => {
+            Some("the index of a run-time loop".to_owned())
+        }
     }
 }
