@@ -21,7 +21,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tile_compiler::diagnostic::{Code, Diagnostic, Severity};
+use tile_compiler::diagnostic::{Diagnostic, Severity};
 use tile_compiler::eval::{infer_file, lower_kernel};
 use tile_compiler::hir::{Expr, ItemKind, Name, Stmt};
 use tile_compiler::project::{MemorySources, Sources};
@@ -163,15 +163,14 @@ struct Given {
     file: FileId,
     lines: LineIndex,
     offset: usize,
-    is_matrix: bool,
 }
 
 impl Given {
-    fn new(python: &str, is_matrix: bool) -> Given {
+    fn new(python: &str) -> Given {
         let (text, offset) = module(python);
         let mut sources = MemorySources::new(Vec::new());
         let file = sources.add("block.py", &text);
-        Given { sources, file, lines: LineIndex::new(&text), offset, is_matrix }
+        Given { sources, file, lines: LineIndex::new(&text), offset }
     }
 
     /// The line of the block, from 1.
@@ -179,11 +178,8 @@ impl Given {
         (self.lines.line(byte) as usize + 1).saturating_sub(self.offset)
     }
 
-    /// What was found, by line. Tables state types and errors alone, and return the index of a loop.
     fn findings(&self, diagnostics: &[Diagnostic]) -> Vec<(usize, String)> {
-        let stated = diagnostics.iter().filter(|found| {
-            found.severity != Severity::Info && !(self.is_matrix && found.code == Code::AfterLoop)
-        });
+        let stated = diagnostics.iter().filter(|found| found.severity != Severity::Info);
         let named = stated.map(|found| {
             let kind = if found.severity == Severity::Error { "error" } else { "warning" };
             (self.line(found.primary.range.start), format!("{kind}: {}", found.code))
@@ -280,7 +276,7 @@ fn check(chapter: &Path, problems: &mut String) -> usize {
             let lines_of = |kind: &str| -> Vec<usize> {
                 stated.iter().filter(|(_, what)| what.starts_with(kind)).map(|at| at.0).collect()
             };
-            let given = Given::new(&python, block.is_matrix);
+            let given = Given::new(&python);
             count += 1;
             let mut report = |how: &str, wanted: &[(usize, String)], found: &[(usize, String)]| {
                 let place = |line: &usize| {

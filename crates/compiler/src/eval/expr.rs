@@ -20,13 +20,20 @@ use crate::source::FileRange;
 impl Evaluator<'_> {
     /// Evaluates an expression as an operand. Errors are reported and give [`Value::Unknown`].
     pub(super) fn expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
-        self.bare_expr(source, id).operand()
+        self.used_expr(source, id).operand()
     }
 
     /// As [`Self::expr`], where members of enumerations stay members: what is bound, passed on or
     /// asked for attributes.
     pub(super) fn kept_expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
-        self.bare_expr(source, id).in_constexpr()
+        self.used_expr(source, id).in_constexpr()
+    }
+
+    /// An expression whose value is used, and not only its type.
+    fn used_expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
+        let value = self.bare_expr(source, id);
+        self.check_after_loop(source, id, &value);
+        value
     }
 
     fn bare_expr(&mut self, source: Source<'_>, id: ExprId) -> Value {
@@ -139,7 +146,12 @@ impl Evaluator<'_> {
                 if self.is_hidden_by_constexpr(source, *value, attr) {
                     return self.hidden_by_constexpr(&object, attr, at);
                 }
-                self.attribute(&object, attr, at)
+                let found = self.attribute(&object, attr, at);
+                // Other attributes of a tensor say something of its type.
+                if matches!(found, Value::Tensor(_) | Value::Bound(_)) {
+                    self.check_after_loop(source, *value, &object);
+                }
+                found
             }
             Expr::Subscript { value, index }
                 if self.frame().mode == Mode::Python

@@ -20,7 +20,6 @@ impl Evaluator<'_> {
     pub(super) fn name(&mut self, name: &Name, at: FileRange) -> Value {
         if let Some(local) = self.frame().locals.get(name) {
             let value = local.value.clone();
-            self.check_after_loop(name, &value, at);
             return self.close(value);
         }
         if let Some(captured) = self.captured(name) {
@@ -42,9 +41,12 @@ impl Evaluator<'_> {
         Value::Unknown
     }
 
-    /// Warns of the index of a run-time loop that is read after the loop.
-    fn check_after_loop(&mut self, name: &Name, value: &Value, at: FileRange) {
-        let Value::Tensor(tensor) = value else { return };
+    /// Warns where a name stands for the index of a run-time loop, after the loop, whose `value` is
+    /// used.
+    pub(super) fn check_after_loop(&mut self, source: Source<'_>, id: ExprId, value: &Value) {
+        let (Expr::Name(name), Value::Tensor(tensor)) = (&source.body.exprs[id], value) else {
+            return;
+        };
         let Some(origin) = self.origins.get(tensor.origin.0 as usize) else { return };
         let is_index = matches!(&origin.kind, OriginKind::AfterLoop(index) if index == name);
         if !is_index || self.speculative > 0 {
@@ -52,7 +54,7 @@ impl Evaluator<'_> {
         }
         let diagnostic = Diagnostic::new(
             Code::AfterLoop,
-            at,
+            source.at(id),
             format!("`{name}` has no value after its loop: what is read here is undefined"),
         )
         .with_related(origin.at, "the variable of this loop")
