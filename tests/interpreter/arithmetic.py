@@ -20,10 +20,10 @@ KNOWN = [
     (r"rtz|rtne", "the interpreter rounds halves up, and small numbers to other than zero"),
     (r"mask=.*sem=", "what lanes that a mask leaves out give is undefined"),
     (r"(?s)atomic_add\(.*\nw\[", "the bits of a NaN that a sum gives are the processor's"),
-    (r" is (1|tl\.float16)\b", "the interpreter asks whether two of Python's objects are one"),
+    (r"= (tl\.constexpr\(1\) is 1|DTYPE is tl\.float16)$", "the interpreter asks whether two of Python's objects are one"),
     (r"\bnot \(i > 2\)|\bp and True", "the interpreter applies Python's own `not` and `and`"),
     (r"swizzle2d\(i, i, 4, 4, 2\)", "a remainder of a division by zero is undefined"),
-    (r"(?s)^\s*for i in range\(.*^\s*tl\.static_print\(i\)", "a loop variable has no value after its loop, where Python keeps the last"),
+    (r"(?s)^( *)for i in range\(.*^\1tl\.static_print\(i\)", "a loop variable has no value after its loop, where Python keeps the last"),
 ]
 
 FLOATS = {"float16": (16, 5, 10), "bfloat16": (16, 8, 7), "float32": (32, 8, 23), "float64": (64, 11, 52),

@@ -8,8 +8,8 @@ operations of arithmetic.py, for all types. Each value that a kernel prints at c
 instead while it runs: its type, its shape and its bits. Both run the kernel with the same
 arguments, and what was kept and the arrays are compared: integers and what IEEE 754 fixes exactly,
 mathematical functions and products within the units that `loose` names. `KNOWN` names where the
-interpreter itself differs from compiled Triton, by the kernel and by what differs. Run it with a Python that has Triton 3.9 and a
-NumPy before 2.4. Exits with 1 when a value differs that nothing explains.
+interpreter itself differs from compiled Triton, by the kernel and by what differs. Run it with a
+Python that has Triton 3.9 and a NumPy before 2.4. Exits with 1 when a value differs that nothing explains.
 """
 
 import argparse
