@@ -187,7 +187,7 @@ def interpret(text, parameters, folder):
 
     def keep(place, value, part_size=PART):
         place = int(place) if not hasattr(place, "handle") else int(place.handle.data.item())
-        if isinstance(value, tuple) or isinstance(value, tl.tuple):
+        if isinstance(value, (tuple, list, tl.tuple)):
             for at, part in enumerate(value):
                 keep(place + part_size * at, part, part_size // NEARER)
         elif isinstance(value, (bool, int, float)):
