@@ -10,8 +10,9 @@ generates. The ptxas that TILE_PTXAS names, the one that Tile takes too, assembl
 those that take more than 1.15 times Triton's registers or spill where Triton does not, with --all
 each of them, and the counts at the end, with the reasons of those that could not be compared. Where
 Triton's code spills more than Tile's, its registers are those that were left, and say nothing: such
-kernels are counted apart. Run it with a Python that has Triton 3.6; PyTorch and what
-else the files import may be missing. Triton's own tutorials are such files:
+kernels are counted apart. What takes more shared memory than there is never runs, and is left out.
+Run it with a Python that has Triton 3.6; PyTorch and what else the files import may be missing.
+Triton's own tutorials are such files:
 
     python tests/triton/registers.py target/debug/tile CHECKOUT CHECKOUT/python/tutorials/*.py
 """
@@ -30,6 +31,8 @@ import modules
 from modules import Refused
 
 ARCH, TARGETS = "sm_90a", (90, 80)
+#: Bytes of shared memory that a program may take there.
+SHARED = 232448
 #: The share of Triton's registers that still counts as as many.
 MARGIN = 1.15
 #: Parts of a specialization that are no parameters.
@@ -81,6 +84,8 @@ def compiled(root, file, row, capability):
     specialization = row["specialization"]
     options = {name: specialization[name] for name in OPTIONS}
     made = triton.compile(source(kernel, specialization), GPUTarget("cuda", capability, 32), options)
+    if made.metadata.shared > SHARED:
+        raise Refused("takes more shared memory than there is")
     return assembled(made.asm["ptx"]) | {"shared": made.metadata.shared}
 
 
