@@ -130,7 +130,7 @@ class Stripped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def run(self, node, module):
         try:
             exec(compile(ast.Module([node], []), module.__file__, "exec"), vars(module))
-        except Exception:
+        except (Exception, SystemExit):  # A program's arguments may be read among the assignments.
             pass
 
 

@@ -8,8 +8,11 @@ finds, Triton compiles the same source for the same specialization: for sm_90a, 
 warp-group products and bulk tensor copies, and for sm_80, whose instructions are the ones that Tile
 generates. The ptxas that TILE_PTXAS names, the one that Tile takes too, assembles all of them for sm_90a. Prints
 those that take more than 1.15 times Triton's registers or spill where Triton does not, with --all
-each of them, and the counts at the end. Run it with a Python that has Triton 3.6; PyTorch and what
-else the files import may be missing. Triton's own tutorials are such files:
+each of them, and the counts at the end, with the reasons of those that could not be compared. Where
+Triton's code spills more than Tile's, its registers are those that were left, and say nothing: such
+kernels are counted apart. What takes more shared memory than there is never runs, and is left out.
+Run it with a Python that has Triton 3.6; PyTorch and what else the files import may be missing.
+Triton's own tutorials are such files:
 
     python tests/triton/registers.py target/debug/tile CHECKOUT CHECKOUT/python/tutorials/*.py
 """
@@ -28,6 +31,8 @@ import modules
 from modules import Refused
 
 ARCH, TARGETS = "sm_90a", (90, 80)
+#: Bytes of shared memory that a program may take there.
+SHARED = 232448
 #: The share of Triton's registers that still counts as as many.
 MARGIN = 1.15
 #: Parts of a specialization that are no parameters.
@@ -79,6 +84,8 @@ def compiled(root, file, row, capability):
     specialization = row["specialization"]
     options = {name: specialization[name] for name in OPTIONS}
     made = triton.compile(source(kernel, specialization), GPUTarget("cuda", capability, 32), options)
+    if made.metadata.shared > SHARED:
+        raise Refused("takes more shared memory than there is")
     return assembled(made.asm["ptx"]) | {"shared": made.metadata.shared}
 
 
@@ -98,8 +105,17 @@ def ours(row):
             "shared": row["shared_bytes"]}
 
 
-def worse(tile, triton):
-    return tile["registers"] > MARGIN * triton["registers"] or bool(tile["spills"] and not triton["spills"])
+def verdicts(tile, triton):
+    """What counts of a kernel."""
+    keeps_fewer = triton["spills"] > tile["spills"]
+    return {"fewer spills": keeps_fewer,
+            "registers": not keeps_fewer and tile["registers"] > MARGIN * triton["registers"],
+            "spills": bool(tile["spills"] and not triton["spills"])}
+
+
+def is_worse(tile, triton):
+    found = verdicts(tile, triton)
+    return found["registers"] or found["spills"]
 
 
 def described(it):
@@ -120,25 +136,26 @@ def main():
     rows = [(file.resolve(), row) for file in arguments.files for row in specializations(arguments.tile, file)
             if arguments.only in row["kernel"]]
     counts = {it: collections.Counter() for it in TARGETS}
+    reasons = {it: collections.Counter() for it in TARGETS}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         answers = pool.map(lambda it: compare(arguments.root.resolve(), *it, arguments.seconds), rows)
         for (file, row), answer in zip(rows, answers):
             mine = ours(row)
             for capability, theirs in answer.items():
-                known = isinstance(theirs, dict)
-                counts[capability].update(compared=known, skipped=not known)
-                if known:
-                    counts[capability].update(
-                        registers=mine["registers"] > MARGIN * theirs["registers"],
-                        spills=bool(mine["spills"] and not theirs["spills"]))
-            if arguments.all or any(isinstance(it, dict) and worse(mine, it) for it in answer.values()):
+                if isinstance(theirs, dict):
+                    counts[capability].update({"compared": 1} | verdicts(mine, theirs))
+                else:
+                    reasons[capability][theirs[1]] += 1
+            if arguments.all or any(isinstance(it, dict) and is_worse(mine, it) for it in answer.values()):
                 values = {k: v for k, v in row["specialization"].items() if not isinstance(v, str)}
                 print(f"{file.name}::{row['kernel']} {values}\n    tile {described(mine)}, " +
                       ", ".join(f"Triton sm_{it} {described(theirs)}" for it, theirs in answer.items()), flush=True)
     for capability, found in counts.items():
         print(f"Triton for sm_{capability}: {found['compared']} compared, {found['registers']} with more than"
-              f" {MARGIN} times its registers, {found['spills']} spill where it does not;"
-              f" {found['skipped']} skipped")
+              f" {MARGIN} times its registers, {found['spills']} spill where it does not,"
+              f" {found['fewer spills']} spill less than it; {reasons[capability].total()} skipped")
+        for reason, count in reasons[capability].most_common():
+            print(f"    {count} skipped: {reason}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 
 mod across;
 mod arith;
+mod async_copy;
 mod atomic;
 mod cast;
 mod cluster;

@@ -3,12 +3,14 @@
 mod canonicalize;
 mod cse;
 mod dce;
+mod hints;
 mod licm;
 mod ranges;
 
 pub use canonicalize::canonicalize;
 pub(crate) use cse::eliminate_common_subexpressions;
 pub use dce::eliminate_dead_code;
+pub(crate) use hints::spread_hints;
 pub(crate) use licm::hoist_loop_invariants;
 
 use crate::ir::{Function, VerifyError, verify};
@@ -18,6 +20,7 @@ pub type Pass = (&'static str, fn(&mut Function));
 
 /// Every pass, in the order in which [`optimize`] runs them.
 pub const PIPELINE: &[Pass] = &[
+    ("hints", spread_hints),
     ("canonicalize", canonicalize),
     ("cse", eliminate_common_subexpressions),
     ("licm", hoist_loop_invariants),

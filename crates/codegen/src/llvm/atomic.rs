@@ -74,7 +74,8 @@ impl Emitter<'_> {
         elem: Elem,
     ) -> Vec<SmallVec<[usize; 16]>> {
         let Some(layout) = self.layout(ptr) else { return vec![SmallVec::from_slice(&[0])] };
-        let (_, mut bits) = self.access_bits(ptr, mask, layout, memory_bits(elem) / 8);
+        let bytes = memory_bits(elem) / 8;
+        let (_, mut bits) = self.access_bits(ptr, layout, bytes, |axis| self.alike(mask, axis));
         bits.truncate(self.atomic_width(data, elem).trailing_zeros() as usize);
         runs(layout, &bits)
     }

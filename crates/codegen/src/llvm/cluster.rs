@@ -29,7 +29,8 @@ impl Emitter<'_> {
         let layout = self.layout(ptr)?;
         let elem = self.ty(data.result()).elem()?;
         let bytes = elem.bits().div_ceil(8) as usize;
-        let (_, bits) = self.access_bits(ptr, data.operand_opt(1), layout, bytes as u32);
+        let masked = |axis| self.alike(data.operand_opt(1), axis);
+        let (_, bits) = self.access_bits(ptr, layout, bytes as u32, masked);
         let volatile = matches!(&data.attrs, Attrs::LoadHints(hints) if hints.volatile);
         if !bits.is_empty() || volatile || elem.scalar() == Some(Scalar::I1) {
             return None;

@@ -1,4 +1,4 @@
-//! Buffers in shared memory: stores, loads, and asynchronous copies from global memory.
+//! Buffers in shared memory: stores and loads.
 //!
 //! A buffer is a number of bytes from the start of shared memory. What a thread accesses lies at
 //! an offset that is linear in thread and register: the part of the thread is computed once, the
@@ -10,7 +10,6 @@ use tile_compiler::gpu::shared;
 use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Type, Value};
 use tile_compiler::layout::{Dim, LinearLayout, MatrixAccess, VectorAccess};
 
-use super::memory::Words;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
@@ -131,7 +130,7 @@ impl Emitter<'_> {
     }
 
     /// The layout of a buffer and the type of its elements.
-    fn buffer_parts(&self, buffer: Value) -> Result<(&LinearLayout, Ty), CodegenError> {
+    pub(super) fn buffer_parts(&self, buffer: Value) -> Result<(&LinearLayout, Ty), CodegenError> {
         match self.ty(buffer) {
             Type::Buffer(ty) => Ok((&self.func.layouts[ty.layout], Ty::of(ty.elem))),
             other => Err(CodegenError::Unsupported { what: format!("a buffer of type {other}") }),
@@ -159,7 +158,7 @@ impl Emitter<'_> {
     }
 
     /// As [`buffer_place`](Self::buffer_place), the last bytes of the distance as a number.
-    fn buffer_place_and_rest(
+    pub(super) fn buffer_place_and_rest(
         &mut self,
         start: Val,
         ty: Ty,
@@ -193,7 +192,7 @@ impl Emitter<'_> {
     }
 
     /// The constant part of a register's offset.
-    fn register_offset(offsets: &LinearLayout, register: u32) -> u32 {
+    pub(super) fn register_offset(offsets: &LinearLayout, register: u32) -> u32 {
         offsets.apply_packed(offsets.pack_input(&[(Dim::Register, register as usize)])) as u32
     }
 
@@ -321,7 +320,7 @@ impl Emitter<'_> {
     }
 
     /// Stores neighbors, the first of which is in `register` of a tile at `offsets`.
-    fn store_vector(
+    pub(super) fn store_vector(
         &mut self,
         start: Val,
         ty: Ty,
@@ -349,85 +348,11 @@ impl Emitter<'_> {
             "store {value_ty} {value}, ptr addrspace(3) {place}, align {align}"
         ));
     }
-
-    /// Each thread copies its elements in pieces of 4, 8 or 16 bytes; smaller ones, and all where
-    /// there are no asynchronous copies, are loaded and stored at once, which is early enough.
-    fn async_copy(&mut self, data: &InstData) -> Emitted {
-        let Attrs::LoadHints(hints) = &data.attrs else { return Err(self.unsupported(data)) };
-        let (ptr, buffer) = (data.operand(0), data.operand(1));
-        let ptrs = self.operand(data, 0);
-        let start = self.operand(data, 1)[0];
-        let mask = data.operand_opt(2).map(|mask| self.registers(mask));
-        let (Some(layout), Some(elem)) = (self.layout(ptr), self.ty(buffer).elem()) else {
-            return Err(self.unsupported(data));
-        };
-        let (stored, ty) = self.buffer_parts(buffer)?;
-        let bytes = ty.bits().div_ceil(8) as usize;
-        let offsets = layout.invert_and_compose(stored)?;
-        let shared_bits = plain_access(layout, stored, offsets.clone(), bytes)?.vector_bits;
-        let owner = self.owner(ptr);
-        for group in self.vectors(data, elem).groups {
-            let agrees = |at: usize| {
-                let step = group.get(1 << at).map(|&member| member ^ group[0]);
-                step.is_some() && step == shared_bits.get(at).map(|bit| 1usize << bit)
-            };
-            let bits = (0..shared_bits.len()).take_while(|&at| agrees(at)).count();
-            for piece in group.chunks(1 << bits) {
-                let register = piece[0];
-                let predicate = mask.as_ref().map(|mask| mask[register]);
-                let size = bytes * piece.len();
-                if size >= 4 && self.target.arch.capability >= ASYNC_COPIES {
-                    let bases = Self::thread_bases(&offsets, |basis| basis as u32);
-                    let constant = Self::register_offset(&offsets, register as u32);
-                    let place = self.buffer_place_and_rest(start, ty, &bases, constant);
-                    self.copy_piece(place, ptrs[register], size, [predicate, owner]);
-                    continue;
-                }
-                let words = Words::new(bytes as u32 * 8, piece.len());
-                let loaded = self.asm_load(words, ptrs[register], predicate, None, hints);
-                let values = self.unpack(elem, words, &loaded);
-                self.store_vector(start, ty, &offsets, register as u32, &values);
-            }
-        }
-        self.set(data.result(), vec![Val::Poison]);
-        Ok(())
-    }
-
-    /// One `cp.async` of `size` bytes; where the predicate is false nothing is read and zeros are
-    /// written. Threads that do not own what they hold leave it to the one that does.
-    fn copy_piece(
-        &mut self,
-        (place, rest): (Val, u32),
-        ptr: Val,
-        size: usize,
-        [predicate, owner]: [Option<Val>; 2],
-    ) {
-        // Whole vectors need not pass through the first-level cache.
-        let level = if size == 16 { "cg" } else { "ca" };
-        let mut asm = format!("cp.async.{level}.shared.global [$0+{rest}], [$1], {size}");
-        let mut constraints = "r,l".to_owned();
-        let mut args = format!("ptr addrspace(3) {place}, ptr addrspace(1) {ptr}");
-        if let Some(predicate) = predicate {
-            let i32 = Ty::Int(32);
-            let read = self.text.select(predicate, i32, Val::Int(size as i64), Val::Int(0));
-            asm.push_str(", $2");
-            constraints.push_str(",r");
-            args.push_str(&format!(", i32 {read}"));
-        }
-        if let Some(owner) = owner {
-            asm = format!("@${} {asm}", if predicate.is_some() { 3 } else { 2 });
-            constraints.push_str(",b");
-            args.push_str(&format!(", i1 {owner}"));
-        }
-        self.text.line(format_args!(
-            "call void asm sideeffect \"{asm};\", \"{constraints},~{{memory}}\"({args})"
-        ));
-    }
 }
 
 /// The access of a tile in `layout` to a buffer stored as `stored`, `offsets` leading from one to
 /// the other, by vectors of up to 16 bytes.
-fn plain_access(
+pub(super) fn plain_access(
     layout: &LinearLayout,
     stored: &LinearLayout,
     offsets: LinearLayout,

@@ -7,9 +7,7 @@
 use std::fmt::Write;
 
 use smallvec::SmallVec;
-use tile_compiler::ir::{
-    Attrs, CacheModifier, Elem, Eviction, Inst, InstData, LoadHints, Opcode, Value,
-};
+use tile_compiler::ir::{Attrs, CacheModifier, Elem, Eviction, Inst, InstData, LoadHints, Value};
 use tile_compiler::layout::{LinearLayout, PlaceMasks};
 
 use super::index::runs;
@@ -190,11 +188,19 @@ impl Emitter<'_> {
         let values = self.operand(data, 1);
         let mask = data.operand_opt(2).map(|mask| self.registers(mask));
         let owner = self.owner(data.operand(0));
-        let vectors = self.vectors(data, elem);
-        for group in &vectors.groups {
-            let predicate = self.both(mask.as_ref().map(|mask| mask[group[0]]), owner);
+        let modifiers = modifiers(hints.cache, hints.evict);
+        for (axis, group) in self.stored_together(data, elem) {
+            let passed = mask.as_ref().map(|mask| mask[group[0]]);
             let words = Words::new(memory_bits(elem), group.len());
             let parts: Vec<Val> = group.iter().map(|&at| values[at]).collect();
+            let is_alike = self.alike(data.operand_opt(2), axis) >= group.len() as i64;
+            if let (Some(mask), false) = (&mask, is_alike) {
+                let passed: Vec<Val> =
+                    group.iter().filter_map(|&at| self.both(Some(mask[at]), owner)).collect();
+                self.store_first(Ty::of(elem), ptrs[group[0]], &parts, &passed, modifiers);
+                continue;
+            }
+            let predicate = self.both(passed, owner);
             let packed = self.pack(Ty::of(elem), words, &parts);
             let plain = hints.cache == CacheModifier::Default && hints.evict == Eviction::Normal;
             // LLVM would take vectors of bytes apart again.
@@ -203,11 +209,39 @@ impl Emitter<'_> {
                 self.plain_store(words, ptrs[group[0]], &packed);
                 continue;
             }
-            let modifiers = modifiers(hints.cache, hints.evict);
             let place = (Space::Global, ptrs[group[0]]);
             self.asm_store(words, place, predicate, &packed, modifiers);
         }
         Ok(())
+    }
+
+    /// The registers that a store writes at once where its mask lets pass all, or the first ones, with
+    /// the axis along which they are neighbors.
+    fn stored_together(&self, data: &InstData, elem: Elem) -> Vec<(usize, SmallVec<[usize; 16]>)> {
+        let (ptr, mask) = (data.operand(0), data.operand_opt(2));
+        let Some(layout) = self.layout(ptr) else { return vec![(0, SmallVec::from_slice(&[0]))] };
+        let masked = |axis| self.leading(mask, axis);
+        let (axis, bits) = self.access_bits(ptr, layout, memory_bits(elem) / 8, masked);
+        runs(layout, &bits).into_iter().map(|run| (axis, run)).collect()
+    }
+
+    /// Stores those of `values`, neighbors from `ptr` on, that are `passed`, which are the first ones:
+    /// all by one instruction, fewer one by one. Most often there is a row's end in few vectors.
+    fn store_first(&mut self, ty: Ty, ptr: Val, values: &[Val], passed: &[Val], modifiers: &str) {
+        let (Some((&all, others)), truth) = (passed.split_last(), Ty::Int(1)) else { return };
+        let words = Words::new(ty.bits().max(8), values.len());
+        let packed = self.pack(ty, words, values);
+        self.asm_store(words, (Space::Global, ptr), Some(all), &packed, modifiers);
+        let fewer = self.text.binary("xor", truth, all, Val::Int(1));
+        let one = Words::new(ty.bits().max(8), 1);
+        for (at, &passed) in others.iter().enumerate() {
+            let alone = self.text.binary("and", truth, passed, fewer);
+            let bytes = at * one.bits as usize / 8;
+            let place =
+                self.text.op(format_args!("getelementptr i8, ptr addrspace(1) {ptr}, i32 {bytes}"));
+            let packed = self.pack(ty, one, &values[at..=at]);
+            self.asm_store(one, (Space::Global, place), Some(alone), &packed, modifiers);
+        }
     }
 
     pub(super) fn elem_of(&self, value: Value) -> Result<Elem, CodegenError> {
@@ -237,36 +271,41 @@ impl Emitter<'_> {
         }
     }
 
-    /// The accesses of a load or store, registers that repeat others left out.
+    /// The accesses of a load, registers that repeat others left out.
     pub(super) fn vectors(&self, data: &InstData, elem: Elem) -> Vectors {
         let ptr = data.operand(0);
         let Some(layout) = self.layout(ptr) else {
             return Vectors { groups: vec![SmallVec::from_slice(&[0])] };
         };
-        let mask = match data.opcode {
-            Opcode::Load => data.operand_opt(1),
-            _ => data.operand_opt(2),
-        };
-        let (_, bits) = self.access_bits(ptr, mask, layout, memory_bits(elem) / 8);
+        let mask = data.operand_opt(1);
+        let bytes = memory_bits(elem) / 8;
+        let (_, bits) = self.access_bits(ptr, layout, bytes, |axis| self.alike(mask, axis));
         Vectors { groups: runs(layout, &bits) }
     }
 
+    /// The neighbors along `axis` that `mask` lets pass all or none of.
+    pub(super) fn alike(&self, mask: Option<Value>, axis: usize) -> i64 {
+        mask.map_or(i64::MAX, |mask| self.infos.get(self.func, mask).constancy[axis])
+    }
+
+    /// The neighbors along `axis` that `mask` lets pass the first ones of, if any.
+    pub(super) fn leading(&self, mask: Option<Value>, axis: usize) -> i64 {
+        mask.map_or(i64::MAX, |mask| self.infos.get(self.func, mask).leading(axis))
+    }
+
     /// The axis along which an access of elements of `bytes` is widest, and the register bits that
-    /// count through what one instruction moves.
+    /// count through what one instruction moves, which are as many neighbors as `masked` says at most.
     pub(super) fn access_bits(
         &self,
         ptr: Value,
-        mask: Option<Value>,
         layout: &LinearLayout,
         bytes: u32,
+        masked: impl Fn(usize) -> i64,
     ) -> (usize, SmallVec<[u32; 4]>) {
         let info = self.infos.get(self.func, ptr);
         let width = |axis: usize| {
             let aligned = (info.divisibility[axis] / i64::from(bytes)).max(1);
-            let mut width = info.contiguity[axis].min(aligned);
-            if let Some(mask) = mask {
-                width = width.min(self.infos.get(self.func, mask).constancy[axis]);
-            }
+            let width = info.contiguity[axis].min(aligned).min(masked(axis));
             let limit = width.min(i64::from(MAX_VECTOR_BYTES / bytes)).max(1) as usize;
             limit.min(layout.contiguous_per_thread(axis))
         };

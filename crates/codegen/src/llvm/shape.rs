@@ -54,9 +54,7 @@ impl Emitter<'_> {
             }
             (_, Opcode::Broadcast) => {
                 let shape = self.ty(data.operand(0)).shape();
-                self.renamed(data, result, |index| {
-                    index.iter().zip(shape).map(|(at, extent)| at & (extent - 1)).collect()
-                })
+                self.renamed(data, result, |index| within(index, shape))
             }
             // A row-major reshape keeps the packed index, and the layouts were made to agree.
             _ => source,
@@ -65,8 +63,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The source register of each result register, by the constant part of the coordinates:
-    /// layouts were assigned so that the thread's part agrees.
+    /// The source register's value for each result register.
     fn renamed(
         &self,
         data: &InstData,
@@ -77,14 +74,35 @@ impl Emitter<'_> {
         let (Some(from), Some(to)) = (self.layout(data.operand(0)), self.layout(result)) else {
             return source;
         };
-        let by_index = registers_by_index(from);
-        (0..to.elements_per_thread())
-            .map(|register| {
-                let index = source_of(&to.offset_for_register(register));
-                by_index.get(&index).map_or(Val::Poison, |&at| source[at])
-            })
-            .collect()
+        let registers = source_registers(from, to, source_of);
+        registers.into_iter().map(|at| at.map_or(Val::Poison, |at| source[at])).collect()
     }
+
+    /// The register of a broadcast's source that each register of its result repeats.
+    pub(super) fn broadcast_registers(&self, data: &InstData) -> Option<Vec<usize>> {
+        let source = data.operand(0);
+        let (from, to) = (self.layout(source)?, self.layout(data.result())?);
+        let shape = self.ty(source).shape();
+        source_registers(from, to, |index| within(index, shape)).into_iter().collect()
+    }
+}
+
+/// The coordinates `index` in a tile of extent 1 along the axes that it is repeated along.
+fn within(index: &[u32], shape: &[u32]) -> Vec<u32> {
+    index.iter().zip(shape).map(|(at, extent)| at & (extent - 1)).collect()
+}
+
+/// The source register of each result register, by the constant part of the coordinates: layouts
+/// were assigned so that the thread's part agrees.
+fn source_registers(
+    from: &LinearLayout,
+    to: &LinearLayout,
+    source_of: impl Fn(&[u32]) -> Vec<u32>,
+) -> Vec<Option<usize>> {
+    let by_index = registers_by_index(from);
+    (0..to.elements_per_thread())
+        .map(|register| by_index.get(&source_of(&to.offset_for_register(register))).copied())
+        .collect()
 }
 
 /// The first register of each constant part of the coordinates.

@@ -32,6 +32,9 @@ pub struct AxisInfo {
     pub divisibility: SmallVec<[i64; 4]>,
     /// Along the axis, aligned runs of this many elements are equal.
     pub constancy: SmallVec<[i64; 4]>,
+    /// Along the axis, in aligned runs of this many truth values those that hold come first; equal
+    /// ones do in any case, see [`AxisInfo::leading`].
+    first: SmallVec<[i64; 4]>,
     /// The value, where all elements are known to have one.
     pub constant: Option<i64>,
 }
@@ -43,7 +46,8 @@ impl AxisInfo {
         AxisInfo {
             contiguity: ones.clone(),
             divisibility: ones.clone(),
-            constancy: ones,
+            constancy: ones.clone(),
+            first: ones,
             constant: None,
         }
     }
@@ -58,8 +62,14 @@ impl AxisInfo {
             contiguity: smallvec![1; rank],
             divisibility: smallvec![divisibility; rank],
             constancy,
+            first: smallvec![1; rank],
             constant,
         }
+    }
+
+    /// The length of the aligned runs along `axis` in which the truth values that hold come first.
+    pub fn leading(&self, axis: usize) -> i64 {
+        self.first[axis].max(self.constancy[axis])
     }
 
     /// The number of axes described.
@@ -86,6 +96,7 @@ impl AxisInfo {
             joined.divisibility[axis] =
                 self.multiple_of(axis, run, 1).min(other.multiple_of(axis, run, 1));
             joined.constancy[axis] = self.constancy[axis].min(other.constancy[axis]);
+            joined.first[axis] = self.leading(axis).min(other.leading(axis));
         }
         joined.constant = self.constant.filter(|_| self.constant == other.constant);
         joined
@@ -261,6 +272,7 @@ impl Analysis<'_> {
                 contiguity: smallvec![i64::from(ty.shape()[0])],
                 divisibility: smallvec![power_divisor(range.start)],
                 constancy: smallvec![1],
+                first: smallvec![1],
                 constant: None,
             },
             (Opcode::Splat, _) => {
@@ -295,7 +307,8 @@ impl Analysis<'_> {
             (Opcode::Shl, _) => shift_left(&operand(0), &operand(1)),
             (Opcode::DivS | Opcode::DivU, _) => quotient(&operand(0), &operand(1)),
             (Opcode::RemS | Opcode::RemU, _) => remainder(&operand(0), &operand(1)),
-            (Opcode::And | Opcode::Or | Opcode::Xor, _) => bitwise(&operand(0), &operand(1)),
+            (Opcode::And | Opcode::Or, _) => both_first(&operand(0), &operand(1)),
+            (Opcode::Xor, _) => bitwise(&operand(0), &operand(1)),
             (Opcode::MinS | Opcode::MinU | Opcode::MaxS | Opcode::MaxU, _) => {
                 bitwise(&operand(0), &operand(1))
             }
@@ -465,6 +478,16 @@ fn bitwise(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
     combine(a, b, |axis| (1, a.multiple_of(axis, 1, 1).min(b.multiple_of(axis, 1, 1))))
 }
 
+/// The same for truth values as well: if those that hold come first in both, they do in what is made
+/// of the two.
+fn both_first(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
+    let mut info = bitwise(a, b);
+    for axis in 0..info.rank() {
+        info.first[axis] = a.leading(axis).min(b.leading(axis));
+    }
+    info
+}
+
 fn comparison(predicate: IntPredicate, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
     use IntPredicate::{Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
     let mut info = combine(a, b, |_| (1, 1));
@@ -476,6 +499,12 @@ fn comparison(predicate: IntPredicate, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
             IntPredicate::Eq | IntPredicate::Ne => 1,
         };
         info.constancy[axis] = info.constancy[axis].max(run);
+        // What grows by one is below a bound first, and beyond it from some element on.
+        info.first[axis] = match predicate {
+            Slt | Sle | Ult | Ule => a.contiguity[axis].min(b.constancy[axis]),
+            Sgt | Sge | Ugt | Uge => a.constancy[axis].min(b.contiguity[axis]),
+            IntPredicate::Eq | IntPredicate::Ne => 1,
+        };
     }
     info
 }
@@ -512,6 +541,7 @@ fn expand_dims(from: &AxisInfo, axis: usize) -> AxisInfo {
     info.contiguity.insert(at, 1);
     info.divisibility.insert(at, each);
     info.constancy.insert(at, 1);
+    info.first.insert(at, 1);
     info
 }
 
@@ -521,6 +551,7 @@ fn permute(from: &AxisInfo, order: &[u32]) -> AxisInfo {
         contiguity: pick(&from.contiguity),
         divisibility: pick(&from.divisibility),
         constancy: pick(&from.constancy),
+        first: pick(&from.first),
         constant: from.constant,
     }
 }

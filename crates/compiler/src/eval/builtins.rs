@@ -11,7 +11,7 @@ mod asm;
 mod atomic;
 mod block_ptr;
 mod create;
-mod descriptor;
+pub(super) mod descriptor;
 mod dot;
 mod extern_math;
 mod hints;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::builtins::descriptor::{ALIGNMENT, row_multiple};
 use super::dtype::{DType, Elem, Pointer};
 use super::emit::Emitter;
 use super::names::function_ref;
@@ -576,7 +577,8 @@ impl Evaluator<'_> {
             self.error(Code::UnsupportedDType, at, message);
             return None;
         };
-        self.scalar_argument(name, signature, elem, divisible, at).map(Value::Tensor)
+        self.scalar_argument(name, signature, elem, if divisible { 16 } else { 1 }, at)
+            .map(Value::Tensor)
     }
 
     fn scalar_argument(
@@ -584,7 +586,7 @@ impl Evaluator<'_> {
         name: &Name,
         signature: &str,
         elem: Elem,
-        divisible: bool,
+        divisibility: u32,
         at: FileRange,
     ) -> Option<Tensor> {
         let Some(lowered) = elem.lower() else {
@@ -594,11 +596,8 @@ impl Evaluator<'_> {
         };
         let origin = self.origin(at, OriginKind::Argument(name.clone()), Origin::NONE);
         let ir = self.emitter.as_mut().map(|emitter| {
-            let param = ir::Param {
-                name: name.clone(),
-                signature: Arc::from(signature),
-                divisibility: if divisible { 16 } else { 1 },
-            };
+            let param =
+                ir::Param { name: name.clone(), signature: Arc::from(signature), divisibility };
             emitter.func.add_param(param, ir::Type::Scalar(lowered))
         });
         Some(Tensor { elem, shape: Shape::scalar(), ir, origin, open: false, float: None })
@@ -627,13 +626,13 @@ impl Evaluator<'_> {
             &Name::from(format!("{name}.base")),
             &base_signature,
             Elem::pointer_to(Some(dtype)),
-            true,
+            ALIGNMENT,
             at,
         )?;
         let mut shape = Vec::new();
         for axis in 0..rank {
             let part = Name::from(format!("{name}.shape.{axis}"));
-            shape.push(self.scalar_argument(&part, "i32", Elem::I32, false, at)?);
+            shape.push(self.scalar_argument(&part, "i32", Elem::I32, 1, at)?);
         }
         let mut strides = Vec::new();
         for axis in 0..rank {
@@ -642,9 +641,9 @@ impl Evaluator<'_> {
                 strides.push(self.int_constant(1, DType::Int64));
                 continue;
             }
-            // Rows are aligned to 16 bytes, which is what the hardware asks for.
             let part = Name::from(format!("{name}.stride.{axis}"));
-            strides.push(self.scalar_argument(&part, "i64", elem, dtype.bits() <= 8, at)?);
+            let multiple = row_multiple(dtype);
+            strides.push(self.scalar_argument(&part, "i64", elem, multiple, at)?);
         }
         let descriptor = Descriptor { base, shape, strides, block, nan_padding: false };
         Some(Value::Descriptor(Arc::new(descriptor)))

@@ -145,11 +145,17 @@ fn write_limits(
             continue;
         }
         let limit = write_limit(func, infos, *write, group.1[0]);
+        let whole = whole_limit(func, infos, *write, group.1[0]);
+        let mut lower = |inst: Inst, limit: usize| {
+            limits[inst] = Some(limits[inst].map_or(limit, |known: usize| known.min(limit)));
+        };
+        lower(*write, whole);
         let mut seen = FxHashSet::default();
         let mut open = vec![*write];
         while let Some(inst) = open.pop() {
-            if groups.get(&inst).is_some_and(|other| *other == group) {
-                limits[inst] = Some(limits[inst].map_or(limit, |known: usize| known.min(limit)));
+            if inst != *write && groups.get(&inst).is_some_and(|other| *other == group) {
+                lower(inst, limit);
+                lower(*write, limit);
             }
             let data = &func.insts[inst];
             let sources = match data.opcode {
@@ -180,6 +186,19 @@ fn write_limit(func: &Function, infos: &AxisInfos, inst: Inst, axis: usize) -> u
         }
         (_, Attrs::Atomic(atomic)) if atomic.op == AtomicOp::FAdd => widest_vector(func, ptr),
         _ => 1,
+    }
+}
+
+/// The same for what follows from no read of its group, such as products: one instruction writes what
+/// its mask lets pass all of, and elements where a row ends are few.
+fn whole_limit(func: &Function, infos: &AxisInfos, inst: Inst, axis: usize) -> usize {
+    let data = &func.insts[inst];
+    match data.operand_opt(2).filter(|_| data.opcode == Opcode::Store) {
+        Some(mask) => {
+            let leading = infos.get(func, mask).leading(axis);
+            vector_elements(func, infos, data.operand(0), axis).min(leading as usize)
+        }
+        None => write_limit(func, infos, inst, axis),
     }
 }
 

@@ -81,7 +81,8 @@ impl EarlyLoad {
         is_zero && !is_volatile && self.copy_bytes(func, infos) >= LEAST_COPY_BYTES
     }
 
-    /// The bytes that one thread can copy at a time.
+    /// The bytes that one thread can copy at a time: elements of which the mask lets pass none or the
+    /// first ones, since a copy may fill the rest with zeros.
     pub(crate) fn copy_bytes(&self, func: &Function, infos: &AxisInfos) -> u32 {
         let data = &func.insts[self.load];
         let ptr = data.operand(0);
@@ -96,7 +97,7 @@ impl EarlyLoad {
         let elements = axes.map(|axis| {
             let aligned = (info.divisibility[axis] / i64::from(bytes)).max(1);
             let known = info.contiguity[axis].min(aligned);
-            let known = mask.as_ref().map_or(known, |mask| known.min(mask.constancy[axis]));
+            let known = mask.as_ref().map_or(known, |mask| known.min(mask.leading(axis)));
             let bits = layout.vector_bits(axis);
             let both = bits.iter().zip(&shared).take_while(|(global, shared)| global == shared);
             known.min(1 << both.count()) as u32

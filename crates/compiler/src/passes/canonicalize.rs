@@ -205,6 +205,7 @@ fn simplify(func: &Function, inst: Inst, ranges: &Ranges) -> Simpler {
                 None => Simpler::No,
             }
         }
+        Opcode::AssertFacts if constant(0).is_some() => Simpler::Value(data.operand(0)),
         Opcode::Select => match constant(0) {
             Some(bits) => Simpler::Value(data.operand(if bits & 1 == 1 { 1 } else { 2 })),
             None if data.operand(1) == data.operand(2) => Simpler::Value(data.operand(1)),

@@ -153,6 +153,7 @@ impl Ranges {
                 | Opcode::Reshape
                 | Opcode::Permute
                 | Opcode::Gather
+                | Opcode::AssertFacts
                 | Opcode::ExtS
                 | Opcode::Trunc,
                 _,

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::super::attribute::extents_of;
 use super::super::call::Call;
 use super::super::display::shape_text;
@@ -14,7 +16,7 @@ use super::super::{Eval, Evaluator, Stop};
 use super::block_ptr::Addresses;
 use crate::builtins::options::{self, Padding};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{self, AtomicOp};
+use crate::ir::{self, AtomicOp, Opcode};
 use crate::source::FileRange;
 
 impl Evaluator<'_> {
@@ -80,7 +82,28 @@ impl Evaluator<'_> {
         let padding = padding.unwrap_or(Padding::Zero);
         self.check_padding(padding, base.elem.pointee(), call.place("padding_option"))?;
         let nan_padding = padding == Padding::Nan;
+        let (base, strides) = self.aligned(base, strides);
         Ok(Value::Descriptor(Arc::new(Descriptor { base, shape, strides, block, nan_padding })))
+    }
+
+    /// The base and the strides of a descriptor, with what the hardware asks of them noted.
+    fn aligned(&mut self, base: Tensor, mut strides: Vec<Tensor>) -> (Tensor, Vec<Tensor>) {
+        let Some(dtype) = base.elem.pointee().num() else { return (base, strides) };
+        let rows = strides.len() - 1;
+        for stride in &mut strides[..rows] {
+            *stride = self.multiple_of(stride, row_multiple(dtype));
+        }
+        (self.multiple_of(&base, ALIGNMENT), strides)
+    }
+
+    /// A scalar of which it is known that it is a multiple of `factor`, in bytes if it is a pointer.
+    fn multiple_of(&mut self, scalar: &Tensor, factor: u32) -> Tensor {
+        let facts = ir::Facts {
+            divisibility: ir::Longs(smallvec![i64::from(factor)]),
+            contiguity: ir::Longs::default(),
+            constancy: ir::Longs::default(),
+        };
+        self.op(Opcode::AssertFacts, &[scalar], facts, scalar.elem, Shape::scalar())
     }
 
     /// The scalars of a list, converted to `dtype`.
@@ -410,7 +433,7 @@ impl Evaluator<'_> {
         shape: &Shape,
     ) -> Addresses {
         use crate::hir::CompareOp;
-        use crate::ir::{Attrs, Opcode};
+        use crate::ir::Attrs;
         let int64 = Elem::Num(DType::Int64);
         let at = FileRange::default();
         let mut wide = |tensor: &Tensor| {
@@ -503,6 +526,14 @@ impl Evaluator<'_> {
         self.store_at(&addresses.ptr, &value, addresses.mask.as_ref(), hints)?;
         Ok(Value::void())
     }
+}
+
+/// What the base and the rows of a descriptor are aligned to, in bytes; the hardware asks for it.
+pub(in crate::eval) const ALIGNMENT: u32 = 16;
+
+/// What strides between rows of `dtype` are multiples of, in elements.
+pub(in crate::eval) fn row_multiple(dtype: DType) -> u32 {
+    (ALIGNMENT * 8 / dtype.bits().max(8)).max(1)
 }
 
 /// True for what may be a list: one of Python that a constexpr holds has no elements for Triton.
