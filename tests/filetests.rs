@@ -92,8 +92,13 @@ fn axis(_args: &[&str], program: &str) -> String {
                 }
                 let info = infos.get(&func, value);
                 let constant = info.constant.map(|value| format!(" = {value}")).unwrap_or_default();
+                let leading: Vec<i64> = (0..info.rank()).map(|axis| info.leading(axis)).collect();
+                let leading = match leading == info.constancy.to_vec() {
+                    true => String::new(),
+                    false => format!(" leading {leading:?}"),
+                };
                 out += &format!(
-                    "{value} contiguity {:?} divisibility {:?} constancy {:?}{constant}\n",
+                    "{value} contiguity {:?} divisibility {:?} constancy {:?}{leading}{constant}\n",
                     info.contiguity, info.divisibility, info.constancy
                 );
             }

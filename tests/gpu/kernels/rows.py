@@ -316,3 +316,19 @@ def route(x_ptr, weight_ptr, expert_ptr, n_experts, K: tl.constexpr, EXPERTS: tl
         tl.store(weight_ptr + rows * K + k, best)
         tl.store(expert_ptr + rows * K + k, at)
         p = tl.where(experts[None, :] == at[:, None], -1.0, p)
+
+
+# tile: x, y = randn(64), zeros(64)
+# tile: shift[(1,)](x, y, 62, BLOCK=64)
+# tile: assert allclose(y[1:63], x[:62])
+# tile: assert y[0] == 0
+# tile: assert y[63] == 0
+
+
+@triton.jit
+def shift(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """One comparison without a sign finds what lies before the row's start and after its end."""
+    at = tl.arange(0, BLOCK)
+    inside = (at - 1).to(tl.uint32) < n.to(tl.uint32)
+    x = tl.load(x_ptr + at - 1, mask=inside, other=0.0)
+    tl.store(y_ptr + at, x, mask=inside)

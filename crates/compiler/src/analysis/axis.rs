@@ -499,10 +499,13 @@ fn comparison(predicate: IntPredicate, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
             IntPredicate::Eq | IntPredicate::Ne => 1,
         };
         info.constancy[axis] = info.constancy[axis].max(run);
-        // What grows by one is below a bound first, and beyond it from some element on.
+        // What grows by one is below a bound first, and beyond it from some element on. Without a sign,
+        // numbers grow from the largest to zero as well, which is a multiple of any run.
         info.first[axis] = match predicate {
-            Slt | Sle | Ult | Ule => a.contiguity[axis].min(b.constancy[axis]),
-            Sgt | Sge | Ugt | Uge => a.constancy[axis].min(b.contiguity[axis]),
+            Slt | Sle => a.contiguity[axis].min(b.constancy[axis]),
+            Sgt | Sge => a.constancy[axis].min(b.contiguity[axis]),
+            Ult | Ule => a.contiguity[axis].min(a.divisibility[axis]).min(b.constancy[axis]),
+            Ugt | Uge => a.constancy[axis].min(b.contiguity[axis]).min(b.divisibility[axis]),
             IntPredicate::Eq | IntPredicate::Ne => 1,
         };
     }
