@@ -144,6 +144,10 @@ def bound(node):
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
 
 
+#: What a decorator is told for profilers: host functions, which are not kept.
+OF_LAUNCHES = ("launch_metadata", "repr")
+
+
 def statements(body):
     """Those of a module that are kept; of functions, the decorators that make them jit."""
     for node in body:
@@ -155,6 +159,9 @@ def statements(body):
         elif isinstance(node, ast.FunctionDef):
             node.decorator_list = [it for it in node.decorator_list if "jit" in ast.unparse(it)
                                    or "constexpr_function" in ast.unparse(it)]
+            for decorator in node.decorator_list:
+                if isinstance(decorator, ast.Call):
+                    decorator.keywords = [it for it in decorator.keywords if it.arg not in OF_LAUNCHES]
             if node.decorator_list:
                 yield node
 
