@@ -226,7 +226,7 @@ impl Site<'_> {
 
     /// Where the name of a keyword argument stands.
     fn keyword_range(&self, name: &str, value: ExprId) -> Option<TextRange> {
-        keyword_range(&*self.sources.text(self.file)?, name, self.range(value))
+        keyword_range(&self.sources.text(self.file)?, name, self.range(value))
     }
 
     /// Positional arguments beyond the parameters.
