@@ -1,7 +1,7 @@
 //! Analyses: pure functions from IR to side tables, and to findings.
 
 use self::elements::Elements;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Name;
 use crate::ir::Function;
 use crate::project::Sources;
@@ -15,6 +15,7 @@ mod compiled;
 pub mod elements;
 mod first_block;
 mod flow;
+mod fresh;
 mod grid;
 mod identity;
 mod launches;
@@ -170,6 +171,11 @@ pub fn check_accesses(
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
+            if here.iter().all(|found| found.diagnostic.code != Code::Uncovered) {
+                let is_tuned = spec.config.is_some();
+                let fresh = fresh::check(func, launch, is_tuned, (&mut elements, &accesses));
+                here.extend(fresh.map(|found| Finding { spot: Spot::Launch, ..found.into() }));
+            }
             let costs = perf::check_launch(func, launch, &mut elements, &accesses);
             here.extend(costs.into_iter().map(Finding::from));
         }

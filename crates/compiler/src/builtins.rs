@@ -27,6 +27,7 @@ mod scenario;
 mod shape;
 mod signature;
 mod text;
+pub(crate) mod torch;
 
 pub use foreign::instead;
 pub(crate) use foreign::is_shared;

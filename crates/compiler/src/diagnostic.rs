@@ -10,7 +10,7 @@ mod suggest;
 
 pub use codes::{Code, CodeInfo};
 pub use policy::{Lints, settle};
-pub(crate) use suggest::{suggest, suggest_in_any_case};
+pub(crate) use suggest::{misspelled, suggest, suggest_in_any_case};
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

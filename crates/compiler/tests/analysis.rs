@@ -241,7 +241,10 @@ fn undefined_lanes_are_given_what_changes_nothing() {
     for (combined, other) in [
         ("tl.sum(x * x)", Some("0.0")),
         ("tl.max(x)", Some("float(\"-inf\")")),
-        ("tl.min(-x)", Some("float(\"inf\")")),
+        ("tl.min(x)", Some("float(\"inf\")")),
+        ("tl.min(-x)", None),
+        ("tl.max(tl.abs(x))", None),
+        ("tl.argmax(x, 0)", None),
         ("tl.sum(tl.exp(x))", Some("float(\"-inf\")")),
         ("tl.sum(tl.exp2((x - 3) * 1.44) / 2)", Some("float(\"-inf\")")),
         ("tl.sum(tl.exp(-x))", None),

@@ -28,6 +28,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("bounds/out-of-bounds", &["tl.load(", "tl.store(", ".load(", ".store("]),
     ("bounds/overflow", &["tl.load(", "tl.store("]),
     ("bounds/uncovered", &["[(", "tl.store("]),
+    ("bounds/unwritten", &["[(", "tl.atomic_add(", "empty("]),
     ("constexpr/arange-bound", &["tl.arange("]),
     ("constexpr/global", &["tl.constexpr(", "tl.arange(0, "]),
     ("constexpr/not-constexpr", &["tl.static_range(", "axis=", "tl.sum(", "tl.program_id("]),

@@ -23,7 +23,9 @@ mod decorators;
 mod meta;
 mod names;
 mod options;
+mod own;
 mod scenarios;
+mod torch;
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
@@ -67,6 +69,15 @@ fn imports(item: &Item) -> bool {
     matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
 }
 
+/// Where the name of a keyword argument stands whose value stands at `value`.
+fn keyword_range(text: &str, name: &str, value: TextRange) -> Option<TextRange> {
+    let before = text.get(..value.start as usize)?;
+    let before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '(');
+    let before = before.strip_suffix('=')?.trim_end();
+    let start = before.strip_suffix(name)?.len();
+    Some(TextRange::new(start, start + name.len()))
+}
+
 /// One launch of one kernel.
 struct Site<'a> {
     sources: &'a dyn Sources,
@@ -79,7 +90,7 @@ struct Site<'a> {
 
 impl Site<'_> {
     fn check(&self, tuning: &Tuning) -> Vec<Diagnostic> {
-        let mut found: Vec<Diagnostic> = self.grid().into_iter().collect();
+        let mut found: Vec<Diagnostic> = self.grid().into_iter().chain(self.grid_call()).collect();
         found.extend(self.options());
         found.extend(self.meta_keys(tuning));
         let wrapped = self.kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_)));
@@ -215,12 +226,7 @@ impl Site<'_> {
 
     /// Where the name of a keyword argument stands.
     fn keyword_range(&self, name: &str, value: ExprId) -> Option<TextRange> {
-        let text = self.sources.text(self.file)?;
-        let before = text.get(..self.range(value).start as usize)?;
-        let before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '(');
-        let before = before.strip_suffix('=')?.trim_end();
-        let start = before.strip_suffix(name)?.len();
-        Some(TextRange::new(start, start + name.len()))
+        keyword_range(&self.sources.text(self.file)?, name, self.range(value))
     }
 
     /// Positional arguments beyond the parameters.

@@ -138,6 +138,12 @@ pub(super) fn neutral(
     let greatest = takes(&[Opcode::FMax, Opcode::MaxS, Opcode::MaxU]);
     let least = takes(&[Opcode::FMin, Opcode::MinS, Opcode::MinU]);
     let becomes = combining.map(|it| it.becomes);
+    // What is the least before `abs` need not be after, and what is reduced with positions is compared
+    // in ways that are not looked at.
+    let is_reordered = (greatest || least) && becomes == Some(Becomes::Other);
+    if is_reordered || combining.is_some_and(|it| func.insts[it.inst].results.len() > 1) {
+        return None;
+    }
     Some(match (greatest, least, float) {
         (true, _, true) => Neutral::Least,
         (_, true, true) => Neutral::Greatest,

@@ -118,7 +118,7 @@ pub(super) fn missing_text(kernel: &str, missing: &[impl AsRef<str>]) -> String 
     format!("this launch of `{kernel}` lacks the {many} {}", names.join(", "))
 }
 
-/// That a parameter is given by name although it is by position.
+/// That a parameter is given by name although it is already.
 pub(super) fn repeated_text(param: &str) -> String {
     format!("`{param}` is given by position already")
 }

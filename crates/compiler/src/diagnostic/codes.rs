@@ -202,6 +202,8 @@ codes! {
         include_str!("explain/bounds-overflow.md");
     Uncovered = "bounds/uncovered", Warning, "a grid that leaves elements of an output untouched",
         include_str!("explain/bounds-uncovered.md");
+    Unwritten = "bounds/unwritten", Warning, "elements that are read, or added to, before anything writes them",
+        include_str!("explain/bounds-unwritten.md");
     Race = "race/stores", Warning, "two programs that store to one element",
         include_str!("explain/race-stores.md");
     ReadRace = "race/read-write", Warning, "a program that reads what another one stores",

@@ -32,3 +32,28 @@ pub(crate) fn suggest_in_any_case<'n>(
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
 }
+
+/// Shorter names are too like others to be misspellings of them.
+const LEAST_LETTERS: usize = 3;
+
+/// Names of so many letters may have two wrong ones.
+const LONG: usize = 8;
+
+/// The candidate that `name` is with a letter or two wrong, left out, added or exchanged. Unlike
+/// [`suggest`] it is for names that may well be right where a candidate is not that near.
+pub(crate) fn misspelled<'n>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let most = if name.len() < LONG { 1 } else { 2 };
+    let near = |candidate: &'n str| {
+        let is_comparable = candidate.len().max(name.len()) >= LEAST_LETTERS
+            && candidate.len().abs_diff(name.len()) <= most;
+        let wrong = is_comparable.then(|| strsim::damerau_levenshtein(name, candidate))?;
+        // Who leaves out a letter hardly means what works in place.
+        let key = (wrong, candidate.ends_with('_') && !name.ends_with('_'), candidate);
+        (1..=most).contains(&wrong).then_some(key)
+    };
+    let found = candidates.into_iter().filter_map(near).min();
+    found.map(|(.., candidate)| candidate)
+}

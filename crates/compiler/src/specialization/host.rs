@@ -52,7 +52,7 @@ pub(super) mod value;
 mod views;
 mod wrapped;
 
-pub(super) use arguments::Args as Arguments;
+pub(super) use arguments::{Args as Arguments, REST};
 use doubt::Doubt;
 pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use super::contents::Contents;
 use super::host::misuse::Misuse;
 use super::host::value::{Storage, Tensor, Value};
-use super::host::{self, Host, ObservedLaunch};
+use super::host::{self, Host, ObservedLaunch, REST};
 use super::{ArgSpec, Origin};
 use crate::hir::{ArgKind, Expr, Launch, Literal, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
-use crate::project::{Decorator, ItemRef, Kernel, Sources, is_wrapped_by_call};
+use crate::project::{
+    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call, launch_scope,
+    resolve_expr,
+};
 use crate::source::{FileId, FileRange};
 
 /// The option for how many warps run a program.
@@ -140,15 +143,29 @@ impl LaunchSite {
         module.scenarios.iter().any(|scenario| scenario.range.contains_range(launch.range))
     }
 
-    /// Whether positional arguments of it come from something that is taken apart, and nothing else
-    /// does.
+    /// Whether arguments of it come from something that is taken apart.
     fn spreads(self, sources: &dyn Sources) -> bool {
         let module = sources.module(self.file);
         let launch = module.as_ref().and_then(|module| module.launches.get(self.index as usize));
         let has = |kind: &ArgKind| {
             launch.is_some_and(|launch| launch.args.iter().any(|arg| arg.kind == *kind))
         };
-        has(&ArgKind::Star) && !has(&ArgKind::DoubleStar)
+        has(&ArgKind::Star) || has(&ArgKind::DoubleStar)
+    }
+
+    /// Whether a dict gives it arguments although what it launches is not named, so that they may be
+    /// meant for several kernels, each of which takes others.
+    fn gives_by_choice(self, sources: &dyn Sources) -> bool {
+        let module = sources.module(self.file);
+        let named = module.as_ref().and_then(|module| {
+            let launch = module.launches.get(self.index as usize)?;
+            let spreads = launch.args.iter().any(|arg| arg.kind == ArgKind::DoubleStar);
+            let path = launch_scope(module, launch);
+            let scope = Scope { file: self.file, path: &path };
+            let found = resolve_expr(sources, scope, &launch.body, launch.kernel);
+            Some(!spreads || matches!(found, Resolution::Jit(_)))
+        });
+        named == Some(false)
     }
 
     /// Whether it gives the argument `name` as a number; `None` where it has no argument of that
@@ -279,14 +296,17 @@ fn arg_faults(
     }
     let mut faults = Vec::new();
     // Without a star the text alone shows how many there are.
-    if site.is_some_and(|site| site.spreads(sources)) {
+    if site.is_some_and(|site| site.spreads(sources) && !site.gives_by_choice(sources)) {
         let positional = launch.args.iter().filter(|(name, _)| name.is_none()).count();
         let takes = params.iter().filter(|param| param.kind.is_positional()).count();
         if positional > takes {
             faults.push(ArgFault::Surplus { given: positional });
         } else if let Some(repeated) = repeated(params, launch, positional) {
             faults.push(ArgFault::Repeated(repeated));
-        } else if !binding.missing.is_empty() && !is_wrapped(sources, site, binding.kernel.at) {
+        } else if !binding.missing.is_empty()
+            && !has_rest(launch)
+            && !is_wrapped(sources, site, binding.kernel.at)
+        {
             faults.push(ArgFault::Missing(binding.missing.clone()));
         }
     }
@@ -308,6 +328,11 @@ fn arg_faults(
     faults.extend(raised.map(ArgFault::GridMisuse));
     faults.extend(computed_warps(sources, site, launch).map(ArgFault::Warps));
     faults
+}
+
+/// Whether a dict of which not everything is known gives arguments.
+fn has_rest(launch: &ObservedLaunch) -> bool {
+    launch.args.iter().any(|(name, _)| name.as_deref() == Some(REST))
 }
 
 /// Whether what is launched may be what a call made of the kernel.
@@ -335,12 +360,16 @@ fn computed_warps(
 
 /// The first of so many parameters given by position that is given by name as well.
 fn repeated(params: &[Param], launch: &ObservedLaunch, positional: usize) -> Option<Name> {
-    let mut by_name = launch.args.iter().filter_map(|(name, _)| name.as_ref());
-    let is_by_position = |name: &&Name| {
+    let by_name: Vec<&Name> = launch.args.iter().filter_map(|(name, _)| name.as_ref()).collect();
+    let is_by_position = |name: &Name| {
         let mut params = params.iter().filter(|param| param.kind.is_positional());
-        params.position(|param| param.name == **name).is_some_and(|at| at < positional)
+        params.position(|param| param.name == *name).is_some_and(|at| at < positional)
     };
-    by_name.find(is_by_position).cloned()
+    let mut named = by_name.iter().enumerate();
+    let again = |(at, name): &(usize, &&Name)| {
+        is_by_position(name) || (&****name != REST && by_name[..*at].contains(*name))
+    };
+    named.find(again).map(|(_, name)| Name::clone(name))
 }
 
 fn extents(grid: &Value) -> Option<[u32; 3]> {

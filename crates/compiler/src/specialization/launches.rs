@@ -233,16 +233,17 @@ impl<'a> HostFile<'a> {
     }
 
     /// Names through which host code reaches the functions at `launching`: their own, their
-    /// classes', and those of module-level values made from these.
+    /// classes', those of functions that call these, and of module-level values made from them.
     fn launchers(&self, launching: &FxHashSet<u32>) -> FxHashSet<Name> {
         let mut names: FxHashSet<Name> =
             launching.iter().map(|index| outermost_name(self.item(*index)).clone()).collect();
         let mut open = self.mentioning(&names);
         while let Some(index) = open.pop_first() {
             let item = self.item(index);
-            if matches!(item.kind, ItemKind::Assign { .. }) && names.insert(item.name.clone()) {
-                let later = self.mentioning([&item.name]).into_iter();
-                open.extend(later.filter(|later| *later > index));
+            let reaching = outermost_name(item);
+            let reaches = matches!(item.kind, ItemKind::Assign { .. } | ItemKind::Function(_));
+            if reaches && names.insert(reaching.clone()) {
+                open.extend(self.mentioning([reaching]));
             }
         }
         names
@@ -274,16 +275,6 @@ impl<'a> HostFile<'a> {
     ) -> bool {
         if self.module.mains.is_empty() {
             return false;
-        }
-        let mut open: Vec<Name> = names.iter().cloned().collect();
-        while let Some(name) = open.pop() {
-            for index in self.mentioning([&name]) {
-                let item = self.item(index);
-                let reaching = outermost_name(item);
-                if matches!(item.kind, ItemKind::Function(_)) && names.insert(reaching.clone()) {
-                    open.push(reaching.clone());
-                }
-            }
         }
         names.extend(self.kernels.get(&kernel).into_iter().flatten().cloned());
         let reaches = |main: &MainBlock| {

@@ -51,6 +51,41 @@ impl Site<'_> {
         }
     }
 
+    /// A grid that is a function without parameters, or the call of one that has some.
+    pub(super) fn grid_call(&self) -> Option<Diagnostic> {
+        let launch = self.launch;
+        let (name, is_called) = match &launch.body.exprs[launch.grid] {
+            Expr::Lambda { params, .. } if params.is_empty() => (None, false),
+            Expr::Name(name) => (Some(name), false),
+            Expr::Call { callee, args } if args.is_empty() => {
+                (Some(launch.body.exprs[*callee].as_name()?), true)
+            }
+            _ => return None,
+        };
+        let takes = match name.map(|name| self.local_function(name)) {
+            None => false,
+            Some(function) => match function? {
+                Local::Lambda(around, id) => match &around.body.exprs[id] {
+                    Expr::Lambda { params, .. } => {
+                        needs_one(params.iter().map(|param| (param.kind, param.default)))?
+                    }
+                    _ => return None,
+                },
+                Local::Function(function) => {
+                    needs_one(function.params.iter().map(|param| (param.kind, param.default)))?
+                }
+            },
+        };
+        let message = match (takes, is_called) {
+            (false, false) => {
+                "a grid that is a function gets a dict of arguments: this one takes nothing"
+            }
+            (true, true) => "this call lacks the dict of arguments that the launch gives a grid",
+            _ => return None,
+        };
+        Some(self.finding(Code::GridShape, self.range(launch.grid), message.to_owned()))
+    }
+
     /// What the grid asks of its argument: a lambda in the brackets, or the only function that the
     /// function around the launch binds to the name there.
     fn asked_for(&self) -> Asked {
@@ -60,14 +95,19 @@ impl Site<'_> {
                 let [meta] = params.as_slice() else { return Asked::default() };
                 asked(&launch.body, &meta.name, self.range(*body), |id| self.range(id))
             }
-            Expr::Name(name) => self.asked_by_local(name).unwrap_or_default(),
+            Expr::Name(name) => match self.local_function(name) {
+                Some(Local::Lambda(around, id)) => asked_by_lambda(around, id),
+                Some(Local::Function(function)) => asked_by_function(function),
+                None => Asked::default(),
+            },
             _ => Asked::default(),
         }
     }
 
-    fn asked_by_local(&self, name: &Name) -> Option<Asked> {
+    /// The only function that the function around the launch binds to a name.
+    fn local_function(&self, name: &Name) -> Option<Local<'_>> {
         let functions = self.module.items.iter().filter_map(|item| match &item.kind {
-            ItemKind::Function(function) => Some((item, function)),
+            ItemKind::Function(function) => Some((item, &**function)),
             _ => None,
         });
         let mut around = functions.clone().filter(|(item, _)| item.body_scope() == self.scope.path);
@@ -83,15 +123,37 @@ impl Site<'_> {
             .map(|(_, function)| function);
         match (bound.next(), bound.next(), inside.next(), inside.next()) {
             (Some(value), None, None, None) => {
-                let Expr::Lambda { params, body: result } = &body.exprs[value] else { return None };
-                let [meta] = params.as_slice() else { return None };
-                let range = |id| function.map.exprs[id];
-                Some(asked(body, &meta.name, range(*result), range))
+                let is_lambda = matches!(body.exprs[value], Expr::Lambda { .. });
+                is_lambda.then_some(Local::Lambda(function, value))
             }
-            (None, None, Some(grid), None) => Some(asked_by_function(grid)),
+            (None, None, Some(grid), None) => Some(Local::Function(grid)),
             _ => None,
         }
     }
+}
+
+/// A function that another one binds to a name.
+enum Local<'a> {
+    /// A lambda in the code of this function.
+    Lambda(&'a Function, ExprId),
+    /// A function of its own.
+    Function(&'a Function),
+}
+
+/// Whether a function needs one argument by position, or takes nothing; `None` for any other.
+fn needs_one(mut params: impl Iterator<Item = (ParamKind, Option<ExprId>)>) -> Option<bool> {
+    match (params.next(), params.next()) {
+        (None, _) => Some(false),
+        (Some((kind, None)), None) if kind.is_positional() => Some(true),
+        _ => None,
+    }
+}
+
+fn asked_by_lambda(around: &Function, id: ExprId) -> Asked {
+    let Expr::Lambda { params, body } = &around.body.exprs[id] else { return Asked::default() };
+    let [meta] = params.as_slice() else { return Asked::default() };
+    let range = |id| around.map.exprs[id];
+    asked(&around.body, &meta.name, range(*body), range)
 }
 
 /// What a function asks of its only parameter.

@@ -1,16 +1,107 @@
 //! Names in host code that nothing defines, and members that Triton does not have.
 
-use crate::builtins::{self, TRITON};
-use crate::diagnostic::{Code, Diagnostic, suggest};
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, SourceMap, Unbound};
+use rustc_hash::FxHashSet;
+
+use super::{own, torch};
+use crate::builtins::{self, LANGUAGE, TRITON};
+use crate::diagnostic::{Code, Diagnostic, misspelled, suggest};
+use crate::eval::dtype::DType;
+use crate::hir::{
+    Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Param,
+    SourceMap, Stmt, Unbound,
+};
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, item, jit_functions, resolve, resolve_expr,
+    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, resolve,
+    resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
+use crate::specialization::TritonVersion;
 
 /// The class of descriptors that host code makes, and what is called on it.
 const DESCRIPTOR: &str = "tools.tensor_descriptor.TensorDescriptor";
 const DESCRIPTOR_MEMBERS: &[&str] = &["from_tensor"];
+
+/// Modules of Triton that are imported by their paths.
+const TRITON_MODULES: &[&str] = &[
+    "backends",
+    "compiler",
+    "errors",
+    "experimental",
+    "instrumentation",
+    "knobs",
+    "language",
+    "ops",
+    "profiler",
+    "runtime",
+    "testing",
+    "tools",
+];
+
+/// What Python's module `math` has.
+const MATH_MEMBERS: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "comb",
+    "copysign",
+    "cos",
+    "cosh",
+    "degrees",
+    "dist",
+    "e",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "factorial",
+    "floor",
+    "fma",
+    "fmod",
+    "frexp",
+    "fsum",
+    "gamma",
+    "gcd",
+    "hypot",
+    "inf",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isqrt",
+    "lcm",
+    "ldexp",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "modf",
+    "nan",
+    "nextafter",
+    "perm",
+    "pi",
+    "pow",
+    "prod",
+    "radians",
+    "remainder",
+    "sin",
+    "sinh",
+    "sqrt",
+    "sumprod",
+    "tan",
+    "tanh",
+    "tau",
+    "trunc",
+    "ulp",
+];
 
 /// Members of other versions of Triton may be called anything but nearly what a known one is: so many
 /// letters apart, more where names are long.
@@ -19,35 +110,82 @@ const NEAR: usize = 2;
 /// Shorter names are part of too many others to stand for them.
 const LEAST_LETTERS: usize = 4;
 
-/// Names that nothing defines in the code of `file` around its kernels and launches, and members that
-/// are misspelled there. What is inside of jit functions evaluation looks at.
+/// Host code whose names are looked at: a function, the head of one that is compiled or of a class, or
+/// an outermost statement.
+pub(super) struct Piece<'a> {
+    pub(super) path: Vec<Name>,
+    pub(super) body: &'a Body,
+    map: &'a SourceMap,
+    pub(super) params: &'a [Param],
+    /// Where what is compiled begins.
+    end: u32,
+}
+
+/// Names that nothing defines in the code of `file` around its kernels and launches, and members and
+/// keywords that are misspelled there. What is inside of jit functions evaluation looks at.
 pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec<Diagnostic> {
     let compiled = jit_functions(sources, file);
     if compiled.is_empty() && module.launches.is_empty() {
         return Vec::new();
     }
     let mut found = undefined(sources, file, module, &compiled);
-    let host = Host { sources, file, module };
-    for (index, item) in module.items.iter().enumerate() {
-        let path = item.body_scope();
-        match &item.kind {
-            ItemKind::Function(function)
-                if !compiled.contains(&ItemRef { file, index: index as u32 }) =>
-            {
-                found.extend(host.members(&path, &function.body, &function.map));
-            }
-            ItemKind::Class(class) => {
-                for method in &class.methods {
-                    found.extend(host.members(&path, &method.body, &method.map));
-                }
-            }
-            _ => {}
-        }
+    let pieces = pieces(file, module, &compiled);
+    let host = Host { sources, file, module, stored: stored(&pieces) };
+    for piece in &pieces {
+        found.extend(host.members(piece));
+        found.extend(host.keywords(piece));
+        found.extend(torch::check(&host, piece));
+        found.extend(own::check(&host, piece));
     }
-    for main in &module.mains {
-        found.extend(host.members(&[], &main.body, &main.map));
-    }
+    found.extend(module.items.iter().filter_map(|item| host.import(item)));
+    found.retain(|found| !is_expected_to_fail(sources, file, found.primary.range));
     found
+}
+
+fn pieces<'m>(file: FileId, module: &'m Module, compiled: &[ItemRef]) -> Vec<Piece<'m>> {
+    let of_item = |(index, item): (usize, &'m Item)| match &item.kind {
+        ItemKind::Function(function) => {
+            let is_compiled = compiled.contains(&ItemRef { file, index: index as u32 });
+            let end = if is_compiled { item.name_range.start } else { u32::MAX };
+            let (body, map) = (&*function.body, &function.map);
+            Some(Piece { path: item.body_scope(), body, map, params: &function.params, end })
+        }
+        ItemKind::Class(class) => {
+            let (body, map) = (&*class.body, &class.map);
+            Some(Piece { path: item.scope.clone(), body, map, params: &[], end: u32::MAX })
+        }
+        _ => None,
+    };
+    let of_main = |main: &'m MainBlock| {
+        let (body, map) = (&*main.body, &*main.map);
+        Piece { path: Vec::new(), body, map, params: &[], end: u32::MAX }
+    };
+    let items = module.items.iter().enumerate().filter_map(of_item);
+    items.chain(module.mains.iter().map(of_main)).collect()
+}
+
+/// Attributes that some code of a file sets, or asks for by a string.
+fn stored(pieces: &[Piece<'_>]) -> FxHashSet<Name> {
+    let mut stored = FxHashSet::default();
+    for body in pieces.iter().map(|piece| piece.body) {
+        let mut open: Vec<ExprId> = body.stmts.values().flat_map(Stmt::targets).collect();
+        while let Some(target) = open.pop() {
+            match &body.exprs[target] {
+                Expr::Attribute { attr, .. } => {
+                    stored.insert(attr.clone());
+                }
+                Expr::Tuple(_) | Expr::List(_) | Expr::Starred(_) => {
+                    body.exprs[target].for_each_child(|child| open.push(child));
+                }
+                _ => {}
+            }
+        }
+        stored.extend(body.exprs.values().filter_map(|expr| match expr {
+            Expr::Literal(Literal::Str(text)) => Some(text.clone()),
+            _ => None,
+        }));
+    }
+    stored
 }
 
 fn undefined(
@@ -84,20 +222,111 @@ fn undefined(
 }
 
 /// Host code of one file.
-struct Host<'a> {
-    sources: &'a dyn Sources,
-    file: FileId,
-    module: &'a Module,
+pub(super) struct Host<'a> {
+    pub(super) sources: &'a dyn Sources,
+    pub(super) file: FileId,
+    pub(super) module: &'a Module,
+    /// Attributes that its code sets, or asks for by a string.
+    stored: FxHashSet<Name>,
+}
+
+impl<'a> Piece<'a> {
+    /// The attributes that are read, with what of and where the names stand.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (ExprId, &'a Name, TextRange)> {
+        let targets: FxHashSet<ExprId> = self.body.stmts.values().flat_map(Stmt::targets).collect();
+        let (body, map, limit) = (self.body, self.map, self.end);
+        let attributes = body.exprs.iter().filter_map(move |(id, expr)| match expr {
+            Expr::Attribute { value, attr } if !targets.contains(&id) => {
+                let end = map.exprs[id].end;
+                let start = end.saturating_sub(attr.len() as u32);
+                Some((*value, attr, TextRange { start, end }))
+            }
+            _ => None,
+        });
+        attributes.filter(move |(.., range)| range.end <= limit)
+    }
+
+    /// The calls, with what is called and the arguments.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (ExprId, &'a [Arg])> {
+        let (body, map, limit) = (self.body, self.map, self.end);
+        body.exprs.iter().filter_map(move |(id, expr)| match expr {
+            Expr::Call { callee, args } if map.exprs[id].end <= limit => {
+                Some((*callee, args.as_slice()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the code binds a name itself.
+    pub(super) fn binds(&self, name: &Name) -> bool {
+        self.params.iter().any(|param| param.name == *name)
+            || self.body.bound_names().any(|bound| bound == name)
+    }
 }
 
 impl Host<'_> {
-    /// Members of Triton that are misspelled in the code of a function at `path`.
-    fn members(&self, path: &[Name], body: &Body, map: &SourceMap) -> Vec<Diagnostic> {
-        let attributes = body.exprs.iter().filter_map(|(id, expr)| match expr {
-            Expr::Attribute { value, attr } => Some((id, *value, attr)),
-            _ => None,
-        });
-        attributes.filter_map(|attribute| self.member(path, (body, map), attribute)).collect()
+    /// What an expression means; nothing that is known where the code binds the name by itself.
+    pub(super) fn meaning(&self, piece: &Piece<'_>, id: ExprId) -> Resolution {
+        let mut root = id;
+        while let Expr::Attribute { value, .. } = &piece.body.exprs[root] {
+            root = *value;
+        }
+        match &piece.body.exprs[root] {
+            Expr::Name(name) if piece.binds(name) => Resolution::Unknown,
+            Expr::Name(_) => {
+                let scope = Scope { file: self.file, path: &piece.path };
+                resolve_expr(self.sources, scope, piece.body, id)
+            }
+            _ => Resolution::Unknown,
+        }
+    }
+
+    /// Whether the file sets an attribute of this name on some object, or names it in a string.
+    pub(super) fn sets(&self, attr: &Name) -> bool {
+        self.stored.contains(attr)
+    }
+
+    /// What the file sets of any object, or names in a string.
+    pub(super) fn names_set(&self) -> FxHashSet<Name> {
+        self.stored.clone()
+    }
+
+    /// A member or attribute that is misspelled.
+    pub(super) fn misspelled(
+        &self,
+        code: Code,
+        range: TextRange,
+        message: String,
+        best: &str,
+    ) -> Diagnostic {
+        let at = FileRange { file: self.file, range };
+        Diagnostic::new(code, at, message).with_suggestion(best)
+    }
+
+    /// A keyword that a function does not have.
+    pub(super) fn keyword<'n>(
+        &self,
+        piece: &Piece<'_>,
+        (name, value): (&Name, ExprId),
+        function: &str,
+        known: impl Iterator<Item = &'n str> + Clone,
+    ) -> Option<Diagnostic> {
+        let text = self.sources.text(self.file)?;
+        let range = super::keyword_range(&text, name, piece.map.exprs[value])?;
+        let message = format!("`{function}` has no parameter `{name}`");
+        let at = FileRange { file: self.file, range };
+        let found = Diagnostic::new(Code::UnknownKeyword, at, message);
+        let best = misspelled(name, known.clone())
+            .or_else(|| known.into_iter().find(|known| abbreviates(name, known)));
+        Some(match best {
+            Some(best) => found.with_suggestion(best),
+            None => found,
+        })
+    }
+
+    /// Members of Triton that are misspelled.
+    fn members(&self, piece: &Piece<'_>) -> Vec<Diagnostic> {
+        piece.attributes().filter_map(|attribute| self.member(piece, attribute)).collect()
     }
 
     /// Whether an expression is a name that imports bind to the package as a whole.
@@ -111,39 +340,82 @@ impl Host<'_> {
 
     fn member(
         &self,
-        path: &[Name],
-        (body, map): (&Body, &SourceMap),
-        (id, value, attr): (ExprId, ExprId, &Name),
+        piece: &Piece<'_>,
+        (value, attr, range): (ExprId, &Name, TextRange),
     ) -> Option<Diagnostic> {
-        let scope = Scope { file: self.file, path };
-        let (owner, members) = match resolve_expr(self.sources, scope, body, value) {
+        let (owner, members) = match self.meaning(piece, value) {
             // What stands in modules of their own, and members of the package as well, has others.
-            Resolution::TritonModule(_) if self.is_package(&body.exprs[value]) => {
+            Resolution::TritonModule(_) if self.is_package(&piece.body.exprs[value]) => {
                 let members = builtins::members(TRITON);
                 ("triton", members.into_iter().map(|member| member.name).collect())
+            }
+            Resolution::TritonModule(module) if *module == *"language" => {
+                let members = builtins::members(LANGUAGE).into_iter().map(|member| member.name);
+                (LANGUAGE, members.chain(DType::ALL.iter().map(|dtype| dtype.member())).collect())
             }
             Resolution::Triton(class) if *class == *DESCRIPTOR => {
                 ("TensorDescriptor", DESCRIPTOR_MEMBERS.to_vec())
             }
+            Resolution::External(path) if path.iter().map(|part| &**part).eq(["math"]) => {
+                ("math", MATH_MEMBERS.to_vec())
+            }
             _ => return None,
         };
+        let is_open = members.contains(&&**attr) || self.sets(attr);
         let near = suggest(attr, members.iter().copied())
             .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR.max(attr.len() / 5));
-        let best = near
-            .or_else(|| members.iter().copied().find(|member| abbreviates(attr, member)))
-            .filter(|_| !members.contains(&&**attr))?;
-        let end = map.exprs[id].end;
-        let range = TextRange { start: end.saturating_sub(attr.len() as u32), end };
-        let at = FileRange { file: self.file, range };
+        let best = match owner {
+            "triton" | "TensorDescriptor" => near
+                .or_else(|| members.iter().copied().find(|member| abbreviates(attr, member)))
+                .or_else(|| misspelled(attr, members.iter().copied())),
+            _ => misspelled(attr, members.iter().copied()),
+        };
+        let best = best.filter(|_| !is_open)?;
         let message = format!("`{owner}` has no member `{attr}`");
-        let found = Diagnostic::new(Code::UnknownBuiltin, at, message);
-        Some(found.with_suggestion(best))
+        Some(self.misspelled(Code::UnknownBuiltin, range, message, best))
+    }
+
+    /// Keywords of functions of Triton, as decorators are, that are misspelled.
+    fn keywords(&self, piece: &Piece<'_>) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        for (callee, args) in piece.calls() {
+            let Resolution::Triton(path) = self.meaning(piece, callee) else { continue };
+            let Some(builtin) = builtins::member(TRITON, &path) else { continue };
+            let known = builtin.parameters(TritonVersion::V3_9).iter().map(|param| param.name);
+            for arg in args {
+                let ArgKind::Keyword(name) = &arg.kind else { continue };
+                let is_misspelled = misspelled(name, known.clone()).is_some();
+                if is_misspelled && !known.clone().any(|known| *known == **name) {
+                    found.extend(self.keyword(piece, (name, arg.value), &path, known.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    /// An import of a module of Triton that is misspelled.
+    fn import(&self, item: &Item) -> Option<Diagnostic> {
+        let path = match &item.kind {
+            ItemKind::Import { path } | ItemKind::ImportFrom { level: 0, path, .. } => path,
+            _ => return None,
+        };
+        let [package, module, ..] = path.as_slice() else { return None };
+        let best = misspelled(module, TRITON_MODULES.iter().copied())?;
+        if &**package != TRITON || TRITON_MODULES.contains(&&**module) {
+            return None;
+        }
+        let text = self.sources.text(self.file)?;
+        let within = text.get(item.range.start as usize..item.range.end as usize)?;
+        let start = item.range.start as usize + within.find(&**module)?;
+        let range = TextRange::new(start, start + module.len());
+        let message = format!("`{TRITON}` has no module `{module}`");
+        Some(self.misspelled(Code::UnknownBuiltin, range, message, best))
     }
 }
 
 /// Whether one of two names is the other with letters left out, and both begin with the same:
 /// `ceil_div` for `cdiv`.
-fn abbreviates(name: &str, known: &str) -> bool {
+pub(super) fn abbreviates(name: &str, known: &str) -> bool {
     let (short, long) = if name.len() < known.len() { (name, known) } else { (known, name) };
     let mut rest = long.chars();
     let is_part = short.chars().all(|letter| rest.any(|other| other == letter));

@@ -3,6 +3,9 @@
 use super::value::{Tensor, Value};
 use crate::hir::{Name, ParamKind};
 
+/// The key and keyword that stand for whatever else a dict may hold that is taken apart by `**`.
+pub(in crate::specialization) const REST: &str = "**";
+
 /// Positional and keyword arguments of a call.
 pub(in crate::specialization) struct Args<'a>(
     pub(in crate::specialization) &'a [(Option<Name>, Value)],
@@ -56,7 +59,11 @@ pub(super) fn bound(
             Some(Value::Tuple(rest.iter().copied().cloned().collect()))
         }
         ParamKind::KwArgs => {
-            let taken = |name: &Name| params.iter().any(|(param, _)| *param == name);
+            let taken = |name: &Name| {
+                params
+                    .iter()
+                    .any(|(param, kind)| *param == name && *kind != ParamKind::PositionalOnly)
+            };
             let entry = |(name, value): &(Option<Name>, Value)| {
                 let name = name.clone().filter(|name| !taken(name))?;
                 Some((Value::Str(name), value.clone()))
@@ -64,7 +71,8 @@ pub(super) fn bound(
             Some(Value::Dict(args.iter().filter_map(entry).collect()))
         }
         _ => {
-            let named = args.iter().find(|(name, _)| name.as_ref() == Some(*param));
+            let is_named = *kind != ParamKind::PositionalOnly;
+            let named = args.iter().find(|(name, _)| is_named && name.as_ref() == Some(*param));
             let next = positional.get(index).filter(|_| kind.is_positional());
             index += usize::from(kind.is_positional());
             named.map(|(_, value)| value).or(next.copied()).cloned()

@@ -111,7 +111,12 @@ impl Host<'_> {
             false => values.into_iter().map(plainly).collect(),
         };
         let args = Args(&values);
-        let written = may_write(&callee, receiver.as_ref(), &args);
+        let own = match (&receiver, &method) {
+            (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),
+            _ => false,
+        };
+        // What a method of the project writes is seen where it does.
+        let written = if own { Vec::new() } else { may_write(&callee, receiver.as_ref(), &args) };
         self.note_written(frame, &written);
         match (callee, receiver, method) {
             (Value::Named(Resolution::Triton(path)), ..)

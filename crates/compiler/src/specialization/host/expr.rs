@@ -78,7 +78,7 @@ impl Host<'_> {
             Expr::Attribute { value, attr } => self.attribute(frame, *value, attr),
             Expr::Subscript { value, index } => {
                 let value = self.expr(frame, *value);
-                match &body.exprs[*index] {
+                let part = match &body.exprs[*index] {
                     Expr::Slice { lower, upper, step } => {
                         let [lower, upper, step] = [lower, upper, step]
                             .map(|bound| bound.map(|bound| self.expr(frame, bound)));
@@ -99,7 +99,9 @@ impl Host<'_> {
                         let index = self.expr(frame, *index);
                         operators::subscript(&value, &index)
                     }
-                }
+                };
+                self.note_part(frame, &value, &part);
+                part
             }
             Expr::IfElse { condition, on_true, on_false } => {
                 let condition = self.expr(frame, *condition);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::arguments::{Args, bound};
+use super::arguments::{Args, REST, bound};
 use super::flow::Flow;
 use super::frame::{Code, Frame, Variables};
 use super::value::{Callable, TunedKernel, Tuner, Value};
@@ -174,8 +174,8 @@ impl Host<'_> {
         }
     }
 
-    /// Arguments in order; `**` of a known dict is spread. The flag is false when something was
-    /// left out.
+    /// Arguments in order; `**` of a known dict is spread, and [`REST`] stands for what is not known of
+    /// one. The flag is false when something was left out.
     pub(super) fn arguments(
         &mut self,
         frame: &mut Frame,
@@ -192,14 +192,13 @@ impl Host<'_> {
                     Some(items) => values.extend(items.into_iter().map(|item| (None, item))),
                     None => complete = false,
                 },
-                // Of a dict that is not known, what it holds is left out.
                 ArgKind::DoubleStar => {
-                    if let Value::Dict(entries) = value {
-                        values.extend(entries.into_iter().filter_map(|(key, value)| match key {
-                            Value::Str(name) => Some((Some(name), value)),
-                            _ => None,
-                        }));
-                    }
+                    let unknown = vec![(Value::Str(REST.into()), Value::Unknown)];
+                    let entries = if let Value::Dict(entries) = value { entries } else { unknown };
+                    values.extend(entries.into_iter().map(|(key, value)| match key {
+                        Value::Str(name) => (Some(name), value),
+                        _ => (Some(REST.into()), Value::Unknown),
+                    }));
                 }
             }
         }

@@ -90,6 +90,12 @@ impl Host<'_> {
         }
     }
 
+    /// Whether a method of an object is one of its class in the project.
+    pub(super) fn has_own_method(&mut self, object: usize, name: &str) -> bool {
+        let class = self.classes.get(&object).copied();
+        class.is_some_and(|class| self.class_method(class, name).is_some())
+    }
+
     /// `instance.name(...)`.
     pub(super) fn instance_method(
         &mut self,

@@ -29,6 +29,18 @@ impl Host<'_> {
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
     }
 
+    /// Notes that a part of a tensor is at hand that does not begin where the tensor does: what is
+    /// written through it is not seen to be in the same memory.
+    pub(super) fn note_part(&mut self, frame: &mut Frame, whole: &Value, part: &Value) {
+        let Value::Tensor(tensor) = whole else { return };
+        let Some(id) = tensor.allocation().filter(|_| part.allocations().is_empty()) else {
+            return;
+        };
+        let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
+        let held = args.map(|(_, value)| value).chain(frame.variables.values_mut());
+        held.for_each(|value| value.note_part(id));
+    }
+
     /// Notes that what a variable holds may have been written, also in between launches.
     pub(super) fn note_write(&mut self, frame: &mut Frame, object: ExprId) {
         let allocations = note_write_of(frame, object);

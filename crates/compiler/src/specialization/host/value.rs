@@ -127,7 +127,7 @@ impl Tensor {
     }
 
     /// Which allocation it begins in, if that is known.
-    fn allocation(&self) -> Option<u32> {
+    pub(super) fn allocation(&self) -> Option<u32> {
         self.storage.as_ref()?.id
     }
 }
@@ -394,6 +394,15 @@ impl Value {
         self.change_tensors(&|tensor| {
             if tensor.allocation().is_some_and(written) {
                 tensor.note_write();
+            }
+        });
+    }
+
+    /// Notes that a part of an allocation may have been written that is not seen to be in it.
+    pub(super) fn note_part(&mut self, id: u32) {
+        self.change_tensors(&|tensor| {
+            if tensor.allocation() == Some(id) {
+                *tensor = std::mem::take(tensor).moved();
             }
         });
     }

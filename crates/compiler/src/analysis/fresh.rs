@@ -1,0 +1,166 @@
+//! Memory that a known launch leaves as it was allocated, or reads before anything writes to it.
+//!
+//! Host code shows that nothing has written to a buffer since `torch.empty` or the like made it. What a
+//! kernel reads of it, or adds to what is there, is whatever the memory held before.
+
+use super::bounds::{buffer, happens, in_one_unit};
+use super::elements::{Access, Elements};
+use super::report;
+use super::solve::Outcome;
+use super::terms::{Domain, Linear};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode};
+use crate::specialization::{Contents, KnownBuffer, KnownLaunch};
+
+/// Boxes that may be looked at for one access, or one element.
+const FUEL: u32 = 1_000;
+
+/// The finding about new memory in `launch`. The hooks of a tuner may write what a tuned kernel adds to.
+pub(super) fn check(
+    func: &Function,
+    launch: &KnownLaunch,
+    is_tuned: bool,
+    (elements, accesses): (&mut Elements<'_>, &[Access]),
+) -> Option<Diagnostic> {
+    let known = |inst: &Inst| accesses.iter().any(|access| access.inst == *inst);
+    let mut unknown = func.walk().into_iter().filter(|inst| !known(inst));
+    // What is at an address that is not known may be in any buffer.
+    if unknown.any(|inst| writes(func, inst) || func.insts[inst].opcode == Opcode::InlineAsm) {
+        return None;
+    }
+    let mut fresh = Fresh { func, launch, elements, accesses };
+    let is_judged = |access: &&Access| !is_tuned || !writes(func, access.inst);
+    accesses.iter().filter(is_judged).find_map(|access| fresh.read(access)).or_else(|| {
+        let mut params: Vec<usize> = accesses.iter().map(|access| access.param).collect();
+        params.dedup();
+        params.into_iter().find_map(|param| fresh.unwritten(param))
+    })
+}
+
+fn writes(func: &Function, inst: Inst) -> bool {
+    use Opcode::{AtomicCas, AtomicRmw, Store};
+    matches!(func.insts[inst].opcode, Store | AtomicRmw | AtomicCas)
+}
+
+struct Fresh<'s, 'e> {
+    func: &'s Function,
+    launch: &'s KnownLaunch,
+    elements: &'s mut Elements<'e>,
+    accesses: &'s [Access],
+}
+
+impl<'s> Fresh<'s, '_> {
+    fn new_buffer(&self, param: usize) -> Option<&'s KnownBuffer> {
+        let buffer = buffer(self.func, self.launch, param)?;
+        (buffer.contents == Contents::Uninitialized && buffer.id.is_some()).then_some(buffer)
+    }
+
+    /// Whether everything that the kernel stores to held something before, which is not zeros. Who
+    /// only measures time allocates inputs without values as well, and outputs.
+    fn overwrites_others(&self) -> bool {
+        let mut stores = self.accesses.iter().filter(|access| writes(self.func, access.inst));
+        stores.all(|store| {
+            let buffer = buffer(self.func, self.launch, store.param);
+            buffer.is_some_and(|buffer| buffer.contents == Contents::Unknown)
+        })
+    }
+
+    /// The accesses that may write to the memory of a parameter.
+    fn writers(&self, param: usize) -> std::vec::IntoIter<&'s Access> {
+        let id = |param| buffer(self.func, self.launch, param).map(|buffer| buffer.id);
+        let is_same = move |other: usize| match (id(other), id(param)) {
+            (Some(Some(other)), Some(Some(this))) => other == this,
+            _ => true,
+        };
+        let func = self.func;
+        let all = self.accesses.iter().filter(move |access| writes(func, access.inst));
+        let same: Vec<&Access> = all.filter(|access| is_same(access.param)).collect();
+        same.into_iter()
+    }
+
+    /// An access to what nothing has written: a load where the kernel writes nothing, or an addition
+    /// where it only adds.
+    fn read(&mut self, access: &Access) -> Option<Diagnostic> {
+        let data = &self.func.insts[access.inst];
+        let opcode = data.opcode;
+        let mut writers = self.writers(access.param);
+        let is_unwritten = match opcode {
+            Opcode::Load => writers.next().is_none() && self.overwrites_others(),
+            Opcode::AtomicRmw => {
+                let adds = |access: &Access| match &self.func.insts[access.inst].attrs {
+                    Attrs::Atomic(atomic) => atomic.op != AtomicOp::Exchange,
+                    _ => false,
+                };
+                writers.all(adds)
+            }
+            _ => false,
+        };
+        let buffer = self.new_buffer(access.param).filter(|_| is_unwritten)?;
+        let mut conds = happens(access);
+        let start = self.elements.terms.at_most(&Linear::default(), &access.offset);
+        let end = self.elements.terms.less(&access.offset, &Linear::constant(buffer.elements));
+        conds.extend([start, end]);
+        let Outcome::Found(point) = self.elements.search(&conds, &mut { FUEL }) else {
+            return None;
+        };
+        let element = Domain::at(&self.elements.terms, &point).value(&access.offset)?;
+        let name = self.elements.param_name(access.param);
+        let message = format!(
+            "{} element {element} of `{name}`, to which nothing has been written",
+            report::verb(opcode)
+        );
+        let found = report::finding(self.func, data.loc, Code::Unwritten, message);
+        Some(found.with_note(match opcode {
+            Opcode::Load => "host code allocates it without values; was another argument meant?",
+            _ => "allocate it with `torch.zeros`, or what else the sum begins with",
+        }))
+    }
+
+    /// An element of an output that nothing writes, where the output is as large as an input: each
+    /// element of it was to be computed.
+    fn unwritten(&mut self, param: usize) -> Option<Diagnostic> {
+        let new = self.new_buffer(param)?;
+        let func = self.func;
+        // Lengths and positions that are read may be meant to leave a part out.
+        let reads_integers = self.accesses.iter().any(|access| {
+            let signature = func.params[access.param].signature.trim_start_matches(['*', 'k']);
+            func.insts[access.inst].opcode == Opcode::Load && signature.starts_with(['i', 'u'])
+        });
+        if reads_integers {
+            return None;
+        }
+        let store = self.writers(param).find(|access| access.param == param)?;
+        let input = self.accesses.iter().find_map(|load| {
+            let input = buffer(func, self.launch, load.param)?;
+            let is_input = func.insts[load.inst].opcode == Opcode::Load
+                && input.contents != Contents::Uninitialized
+                && input.shape.is_some()
+                && input.shape == new.shape;
+            is_input.then_some(load.param)
+        })?;
+        let last = new.elements - 1;
+        let element =
+            [last, last / 2, 0].into_iter().find(|element| !self.may_write(param, *element))?;
+        let (name, input) = (self.elements.param_name(param), self.elements.param_name(input));
+        let message = format!(
+            "no program stores element {element} of `{name}`, which has as many as `{input}`: {}",
+            report::count(new.elements, "element")
+        );
+        let loc = func.insts[store.inst].loc;
+        let found = report::finding(func, loc, Code::Uncovered, message);
+        Some(found.with_note("the grid, or the mask, ends before that"))
+    }
+
+    fn may_write(&mut self, param: usize, element: i128) -> bool {
+        let func = self.func;
+        let mut writers = self.writers(param);
+        writers.any(|access| {
+            if access.may_be_elsewhere(func) || !in_one_unit(func, access.param, param) {
+                return true;
+            }
+            let mut conds = happens(access);
+            conds.push(self.elements.terms.equal(&access.offset, &Linear::constant(element)));
+            self.elements.search(&conds, &mut { FUEL }) != Outcome::Never
+        })
+    }
+}

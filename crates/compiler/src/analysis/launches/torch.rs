@@ -1,0 +1,220 @@
+//! Members of PyTorch and of its tensors that host code misspells, and keywords that its functions do
+//! not have.
+
+use rustc_hash::FxHashSet;
+
+use super::names::{Host, Piece};
+use crate::builtins::{TORCH, torch};
+use crate::diagnostic::{Code, Diagnostic, Severity, misspelled};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Name, Param, Stmt};
+use crate::project::Resolution;
+use crate::source::TextRange;
+
+/// Methods that tensors of PyTorch have, and arrays that pass for them elsewhere have not: what is
+/// asked for one of them is a tensor.
+const TELLING: &[&str] = &[
+    "contiguous",
+    "data_ptr",
+    "element_size",
+    "is_contiguous",
+    "new_empty",
+    "new_zeros",
+    "numel",
+    "stride",
+];
+
+/// What arrays have as well: what has a device beside is a tensor.
+const SHARED: &[&str] = &["dtype", "ndim", "shape"];
+
+/// Attributes of a tensor that are tensors.
+const PARTS: &[&str] = &["T", "mT", "data"];
+
+/// What arrays of NumPy have, which pass for tensors in much of host code.
+const OF_ARRAYS: &[&str] = &["strides"];
+
+/// What is wrong with what a piece of host code asks of PyTorch.
+pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
+    let asks = Asks { host, piece, tensors: tensors(host, piece) };
+    let mut found: Vec<Diagnostic> =
+        piece.attributes().filter_map(|attribute| asks.member(attribute)).collect();
+    for (callee, args) in piece.calls() {
+        found.extend(asks.keywords(callee, args));
+    }
+    found
+}
+
+/// The names of a piece that stand for tensors of PyTorch wherever they are bound.
+fn tensors(host: &Host<'_>, piece: &Piece<'_>) -> FxHashSet<Name> {
+    let params = piece.params.iter().filter(|param| is_tensor_param(piece, param));
+    let assigned = piece.body.stmts.values().flat_map(|stmt| match stmt {
+        Stmt::Assign { targets, .. } => targets.as_slice(),
+        _ => &[],
+    });
+    let assigned = assigned.flat_map(|target| piece.body.names_in(*target));
+    let names = params.map(|param| &param.name).chain(assigned).cloned().collect();
+    let mut asks = Asks { host, piece, tensors: names };
+    // What is bound to something else is none, and neither is what is made of it.
+    loop {
+        let others: Vec<Name> =
+            asks.tensors.iter().filter(|name| asks.is_bound_otherwise(name)).cloned().collect();
+        if others.is_empty() {
+            return asks.tensors;
+        }
+        asks.tensors.retain(|name| !others.contains(name));
+    }
+}
+
+/// Whether a parameter is a tensor by its annotation, or by what the code asks of it.
+fn is_tensor_param(piece: &Piece<'_>, param: &Param) -> bool {
+    let exprs = &piece.body.exprs;
+    match param.annotation.map(|annotation| &exprs[annotation]) {
+        Some(Expr::Attribute { attr, .. }) => &**attr == "Tensor",
+        Some(Expr::Name(name)) => &**name == "Tensor",
+        Some(_) => false,
+        None => {
+            let asked = exprs.values().filter_map(|expr| match expr {
+                Expr::Attribute { value, attr } if exprs[*value].is_name(&param.name) => {
+                    Some(&**attr)
+                }
+                _ => None,
+            });
+            let asked: FxHashSet<&str> = asked.collect();
+            asked.iter().any(|attr| TELLING.contains(attr))
+                || asked.contains("device") && SHARED.iter().any(|attr| asked.contains(attr))
+        }
+    }
+}
+
+struct Asks<'a> {
+    host: &'a Host<'a>,
+    piece: &'a Piece<'a>,
+    tensors: FxHashSet<Name>,
+}
+
+impl Asks<'_> {
+    fn expr(&self, id: ExprId) -> &Expr {
+        &self.piece.body.exprs[id]
+    }
+
+    /// Whether a name is bound to what is no tensor, somewhere.
+    fn is_bound_otherwise(&self, name: &Name) -> bool {
+        let is_other = |value: ExprId| !self.is_tensor(value);
+        let mut bound = 0;
+        let mut by_tensors = 0;
+        for stmt in self.piece.body.stmts.values() {
+            let names = |target: &ExprId| self.piece.body.names_in(*target).contains(&name);
+            match stmt {
+                Stmt::Assign { targets, value } => {
+                    for target in targets.iter().filter(|target| names(target)) {
+                        bound += 1;
+                        by_tensors +=
+                            usize::from(!self.gives(*target, *value, name).is_none_or(is_other));
+                    }
+                }
+                Stmt::AugAssign { .. } => {}
+                stmt => bound += stmt.targets().iter().filter(|target| names(target)).count(),
+            }
+        }
+        let ids = self.piece.body.exprs.keys();
+        bound += ids.filter(|id| self.piece.body.bound_by(*id).contains(&name)).count();
+        let is_param = self
+            .piece
+            .params
+            .iter()
+            .any(|param| param.name == *name && !is_tensor_param(self.piece, param));
+        is_param || bound > by_tensors
+    }
+
+    /// What an assignment of `value` to `target` gives a name in it.
+    fn gives(&self, target: ExprId, value: ExprId, name: &Name) -> Option<ExprId> {
+        match (self.expr(target), self.expr(value)) {
+            (Expr::Name(_), _) => Some(value),
+            (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+                let mut pairs = targets.iter().zip(values);
+                pairs.find(|(target, _)| self.expr(**target).is_name(name)).map(|(_, value)| *value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The path below `torch` that an expression names.
+    fn torch_path(&self, id: ExprId) -> Option<String> {
+        match self.host.meaning(self.piece, id) {
+            Resolution::External(path) if path.first().is_some_and(|first| &**first == TORCH) => {
+                Some(path.join("."))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an expression is certainly a tensor.
+    fn is_tensor(&self, id: ExprId) -> bool {
+        match self.expr(id) {
+            Expr::Name(name) => self.tensors.contains(name),
+            Expr::Call { callee, .. } => match self.expr(*callee) {
+                Expr::Attribute { value, attr } if self.is_tensor(*value) => {
+                    let members = torch::tensor_members().into_iter().flatten().copied();
+                    let meant =
+                        misspelled(attr, members).filter(|_| !torch::is_tensor_member(attr));
+                    torch::method_gives_tensor(meant.unwrap_or(attr))
+                }
+                Expr::Attribute { attr, value } => {
+                    torch::gives_tensor(attr)
+                        && self.torch_path(*value).is_some_and(|path| path == TORCH)
+                }
+                _ => false,
+            },
+            Expr::Attribute { value, attr } => PARTS.contains(&&**attr) && self.is_tensor(*value),
+            Expr::Subscript { value, .. } => self.is_tensor(*value),
+            Expr::Binary { lhs, rhs, .. } => self.is_tensor(*lhs) || self.is_tensor(*rhs),
+            _ => false,
+        }
+    }
+
+    /// A member that PyTorch, or a tensor, has under a name nearly like it.
+    fn member(&self, (value, attr, range): (ExprId, &Name, TextRange)) -> Option<Diagnostic> {
+        let (owner, members) = match self.torch_path(value) {
+            Some(path) => {
+                let members = torch::members(&path)?;
+                (path, members)
+            }
+            None if self.is_tensor(value) && !OF_ARRAYS.contains(&&**attr) => {
+                ("a tensor".to_owned(), torch::tensor_members()?)
+            }
+            None => return None,
+        };
+        if members.contains(&**attr) || self.host.sets(attr) {
+            return None;
+        }
+        let best = misspelled(attr, members.iter().copied())?;
+        let message = match owner.as_str() {
+            "a tensor" => format!("a tensor has no attribute `{attr}`"),
+            owner => format!("`{owner}` has no member `{attr}`"),
+        };
+        Some(self.host.misspelled(Code::NoAttribute, range, message, best))
+    }
+
+    /// Keywords that a function of PyTorch, or a method of a tensor, does not have.
+    fn keywords(&self, callee: ExprId, args: &[Arg]) -> Vec<Diagnostic> {
+        let Expr::Attribute { value, attr } = self.expr(callee) else { return Vec::new() };
+        let is_function = self.torch_path(*value).is_some_and(|path| path == TORCH);
+        let is_method = !is_function && self.is_tensor(*value);
+        let known = torch::keywords(attr, is_method).filter(|_| is_function || is_method);
+        let Some(known) = known else { return Vec::new() };
+        let named = args.iter().filter_map(|arg| match &arg.kind {
+            ArgKind::Keyword(name) => Some((name, arg.value)),
+            _ => None,
+        });
+        let unknown =
+            named.filter(|(name, _)| !known.contains(&***name) && !torch::is_other_keyword(name));
+        let function = if is_function { format!("{TORCH}.{attr}") } else { attr.to_string() };
+        let finding = |argument| {
+            let found =
+                self.host.keyword(self.piece, argument, &function, known.iter().copied())?;
+            // Another release may have it.
+            let severity = if found.fixes.is_empty() { Severity::Warning } else { found.severity };
+            Some(Diagnostic { severity, ..found })
+        };
+        unknown.filter_map(finding).collect()
+    }
+}
