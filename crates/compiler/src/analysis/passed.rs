@@ -118,9 +118,9 @@ pub(super) fn missing_text(kernel: &str, missing: &[impl AsRef<str>]) -> String 
     format!("this launch of `{kernel}` lacks the {many} {}", names.join(", "))
 }
 
-/// That a parameter is given by name although it is already.
+/// That a parameter is given by name although it is given already, by position or by name.
 pub(super) fn repeated_text(param: &str) -> String {
-    format!("`{param}` is given by position already")
+    format!("`{param}` is given more than once")
 }
 
 /// That a launch of `kernel` has too many arguments by position.
