@@ -1,12 +1,12 @@
 //! Members of PyTorch and of its tensors that host code misspells, and keywords that its functions do
 //! not have.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Host, Piece};
 use crate::builtins::{TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, Severity, misspelled};
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Name, Param, Stmt};
+use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name, Param, Stmt};
 use crate::project::Resolution;
 use crate::source::TextRange;
 
@@ -45,22 +45,75 @@ pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
 
 /// The names of a piece that stand for tensors of PyTorch wherever they are bound.
 fn tensors(host: &Host<'_>, piece: &Piece<'_>) -> FxHashSet<Name> {
-    let params = piece.params.iter().filter(|param| is_tensor_param(piece, param));
-    let assigned = piece.body.stmts.values().flat_map(|stmt| match stmt {
-        Stmt::Assign { targets, .. } => targets.as_slice(),
-        _ => &[],
-    });
-    let assigned = assigned.flat_map(|target| piece.body.names_in(*target));
-    let names = params.map(|param| &param.name).chain(assigned).cloned().collect();
-    let mut asks = Asks { host, piece, tensors: names };
+    let bindings = bindings(piece);
+    let tensors = bindings.keys().map(|name| (*name).clone()).collect();
+    let mut asks = Asks { host, piece, tensors };
     // What is bound to something else is none, and neither is what is made of it.
     loop {
-        let others: Vec<Name> =
-            asks.tensors.iter().filter(|name| asks.is_bound_otherwise(name)).cloned().collect();
+        let is_other = |binding: &Binding| match binding {
+            Binding::Value(value) => !asks.is_tensor(*value),
+            Binding::Tensor => false,
+            Binding::Other => true,
+        };
+        let is_lost = |name: &&Name| bindings[*name].iter().any(is_other);
+        let others: Vec<Name> = asks.tensors.iter().filter(is_lost).cloned().collect();
         if others.is_empty() {
             return asks.tensors;
         }
         asks.tensors.retain(|name| !others.contains(name));
+    }
+}
+
+/// What a name is bound to in one place.
+enum Binding {
+    /// What an expression gives.
+    Value(ExprId),
+    /// A tensor, as a parameter is that is known to be one.
+    Tensor,
+    /// Anything else.
+    Other,
+}
+
+/// All that the names of a piece are bound to.
+fn bindings<'p>(piece: &Piece<'p>) -> FxHashMap<&'p Name, Vec<Binding>> {
+    let body = piece.body;
+    let mut bindings: FxHashMap<&Name, Vec<Binding>> = FxHashMap::default();
+    let mut bind = |name, binding| bindings.entry(name).or_default().push(binding);
+    for param in piece.params {
+        let is_tensor = is_tensor_param(piece, param);
+        bind(&param.name, if is_tensor { Binding::Tensor } else { Binding::Other });
+    }
+    for stmt in body.stmts.values() {
+        match stmt {
+            Stmt::Assign { targets, value } => {
+                for target in targets {
+                    for name in body.names_in(*target) {
+                        let given = given(body, (*target, *value), name);
+                        bind(name, given.map_or(Binding::Other, Binding::Value));
+                    }
+                }
+            }
+            Stmt::AugAssign { .. } => {}
+            stmt => {
+                let names = stmt.targets().into_iter().flat_map(|target| body.names_in(target));
+                names.for_each(|name| bind(name, Binding::Other));
+            }
+        }
+    }
+    let within = body.exprs.keys().flat_map(|expr| body.bound_by(expr));
+    within.for_each(|name| bind(name, Binding::Other));
+    bindings
+}
+
+/// What an assignment of `value` to `target` gives a name in it.
+fn given(body: &Body, (target, value): (ExprId, ExprId), name: &Name) -> Option<ExprId> {
+    match (&body.exprs[target], &body.exprs[value]) {
+        (Expr::Name(_), _) => Some(value),
+        (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+            let mut pairs = targets.iter().zip(values);
+            pairs.find(|(target, _)| body.exprs[**target].is_name(name)).map(|(_, value)| *value)
+        }
+        _ => None,
     }
 }
 
@@ -85,6 +138,15 @@ fn is_tensor_param(piece: &Piece<'_>, param: &Param) -> bool {
     }
 }
 
+/// The member of tensors that `attr` is, or is nearly like.
+fn meant_member(attr: &str) -> &str {
+    if torch::is_tensor_member(attr) {
+        return attr;
+    }
+    let members = torch::tensor_members().into_iter().flatten().copied();
+    misspelled(attr, members).unwrap_or(attr)
+}
+
 struct Asks<'a> {
     host: &'a Host<'a>,
     piece: &'a Piece<'a>,
@@ -94,47 +156,6 @@ struct Asks<'a> {
 impl Asks<'_> {
     fn expr(&self, id: ExprId) -> &Expr {
         &self.piece.body.exprs[id]
-    }
-
-    /// Whether a name is bound to what is no tensor, somewhere.
-    fn is_bound_otherwise(&self, name: &Name) -> bool {
-        let is_other = |value: ExprId| !self.is_tensor(value);
-        let mut bound = 0;
-        let mut by_tensors = 0;
-        for stmt in self.piece.body.stmts.values() {
-            let names = |target: &ExprId| self.piece.body.names_in(*target).contains(&name);
-            match stmt {
-                Stmt::Assign { targets, value } => {
-                    for target in targets.iter().filter(|target| names(target)) {
-                        bound += 1;
-                        by_tensors +=
-                            usize::from(!self.gives(*target, *value, name).is_none_or(is_other));
-                    }
-                }
-                Stmt::AugAssign { .. } => {}
-                stmt => bound += stmt.targets().iter().filter(|target| names(target)).count(),
-            }
-        }
-        let ids = self.piece.body.exprs.keys();
-        bound += ids.filter(|id| self.piece.body.bound_by(*id).contains(&name)).count();
-        let is_param = self
-            .piece
-            .params
-            .iter()
-            .any(|param| param.name == *name && !is_tensor_param(self.piece, param));
-        is_param || bound > by_tensors
-    }
-
-    /// What an assignment of `value` to `target` gives a name in it.
-    fn gives(&self, target: ExprId, value: ExprId, name: &Name) -> Option<ExprId> {
-        match (self.expr(target), self.expr(value)) {
-            (Expr::Name(_), _) => Some(value),
-            (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
-                let mut pairs = targets.iter().zip(values);
-                pairs.find(|(target, _)| self.expr(**target).is_name(name)).map(|(_, value)| *value)
-            }
-            _ => None,
-        }
     }
 
     /// The path below `torch` that an expression names.
@@ -153,10 +174,7 @@ impl Asks<'_> {
             Expr::Name(name) => self.tensors.contains(name),
             Expr::Call { callee, .. } => match self.expr(*callee) {
                 Expr::Attribute { value, attr } if self.is_tensor(*value) => {
-                    let members = torch::tensor_members().into_iter().flatten().copied();
-                    let meant =
-                        misspelled(attr, members).filter(|_| !torch::is_tensor_member(attr));
-                    torch::method_gives_tensor(meant.unwrap_or(attr))
+                    torch::method_gives_tensor(meant_member(attr))
                 }
                 Expr::Attribute { attr, value } => {
                     torch::gives_tensor(attr)
