@@ -117,6 +117,8 @@ pub(super) struct Piece<'a> {
     pub(super) body: &'a Body,
     map: &'a SourceMap,
     pub(super) params: &'a [Param],
+    /// The names that it binds itself.
+    bound: FxHashSet<&'a Name>,
     /// Where what is compiled begins.
     end: u32,
 }
@@ -147,19 +149,13 @@ fn pieces<'m>(file: FileId, module: &'m Module, compiled: &[ItemRef]) -> Vec<Pie
         ItemKind::Function(function) => {
             let is_compiled = compiled.contains(&ItemRef { file, index: index as u32 });
             let end = if is_compiled { item.name_range.start } else { u32::MAX };
-            let (body, map) = (&*function.body, &function.map);
-            Some(Piece { path: item.body_scope(), body, map, params: &function.params, end })
+            let piece = Piece::new(item.body_scope(), (&function.body, &function.map));
+            Some(Piece { end, ..piece.with_params(&function.params) })
         }
-        ItemKind::Class(class) => {
-            let (body, map) = (&*class.body, &class.map);
-            Some(Piece { path: item.scope.clone(), body, map, params: &[], end: u32::MAX })
-        }
+        ItemKind::Class(class) => Some(Piece::new(item.scope.clone(), (&class.body, &class.map))),
         _ => None,
     };
-    let of_main = |main: &'m MainBlock| {
-        let (body, map) = (&*main.body, &*main.map);
-        Piece { path: Vec::new(), body, map, params: &[], end: u32::MAX }
-    };
+    let of_main = |main: &'m MainBlock| Piece::new(Vec::new(), (&main.body, &main.map));
     let items = module.items.iter().enumerate().filter_map(of_item);
     items.chain(module.mains.iter().map(of_main)).collect()
 }
@@ -231,6 +227,19 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Piece<'a> {
+    /// A whole body with the names that lead to it.
+    fn new(path: Vec<Name>, (body, map): (&'a Body, &'a SourceMap)) -> Piece<'a> {
+        let bound = body.bound_names().collect();
+        Piece { path, body, map, params: &[], bound, end: u32::MAX }
+    }
+
+    /// The body of a function that takes `params`.
+    fn with_params(mut self, params: &'a [Param]) -> Piece<'a> {
+        self.params = params;
+        self.bound.extend(params.iter().map(|param| &param.name));
+        self
+    }
+
     /// The attributes that are read, with what of and where the names stand.
     pub(super) fn attributes(&self) -> impl Iterator<Item = (ExprId, &'a Name, TextRange)> {
         let targets: FxHashSet<ExprId> = self.body.stmts.values().flat_map(Stmt::targets).collect();
@@ -259,8 +268,7 @@ impl<'a> Piece<'a> {
 
     /// Whether the code binds a name itself.
     pub(super) fn binds(&self, name: &Name) -> bool {
-        self.params.iter().any(|param| param.name == *name)
-            || self.body.bound_names().any(|bound| bound == name)
+        self.bound.contains(name)
     }
 }
 

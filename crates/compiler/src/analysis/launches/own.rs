@@ -83,9 +83,13 @@ fn attribute_of_own(
         Some(found) => found,
         None => (host.class_of(piece, name)?, false),
     };
+    let of_contexts = torch::instance_members(FUNCTION)?;
+    if is_context && of_contexts.contains(&**attr) {
+        return None;
+    }
     let mut known = if is_context { host.names_set() } else { host.attributes(class)? };
     if is_context {
-        known.extend(names(torch::instance_members(FUNCTION)?));
+        known.extend(names(of_contexts));
     }
     if known.contains(attr) || !(is_context || host.is_whole(class, attr, &known)) {
         return None;
