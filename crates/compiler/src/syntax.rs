@@ -17,6 +17,7 @@ use self::kind::Kind;
 mod error;
 mod kept;
 pub(crate) mod kind;
+pub(crate) mod node;
 mod rules;
 #[cfg(test)]
 mod tests;

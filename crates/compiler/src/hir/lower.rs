@@ -1,14 +1,15 @@
 //! Syntax tree to HIR. Total: any tree yields a module, and what is broken in one place leaves
 //! the rest whole.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tree_sitter::Node;
 
 use super::{Body, Expr, ExprId, Module, Name, SourceMap, Stmt, StmtId};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
+use crate::syntax::node::{Node, Nodes};
 use crate::syntax::{Kept, Parse, range};
 
 mod again;
@@ -28,40 +29,71 @@ pub const MAX_DEPTH: u32 = 200;
 
 /// Lowers a whole file.
 pub fn lower(parse: &Parse) -> Module {
-    finish(parse, module::lower(parse))
+    let statements = Statement::all(parse);
+    finish(parse, &statements, module::lower(parse.text(), &statements))
 }
 
 /// As [`lower`], after an edit: `old` is the module of a text of which `kept` stands in this one.
 pub fn lower_again(parse: &Parse, old: &Module, kept: &Kept) -> Module {
-    finish(parse, again::lower(parse, old, kept))
+    let statements = Statement::all(parse);
+    finish(parse, &statements, again::lower(parse.text(), &statements, (old, kept)))
 }
 
 /// Adds what follows from the outermost statements of a module, or from the text as a whole.
-fn finish(parse: &Parse, mut module: Module) -> Module {
+fn finish(parse: &Parse, statements: &[Statement<'_>], mut module: Module) -> Module {
     scenario::lower(parse, &mut module);
     let kept = std::mem::take(&mut module.names);
     if module.may_use_kernels() {
-        module.names = scopes::of_statements(parse, &kept);
-        module.unbound = scopes::unbound(parse, &module.names);
+        module.names = scopes::of_statements(parse.text(), statements, &kept);
+        let whole = !parse.root().has_error();
+        module.unbound = match whole {
+            true => scopes::unbound(parse.text(), statements, &module.names),
+            false => Vec::new(),
+        };
     }
     module.index_items();
     module
+}
+
+/// An outermost statement of a file.
+struct Statement<'t> {
+    node: tree_sitter::Node<'t>,
+    /// Laid out when somebody visits it: what an edit left alone nobody does.
+    nodes: OnceCell<Nodes>,
+}
+
+impl<'t> Statement<'t> {
+    fn all(parse: &'t Parse) -> Vec<Statement<'t>> {
+        let root = parse.root();
+        let mut cursor = root.walk();
+        let nodes = root.named_children(&mut cursor);
+        nodes.map(|node| Statement { node, nodes: OnceCell::new() }).collect()
+    }
+
+    fn range(&self) -> TextRange {
+        range(self.node)
+    }
+
+    fn top(&self) -> Node<'_> {
+        self.nodes.get_or_init(|| Nodes::of(self.node)).top()
+    }
 }
 
 /// Lowers the text of one expression, as given on a command line; `None` when it does not parse
 /// as exactly one expression.
 pub fn lower_expression(text: &str) -> Option<(Body, SourceMap, ExprId)> {
     let parse = Parse::new(text.trim());
-    let root = parse.root();
-    if root.has_error() || root.named_child_count() != 1 {
+    let statements = Statement::all(&parse);
+    let [statement] = statements.as_slice() else { return None };
+    if parse.root().has_error() {
         return None;
     }
-    let statement = root.named_child(0)?;
-    if Kind::of(statement) != Kind::ExpressionStatement {
+    let statement = statement.top();
+    if statement.kind() != Kind::ExpressionStatement {
         return None;
     }
-    let first = statement.named_child(0)?;
-    if matches!(Kind::of(first), Kind::Assignment | Kind::AugmentedAssignment | Kind::Yield) {
+    let first = statement.named_children().next()?;
+    if matches!(first.kind(), Kind::Assignment | Kind::AugmentedAssignment | Kind::Yield) {
         return None;
     }
     let mut lowering = Lowering::new(parse.text());
@@ -98,7 +130,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn text(&self, node: Node<'_>) -> &'a str {
-        self.text.get(node.byte_range()).unwrap_or_default()
+        self.text.get(node.range().as_usize()).unwrap_or_default()
     }
 
     fn name(&mut self, node: Node<'_>) -> Name {
@@ -125,7 +157,7 @@ impl<'a> Lowering<'a> {
 
     /// The child in `field` as an expression; missing when there is none.
     fn field_expr(&mut self, node: Node<'_>, field: Field) -> ExprId {
-        match field.of(node) {
+        match node.field(field) {
             Some(child) => self.expr(child),
             None => self.missing(node),
         }
@@ -133,18 +165,12 @@ impl<'a> Lowering<'a> {
 }
 
 /// Named children that are part of the structure: no comments, scenario lines or errors.
-fn parts<'t>(node: Node<'t>) -> Vec<Node<'t>> {
-    let mut cursor = node.walk();
-    let is_part = |child: &Node<'t>| {
-        let kind = Kind::of(*child);
-        !kind.is_extra() && kind != Kind::Error
-    };
-    node.named_children(&mut cursor).filter(is_part).collect()
+fn parts(node: Node<'_>) -> Vec<Node<'_>> {
+    let is_part = |child: &Node<'_>| !child.kind().is_extra() && child.kind() != Kind::Error;
+    node.named_children().filter(is_part).collect()
 }
 
 /// Children in `field`, named ones only.
-fn field_parts<'t>(node: Node<'t>, field: Field) -> Vec<Node<'t>> {
-    let Some(id) = field.id() else { return Vec::new() };
-    let mut cursor = node.walk();
-    node.children_by_field_id(id, &mut cursor).filter(|child| child.is_named()).collect()
+fn field_parts(node: Node<'_>, field: Field) -> Vec<Node<'_>> {
+    node.named_children().filter(|child| child.is_in(field)).collect()
 }

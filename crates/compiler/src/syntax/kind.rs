@@ -149,6 +149,18 @@ kinds! {
     Yield = "yield",
 }
 
+/// The grammar's names of kinds, by their numbers.
+static SPELLINGS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let language = Language::from(tree_sitter_tile::LANGUAGE);
+    let count = u16::try_from(language.node_kind_count()).unwrap_or(u16::MAX);
+    (0..count).map(|id| language.node_kind_for_id(id).unwrap_or_default()).collect()
+});
+
+/// The grammar's name of the kind with this number; of keywords and punctuation, their text.
+pub(super) fn spelling(id: u16) -> &'static str {
+    SPELLINGS.get(usize::from(id)).copied().unwrap_or_default()
+}
+
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let language = Language::from(tree_sitter_tile::LANGUAGE);
     let count = u16::try_from(language.node_kind_count()).unwrap_or(u16::MAX);
@@ -161,12 +173,13 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 
 impl Kind {
     /// The kind of `node`.
-    pub(crate) fn of(node: Node<'_>) -> Kind {
-        match KINDS.get(usize::from(node.kind_id())) {
-            Some(kind) => *kind,
-            None if node.is_error() => Kind::Error,
-            None => Kind::Other,
-        }
+    pub(super) fn of(node: Node<'_>) -> Kind {
+        Kind::numbered(node.kind_id())
+    }
+
+    /// The kind of this number; those that the grammar does not have are tree-sitter's, for errors.
+    pub(super) fn numbered(id: u16) -> Kind {
+        KINDS.get(usize::from(id)).copied().unwrap_or(Kind::Error)
     }
 
     /// True for compound statements and what they are made of.
@@ -206,6 +219,7 @@ macro_rules! fields {
         }
 
         const FIELD_NAMES: &[&str] = &[ $( $name, )* ];
+        const ALL_FIELDS: &[Field] = &[ $( Field::$variant, )* ];
     };
 }
 
@@ -245,14 +259,30 @@ static FIELDS: LazyLock<Vec<Option<NonZeroU16>>> = LazyLock::new(|| {
     FIELD_NAMES.iter().map(|name| language.field_id_for_name(name)).collect()
 });
 
+/// Fields by the grammar's numbers.
+static FIELDS_BY_ID: LazyLock<Vec<Option<Field>>> = LazyLock::new(|| {
+    let language = Language::from(tree_sitter_tile::LANGUAGE);
+    let numbered = |id: usize| ALL_FIELDS.iter().copied().find(|field| field.is_number(id));
+    (0..=language.field_count()).map(numbered).collect()
+});
+
 impl Field {
+    fn is_number(self, id: usize) -> bool {
+        self.id().is_some_and(|known| usize::from(known.get()) == id)
+    }
+
     /// The grammar's number of the field.
-    pub(crate) fn id(self) -> Option<NonZeroU16> {
+    fn id(self) -> Option<NonZeroU16> {
         FIELDS[self as usize]
     }
 
+    /// The field of this number, if any stage asks for it.
+    pub(super) fn from_id(id: NonZeroU16) -> Option<Field> {
+        FIELDS_BY_ID.get(usize::from(id.get())).copied().flatten()
+    }
+
     /// The first child of `node` in this field.
-    pub(crate) fn of(self, node: Node<'_>) -> Option<Node<'_>> {
+    pub(super) fn of(self, node: Node<'_>) -> Option<Node<'_>> {
         node.child_by_field_id(self.id()?.get())
     }
 }

@@ -2,23 +2,26 @@
 
 use std::sync::Arc;
 
+use super::Statement;
 use super::module::Collector;
 use super::scopes::StatementNames;
 use crate::hir::{Class, Function, Item, ItemKind, Launch, MainBlock, Module, SourceMap};
 use crate::source::TextRange;
-use crate::syntax::{Kept, Parse, range};
+use crate::syntax::Kept;
 
 /// Collects the items and the launches in host code; see [`super::module::lower`].
-pub(super) fn lower(parse: &Parse, old: &Module, kept: &Kept) -> Module {
-    let mut collector = Collector::new(parse.text());
+pub(super) fn lower(
+    text: &str,
+    statements: &[Statement<'_>],
+    (old, kept): (&Module, &Kept),
+) -> Module {
+    let mut collector = Collector::new(text);
     let older = Older::new(old);
-    let root = parse.root();
-    let mut cursor = root.walk();
-    for statement in root.named_children(&mut cursor) {
-        let now = range(statement);
+    for statement in statements {
+        let now = statement.range();
         match kept.place_before(now) {
             Some(then) => older.hand_over(&mut collector.module, then, Shift::between(then, now)),
-            None => collector.outermost(statement),
+            None => collector.outermost(statement.top()),
         }
     }
     collector.module

@@ -1,13 +1,12 @@
 //! Statements that hold syntax errors. What a parser makes of a line that somebody is typing says
 //! little of what the line will be, so nothing but the syntax error itself is reported of it.
 
-use tree_sitter::Node;
-
 use super::Lowering;
 use super::stmt::is_statement;
 use crate::hir::{Broken, Name};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
+use crate::syntax::node::Node;
 
 /// Where syntax errors of a function are.
 #[derive(Debug, Default)]
@@ -32,14 +31,13 @@ impl BrokenLines {
         if node.is_missing() {
             return self.add(text, node);
         }
-        let is_error = Kind::of(node) == Kind::Error;
-        if is_error && node.child_count() == 0 {
+        let is_error = node.kind() == Kind::Error;
+        if is_error && node.children().next().is_none() {
             self.add(text, node);
         }
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
+        for child in node.children() {
             // Recovery keeps whole statements inside an error.
-            let is_whole = is_statement(Kind::of(child));
+            let is_whole = is_statement(child.kind());
             if child.has_error() || child.is_missing() {
                 self.search(text, child);
             } else if is_error && !is_whole {
@@ -61,7 +59,8 @@ impl BrokenLines {
         if self.lines.is_empty() {
             return false;
         }
-        let suite = [Field::Body, Field::Consequence].into_iter().find_map(|it| it.of(statement));
+        let suite =
+            [Field::Body, Field::Consequence].into_iter().find_map(|it| statement.field(it));
         let end = suite.map_or(statement.end_byte(), |suite| suite.start_byte());
         let head = TextRange::new(statement.start_byte(), end.max(statement.start_byte()));
         let meets = self.lines.iter().any(|it| it.start <= head.end && head.start <= it.end);

@@ -1,14 +1,12 @@
 //! Expressions.
 
-use tree_sitter::Node;
-
 use super::{Lowering, MAX_DEPTH, field_parts, parts};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, CompareOp, Expr, ExprId, LambdaParam, Literal, Name, Param, UnaryOp,
 };
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::range;
+use crate::syntax::node::Node;
 
 impl Lowering<'_> {
     pub(super) fn expr(&mut self, node: Node<'_>) -> ExprId {
@@ -25,7 +23,7 @@ impl Lowering<'_> {
         if node.is_missing() {
             return self.missing(node);
         }
-        let kind = Kind::of(node);
+        let kind = node.kind();
         if matches!(kind, Kind::ParenthesizedExpression | Kind::Type | Kind::AsPatternTarget) {
             return self.only_child(node);
         }
@@ -85,7 +83,7 @@ impl Lowering<'_> {
             Kind::AsPattern => return self.only_child(node),
             _ => Expr::Missing,
         };
-        self.add_expr(range(node), expr)
+        self.add_expr(node.range(), expr)
     }
 
     pub(super) fn exprs(&mut self, nodes: &[Node<'_>]) -> Vec<ExprId> {
@@ -102,7 +100,7 @@ impl Lowering<'_> {
     fn dictionary(&mut self, node: Node<'_>) -> Expr {
         let mut entries = Vec::new();
         for entry in parts(node) {
-            if Kind::of(entry) == Kind::Pair {
+            if entry.kind() == Kind::Pair {
                 let key = self.field_expr(entry, Field::Key);
                 entries.push((Some(key), self.field_expr(entry, Field::Value)));
             } else {
@@ -115,7 +113,7 @@ impl Lowering<'_> {
     /// The elements of a comprehension that makes no list, as those of one that does.
     fn elements(&mut self, node: Node<'_>) -> ExprId {
         let elements = self.list_comprehension(node);
-        self.add_expr(range(node), elements)
+        self.add_expr(node.range(), elements)
     }
 
     /// Comprehensions with several `for` clauses nest from the right: each inner one is a starred
@@ -123,13 +121,13 @@ impl Lowering<'_> {
     fn list_comprehension(&mut self, node: Node<'_>) -> Expr {
         let mut clauses: Vec<(Node<'_>, Vec<Node<'_>>)> = Vec::new();
         for part in parts(node) {
-            match (Kind::of(part), clauses.last_mut()) {
+            match (part.kind(), clauses.last_mut()) {
                 (Kind::ForInClause, _) => clauses.push((part, Vec::new())),
                 (Kind::IfClause, Some((_, conditions))) => conditions.push(part),
                 _ => {}
             }
         }
-        let Some(body) = Field::Body.of(node) else { return Expr::Missing };
+        let Some(body) = node.field(Field::Body) else { return Expr::Missing };
         let mut element = self.expr(body);
         let mut comprehension = Expr::Missing;
         for (index, (clause, conditions)) in clauses.iter().enumerate().rev() {
@@ -138,8 +136,8 @@ impl Lowering<'_> {
             let conditions = conditions.iter().map(|node| self.only_child(*node)).collect();
             comprehension = Expr::ListComp { element, target, iterable, conditions };
             if index > 0 {
-                let inner = self.add_expr(range(node), comprehension);
-                element = self.add_expr(range(node), Expr::Starred(inner));
+                let inner = self.add_expr(node.range(), comprehension);
+                element = self.add_expr(node.range(), Expr::Starred(inner));
                 comprehension = Expr::Missing;
             }
         }
@@ -152,7 +150,7 @@ impl Lowering<'_> {
             [] => self.missing(clause),
             [value] => self.expr(*value),
             [first, .., last] => {
-                let at = range(*first).cover(range(*last));
+                let at = first.range().cover(last.range());
                 let items = self.exprs(&values);
                 self.add_expr(at, Expr::Tuple(items))
             }
@@ -162,7 +160,7 @@ impl Lowering<'_> {
     fn binary(&mut self, node: Node<'_>) -> Expr {
         let lhs = self.field_expr(node, Field::Left);
         let rhs = self.field_expr(node, Field::Right);
-        match Field::Operator.of(node).and_then(|op| binary_op(op.kind())) {
+        match node.field(Field::Operator).and_then(|op| binary_op(op.spelling())) {
             Some(op) => Expr::Binary { op, lhs, rhs },
             None => Expr::Missing,
         }
@@ -170,7 +168,7 @@ impl Lowering<'_> {
 
     fn unary(&mut self, node: Node<'_>) -> Expr {
         let operand = self.field_expr(node, Field::Argument);
-        match Field::Operator.of(node).map(|op| op.kind()) {
+        match node.field(Field::Operator).map(|op| op.spelling()) {
             Some("-") => Expr::Unary { op: UnaryOp::Minus, operand },
             Some("+") => Expr::Unary { op: UnaryOp::Plus, operand },
             Some("~") => Expr::Unary { op: UnaryOp::Invert, operand },
@@ -180,16 +178,14 @@ impl Lowering<'_> {
 
     /// `a and b and c` nests to the left in the tree and is one list here.
     fn boolean(&mut self, node: Node<'_>) -> Expr {
-        let operator = |node| Field::Operator.of(node).map(|op| op.kind());
+        let operator = |node: Node<'_>| node.field(Field::Operator).map(|op| op.spelling());
         let wanted = operator(node);
         let mut right_to_left = Vec::new();
         let mut current = node;
         loop {
-            right_to_left.push(Field::Right.of(current));
-            match Field::Left.of(current) {
-                Some(left)
-                    if Kind::of(left) == Kind::BooleanOperator && operator(left) == wanted =>
-                {
+            right_to_left.push(current.field(Field::Right));
+            match current.field(Field::Left) {
+                Some(left) if left.kind() == Kind::BooleanOperator && operator(left) == wanted => {
                     current = left;
                 }
                 left => {
@@ -213,11 +209,10 @@ impl Lowering<'_> {
         let mut first = None;
         let mut rest = Vec::new();
         let mut op = None;
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
+        for child in node.children() {
             if !child.is_named() {
-                op = compare_op(child.kind()).or(op);
-            } else if Kind::of(child).is_extra() {
+                op = compare_op(child.spelling()).or(op);
+            } else if child.kind().is_extra() {
                 continue;
             } else if first.is_none() {
                 first = Some(self.expr(child));
@@ -233,21 +228,21 @@ impl Lowering<'_> {
 
     fn call(&mut self, node: Node<'_>) -> Expr {
         let callee = self.field_expr(node, Field::Function);
-        let args = Field::Arguments.of(node).map(|list| self.args(list)).unwrap_or_default();
+        let args = node.field(Field::Arguments).map(|list| self.args(list)).unwrap_or_default();
         Expr::Call { callee, args }
     }
 
     pub(super) fn args(&mut self, list: Node<'_>) -> Vec<Arg> {
-        if Kind::of(list) == Kind::GeneratorExpression {
+        if list.kind() == Kind::GeneratorExpression {
             return vec![Arg { kind: ArgKind::Positional, value: self.expr(list) }];
         }
         parts(list).into_iter().map(|node| self.arg(node)).collect()
     }
 
     fn arg(&mut self, node: Node<'_>) -> Arg {
-        match Kind::of(node) {
+        match node.kind() {
             Kind::KeywordArgument => {
-                let name = Field::Name.of(node).map_or_else(|| Name::from(""), |n| self.name(n));
+                let name = node.field(Field::Name).map_or_else(|| Name::from(""), |n| self.name(n));
                 let value = self.field_expr(node, Field::Value);
                 Arg { kind: ArgKind::Keyword(name), value }
             }
@@ -261,7 +256,7 @@ impl Lowering<'_> {
 
     fn attribute(&mut self, node: Node<'_>) -> Expr {
         let value = self.field_expr(node, Field::Object);
-        let attr = Field::Attribute.of(node).map_or_else(|| Name::from(""), |n| self.name(n));
+        let attr = node.field(Field::Attribute).map_or_else(|| Name::from(""), |n| self.name(n));
         Expr::Attribute { value, attr }
     }
 
@@ -294,7 +289,7 @@ impl Lowering<'_> {
             [index] if !comma => self.expr(*index),
             [first, ..] => {
                 let last = indices.last().unwrap_or(first);
-                let at = range(*first).cover(range(*last));
+                let at = first.range().cover(last.range());
                 let items = self.exprs(indices);
                 self.add_expr(at, Expr::Tuple(items))
             }
@@ -330,12 +325,11 @@ impl Lowering<'_> {
     fn slice(&mut self, node: Node<'_>) -> Expr {
         let mut bounds = [None, None, None];
         let mut at = 0;
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            if child.kind() == ":" {
+        for child in node.children() {
+            if child.spelling() == ":" {
                 at += 1;
             } else if child.is_named()
-                && !Kind::of(child).is_extra()
+                && !child.kind().is_extra()
                 && let Some(bound) = bounds.get_mut(at)
             {
                 *bound = Some(self.expr(child));
@@ -357,26 +351,26 @@ impl Lowering<'_> {
     }
 
     fn lambda(&mut self, node: Node<'_>) -> Expr {
-        let params = Field::Parameters.of(node).map(|list| self.params(list)).unwrap_or_default();
+        let params =
+            node.field(Field::Parameters).map(|list| self.params(list)).unwrap_or_default();
         let param = |Param { name, default, kind, .. }| LambdaParam { name, default, kind };
         let params = params.into_iter().map(param).collect();
         Expr::Lambda { params, body: self.field_expr(node, Field::Body) }
     }
 
     fn walrus(&mut self, node: Node<'_>) -> Expr {
-        let target = Field::Name.of(node).map_or_else(|| Name::from(""), |n| self.name(n));
+        let target = node.field(Field::Name).map_or_else(|| Name::from(""), |n| self.name(n));
         Expr::Walrus { target, value: self.field_expr(node, Field::Value) }
     }
 }
 
 /// True when a comma stands right before the closing bracket of a subscript or launch.
 fn has_trailing_comma(node: Node<'_>) -> bool {
-    let mut cursor = node.walk();
     let mut last = "";
-    for child in node.children(&mut cursor) {
-        match child.kind() {
+    for child in node.children() {
+        match child.spelling() {
             "]" => return last == ",",
-            _ if Kind::of(child).is_extra() => {}
+            _ if child.kind().is_extra() => {}
             kind => last = kind,
         }
     }

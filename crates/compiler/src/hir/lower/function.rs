@@ -2,27 +2,25 @@
 
 use std::sync::Arc;
 
-use tree_sitter::Node;
-
 use super::broken::BrokenLines;
 use super::{Lowering, parts};
 use crate::hir::collections;
 use crate::hir::{Class, Expr, Function, Literal, Name, Param, ParamKind, Stmt};
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::range;
+use crate::syntax::node::Node;
 
 /// Lowers a `def` with its decorators.
 pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]) -> Function {
     let mut lowering = Lowering::new(text);
     lowering.broken = BrokenLines::below(text, definition);
     let decorators = lowering.decorators(decorators);
-    let params = Field::Parameters.of(definition).map(|list| lowering.params(list));
-    let returns = Field::ReturnType.of(definition).map(|node| lowering.expr(node));
+    let params = definition.field(Field::Parameters).map(|list| lowering.params(list));
+    let returns = definition.field(Field::ReturnType).map(|node| lowering.expr(node));
     let root = lowering.field_block(definition, Field::Body);
     let doc = lowering.take_docstring(&root);
     lowering.body.root = root;
     lowering.note_broken_names();
-    let name = Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n));
+    let name = definition.field(Field::Name).map_or_else(|| Name::from(""), |n| lowering.name(n));
     let globals = std::mem::take(&mut lowering.globals);
     let (body, map) = lowering.finish();
     let params = params.unwrap_or_default();
@@ -33,12 +31,12 @@ pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]
 /// The method that `name = lambda ...: value` of a class body makes.
 pub(super) fn lambda_method(text: &str, statement: Node<'_>) -> Option<Function> {
     let assignment = *parts(statement).first()?;
-    let name = Field::Left.of(assignment).filter(|left| Kind::of(*left) == Kind::Identifier)?;
-    let lambda = Field::Right.of(assignment).filter(|right| Kind::of(*right) == Kind::Lambda)?;
+    let name = assignment.field(Field::Left).filter(|left| left.kind() == Kind::Identifier)?;
+    let lambda = assignment.field(Field::Right).filter(|right| right.kind() == Kind::Lambda)?;
     let mut lowering = Lowering::new(text);
-    let params = Field::Parameters.of(lambda).map(|list| lowering.params(list));
+    let params = lambda.field(Field::Parameters).map(|list| lowering.params(list));
     let result = lowering.field_expr(lambda, Field::Body);
-    let returned = lowering.add_stmt(range(lambda), Stmt::Return(Some(result)));
+    let returned = lowering.add_stmt(lambda.range(), Stmt::Return(Some(result)));
     lowering.body.root.push(returned);
     let name = lowering.name(name);
     let (body, map) = lowering.finish();
@@ -58,13 +56,14 @@ pub(super) fn class(
     let mut lowering = Lowering::new(text);
     let decorators = lowering.decorators(decorators);
     let mut bases = Vec::new();
-    for base in Field::Superclasses.of(definition).map(parts).unwrap_or_default() {
-        if Kind::of(base) != Kind::KeywordArgument {
+    for base in definition.field(Field::Superclasses).map(parts).unwrap_or_default() {
+        if base.kind() != Kind::KeywordArgument {
             bases.push(lowering.expr(base));
         }
     }
-    let fields = Field::Body.of(definition).map(|body| lowering.fields(body)).unwrap_or_default();
-    let name = Field::Name.of(definition).map_or_else(|| Name::from(""), |n| lowering.name(n));
+    let fields =
+        definition.field(Field::Body).map(|body| lowering.fields(body)).unwrap_or_default();
+    let name = definition.field(Field::Name).map_or_else(|| Name::from(""), |n| lowering.name(n));
     let (body, map) = lowering.finish();
     Class { name, body, map, decorators, bases, fields, methods }
 }
@@ -84,7 +83,7 @@ impl Lowering<'_> {
         let mut params = Vec::new();
         let mut kind = ParamKind::Normal;
         for node in parts(list) {
-            match Kind::of(node) {
+            match node.kind() {
                 Kind::KeywordSeparator => kind = ParamKind::KeywordOnly,
                 Kind::PositionalSeparator => {
                     params.iter_mut().for_each(|param: &mut Param| {
@@ -104,26 +103,26 @@ impl Lowering<'_> {
     }
 
     fn param(&mut self, node: Node<'_>, kind: ParamKind) -> Option<Param> {
-        let (pattern, annotation, default) = match Kind::of(node) {
+        let (pattern, annotation, default) = match node.kind() {
             Kind::Identifier | Kind::ListSplatPattern | Kind::DictionarySplatPattern => {
                 (node, None, None)
             }
-            Kind::TypedParameter => (node.named_child(0)?, Field::Type.of(node), None),
-            Kind::DefaultParameter => (Field::Name.of(node)?, None, Field::Value.of(node)),
+            Kind::TypedParameter => (node.named_children().next()?, node.field(Field::Type), None),
+            Kind::DefaultParameter => (node.field(Field::Name)?, None, node.field(Field::Value)),
             Kind::TypedDefaultParameter => {
-                (Field::Name.of(node)?, Field::Type.of(node), Field::Value.of(node))
+                (node.field(Field::Name)?, node.field(Field::Type), node.field(Field::Value))
             }
             _ => return None,
         };
-        let (name, kind) = match Kind::of(pattern) {
+        let (name, kind) = match pattern.kind() {
             Kind::Identifier => (pattern, kind),
-            Kind::ListSplatPattern => (pattern.named_child(0)?, ParamKind::VarArgs),
-            Kind::DictionarySplatPattern => (pattern.named_child(0)?, ParamKind::KwArgs),
+            Kind::ListSplatPattern => (pattern.named_children().next()?, ParamKind::VarArgs),
+            Kind::DictionarySplatPattern => (pattern.named_children().next()?, ParamKind::KwArgs),
             _ => return None,
         };
         Some(Param {
             name: self.name(name),
-            range: range(name),
+            range: name.range(),
             annotation: annotation.map(|node| self.expr(node)),
             default: default.map(|node| self.expr(node)),
             kind,
@@ -148,14 +147,13 @@ impl Lowering<'_> {
         let mut fields = Vec::new();
         for statement in parts(body) {
             let Some(assignment) = parts(statement).first().copied() else { continue };
-            if Kind::of(assignment) != Kind::Assignment {
+            if assignment.kind() != Kind::Assignment {
                 continue;
             }
-            let left =
-                Field::Left.of(assignment).filter(|left| Kind::of(*left) == Kind::Identifier);
+            let left = assignment.field(Field::Left).filter(|left| left.kind() == Kind::Identifier);
             let Some(left) = left else { continue };
-            let annotation = Field::Type.of(assignment).map(|node| self.expr(node));
-            let value = Field::Right.of(assignment).map(|node| self.expr(node));
+            let annotation = assignment.field(Field::Type).map(|node| self.expr(node));
+            let value = assignment.field(Field::Right).map(|node| self.expr(node));
             fields.push((self.name(left), annotation, value));
         }
         fields

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use tree_sitter::Node;
-
 use super::Lowering;
 use crate::hir::{Expr, ExprId, FStringPart, Literal};
 use crate::syntax::kind::{Field, Kind};
+use crate::syntax::node::Node;
 
 impl Lowering<'_> {
     pub(super) fn number(&self, node: Node<'_>) -> Literal {
@@ -35,14 +34,13 @@ impl Lowering<'_> {
     }
 
     fn string_parts(&mut self, string: Node<'_>, prefix: Prefix, parts: &mut Vec<FStringPart>) {
-        let mut cursor = string.walk();
-        for child in string.named_children(&mut cursor) {
-            match Kind::of(child) {
+        for child in string.named_children() {
+            match child.kind() {
                 Kind::StringContent => push_text(parts, &unescape(self.text(child), prefix)),
                 Kind::Interpolation | Kind::FormatExpression => {
                     let value = self.field_expr(child, Field::Expression);
                     // Within the braces stands the value alone.
-                    if child.child_count() == 3 {
+                    if child.children().count() == 3 {
                         parts.push(FStringPart::Hole(value));
                         continue;
                     }
@@ -63,7 +61,7 @@ impl Lowering<'_> {
         value: ExprId,
         parts: &mut Vec<FStringPart>,
     ) -> FStringPart {
-        let end = Field::Expression.of(hole).map_or(hole.start_byte(), |node| node.end_byte());
+        let end = hole.field(Field::Expression).map_or(hole.start_byte(), |node| node.end_byte());
         let rest = self.text.get(end..hole.end_byte()).unwrap_or_default();
         let rest = rest.strip_suffix('}').unwrap_or(rest);
         let (how, format) = rest.split_once(':').unwrap_or((rest, ""));
@@ -98,8 +96,9 @@ struct Prefix {
 
 impl Prefix {
     fn of(string: Node<'_>, text: &str) -> Prefix {
-        let start = string.child(0).filter(|child| Kind::of(*child) == Kind::StringStart);
-        let spelling = start.and_then(|start| text.get(start.byte_range())).unwrap_or_default();
+        let start = string.children().next().filter(|child| child.kind() == Kind::StringStart);
+        let spelling =
+            start.and_then(|start| text.get(start.range().as_usize())).unwrap_or_default();
         let has = |letter: char| spelling.chars().any(|c| c.eq_ignore_ascii_case(&letter));
         Prefix { raw: has('r'), bytes: has('b'), formatted: has('f') || has('t') }
     }

@@ -2,25 +2,22 @@
 
 use std::sync::Arc;
 
-use tree_sitter::Node;
-
-use super::{Lowering, function, parts, range};
+use super::{Lowering, Statement, function, parts};
 use crate::hir::{
     Body, CompareOp, Expr, ExprId, Function, Guard, Item, ItemKind, Launch, Literal, MainBlock,
     Module, Name, Occasion, Stmt,
 };
 use crate::source::TextRange;
-use crate::syntax::Parse;
 use crate::syntax::kind::{Field, Kind};
+use crate::syntax::node::Node;
 
 /// Statements may nest this deep before the rest is not looked at.
 const MAX_BLOCKS: usize = 100;
 
 /// Collects the items and the launches in host code.
-pub(super) fn lower(parse: &Parse) -> Module {
-    let mut collector = Collector::new(parse.text());
-    let root = parse.root();
-    root.named_children(&mut root.walk()).for_each(|statement| collector.outermost(statement));
+pub(super) fn lower(text: &str, statements: &[Statement<'_>]) -> Module {
+    let mut collector = Collector::new(text);
+    statements.iter().for_each(|statement| collector.outermost(statement.top()));
     collector.module
 }
 
@@ -69,15 +66,14 @@ impl Collector<'_> {
             return;
         }
         self.blocks += 1;
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
+        for child in node.named_children() {
             self.statement(child);
         }
         self.blocks -= 1;
     }
 
     fn statement(&mut self, node: Node<'_>) {
-        match Kind::of(node) {
+        match node.kind() {
             Kind::ImportStatement => self.import(node),
             Kind::ImportFromStatement => self.import_from(node),
             Kind::FunctionDefinition => {
@@ -107,7 +103,7 @@ impl Collector<'_> {
             }
             Kind::ForStatement => {
                 if self.binds
-                    && let Some(target) = Field::Left.of(node)
+                    && let Some(target) = node.field(Field::Left)
                 {
                     self.unknown_targets(node, target);
                 }
@@ -125,7 +121,7 @@ impl Collector<'_> {
     /// statements that bind or call something.
     fn main_block(&mut self, node: Node<'_>) {
         let runs = matches!(
-            Kind::of(node),
+            node.kind(),
             Kind::ExpressionStatement
                 | Kind::IfStatement
                 | Kind::ForStatement
@@ -134,10 +130,10 @@ impl Collector<'_> {
                 | Kind::WithStatement
                 | Kind::MatchStatement
         );
-        let first = node.named_child(0).map(Kind::of);
+        let first = node.named_children().next().map(Node::kind);
         let binds = matches!(first, Some(Kind::Assignment | Kind::AugmentedAssignment));
         // A compound statement binds by what stands in it.
-        let calls = match Kind::of(node) {
+        let calls = match node.kind() {
             Kind::ExpressionStatement => {
                 first != Some(Kind::String) && self.text(node).contains('(')
             }
@@ -147,7 +143,7 @@ impl Collector<'_> {
             return;
         }
         let mut lowering = Lowering::new(self.text);
-        let condition = Field::Condition.of(node).map(|condition| lowering.expr(condition));
+        let condition = node.field(Field::Condition).map(|condition| lowering.expr(condition));
         let is_program = condition.is_some_and(|test| is_main(&lowering.body, test));
         lowering.body.root = match is_program {
             true => lowering.field_block(node, Field::Consequence),
@@ -155,12 +151,12 @@ impl Collector<'_> {
         };
         let (body, map) = lowering.finish();
         let map = Arc::new(map);
-        self.module.mains.push(MainBlock { range: range(node), body, map, is_program });
+        self.module.mains.push(MainBlock { range: node.range(), body, map, is_program });
     }
 
     /// The condition that stands in an `if` or `elif`, outside of functions and classes.
     fn guard(&self, clause: Node<'_>, holds: bool) -> Option<Arc<Guard>> {
-        let condition = Field::Condition.of(clause).filter(|_| self.scope.is_empty())?;
+        let condition = clause.field(Field::Condition).filter(|_| self.scope.is_empty())?;
         let mut lowering = Lowering::new(self.text);
         let test = lowering.expr(condition);
         let ((body, _), and) = (lowering.finish(), self.guard.clone());
@@ -173,9 +169,8 @@ impl Collector<'_> {
         let mut clause = node;
         self.guard = self.guard(node, true).or(outer.clone());
         let mut before = outer.clone();
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            if matches!(Kind::of(child), Kind::ElifClause | Kind::ElseClause) {
+        for child in node.named_children() {
+            if matches!(child.kind(), Kind::ElifClause | Kind::ElseClause) {
                 // None of the conditions before held.
                 self.guard = before.clone();
                 before = self.guard(clause, false).or(before);
@@ -190,9 +185,8 @@ impl Collector<'_> {
 
     /// Launches of a compound statement's head, and its blocks.
     fn compound(&mut self, node: Node<'_>) {
-        let branches = matches!(Kind::of(node), Kind::TryStatement | Kind::MatchStatement);
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
+        let branches = matches!(node.kind(), Kind::TryStatement | Kind::MatchStatement);
+        for child in node.named_children() {
             self.branch(child, branches);
         }
     }
@@ -200,7 +194,7 @@ impl Collector<'_> {
     /// A part of a compound statement: one of several blocks of which some run, if `branches`.
     fn branch(&mut self, part: Node<'_>, branches: bool) {
         let around = self.occasion;
-        match Kind::of(part) {
+        match part.kind() {
             Kind::ExceptClause => {
                 self.occasion = Occasion::Fallback;
                 self.statements(part);
@@ -222,7 +216,7 @@ impl Collector<'_> {
     }
 
     fn text(&self, node: Node<'_>) -> &str {
-        self.text.get(node.byte_range()).unwrap_or_default()
+        self.text.get(node.range().as_usize()).unwrap_or_default()
     }
 
     fn name(&self, node: Node<'_>) -> Name {
@@ -240,32 +234,32 @@ impl Collector<'_> {
 
     fn import(&mut self, node: Node<'_>) {
         for part in parts(node) {
-            if Kind::of(part) == Kind::AliasedImport {
-                let (Some(path), Some(alias)) = (Field::Name.of(part), Field::Alias.of(part))
+            if part.kind() == Kind::AliasedImport {
+                let (Some(path), Some(alias)) = (part.field(Field::Name), part.field(Field::Alias))
                 else {
                     continue;
                 };
                 let kind = ItemKind::Import { path: self.dotted(path) };
-                self.item(self.name(alias), range(alias), range(node), kind);
+                self.item(self.name(alias), alias.range(), node.range(), kind);
             } else if let Some(first) = parts(part).first() {
                 // `import a.b` binds `a`; that `a.b` exists follows from resolving attributes.
                 let name = self.name(*first);
                 let kind = ItemKind::Import { path: vec![name.clone()] };
-                self.item(name, range(*first), range(node), kind);
+                self.item(name, first.range(), node.range(), kind);
             }
         }
     }
 
     fn import_from(&mut self, node: Node<'_>) {
-        let Some(source) = Field::ModuleName.of(node) else { return };
+        let Some(source) = node.field(Field::ModuleName) else { return };
         let (level, path) = self.import_source(source);
         for part in parts(node) {
             if part == source {
                 continue;
             }
-            let (member, alias) = match Kind::of(part) {
+            let (member, alias) = match part.kind() {
                 Kind::WildcardImport => (Name::from("*"), part),
-                Kind::AliasedImport => match (Field::Name.of(part), Field::Alias.of(part)) {
+                Kind::AliasedImport => match (part.field(Field::Name), part.field(Field::Alias)) {
                     (Some(name), Some(alias)) => (self.name(name), alias),
                     _ => continue,
                 },
@@ -273,18 +267,18 @@ impl Collector<'_> {
             };
             let name = self.name(alias);
             let kind = ItemKind::ImportFrom { level, path: path.clone(), member };
-            self.item(name, range(alias), range(node), kind);
+            self.item(name, alias.range(), node.range(), kind);
         }
     }
 
     fn import_source(&self, node: Node<'_>) -> (u32, Vec<Name>) {
-        if Kind::of(node) != Kind::RelativeImport {
+        if node.kind() != Kind::RelativeImport {
             return (0, self.dotted(node));
         }
         let mut level = 0;
         let mut path = Vec::new();
         for part in parts(node) {
-            if Kind::of(part) == Kind::ImportPrefix {
+            if part.kind() == Kind::ImportPrefix {
                 level = self.text(part).bytes().filter(|&byte| byte == b'.').count() as u32;
             } else {
                 path = self.dotted(part);
@@ -294,10 +288,10 @@ impl Collector<'_> {
     }
 
     fn decorated(&mut self, node: Node<'_>) {
-        let Some(definition) = Field::Definition.of(node) else { return };
+        let Some(definition) = node.field(Field::Definition) else { return };
         let decorators: Vec<_> =
-            parts(node).into_iter().filter(|n| Kind::of(*n) == Kind::Decorator).collect();
-        match Kind::of(definition) {
+            parts(node).into_iter().filter(|n| n.kind() == Kind::Decorator).collect();
+        match definition.kind() {
             Kind::FunctionDefinition => {
                 self.function(node, definition, &decorators);
             }
@@ -312,11 +306,11 @@ impl Collector<'_> {
         definition: Node<'_>,
         decorators: &[Node<'_>],
     ) -> Option<Arc<Function>> {
-        let name = Field::Name.of(definition)?;
+        let name = definition.field(Field::Name)?;
         let function = Arc::new(function::function(self.text, definition, decorators));
         let kind = ItemKind::Function(function.clone());
-        self.item(self.name(name), range(name), range(whole), kind);
-        let body = Field::Body.of(definition)?;
+        self.item(self.name(name), name.range(), whole.range(), kind);
+        let body = definition.field(Field::Body)?;
         let outer_host = self.host.replace(self.name(name));
         let outer_binds = std::mem::replace(&mut self.binds, defines_functions(&function.body));
         let around = std::mem::replace(&mut self.occasion, Occasion::Always);
@@ -330,13 +324,13 @@ impl Collector<'_> {
     }
 
     fn class(&mut self, whole: Node<'_>, definition: Node<'_>, decorators: &[Node<'_>]) {
-        let Some(name) = Field::Name.of(definition) else { return };
+        let Some(name) = definition.field(Field::Name) else { return };
         let index = self.module.items.len();
-        self.item(self.name(name), range(name), range(whole), ItemKind::Unknown);
+        self.item(self.name(name), name.range(), whole.range(), ItemKind::Unknown);
         self.scope.push(self.name(name));
         let around = std::mem::replace(&mut self.occasion, Occasion::Always);
         let mut methods = Vec::new();
-        for statement in Field::Body.of(definition).map(parts).unwrap_or_default() {
+        for statement in definition.field(Field::Body).map(parts).unwrap_or_default() {
             methods.extend(self.method(statement));
         }
         self.occasion = around;
@@ -347,23 +341,23 @@ impl Collector<'_> {
 
     /// A statement of a class body; the method, if it is one.
     fn method(&mut self, statement: Node<'_>) -> Option<Arc<Function>> {
-        let definition = match Kind::of(statement) {
-            Kind::DecoratedDefinition => Field::Definition.of(statement)?,
+        let definition = match statement.kind() {
+            Kind::DecoratedDefinition => statement.field(Field::Definition)?,
             _ => statement,
         };
-        if Kind::of(definition) != Kind::FunctionDefinition {
+        if definition.kind() != Kind::FunctionDefinition {
             self.statement(statement);
             return function::lambda_method(self.text, statement).map(Arc::new);
         }
         let decorators: Vec<_> =
-            parts(statement).into_iter().filter(|n| Kind::of(*n) == Kind::Decorator).collect();
+            parts(statement).into_iter().filter(|n| n.kind() == Kind::Decorator).collect();
         self.function(statement, definition, &decorators)
     }
 
     /// Names bound by an assignment statement.
     fn bindings(&mut self, node: Node<'_>) {
         let Some(assignment) = parts(node).first().copied() else { return };
-        if !matches!(Kind::of(assignment), Kind::Assignment | Kind::AugmentedAssignment) {
+        if !matches!(assignment.kind(), Kind::Assignment | Kind::AugmentedAssignment) {
             return;
         }
         let mut lowering = Lowering::new(self.text);
@@ -391,7 +385,7 @@ impl Collector<'_> {
                 }
                 None => ItemKind::Unknown,
             };
-            self.item(name, name_range, range(node), kind);
+            self.item(name, name_range, node.range(), kind);
         }
     }
 
@@ -402,7 +396,7 @@ impl Collector<'_> {
         let mut names = Vec::new();
         bound_names(&lowering.body, target, None, &mut names);
         for (target, name, _) in names {
-            self.item(name, lowering.map.exprs[target], range(statement), ItemKind::Unknown);
+            self.item(name, lowering.map.exprs[target], statement.range(), ItemKind::Unknown);
         }
     }
 
@@ -411,21 +405,11 @@ impl Collector<'_> {
         if !may_launch(self.text(node)) {
             return;
         }
-        let mut cursor = node.walk();
-        loop {
-            let current = cursor.node();
-            let kind = Kind::of(current);
-            if kind == Kind::Call && is_launch(current) {
-                self.launch(current);
-            }
-            // Scenarios may stand anywhere and are lowered by themselves.
-            if kind != Kind::ScenarioLine && cursor.goto_first_child() {
-                continue;
-            }
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    return;
-                }
+        // Scenarios may stand anywhere and are lowered by themselves.
+        let enters = |node: Node<'_>| node.kind() != Kind::ScenarioLine;
+        for call in node.within(enters).filter(|node| node.kind() == Kind::Call) {
+            if is_launch(call) {
+                self.launch(call);
             }
         }
     }
@@ -433,7 +417,7 @@ impl Collector<'_> {
     fn launch(&mut self, call: Node<'_>) {
         let mut lowering = Lowering::new(self.text);
         let call_id = lowering.expr(call);
-        let launch = launch_of(lowering, call_id, range(call), self.host.clone());
+        let launch = launch_of(lowering, call_id, call.range(), self.host.clone());
         self.module.launches.extend(launch);
     }
 }
@@ -459,9 +443,9 @@ fn may_launch(text: &str) -> bool {
 
 /// A call of a subscript whose callee can name a kernel.
 fn is_launch(call: Node<'_>) -> bool {
-    let callee = Field::Function.of(call).filter(|node| Kind::of(*node) == Kind::Subscript);
-    callee.and_then(|callee| Field::Value.of(callee)).is_some_and(|value| {
-        matches!(Kind::of(value), Kind::Identifier | Kind::Attribute | Kind::Call)
+    let callee = call.field(Field::Function).filter(|node| node.kind() == Kind::Subscript);
+    callee.and_then(|callee| callee.field(Field::Value)).is_some_and(|value| {
+        matches!(value.kind(), Kind::Identifier | Kind::Attribute | Kind::Call)
     })
 }
 

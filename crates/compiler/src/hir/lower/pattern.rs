@@ -1,19 +1,16 @@
 //! Patterns of `match`.
 
-use tree_sitter::Node;
-
 use super::{Lowering, parts};
 use crate::hir::{Expr, ExprId, Pattern, UnaryOp};
 use crate::syntax::kind::Kind;
-use crate::syntax::range;
+use crate::syntax::node::Node;
 
 impl Lowering<'_> {
     /// The pattern of a `case`; several with commas between them take a sequence.
     pub(super) fn patterns_of(&mut self, clause: Node<'_>) -> Pattern {
         let patterns: Vec<Node<'_>> =
-            parts(clause).into_iter().filter(|part| Kind::of(*part) == Kind::CasePattern).collect();
-        let mut cursor = clause.walk();
-        let comma = clause.children(&mut cursor).any(|child| child.kind() == ",");
+            parts(clause).into_iter().filter(|part| part.kind() == Kind::CasePattern).collect();
+        let comma = clause.children().any(|child| child.spelling() == ",");
         match patterns.as_slice() {
             [only] if !comma => self.pattern(*only),
             several => self.sequence(clause, several),
@@ -22,13 +19,13 @@ impl Lowering<'_> {
 
     fn pattern(&mut self, node: Node<'_>) -> Pattern {
         let inner = parts(node);
-        match (Kind::of(node), inner.as_slice()) {
+        match (node.kind(), inner.as_slice()) {
             (Kind::CasePattern, []) => Pattern::Capture(None),
-            (Kind::CasePattern, [only]) => match (Kind::of(*only), self.text(node)) {
+            (Kind::CasePattern, [only]) => match (only.kind(), self.text(node)) {
                 (Kind::Integer | Kind::Float, text) if text.starts_with('-') => {
                     let operand = self.expr(*only);
                     let negative = Expr::Unary { op: UnaryOp::Minus, operand };
-                    Pattern::Value(self.add_expr(range(node), negative))
+                    Pattern::Value(self.add_expr(node.range(), negative))
                 }
                 _ => self.pattern(*only),
             },
@@ -57,9 +54,8 @@ impl Lowering<'_> {
 
     /// `a | b`. A `_` and a sign have no node of their own there: such a pattern is not followed.
     fn alternatives(&mut self, node: Node<'_>) -> Pattern {
-        let mut cursor = node.walk();
-        let plain = |child: Node<'_>| child.is_named() || child.kind() == "|";
-        match node.children(&mut cursor).all(plain) {
+        let plain = |child: Node<'_>| child.is_named() || child.spelling() == "|";
+        match node.children().all(plain) {
             true => Pattern::Or(parts(node).into_iter().map(|part| self.pattern(part)).collect()),
             false => Pattern::Other(self.captured(node)),
         }
@@ -78,7 +74,7 @@ impl Lowering<'_> {
     fn captured(&mut self, node: Node<'_>) -> Vec<ExprId> {
         let mut found = Vec::new();
         for part in parts(node) {
-            match Kind::of(part) {
+            match part.kind() {
                 Kind::Block | Kind::IfClause => {}
                 Kind::Identifier => found.push(self.expr(part)),
                 _ => found.extend(self.captured(part)),

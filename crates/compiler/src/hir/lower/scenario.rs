@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use tree_sitter::Node;
-
-use super::{Lowering, field_parts, range};
+use super::{Lowering, field_parts};
 use crate::hir::{Allow, Expr, ExprId, Launch, Module, Scenario, Stmt, StmtId};
 use crate::source::TextRange;
 use crate::syntax::Parse;
 use crate::syntax::kind::{Field, Kind};
+use crate::syntax::node::{Node, Nodes};
 
 /// Adds the scenarios, their launches, and the `allow` comments to `module`.
 pub(super) fn lower(parse: &Parse, module: &mut Module) {
+    let placed = |line: tree_sitter::Node<'_>| (line.start_position().row, Nodes::of(line));
+    let lines: Vec<(usize, Nodes)> = parse.scenario_lines().into_iter().map(placed).collect();
     let mut run: Vec<Node<'_>> = Vec::new();
     let mut next_row = 0;
-    for line in parse.scenario_lines() {
-        let row = line.start_position().row;
-        let statement = Field::Statement.of(line);
-        let allow = statement.filter(|node| Kind::of(*node) == Kind::Allow);
+    for (row, line) in lines.iter().map(|(row, nodes)| (*row, nodes.top())) {
+        let statement = line.field(Field::Statement);
+        let allow = statement.filter(|node| node.kind() == Kind::Allow);
         if allow.is_none() && row != next_row {
             finish(parse, &mut run, module);
         }
@@ -39,19 +39,19 @@ fn add_allow(parse: &Parse, line: Node<'_>, allow: Node<'_>, module: &mut Module
     let line_start = text[..line.start_byte()].rfind('\n').map_or(0, |at| at + 1);
     let trailing = !text[line_start..line.start_byte()].trim().is_empty();
     for code in field_parts(allow, Field::Code) {
-        let code = Arc::from(text.get(code.byte_range()).unwrap_or_default());
-        module.allows.push(Allow { range: range(line), code, trailing });
+        let code = Arc::from(text.get(code.range().as_usize()).unwrap_or_default());
+        module.allows.push(Allow { range: line.range(), code, trailing });
     }
 }
 
 /// Turns a run of lines into a scenario.
 fn finish(parse: &Parse, run: &mut Vec<Node<'_>>, module: &mut Module) {
     let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
-    let at = range(*first).cover(range(*last));
+    let at = first.range().cover(last.range());
     let mut lowering = Lowering::new(parse.text());
     for line in run.iter() {
         let stmts = match line.has_error() {
-            true => vec![lowering.add_stmt(range(*line), Stmt::Error)],
+            true => vec![lowering.add_stmt(line.range(), Stmt::Error)],
             false => lowering.field_stmts(*line, Field::Statement),
         };
         lowering.body.root.extend(stmts);

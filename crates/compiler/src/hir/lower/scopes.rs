@@ -10,13 +10,13 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use tree_sitter::Node;
 
+use super::Statement;
 use crate::builtins::PYTHON_NAMES;
 use crate::hir::{Name, Unbound};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::{Parse, range};
+use crate::syntax::node::Node;
 
 /// Names by which a text may bind others: what is done with them is not followed.
 const BINDERS: &[&str] = &[
@@ -79,38 +79,35 @@ fn hash(name: &str) -> u64 {
 
 /// The names of each outermost statement; those of `kept` are known.
 pub(super) fn of_statements(
-    parse: &Parse,
+    text: &str,
+    statements: &[Statement<'_>],
     kept: &[(TextRange, Arc<StatementNames>)],
 ) -> Vec<(TextRange, Arc<StatementNames>)> {
     let kept: FxHashMap<TextRange, &Arc<StatementNames>> =
         kept.iter().map(|(range, names)| (*range, names)).collect();
-    let root = parse.root();
-    let mut cursor = root.walk();
-    let statements = root.named_children(&mut cursor);
-    let names = |statement: Node<'_>| match kept.get(&range(statement)) {
+    let names = |statement: &Statement<'_>| match kept.get(&statement.range()) {
         Some(names) => (*names).clone(),
-        None => Arc::new(Names::of(parse.text(), statement).summary()),
+        None => Arc::new(Names::of(text, statement.top()).summary()),
     };
-    statements.map(|statement| (range(statement), names(statement))).collect()
+    statements.iter().map(|statement| (statement.range(), names(statement))).collect()
 }
 
-/// The names of a text that nothing binds, in order, from those of its outermost statements; none
-/// where the text has syntax errors.
+/// The names of a text without syntax errors that nothing binds, in order, from those of its outermost
+/// statements.
 pub(super) fn unbound(
-    parse: &Parse,
-    statements: &[(TextRange, Arc<StatementNames>)],
+    text: &str,
+    statements: &[Statement<'_>],
+    names: &[(TextRange, Arc<StatementNames>)],
 ) -> Vec<Unbound> {
-    let root = parse.root();
-    if root.has_error() || statements.iter().any(|(_, names)| names.is_open) {
+    if names.iter().any(|(_, names)| names.is_open) {
         return Vec::new();
     }
-    let bound = || statements.iter().flat_map(|(_, names)| &*names.bound);
+    let bound = || names.iter().flat_map(|(_, names)| &*names.bound);
     let hashes: FxHashSet<u64> = bound().map(|name| hash(name)).collect();
-    let mut cursor = root.walk();
     let mut found = Vec::new();
-    for (statement, (_, names)) in root.named_children(&mut cursor).zip(statements) {
+    for (statement, (_, names)) in statements.iter().zip(names) {
         if names.free.iter().any(|name| !hashes.contains(name) && !is_implicit(*name)) {
-            let mut names = Names::of(parse.text(), statement);
+            let mut names = Names::of(text, statement.top());
             names.scopes[MODULE].bound.extend(bound().map(|name| &**name));
             found.extend(names.unbound());
         }
@@ -205,7 +202,7 @@ impl<'t> Names<'t> {
     }
 
     fn name(&self, node: Node<'t>) -> &'t str {
-        &self.text[node.byte_range()]
+        &self.text[node.range().as_usize()]
     }
 
     fn bind(&mut self, node: Node<'t>, scope: usize) {
@@ -215,7 +212,7 @@ impl<'t> Names<'t> {
 
     /// Binds every name in `node`.
     fn bind_all(&mut self, node: Node<'t>, scope: usize) {
-        if Kind::of(node) == Kind::Identifier {
+        if node.kind() == Kind::Identifier {
             self.bind(node, scope);
         }
         self.each(node, |names, child| names.bind_all(child, scope));
@@ -223,7 +220,7 @@ impl<'t> Names<'t> {
 
     /// Binds what is assigned to, and reads what stands beside it.
     fn target(&mut self, node: Node<'t>, scope: usize) {
-        match Kind::of(node) {
+        match node.kind() {
             Kind::Identifier => self.bind(node, scope),
             Kind::Attribute | Kind::Subscript | Kind::Call => self.visit(node, scope),
             _ => self.each(node, |names, child| names.target(child, scope)),
@@ -231,7 +228,7 @@ impl<'t> Names<'t> {
     }
 
     fn each(&mut self, node: Node<'t>, mut visit: impl FnMut(&mut Self, Node<'t>)) {
-        if node.named_child_count() == 0 {
+        if node.named_children().next().is_none() {
             return;
         }
         if self.depth >= MAX_DEPTH {
@@ -239,8 +236,7 @@ impl<'t> Names<'t> {
             return;
         }
         self.depth += 1;
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
+        for child in node.named_children() {
             visit(self, child);
         }
         self.depth -= 1;
@@ -251,21 +247,21 @@ impl<'t> Names<'t> {
     }
 
     fn field(&mut self, node: Node<'t>, field: Field, scope: usize) {
-        if let Some(child) = field.of(node) {
+        if let Some(child) = node.field(field) {
             self.visit(child, scope);
         }
     }
 
     fn visit(&mut self, node: Node<'t>, scope: usize) {
-        match Kind::of(node) {
+        match node.kind() {
             kind if kind.is_extra() => {}
             // Annotations may be left alone until somebody asks.
             Kind::Type | Kind::ExecStatement | Kind::WildcardImport => {
-                self.is_open |= Kind::of(node) != Kind::Type;
+                self.is_open |= node.kind() != Kind::Type;
             }
             Kind::Identifier => self.read(node, scope),
             Kind::Attribute => {
-                let attribute = Field::Attribute.of(node);
+                let attribute = node.field(Field::Attribute);
                 self.is_open |= attribute.is_some_and(|it| BINDERS.contains(&self.name(it)));
                 self.field(node, Field::Object, scope);
             }
@@ -285,7 +281,7 @@ impl<'t> Names<'t> {
                 self.field(node, Field::Value, scope);
             }
             Kind::ForStatement | Kind::ForInClause => {
-                let left = Field::Left.of(node);
+                let left = node.field(Field::Left);
                 self.assigned(node, Field::Left, scope);
                 self.each(node, |names, child| {
                     if Some(child) != left {
@@ -295,7 +291,7 @@ impl<'t> Names<'t> {
             }
             Kind::AsPatternTarget => self.target(node, scope),
             Kind::ExceptClause => {
-                let alias = Field::Alias.of(node);
+                let alias = node.field(Field::Alias);
                 self.assigned(node, Field::Alias, scope);
                 self.each(node, |names, child| {
                     if Some(child) != alias {
@@ -318,7 +314,7 @@ impl<'t> Names<'t> {
                 self.field(node, Field::Superclasses, scope);
                 let inside = self.inner(ScopeKind::Class, scope);
                 self.each(node, |names, child| {
-                    if Kind::of(child) == Kind::TypeParameter {
+                    if child.kind() == Kind::TypeParameter {
                         names.bind_all(child, scope);
                     }
                 });
@@ -344,27 +340,27 @@ impl<'t> Names<'t> {
         let name = self.name(node);
         self.is_open |= BINDERS.contains(&name);
         if self.caught == 0 {
-            self.uses.push((name, range(node), scope));
+            self.uses.push((name, node.range(), scope));
         }
     }
 
     fn assigned(&mut self, node: Node<'t>, field: Field, scope: usize) {
-        if let Some(target) = field.of(node) {
+        if let Some(target) = node.field(field) {
             self.target(target, scope);
         }
     }
 
     fn import(&mut self, node: Node<'t>, scope: usize) {
-        let module = Field::ModuleName.of(node);
+        let module = node.field(Field::ModuleName);
         // In a package, `from .module import name` binds the module as well.
-        if let Some(relative) = module.filter(|module| Kind::of(*module) == Kind::RelativeImport) {
+        if let Some(relative) = module.filter(|module| module.kind() == Kind::RelativeImport) {
             self.bind_all(relative, MODULE);
         }
-        self.each(node, |names, child| match Kind::of(child) {
+        self.each(node, |names, child| match child.kind() {
             _ if Some(child) == module => {}
             Kind::AliasedImport => names.assigned(child, Field::Alias, scope),
             Kind::DottedName => {
-                if let Some(first) = child.named_child(0) {
+                if let Some(first) = child.named_children().next() {
                     names.bind(first, scope);
                 }
             }
@@ -375,15 +371,14 @@ impl<'t> Names<'t> {
 
     /// A `try`, whose handlers may take what an unbound name raises.
     fn attempt(&mut self, node: Node<'t>, scope: usize) {
-        let mut cursor = node.walk();
         let takes = |clause: Node<'t>| {
             let head = self.name(clause).split(':').next().unwrap_or_default();
-            Kind::of(clause) == Kind::ExceptClause
+            clause.kind() == Kind::ExceptClause
                 && (head.trim() == "except"
                     || ["NameError", "Exception"].iter().any(|kind| head.contains(kind)))
         };
-        let caught = u32::from(node.named_children(&mut cursor).any(takes));
-        let body = Field::Body.of(node);
+        let caught = u32::from(node.named_children().any(takes));
+        let body = node.field(Field::Body);
         self.each(node, |names, child| {
             let here = if Some(child) == body { caught } else { 0 };
             names.caught += here;
@@ -396,7 +391,7 @@ impl<'t> Names<'t> {
         self.assigned(node, Field::Name, scope);
         let inside = self.inner(ScopeKind::Function, scope);
         self.each(node, |names, child| {
-            if Kind::of(child) == Kind::TypeParameter {
+            if child.kind() == Kind::TypeParameter {
                 names.bind_all(child, inside);
             }
         });
@@ -406,14 +401,14 @@ impl<'t> Names<'t> {
 
     /// Parameters are bound inside, and their defaults read outside.
     fn parameters(&mut self, node: Node<'t>, (outside, inside): (usize, usize)) {
-        let Some(parameters) = Field::Parameters.of(node) else { return };
-        self.each(parameters, |names, param| match Kind::of(param) {
+        let Some(parameters) = node.field(Field::Parameters) else { return };
+        self.each(parameters, |names, param| match param.kind() {
             Kind::DefaultParameter | Kind::TypedDefaultParameter => {
                 names.assigned(param, Field::Name, inside);
                 names.field(param, Field::Value, outside);
             }
             Kind::TypedParameter => names.each(param, |names, child| {
-                if Kind::of(child) != Kind::Type {
+                if child.kind() != Kind::Type {
                     names.bind_all(child, inside);
                 }
             }),
@@ -425,12 +420,17 @@ impl<'t> Names<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::syntax::Parse;
+
+    fn unbound_in(parse: &Parse) -> Vec<Unbound> {
+        let statements = Statement::all(parse);
+        unbound(parse.text(), &statements, &of_statements(parse.text(), &statements, &[]))
+    }
 
     fn names(text: &str) -> Vec<String> {
         let parse = Parse::new(text);
         assert!(!parse.root().has_error(), "{text} parses");
-        let statements = of_statements(&parse, &[]);
-        unbound(&parse, &statements).iter().map(|found| found.name.to_string()).collect()
+        unbound_in(&parse).iter().map(|found| found.name.to_string()).collect()
     }
 
     #[test]
@@ -484,7 +484,7 @@ mod tests {
     #[test]
     fn what_is_visible_is_told() {
         let parse = Parse::new("m = 1\ndef f(n):\n    return nn\ndef g(k):\n    pass\n");
-        let found = unbound(&parse, &of_statements(&parse, &[]));
+        let found = unbound_in(&parse);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].visible, ["f", "g", "m", "n"].map(Name::from));
     }

@@ -1,12 +1,10 @@
 //! Statements.
 
-use tree_sitter::Node;
-
 use super::expr::binary_op;
 use super::{Lowering, MAX_DEPTH, field_parts, parts};
 use crate::hir::{Case, Expr, ExprId, Handler, Stmt, StmtId};
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::range;
+use crate::syntax::node::Node;
 
 /// Python's name of a `global` statement.
 const GLOBAL: &str = "Global";
@@ -15,16 +13,15 @@ impl Lowering<'_> {
     /// Statements of a block, or of an error that holds statements.
     pub(super) fn block(&mut self, node: Node<'_>) -> Vec<StmtId> {
         if self.depth >= MAX_DEPTH {
-            return vec![self.add_stmt(range(node), Stmt::Error)];
+            return vec![self.add_stmt(node.range(), Stmt::Error)];
         }
         self.depth += 1;
         let mut stmts = Vec::new();
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            match Kind::of(child) {
+        for child in node.named_children() {
+            match child.kind() {
                 kind if kind.is_extra() => {}
                 Kind::Error => {
-                    stmts.push(self.add_stmt(range(child), Stmt::Error));
+                    stmts.push(self.add_stmt(child.range(), Stmt::Error));
                     stmts.extend(self.statements_in_error(child));
                 }
                 _ => stmts.push(self.stmt(child)),
@@ -38,18 +35,18 @@ impl Lowering<'_> {
     fn statements_in_error(&mut self, error: Node<'_>) -> Vec<StmtId> {
         parts(error)
             .into_iter()
-            .filter(|child| is_statement(Kind::of(*child)))
+            .filter(|child| is_statement(child.kind()))
             .map(|child| self.stmt(child))
             .collect()
     }
 
     /// The block in `field`; empty when it is missing.
     pub(super) fn field_block(&mut self, node: Node<'_>, field: Field) -> Vec<StmtId> {
-        field.of(node).map(|block| self.block(block)).unwrap_or_default()
+        node.field(field).map(|block| self.block(block)).unwrap_or_default()
     }
 
     pub(super) fn stmt(&mut self, node: Node<'_>) -> StmtId {
-        let stmt = match Kind::of(node) {
+        let stmt = match node.kind() {
             Kind::ExpressionStatement => self.expression_statement(node),
             Kind::Assignment => self.assignment(node),
             Kind::AugmentedAssignment => self.augmented_assignment(node),
@@ -78,7 +75,7 @@ impl Lowering<'_> {
                 None => Stmt::Expr(self.expr(node)),
             },
         };
-        let id = self.add_stmt(range(node), stmt);
+        let id = self.add_stmt(node.range(), stmt);
         self.note_broken(node, id);
         id
     }
@@ -92,10 +89,8 @@ impl Lowering<'_> {
 
     fn expression_statement(&mut self, node: Node<'_>) -> Stmt {
         match parts(node).as_slice() {
-            [only] if Kind::of(*only) == Kind::Assignment => self.assignment(*only),
-            [only] if Kind::of(*only) == Kind::AugmentedAssignment => {
-                self.augmented_assignment(*only)
-            }
+            [only] if only.kind() == Kind::Assignment => self.assignment(*only),
+            [only] if only.kind() == Kind::AugmentedAssignment => self.augmented_assignment(*only),
             _ => Stmt::Expr(self.expression_statement_value(node)),
         }
     }
@@ -103,30 +98,29 @@ impl Lowering<'_> {
     /// The value of an expression statement; `a, b` is a tuple.
     pub(super) fn expression_statement_value(&mut self, node: Node<'_>) -> ExprId {
         let children = parts(node);
-        let mut cursor = node.walk();
-        let comma = node.children(&mut cursor).any(|child| child.kind() == ",");
+        let comma = node.children().any(|child| child.spelling() == ",");
         match children.as_slice() {
             [] => self.missing(node),
             [only] if !comma => self.expr(*only),
             _ => {
                 let items = self.exprs(&children);
-                self.add_expr(range(node), Expr::Tuple(items))
+                self.add_expr(node.range(), Expr::Tuple(items))
             }
         }
     }
 
     fn assignment(&mut self, node: Node<'_>) -> Stmt {
-        if let Some(annotation) = Field::Type.of(node) {
+        if let Some(annotation) = node.field(Field::Type) {
             let target = self.field_expr(node, Field::Left);
             let annotation = self.expr(annotation);
-            let value = Field::Right.of(node).map(|value| self.expr(value));
+            let value = node.field(Field::Right).map(|value| self.expr(value));
             return Stmt::AnnAssign { target, annotation, value };
         }
         let mut targets = vec![self.field_expr(node, Field::Left)];
-        let mut value = Field::Right.of(node);
-        while let Some(next) = value.filter(|value| Kind::of(*value) == Kind::Assignment) {
+        let mut value = node.field(Field::Right);
+        while let Some(next) = value.filter(|value| value.kind() == Kind::Assignment) {
             targets.push(self.field_expr(next, Field::Left));
-            value = Field::Right.of(next);
+            value = next.field(Field::Right);
         }
         let value = match value {
             Some(value) => self.expr(value),
@@ -138,7 +132,7 @@ impl Lowering<'_> {
     fn augmented_assignment(&mut self, node: Node<'_>) -> Stmt {
         let target = self.field_expr(node, Field::Left);
         let value = self.field_expr(node, Field::Right);
-        let operator = Field::Operator.of(node).map_or("", |operator| operator.kind());
+        let operator = node.field(Field::Operator).map_or("", |operator| operator.spelling());
         match binary_op(operator.trim_end_matches('=')) {
             Some(op) => Stmt::AugAssign { target, op, value },
             None => Stmt::Error,
@@ -151,7 +145,7 @@ impl Lowering<'_> {
         let body = self.field_block(node, Field::Consequence);
         let mut clauses = Vec::new();
         for clause in field_parts(node, Field::Alternative) {
-            if Kind::of(clause) == Kind::ElifClause {
+            if clause.kind() == Kind::ElifClause {
                 let test = self.field_expr(clause, Field::Condition);
                 clauses.push((clause, Some(test), self.field_block(clause, Field::Consequence)));
             } else {
@@ -162,14 +156,14 @@ impl Lowering<'_> {
         for (clause, test, body) in clauses.into_iter().rev() {
             orelse = match test {
                 None => body,
-                Some(test) => vec![self.add_stmt(range(clause), Stmt::If { test, body, orelse })],
+                Some(test) => vec![self.add_stmt(clause.range(), Stmt::If { test, body, orelse })],
             };
         }
         Stmt::If { test, body, orelse }
     }
 
     fn else_block(&mut self, node: Node<'_>) -> Vec<StmtId> {
-        match Field::Alternative.of(node) {
+        match node.field(Field::Alternative) {
             Some(clause) => self.field_block(clause, Field::Body),
             None => Vec::new(),
         }
@@ -200,7 +194,7 @@ impl Lowering<'_> {
         let body = self.field_block(node, Field::Body);
         let (mut handlers, mut orelse, mut finally) = (Vec::new(), Vec::new(), Vec::new());
         for clause in parts(node) {
-            match Kind::of(clause) {
+            match clause.kind() {
                 Kind::ExceptClause => handlers.push(self.handler(clause)),
                 Kind::ElseClause => orelse = self.field_block(clause, Field::Body),
                 Kind::FinallyClause => finally = self.clause_block(clause),
@@ -211,15 +205,15 @@ impl Lowering<'_> {
     }
 
     fn handler(&mut self, clause: Node<'_>) -> Handler {
-        let kinds = Field::Value.of(clause);
+        let kinds = clause.field(Field::Value);
         let (kinds, alias) = match kinds {
-            Some(kinds) if Kind::of(kinds) == Kind::AsPattern => {
+            Some(kinds) if kinds.kind() == Kind::AsPattern => {
                 let (kinds, alias) = self.with_item(kinds);
                 (Some(kinds), alias)
             }
             kinds => (kinds.map(|kinds| self.expr(kinds)), None),
         };
-        let target = Field::Alias.of(clause).map(|alias| self.expr(alias)).or(alias);
+        let target = clause.field(Field::Alias).map(|alias| self.expr(alias)).or(alias);
         Handler { kinds, target, body: self.clause_block(clause) }
     }
 
@@ -229,13 +223,13 @@ impl Lowering<'_> {
             [only] => self.expr(*only),
             several => {
                 let items = self.exprs(several);
-                self.add_expr(range(node), Expr::Tuple(items))
+                self.add_expr(node.range(), Expr::Tuple(items))
             }
         };
-        let clauses = Field::Body.of(node).map(parts).unwrap_or_default();
-        let clauses = clauses.into_iter().filter(|clause| Kind::of(*clause) == Kind::CaseClause);
+        let clauses = node.field(Field::Body).map(parts).unwrap_or_default();
+        let clauses = clauses.into_iter().filter(|clause| clause.kind() == Kind::CaseClause);
         let cases = clauses.map(|clause| {
-            let guard = Field::Guard.of(clause).and_then(|guard| parts(guard).first().copied());
+            let guard = clause.field(Field::Guard).and_then(|guard| parts(guard).first().copied());
             Case {
                 pattern: self.patterns_of(clause),
                 guard: guard.map(|guard| self.expr(guard)),
@@ -247,18 +241,18 @@ impl Lowering<'_> {
 
     /// The block of a clause that has no name for it.
     fn clause_block(&mut self, clause: Node<'_>) -> Vec<StmtId> {
-        let block = parts(clause).into_iter().find(|part| Kind::of(*part) == Kind::Block);
+        let block = parts(clause).into_iter().find(|part| part.kind() == Kind::Block);
         block.map(|block| self.block(block)).unwrap_or_default()
     }
 
     fn with_statement(&mut self, node: Node<'_>) -> Stmt {
         let mut items = Vec::new();
         for clause in parts(node) {
-            if Kind::of(clause) != Kind::WithClause {
+            if clause.kind() != Kind::WithClause {
                 continue;
             }
             for item in parts(clause) {
-                if let Some(value) = Field::Value.of(item) {
+                if let Some(value) = item.field(Field::Value) {
                     items.push(self.with_item(value));
                 }
             }
@@ -267,14 +261,14 @@ impl Lowering<'_> {
     }
 
     fn with_item(&mut self, value: Node<'_>) -> (ExprId, Option<ExprId>) {
-        if Kind::of(value) != Kind::AsPattern {
+        if value.kind() != Kind::AsPattern {
             return (self.expr(value), None);
         }
         let manager = match parts(value).first() {
             Some(manager) => self.expr(*manager),
             None => self.missing(value),
         };
-        (manager, Field::Alias.of(value).map(|alias| self.expr(alias)))
+        (manager, value.field(Field::Alias).map(|alias| self.expr(alias)))
     }
 
     fn assert_statement(&mut self, node: Node<'_>) -> Stmt {
@@ -288,7 +282,7 @@ impl Lowering<'_> {
 }
 
 fn is_async(node: Node<'_>) -> bool {
-    node.child(0).is_some_and(|first| first.kind() == "async")
+    node.children().next().is_some_and(|first| first.spelling() == "async")
 }
 
 /// Python's name of a statement that kernels may not use.
@@ -305,8 +299,8 @@ fn unsupported(kind: Kind, node: Node<'_>) -> Option<&'static str> {
         Kind::FunctionDefinition => "FunctionDef",
         Kind::ClassDefinition => "ClassDef",
         Kind::DecoratedDefinition => {
-            let definition = Field::Definition.of(node);
-            return definition.and_then(|inner| unsupported(Kind::of(inner), inner));
+            let definition = node.field(Field::Definition);
+            return definition.and_then(|inner| unsupported(inner.kind(), inner));
         }
         Kind::TypeAliasStatement => "TypeAlias",
         Kind::ExecStatement => "Exec",
