@@ -369,7 +369,9 @@ impl Host<'_> {
             }
             _ => return None,
         };
-        let is_open = members.contains(&&**attr) || self.sets(attr);
+        if members.contains(&&**attr) || self.sets(attr) {
+            return None;
+        }
         let near = suggest(attr, members.iter().copied())
             .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR.max(attr.len() / 5));
         let best = match owner {
@@ -378,9 +380,8 @@ impl Host<'_> {
                 .or_else(|| misspelled(attr, members.iter().copied())),
             _ => misspelled(attr, members.iter().copied()),
         };
-        let best = best.filter(|_| !is_open)?;
         let message = format!("`{owner}` has no member `{attr}`");
-        Some(self.misspelled(Code::UnknownBuiltin, range, message, best))
+        Some(self.misspelled(Code::UnknownBuiltin, range, message, best?))
     }
 
     /// Keywords of functions of Triton, as decorators are, that are misspelled.
@@ -408,10 +409,10 @@ impl Host<'_> {
             _ => return None,
         };
         let [package, module, ..] = path.as_slice() else { return None };
-        let best = misspelled(module, TRITON_MODULES.iter().copied())?;
         if &**package != TRITON || TRITON_MODULES.contains(&&**module) {
             return None;
         }
+        let best = misspelled(module, TRITON_MODULES.iter().copied())?;
         let text = self.sources.text(self.file)?;
         let within = text.get(item.range.start as usize..item.range.end as usize)?;
         let start = item.range.start as usize + within.find(&**module)?;
