@@ -257,6 +257,14 @@ impl<'a> Piece<'a> {
         })
     }
 
+    /// Of the arguments of a call, those given by name.
+    pub(super) fn keyword_args(args: &[Arg]) -> impl Iterator<Item = (&Name, ExprId)> {
+        args.iter().filter_map(|arg| match &arg.kind {
+            ArgKind::Keyword(name) => Some((name, arg.value)),
+            _ => None,
+        })
+    }
+
     /// Whether the code binds a name itself.
     pub(super) fn binds(&self, name: &Name) -> bool {
         self.params.iter().any(|param| param.name == *name)
@@ -361,7 +369,9 @@ impl Host<'_> {
             }
             _ => return None,
         };
-        let is_open = members.contains(&&**attr) || self.sets(attr);
+        if members.contains(&&**attr) || self.sets(attr) {
+            return None;
+        }
         let near = suggest(attr, members.iter().copied())
             .filter(|best| strsim::damerau_levenshtein(attr, best) <= NEAR.max(attr.len() / 5));
         let best = match owner {
@@ -370,7 +380,7 @@ impl Host<'_> {
                 .or_else(|| misspelled(attr, members.iter().copied())),
             _ => misspelled(attr, members.iter().copied()),
         };
-        let best = best.filter(|_| !is_open)?;
+        let best = best?;
         let message = format!("`{owner}` has no member `{attr}`");
         Some(self.misspelled(Code::UnknownBuiltin, range, message, best))
     }
@@ -382,11 +392,10 @@ impl Host<'_> {
             let Resolution::Triton(path) = self.meaning(piece, callee) else { continue };
             let Some(builtin) = builtins::member(TRITON, &path) else { continue };
             let known = builtin.parameters(TritonVersion::V3_9).iter().map(|param| param.name);
-            for arg in args {
-                let ArgKind::Keyword(name) = &arg.kind else { continue };
-                let is_misspelled = misspelled(name, known.clone()).is_some();
-                if is_misspelled && !known.clone().any(|known| *known == **name) {
-                    found.extend(self.keyword(piece, (name, arg.value), &path, known.clone()));
+            for (name, value) in Piece::keyword_args(args) {
+                let is_known = known.clone().any(|known| *known == **name);
+                if !is_known && misspelled(name, known.clone()).is_some() {
+                    found.extend(self.keyword(piece, (name, value), &path, known.clone()));
                 }
             }
         }
@@ -400,10 +409,10 @@ impl Host<'_> {
             _ => return None,
         };
         let [package, module, ..] = path.as_slice() else { return None };
-        let best = misspelled(module, TRITON_MODULES.iter().copied())?;
         if &**package != TRITON || TRITON_MODULES.contains(&&**module) {
             return None;
         }
+        let best = misspelled(module, TRITON_MODULES.iter().copied())?;
         let text = self.sources.text(self.file)?;
         let within = text.get(item.range.start as usize..item.range.end as usize)?;
         let start = item.range.start as usize + within.find(&**module)?;
