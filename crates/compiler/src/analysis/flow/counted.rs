@@ -67,15 +67,16 @@ pub(in crate::analysis) struct Counted {
     pub(in crate::analysis) cond: Cond,
     /// The load whose mask leaves it out.
     pub(in crate::analysis) load: Inst,
-    /// Its position along the axis of the sum.
+    /// Its position along the axis of the reduction.
     pub(in crate::analysis) lane: Linear,
     /// What the sum adds for it.
     pub(in crate::analysis) holds: Holds,
 }
 
-/// One walk from a sum to what it adds up.
+/// One walk from a reduction to what it combines.
 struct Walk {
-    /// The position along the axis of the sum.
+    gives: Gives,
+    /// The position along the axis of the reduction.
     lane: FxHashSet<Var>,
     known: FxHashMap<(Value, Index), Cases>,
     depth: u32,
@@ -187,7 +188,7 @@ impl Flow<'_, '_> {
         let lane = self.anywhere(extent);
         inner.insert(axis, lane.clone());
         let vars = self.vars_of(&lane);
-        let mut walk = Walk { lane: vars, known: FxHashMap::default(), depth: 0 };
+        let mut walk = Walk { gives, lane: vars, known: FxHashMap::default(), depth: 0 };
         let cases = self.held(&mut walk, summed, &inner);
         let signed = |case: &Case| case.masked.is_none() && case.holds == Holds::Signed;
         let signed = is_told(self.func, data) && cases.iter().any(signed);
@@ -358,11 +359,18 @@ impl Flow<'_, '_> {
         index: &Index,
     ) -> Cases {
         let otherwise = self.elements.terms.not(chosen);
+        let (a, b) = (self.held(walk, of.0, index), self.held(walk, of.1, index));
         let mut cases = Cases::new();
-        for (cond, operand) in [(chosen, of.0), (otherwise, of.1)] {
-            for case in self.held(walk, operand, index) {
+        for (cond, here, there) in [(chosen, &a, &b), (otherwise, &b, &a)] {
+            // What takes the place of lanes that a mask leaves out stands for them. A maximum may be
+            // meant to be no less than that.
+            let is_replaced =
+                |case: &&Case| walk.gives == Gives::Sum && case.cond == cond && case.is_left_out();
+            let replaced = there.iter().find(is_replaced);
+            for case in here {
+                let masked = case.masked.or(replaced.and_then(|replaced| replaced.masked));
                 let cond = self.elements.terms.and(cond, case.cond);
-                cases.push(Case { cond, ..case });
+                cases.push(Case { cond, masked, ..*case });
             }
         }
         cases

@@ -32,7 +32,7 @@ impl Holds {
     /// Whether a sum is another one without it, but for hardly any inputs.
     pub(super) fn counts(self) -> bool {
         match self {
-            Holds::Number(number) => number.abs() > TINY,
+            Holds::Number(number) => number.is_nan() || number.abs() > TINY,
             Holds::NonZero | Holds::Signed => true,
             Holds::Finite | Holds::Lowest | Holds::Any => false,
         }
