@@ -96,7 +96,7 @@ pub(super) enum Followed {
     Masked,
     /// A single one.
     At(Position),
-    /// Those that masks leave out, in what a sum, which takes the load's place, makes of them.
+    /// Those that masks leave out, in what a reduction, which takes the load's place, makes of them.
     Counted,
 }
 
@@ -153,6 +153,15 @@ impl<'e, 'f> Flow<'e, 'f> {
         self.witness(reached).is_some()
     }
 
+    /// A point at which an operation's address certainly depends on a followed lane that its mask,
+    /// which does not, lets through.
+    pub(super) fn address_witness(&mut self, reached: &Reached) -> Option<Vec<i128>> {
+        let data = &self.func.insts[reached.inst];
+        let (address, mask) = (data.operand_opt(0)?, mask_of(data));
+        let open = mask.is_some_and(|mask| self.dependents.contains(mask));
+        self.seen_in(reached, address, mask).filter(|_| !open)
+    }
+
     /// A point at which a followed lane is certainly seen by an instruction.
     pub(super) fn witness(&mut self, reached: &Reached) -> Option<Vec<i128>> {
         let data = &self.func.insts[reached.inst];
@@ -167,21 +176,29 @@ impl<'e, 'f> Flow<'e, 'f> {
             Opcode::For => (data.uses().take(3).collect(), None),
             _ => return None,
         };
-        watched.into_iter().chain(mask).find_map(|value| {
-            let index = self.lanes(value);
-            let undefined = self.undefined(value, &index);
-            if undefined == Terms::FALSE {
-                return None;
-            }
-            let mut conds = reached.path.clone();
-            // A mask that is undefined itself may let anything through.
-            if let Some(mask) = mask.filter(|mask| *mask != value) {
-                let index = self.lanes(mask);
-                conds.push(self.elements.truth(mask, &index));
-            }
-            conds.push(undefined);
-            self.somewhere(&conds).filter(|_| !self.elements.gave_up())
-        })
+        watched.into_iter().chain(mask).find_map(|value| self.seen_in(reached, value, mask))
+    }
+
+    /// A point at which a followed lane is certainly in a `value` of an instruction that has `mask`.
+    fn seen_in(
+        &mut self,
+        reached: &Reached,
+        value: Value,
+        mask: Option<Value>,
+    ) -> Option<Vec<i128>> {
+        let index = self.lanes(value);
+        let undefined = self.undefined(value, &index);
+        if undefined == Terms::FALSE {
+            return None;
+        }
+        let mut conds = reached.path.clone();
+        // A mask that is undefined itself may let anything through.
+        if let Some(mask) = mask.filter(|mask| *mask != value) {
+            let index = self.lanes(mask);
+            conds.push(self.elements.truth(mask, &index));
+        }
+        conds.push(undefined);
+        self.somewhere(&conds).filter(|_| !self.elements.gave_up())
     }
 
     /// A point at which conditions hold together. Where a launch may be any, small ones are
@@ -266,7 +283,7 @@ impl<'e, 'f> Flow<'e, 'f> {
                 let later = later.map(|later| self.elements.terms.and(runs, later));
                 self.either([start, later].into_iter().flatten())
             }
-            Opcode::Reduce if inst == self.load => self.counted(data, index),
+            Opcode::Reduce if inst == self.load => self.counted(inst, index),
             Opcode::Reduce | Opcode::Scan => self.across(data, index),
             Opcode::Histogram => self.histogram(data),
             Opcode::Sort => self.sorted(data, index),

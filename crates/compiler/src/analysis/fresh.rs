@@ -3,6 +3,8 @@
 //! Host code shows that nothing has written to a buffer since `torch.empty` or the like made it. What a
 //! kernel reads of it, or adds to what is there, is whatever the memory held before.
 
+use std::collections::BTreeSet;
+
 use super::bounds::{buffer, happens, in_one_unit};
 use super::elements::{Access, Elements};
 use super::report;
@@ -31,8 +33,7 @@ pub(super) fn check(
     let mut fresh = Fresh { func, launch, elements, accesses };
     let is_judged = |access: &&Access| !is_tuned || !writes(func, access.inst);
     accesses.iter().filter(is_judged).find_map(|access| fresh.read(access)).or_else(|| {
-        let mut params: Vec<usize> = accesses.iter().map(|access| access.param).collect();
-        params.dedup();
+        let params: BTreeSet<usize> = accesses.iter().map(|access| access.param).collect();
         params.into_iter().find_map(|param| fresh.unwritten(param))
     })
 }
@@ -61,21 +62,20 @@ impl<'s> Fresh<'s, '_> {
         let mut stores = self.accesses.iter().filter(|access| writes(self.func, access.inst));
         stores.all(|store| {
             let buffer = buffer(self.func, self.launch, store.param);
-            buffer.is_some_and(|buffer| buffer.contents == Contents::Unknown)
+            let holds = buffer.map(|buffer| &buffer.contents);
+            matches!(holds, Some(Contents::Unknown | Contents::Signed))
         })
     }
 
     /// The accesses that may write to the memory of a parameter.
-    fn writers(&self, param: usize) -> std::vec::IntoIter<&'s Access> {
+    fn writers(&self, param: usize) -> Vec<&'s Access> {
         let id = |param| buffer(self.func, self.launch, param).map(|buffer| buffer.id);
-        let is_same = move |other: usize| match (id(other), id(param)) {
+        let is_same = |other: usize| match (id(other), id(param)) {
             (Some(Some(other)), Some(Some(this))) => other == this,
             _ => true,
         };
-        let func = self.func;
-        let all = self.accesses.iter().filter(move |access| writes(func, access.inst));
-        let same: Vec<&Access> = all.filter(|access| is_same(access.param)).collect();
-        same.into_iter()
+        let all = self.accesses.iter().filter(|access| writes(self.func, access.inst));
+        all.filter(|access| is_same(access.param)).collect()
     }
 
     /// An access to what nothing has written: a load where the kernel writes nothing, or an addition
@@ -83,32 +83,31 @@ impl<'s> Fresh<'s, '_> {
     fn read(&mut self, access: &Access) -> Option<Diagnostic> {
         let data = &self.func.insts[access.inst];
         let opcode = data.opcode;
-        let mut writers = self.writers(access.param);
+        let writers = self.writers(access.param);
         let is_unwritten = match opcode {
-            Opcode::Load => writers.next().is_none() && self.overwrites_others(),
+            Opcode::Load => writers.is_empty() && self.overwrites_others(),
             Opcode::AtomicRmw => {
                 let adds = |access: &Access| match &self.func.insts[access.inst].attrs {
                     Attrs::Atomic(atomic) => atomic.op != AtomicOp::Exchange,
                     _ => false,
                 };
-                writers.all(adds)
+                writers.into_iter().all(adds)
             }
             _ => false,
         };
         let buffer = self.new_buffer(access.param).filter(|_| is_unwritten)?;
-        let mut conds = happens(access);
-        let start = self.elements.terms.at_most(&Linear::default(), &access.offset);
-        let end = self.elements.terms.less(&access.offset, &Linear::constant(buffer.elements));
-        conds.extend([start, end]);
-        let Outcome::Found(point) = self.elements.search(&conds, &mut { FUEL }) else {
-            return None;
-        };
-        let element = Domain::at(&self.elements.terms, &point).value(&access.offset)?;
         let name = self.elements.param_name(access.param);
-        let message = format!(
-            "{} element {element} of `{name}`, to which nothing has been written",
-            report::verb(opcode)
-        );
+        let verb = report::verb(opcode);
+        let message = match self.element(access, buffer) {
+            Some(element) => {
+                format!("{verb} element {element} of `{name}`, to which nothing has been written")
+            }
+            // Wherever it is, nothing has been written there.
+            None if self.happens_somewhere(access) => {
+                format!("{verb} elements of `{name}`, to which nothing has been written")
+            }
+            None => return None,
+        };
         let found = report::finding(self.func, data.loc, Code::Unwritten, message);
         Some(found.with_note(match opcode {
             Opcode::Load => "host code allocates it without values; was another argument meant?",
@@ -116,20 +115,40 @@ impl<'s> Fresh<'s, '_> {
         }))
     }
 
+    /// An element of its buffer that an access certainly comes to.
+    fn element(&mut self, access: &Access, buffer: &KnownBuffer) -> Option<i128> {
+        let mut conds = happens(access);
+        let start = self.elements.terms.at_most(&Linear::default(), &access.offset);
+        let end = self.elements.terms.less(&access.offset, &Linear::constant(buffer.elements));
+        conds.extend([start, end]);
+        match self.elements.search(&conds, &mut { FUEL }) {
+            Outcome::Found(point) => Domain::at(&self.elements.terms, &point).value(&access.offset),
+            _ => None,
+        }
+    }
+
+    fn happens_somewhere(&self, access: &Access) -> bool {
+        let outcome = self.elements.search(&happens(access), &mut { FUEL });
+        matches!(outcome, Outcome::Found(_))
+    }
+
     /// An element of an output that nothing writes, where the output is as large as an input: each
     /// element of it was to be computed.
     fn unwritten(&mut self, param: usize) -> Option<Diagnostic> {
         let new = self.new_buffer(param)?;
         let func = self.func;
-        // Lengths and positions that are read may be meant to leave a part out.
+        // Lengths and positions that are read may be meant to leave a part out. Integers of 8 bits are
+        // what is computed with.
         let reads_integers = self.accesses.iter().any(|access| {
             let signature = func.params[access.param].signature.trim_start_matches(['*', 'k']);
-            func.insts[access.inst].opcode == Opcode::Load && signature.starts_with(['i', 'u'])
+            let is_small = matches!(signature, "i8" | "u8");
+            let is_integer = signature.starts_with(['i', 'u']);
+            func.insts[access.inst].opcode == Opcode::Load && is_integer && !is_small
         });
         if reads_integers {
             return None;
         }
-        let store = self.writers(param).find(|access| access.param == param)?;
+        let store = self.writers(param).into_iter().find(|access| access.param == param)?;
         let input = self.accesses.iter().find_map(|load| {
             let input = buffer(func, self.launch, load.param)?;
             let is_input = func.insts[load.inst].opcode == Opcode::Load
@@ -153,8 +172,7 @@ impl<'s> Fresh<'s, '_> {
 
     fn may_write(&mut self, param: usize, element: i128) -> bool {
         let func = self.func;
-        let mut writers = self.writers(param);
-        writers.any(|access| {
+        self.writers(param).into_iter().any(|access| {
             if access.may_be_elsewhere(func) || !in_one_unit(func, access.param, param) {
                 return true;
             }

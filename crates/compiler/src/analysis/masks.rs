@@ -1,5 +1,5 @@
-//! Masks: lanes that a load leaves undefined and that matter, lanes that it fills and that a sum
-//! counts all the same, masks along the wrong axis, masks that are always true.
+//! Masks: lanes that a load leaves undefined and that matter, lanes that it fills and that a reduction
+//! or an atomic addition counts all the same, masks along the wrong axis, masks that are always true.
 //!
 //! A load without `other` leaves lanes undefined where its mask is false. For each such load, the
 //! condition under which an element of a value is undefined is followed through the kernel
@@ -10,7 +10,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::elements::{Element, Elements, Index};
-use super::flow::counted::{Counted, is_sum};
+use super::flow::counted::{Counted, Gives};
 use super::flow::held::Holds;
 use super::flow::{FUEL, Flow, Followed, Fuel, Reached, mask_of, reached};
 use super::identity::padded;
@@ -19,7 +19,7 @@ use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Domain};
 use super::{first_block, report};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::ir::{Attrs, Function, Inst, Opcode, Value};
+use crate::ir::{AtomicOp, Attrs, Function, Inst, InstData, Opcode, Value};
 use crate::passes::eliminate_common_subexpressions;
 use crate::source::{FileRange, TextRange};
 use crate::specialization::KnownLaunch;
@@ -58,7 +58,8 @@ pub(super) fn check(
             let reached = self::reached(&shared, &mut elements);
             let lanes = undefined_lanes(&shared, &mut elements, &reached);
             let counted = counted_lanes(&shared, &mut elements, &reached);
-            for finding in lanes.into_iter().chain(counted) {
+            let added = added_lanes(&shared, &mut elements, &reached);
+            for finding in lanes.into_iter().chain(counted).chain(added) {
                 if found.iter().all(|known| known.primary != finding.primary) {
                     found.push(finding);
                 }
@@ -67,6 +68,7 @@ pub(super) fn check(
     } else {
         found.extend(undefined_lanes(&shared, &mut elements, &reached));
         found.extend(counted_lanes(&shared, &mut elements, &reached));
+        found.extend(added_lanes(&shared, &mut elements, &reached));
     }
     found.extend(always_true(&shared, &mut elements, &reached));
     found.extend(first_block::check(&shared, launches, pause));
@@ -100,8 +102,9 @@ fn undefined_lanes<'f>(
             let other = neutral(func, combining(func, load), func.insts[load].result());
             let other = other.filter(|other| {
                 let filled = Some((load, other.number()));
-                let mut counts = sums(func).filter_map(|sum| {
-                    counted(func, elements, reached, (sum, filled), &mut Fuel::new(KERNEL_FUEL))
+                let mut counts = reductions(func).filter_map(|(reduction, _)| {
+                    let of = (reduction, filled);
+                    counted(func, elements, reached, of, &mut Fuel::new(KERNEL_FUEL))
                 });
                 counts.all(|(_, counted, _)| counted.load != load)
             });
@@ -111,7 +114,8 @@ fn undefined_lanes<'f>(
     found
 }
 
-/// Sums that count lanes which a mask leaves out, where what `other` says does not become zero.
+/// Reductions that count lanes which a mask leaves out: sums where what `other` says does not become
+/// zero, and maxima and minima where it may be beyond what others hold.
 fn counted_lanes<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
@@ -119,25 +123,42 @@ fn counted_lanes<'f>(
 ) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut fuel = Fuel::new(KERNEL_FUEL);
-    for sum in sums(func) {
-        let seen = counted(func, elements, reached, (sum, None), &mut fuel);
+    for (reduction, gives) in reductions(func) {
+        let seen = counted(func, elements, reached, (reduction, None), &mut fuel);
         let Some((point, counted, lane)) = seen else { continue };
-        let adds = match counted.holds {
+        let becomes = match counted.holds {
             Holds::Number(number) => {
                 format!("{}, which the load's `other` has become", number as f32)
             }
             _ => "what the load's `other` has become, which is not 0".to_owned(),
         };
-        let message =
-            format!("this sum counts lanes that a mask leaves out: lane {lane} adds {adds}");
-        let place = report::place(func, func.insts[counted.load].loc);
-        let finding = report::finding(func, func.insts[sum].loc, Code::CountedLanes, message)
-            .with_related(place, "this load says what these lanes hold")
-            .with_note(example(func, elements, &point))
-            .with_note(
+        let (what, has, instead) = match gives {
+            Gives::Sum => (
+                "sum",
+                "adds",
                 "leave them out before the sum, as by `tl.where(mask, x, 0.0)`, or choose an \
                  `other` that becomes 0, such as -float('inf') before an exponential",
-            );
+            ),
+            Gives::Greatest => (
+                "maximum",
+                "has",
+                "choose an `other` below all numbers, such as -float('inf'): all others may be less \
+                 than this one",
+            ),
+            Gives::Least => (
+                "minimum",
+                "has",
+                "choose an `other` above all numbers, such as float('inf'): all others may be \
+                 greater than this one",
+            ),
+        };
+        let message =
+            format!("this {what} counts lanes that a mask leaves out: lane {lane} {has} {becomes}");
+        let place = report::place(func, func.insts[counted.load].loc);
+        let finding = report::finding(func, func.insts[reduction].loc, Code::CountedLanes, message)
+            .with_related(place, "this load says what these lanes hold")
+            .with_note(example(func, elements, &point))
+            .with_note(instead);
         if found.iter().all(|known| known.primary != finding.primary) {
             found.push(finding);
         }
@@ -145,20 +166,81 @@ fn counted_lanes<'f>(
     found
 }
 
-fn sums(func: &Function) -> impl Iterator<Item = Inst> {
-    func.walk().into_iter().filter(|inst| is_sum(func, *inst))
+fn reductions(func: &Function) -> impl Iterator<Item = (Inst, Gives)> {
+    func.walk().into_iter().filter_map(|inst| Some((inst, Gives::of(func, inst)?)))
 }
 
-/// A point at which a sum counts a lane that a mask leaves out, that lane, and which it is along the
+/// Atomic additions of a constant at places that are read, where lanes which the read's mask leaves
+/// out are counted at place 0: that is what its `other` says.
+fn added_lanes<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    reached: &[Reached],
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut fuel = Fuel::new(KERNEL_FUEL);
+    let adds = |reached: &&Reached| counts(func, &func.insts[reached.inst]);
+    for addition in reached.iter().filter(adds) {
+        let data = &func.insts[addition.inst];
+        for load in func.walk().into_iter().filter(|inst| fills_with_zero(func, *inst)) {
+            let mut flow = Flow::new(func, elements, (load, Followed::Masked), &mut fuel);
+            let Some(point) = flow.address_witness(addition) else { continue };
+            let message = "this addition counts lanes that a mask leaves out, at the place that the load's \
+                 `other` says";
+            let place = report::place(func, func.insts[load].loc);
+            found.push(
+                report::finding(func, data.loc, Code::CountedLanes, message)
+                    .with_related(place, "this load says where these lanes count: at 0")
+                    .with_note(example(func, elements, &point))
+                    .with_note("give the addition the mask of the load"),
+            );
+            break;
+        }
+    }
+    found
+}
+
+/// Whether an operation adds a constant that is not 0 to memory.
+fn counts(func: &Function, data: &InstData) -> bool {
+    let adds = match &data.attrs {
+        Attrs::Atomic(atomic) => matches!(atomic.op, AtomicOp::Add | AtomicOp::FAdd),
+        _ => false,
+    };
+    let bits = data.operand_opt(1).and_then(|value| converted_bits(func, value));
+    adds && bits.is_some_and(|bits| bits != 0)
+}
+
+/// The bits of a constant before conversions, which leave 0 what it is and make it of nothing else that
+/// anybody adds.
+fn converted_bits(func: &Function, value: Value) -> Option<u64> {
+    use Opcode::{Broadcast, ExpandDims, ExtS, ExtU, FExt, FTrunc, SToF, Splat, Trunc, UToF};
+    match func.def(value)?.opcode {
+        Broadcast | ExpandDims | ExtS | ExtU | FExt | FTrunc | SToF | Splat | Trunc | UToF => {
+            converted_bits(func, func.def(value)?.operand(0))
+        }
+        _ => func.constant_bits(value),
+    }
+}
+
+/// Whether a load has a mask and gives an integer 0 where that is false.
+fn fills_with_zero(func: &Function, load: Inst) -> bool {
+    let data = &func.insts[load];
+    data.opcode == Opcode::Load
+        && data.operand_opt(1).is_some_and(|mask| func.constant_bits(mask).is_none())
+        && data.operand_opt(2).and_then(|other| converted_bits(func, other)) == Some(0)
+        && func.ty(data.result()).elem().is_some_and(|elem| !elem.is_float() && !elem.is_ptr())
+}
+
+/// A point at which a reduction counts a lane that a mask leaves out, that lane, and which it is along the
 /// axis, where the lanes of a load that has no `other` are `filled` with a number.
 fn counted<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
     reached: &[Reached],
-    (sum, filled): (Inst, Option<(Inst, f64)>),
+    (reduction, filled): (Inst, Option<(Inst, f64)>),
     fuel: &mut Fuel,
 ) -> Option<(Vec<i128>, Counted, i128)> {
-    let mut flow = Flow::new(func, elements, (sum, Followed::Counted), fuel);
+    let mut flow = Flow::new(func, elements, (reduction, Followed::Counted), fuel);
     flow.filled = filled;
     let point = reached.iter().find_map(|reached| flow.witness(reached))?;
     let left_out = std::mem::take(&mut flow.left_out);

@@ -95,7 +95,7 @@ pub(super) fn check<'f>(
     for store in accesses {
         let is_unknown = !is_ever_known(&elements.terms, &store.offset);
         if is_unknown && is_before(func, store, waits) {
-            found.extend(counted::crowded(func, elements, (&programs, asked), store));
+            found.extend(counted::crowded(func, launch, elements, (&programs, asked), store));
         }
     }
     found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));

@@ -42,11 +42,6 @@ pub(crate) fn tensor_members() -> Option<&'static Names> {
     names("tensor", "")
 }
 
-/// Whether tensors have a member of this name.
-pub(crate) fn is_tensor_member(name: &str) -> bool {
-    tensor_members().is_some_and(|members| members.contains(name))
-}
-
 /// Whether the function `torch.name` gives one tensor.
 pub(crate) fn gives_tensor(name: &str) -> bool {
     names("module-gives-tensors", "torch").is_some_and(|names| names.contains(name))

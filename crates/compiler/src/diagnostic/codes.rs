@@ -164,7 +164,7 @@ codes! {
         include_str!("explain/mask-other-without-mask.md");
     UndefinedLanes = "mask/undefined", Warning, "undefined lanes of a masked load that matter",
         include_str!("explain/mask-undefined.md");
-    CountedLanes = "mask/counted", Warning, "a sum that counts lanes which a mask leaves out",
+    CountedLanes = "mask/counted", Warning, "a reduction or an addition that counts lanes which a mask leaves out",
         include_str!("explain/mask-counted.md");
     MaskFirstBlock = "mask/first-block", Warning, "a mask that only the first block passes",
         include_str!("explain/mask-first-block.md");

@@ -3,14 +3,14 @@
 /// Names that are more alike than this are close.
 const CLOSE: f64 = 0.85;
 
-/// The candidate most like `name`, if one is close enough.
+/// The candidate most like `name`, if one is close enough. A single letter is too much like others.
 pub(crate) fn suggest<'n>(
     name: &str,
     candidates: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
     candidates
         .into_iter()
-        .filter(|candidate| !candidate.is_empty() && *candidate != name)
+        .filter(|candidate| !candidate.is_empty() && name.len() > 1 && *candidate != name)
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
         .filter(|(score, candidate)| {
             *score > CLOSE || strsim::damerau_levenshtein(name, candidate) <= name.len() / 4
@@ -46,9 +46,12 @@ pub(crate) fn misspelled<'n>(
     candidates: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
     let most = if name.len() < LONG { 1 } else { 2 };
+    let has = letters(name);
     let near = |candidate: &'n str| {
+        // One wrong letter takes one from a name and brings another.
         let is_comparable = candidate.len().max(name.len()) >= LEAST_LETTERS
-            && candidate.len().abs_diff(name.len()) <= most;
+            && candidate.len().abs_diff(name.len()) <= most
+            && (letters(candidate) ^ has).count_ones() as usize <= 2 * most;
         let wrong = is_comparable.then(|| strsim::damerau_levenshtein(name, candidate))?;
         // Who leaves out a letter hardly means what works in place.
         let key = (wrong, candidate.ends_with('_') && !name.ends_with('_'), candidate);
@@ -56,4 +59,10 @@ pub(crate) fn misspelled<'n>(
     };
     let found = candidates.into_iter().filter_map(near).min();
     found.map(|(.., candidate)| candidate)
+}
+
+/// Which letters a name has, as bits: names that differ in many of them are far apart, which takes
+/// long to find out otherwise.
+fn letters(name: &str) -> u64 {
+    name.bytes().fold(0, |has, letter| has | 1 << (letter % 64))
 }

@@ -525,6 +525,11 @@ impl Evaluator<'_> {
                 let value = self.materialize(&value, at).map_or(Value::Unknown, Value::Tensor);
                 (vec![value], false)
             }
+            Value::Const(Const::None) => {
+                let message = "the combining function returns nothing";
+                self.error(Code::CombineFunction, at, message);
+                (vec![Value::Unknown], false)
+            }
             other => (vec![other], false),
         }
     }

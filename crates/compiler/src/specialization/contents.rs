@@ -29,6 +29,8 @@ pub enum Contents {
         /// The greatest.
         hi: i128,
     },
+    /// Floats, each of either sign whatever the others are.
+    Signed,
     /// Each any of `lo..=hi`, and no two the same.
     Distinct {
         /// The least.

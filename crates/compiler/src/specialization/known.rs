@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::contents::Contents;
 use super::host::misuse::Misuse;
-use super::host::value::{Storage, Tensor, Value};
+use super::host::value::{Callable, Storage, Tensor, Value};
 use super::host::{self, Host, ObservedLaunch, REST};
 use super::{ArgSpec, Origin};
 use crate::hir::{ArgKind, Expr, Launch, Literal, Name, Param, ParamKind};
@@ -398,7 +398,11 @@ fn grid_fault(grid: &Value, origin: Origin) -> Option<GridFault> {
     let extents = grid.elements()?;
     extents.iter().take(3).enumerate().find_map(|(axis, extent)| match extent {
         Value::Float(_) => Some(GridFault::Fraction { axis }),
-        Value::Str(_) | Value::None | Value::Tuple(_) | Value::List(_) => {
+        Value::Str(_)
+        | Value::None
+        | Value::Tuple(_)
+        | Value::List(_)
+        | Value::Callable(Callable::Lambda { .. } | Callable::Closure { .. }) => {
             Some(GridFault::Other { axis })
         }
         Value::Int(Some(extent)) if *extent < 1 => Some(GridFault::Empty { axis }),

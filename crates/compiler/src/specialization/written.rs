@@ -159,7 +159,7 @@ fn is_made_up(arg: &ArgSpec, known: Option<&KnownArg>) -> bool {
     let (ArgSpec::Runtime { signature, .. }, Some(KnownArg::Buffer(buffer))) = (arg, known) else {
         return false;
     };
-    buffer.contents == Contents::Unknown
+    matches!(buffer.contents, Contents::Unknown | Contents::Signed)
         && element(signature).is_some_and(|dtype| !dtype.is_float())
 }
 
@@ -243,7 +243,9 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
             in_shape(format!("arange({lo}, {}{of})", lo + count))
         }
         Contents::Distinct { lo, hi } | Contents::Random { lo, hi } => between(*lo, *hi),
-        Contents::Unknown if dtype.is_float() => format!("randn({sizes}{of}, seed={seed})"),
-        Contents::Unknown => format!("zeros({sizes}{of})"),
+        Contents::Unknown | Contents::Signed if dtype.is_float() => {
+            format!("randn({sizes}{of}, seed={seed})")
+        }
+        Contents::Unknown | Contents::Signed => format!("zeros({sizes}{of})"),
     })
 }

@@ -58,7 +58,7 @@ impl<'f> Elements<'f> {
         let contents = self.contents(param)?;
         let fits = |lo, hi| Interval::new(lo, hi).within(Interval::signed(bits));
         match contents {
-            Contents::Unknown | Contents::Uninitialized => None,
+            Contents::Unknown | Contents::Uninitialized | Contents::Signed => None,
             Contents::Progression { start, step } => {
                 let moved = self.terms.binary(Operation::Mul, offset, &Linear::constant(*step));
                 let term = moved.offset(*start);
@@ -125,6 +125,13 @@ impl<'f> Elements<'f> {
         let buffer = self.buffer(param)?;
         let is_shown = !self.free && buffer.contents != Contents::Unknown;
         (is_shown && !self.may_write(param, buffer)).then_some(&buffer.contents)
+    }
+
+    /// Whether the memory that a parameter points to holds numbers of either sign, whatever the kernel
+    /// has written when it reads them.
+    pub(in crate::analysis) fn is_signed(&self, param: usize) -> bool {
+        let buffer = self.buffer(param).filter(|buffer| buffer.contents == Contents::Signed);
+        buffer.is_some_and(|buffer| !self.may_write(param, buffer))
     }
 
     fn buffer(&self, param: usize) -> Option<&'f KnownBuffer> {

@@ -1,8 +1,8 @@
-//! Lanes that masks leave out and that a sum counts all the same: what is loaded there is what
-//! `other` says, and what is computed from it is not zero.
+//! Lanes that masks leave out and that a reduction counts all the same: what is loaded there is what
+//! `other` says, and what is computed from it is not zero, or may be greater than all others.
 //!
 //! What a lane holds is followed as far as it matters ([`Holds`]), in cases that conditions tell
-//! apart. A lane for which anything else was loaded is one that the sum is meant to count.
+//! apart. A lane for which anything else was loaded is one that the reduction is meant to count.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -11,7 +11,7 @@ use super::Flow;
 use super::held::{Holds, one, two};
 use crate::analysis::elements::{Element, Index, Variable};
 use crate::analysis::terms::{AtomKind, Cond, CondKind, Linear, Terms, Var, note_var};
-use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Value, ValueDef};
+use crate::ir::{Attrs, FloatPredicate, Function, Inst, InstData, Opcode, Value, ValueDef};
 use crate::specialization::KnownArg;
 
 /// Cases in which one value is looked at.
@@ -40,9 +40,14 @@ fn only(holds: Holds) -> Cases {
 }
 
 impl Case {
+    /// Whether a mask leaves the lane out of what was loaded.
+    fn is_left_out(&self) -> bool {
+        self.masked.is_some() && (self.added || !self.loaded)
+    }
+
     /// Whether a sum is wrong that counts it.
     fn is_wrong(&self) -> bool {
-        self.holds.counts() && self.masked.is_some() && (self.added || !self.loaded)
+        self.holds.counts() && self.is_left_out()
     }
 
     fn with(self, other: Case, cond: Cond, holds: Holds) -> Case {
@@ -62,26 +67,100 @@ pub(in crate::analysis) struct Counted {
     pub(in crate::analysis) cond: Cond,
     /// The load whose mask leaves it out.
     pub(in crate::analysis) load: Inst,
-    /// Its position along the axis of the sum.
+    /// Its position along the axis of the reduction.
     pub(in crate::analysis) lane: Linear,
     /// What the sum adds for it.
     pub(in crate::analysis) holds: Holds,
 }
 
-/// One walk from a sum to what it adds up.
+/// One walk from a reduction to what it combines.
 struct Walk {
-    /// The position along the axis of the sum.
+    gives: Gives,
+    /// The position along the axis of the reduction.
     lane: FxHashSet<Var>,
     known: FxHashMap<(Value, Index), Cases>,
     depth: u32,
 }
 
-/// Whether `inst` adds up numbers along an axis.
-pub(in crate::analysis) fn is_sum(func: &Function, inst: Inst) -> bool {
-    let data = &func.insts[inst];
-    data.opcode == Opcode::Reduce
-        && data.uses().count() == 1
-        && combines_by(func, data, &[Opcode::FAdd, Opcode::Add])
+/// What a reduction gives of the numbers along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::analysis) enum Gives {
+    /// Their sum.
+    Sum,
+    /// The greatest, or where it is.
+    Greatest,
+    /// The least, or where it is.
+    Least,
+}
+
+impl Gives {
+    /// What `inst` gives, if it is a reduction that gives any of these.
+    pub(in crate::analysis) fn of(func: &Function, inst: Inst) -> Option<Gives> {
+        use Opcode::{Add, FAdd, FMax, FMin};
+        let data = &func.insts[inst];
+        let by = |wanted: &[Opcode]| data.uses().count() == 1 && combines_by(func, data, wanted);
+        match data.opcode {
+            Opcode::Reduce if by(&[FAdd, Add]) => Some(Gives::Sum),
+            Opcode::Reduce if by(&[FMax]) => Some(Gives::Greatest),
+            Opcode::Reduce if by(&[FMin]) => Some(Gives::Least),
+            Opcode::Reduce if data.results.len() == 2 => Gives::with_position(func, data),
+            _ => None,
+        }
+    }
+
+    /// What a reduction of numbers with their positions gives: it keeps what compares as greater or
+    /// as less.
+    fn with_position(func: &Function, data: &InstData) -> Option<Gives> {
+        let region = &func.regions[*data.regions.first()?];
+        let first = &func.insts[*region.insts.first()?];
+        let kept = func.def(func.terminator(*data.regions.first()?)?.operand_opt(0)?)?;
+        let [a, _, b, _] = region.args.as_slice() else { return None };
+        let (compared, chosen) = ([first.operand_opt(0)?, first.operand_opt(1)?], [*a, *b]);
+        let keeps_first = kept.opcode == Opcode::Select
+            && [kept.operand(1), kept.operand(2)] == chosen
+            && compared == chosen;
+        match &first.attrs {
+            Attrs::FloatCompare(cmp) if keeps_first => match cmp.predicate {
+                FloatPredicate::Ogt => Some(Gives::Greatest),
+                FloatPredicate::Olt => Some(Gives::Least),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a lane that holds this changes the result, where others hold `signed` numbers.
+    fn is_changed_by(self, holds: Holds, signed: bool) -> bool {
+        match (self, holds) {
+            (Gives::Sum, holds) => holds.counts(),
+            (Gives::Greatest, Holds::Number(number)) => {
+                number == f64::INFINITY || signed && number >= 0.0
+            }
+            (Gives::Least, Holds::Number(number)) => {
+                number == f64::NEG_INFINITY || signed && number <= 0.0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a maximum or minimum is seen as it is, or where it is. What is only subtracted, as before
+/// an exponential, may as well be another number.
+fn is_told(func: &Function, data: &InstData) -> bool {
+    use Opcode::{Broadcast, ExpandDims, FExt, FTrunc, Reshape, Splat};
+    let mut same: Vec<Value> = data.results.to_vec();
+    let mut told = same.len() > 1;
+    for inst in func.walk() {
+        let user = &func.insts[inst];
+        if !user.uses().any(|used| same.contains(&used)) {
+            continue;
+        }
+        told |= user.opcode == Opcode::Store;
+        if matches!(user.opcode, Broadcast | ExpandDims | FExt | FTrunc | Reshape | Splat) {
+            same.push(user.result());
+        }
+    }
+    told
 }
 
 /// Whether a reduction combines elements by one of these operations alone.
@@ -94,8 +173,10 @@ fn combines_by(func: &Function, data: &InstData, wanted: &[Opcode]) -> bool {
 }
 
 impl Flow<'_, '_> {
-    /// When a sum counts lanes that a mask leaves out.
-    pub(super) fn counted(&mut self, data: &InstData, index: &Index) -> Cond {
+    /// When a reduction counts lanes that a mask leaves out.
+    pub(super) fn counted(&mut self, inst: Inst, index: &Index) -> Cond {
+        let data = &self.func.insts[inst];
+        let Some(gives) = Gives::of(self.func, inst) else { return Terms::FALSE };
         let Attrs::Axis(axis) = &data.attrs else { return Terms::FALSE };
         let axis = axis.axis as usize;
         let summed = data.operand(0);
@@ -107,9 +188,12 @@ impl Flow<'_, '_> {
         let lane = self.anywhere(extent);
         inner.insert(axis, lane.clone());
         let vars = self.vars_of(&lane);
-        let mut walk = Walk { lane: vars, known: FxHashMap::default(), depth: 0 };
+        let mut walk = Walk { gives, lane: vars, known: FxHashMap::default(), depth: 0 };
         let cases = self.held(&mut walk, summed, &inner);
-        let wrong: Vec<Case> = cases.into_iter().filter(Case::is_wrong).collect();
+        let signed = |case: &Case| case.masked.is_none() && case.holds == Holds::Signed;
+        let signed = is_told(self.func, data) && cases.iter().any(signed);
+        let is_wrong = |case: &Case| case.is_left_out() && gives.is_changed_by(case.holds, signed);
+        let wrong: Vec<Case> = cases.into_iter().filter(is_wrong).collect();
         self.left_out.extend(wrong.iter().filter_map(|case| {
             let (cond, load, lane, holds) = (case.cond, case.masked?, lane.clone(), case.holds);
             Some(Counted { cond, load, lane, holds })
@@ -160,6 +244,7 @@ impl Flow<'_, '_> {
         let mut cases = match self.func.values[value].def {
             ValueDef::Result(inst, at) => self.made(walk, inst, at as usize, index),
             ValueDef::Argument(region, at) if region == self.func.body => self.passed(at as usize),
+            ValueDef::Argument(..) if self.rises(value) => only(Holds::Lowest),
             ValueDef::Argument(..) => only(Holds::Any),
         };
         walk.depth -= 1;
@@ -182,6 +267,21 @@ impl Flow<'_, '_> {
             }
         }
         merged
+    }
+
+    /// Whether a loop starts with minus infinity and carries the maximum of that and other numbers.
+    fn rises(&self, carried: Value) -> bool {
+        let func = self.func;
+        let Some((inst, start)) = self.elements.carried_from(carried) else { return false };
+        let region = func.insts[inst].regions[0];
+        let at = func.regions[region].args.iter().position(|arg| *arg == carried);
+        let yielded = at.and_then(|at| func.terminator(region)?.operand_opt(at.checked_sub(1)?));
+        let is_maximum = yielded.and_then(|value| func.def(value)).is_some_and(|data| {
+            data.opcode == Opcode::FMax && data.uses().any(|used| used == carried)
+        });
+        let bits = func.constant_bits(start).zip(func.ty(start).number());
+        let starts = bits.map(|(bits, number)| Holds::constant(number, bits));
+        is_maximum && starts == Some(Holds::Number(f64::NEG_INFINITY))
     }
 
     /// What an argument of the kernel is.
@@ -229,7 +329,11 @@ impl Flow<'_, '_> {
         // What is the same in all lanes says nothing about which of them count.
         let varies = self.varies(walk, index);
         let float = is_float(self.func, data.result());
-        let holds = if float { Holds::NonZero } else { Holds::Any };
+        let holds = match self.elements.element(data.operand(0), index) {
+            _ if !float => Holds::Any,
+            Element::Pointer(param, _) if self.elements.is_signed(param) => Holds::Signed,
+            _ => Holds::NonZero,
+        };
         let here = Case { cond: Terms::TRUE, holds, masked: None, loaded: varies, added: false };
         let Some(mask) = data.operand_opt(1) else { return smallvec![here] };
         let mask = self.elements.truth(mask, index);
@@ -255,11 +359,18 @@ impl Flow<'_, '_> {
         index: &Index,
     ) -> Cases {
         let otherwise = self.elements.terms.not(chosen);
+        let (a, b) = (self.held(walk, of.0, index), self.held(walk, of.1, index));
         let mut cases = Cases::new();
-        for (cond, operand) in [(chosen, of.0), (otherwise, of.1)] {
-            for case in self.held(walk, operand, index) {
+        for (cond, here, there) in [(chosen, &a, &b), (otherwise, &b, &a)] {
+            // What takes the place of lanes that a mask leaves out stands for them. A maximum may be
+            // meant to be no less than that.
+            let is_replaced =
+                |case: &&Case| walk.gives == Gives::Sum && case.cond == cond && case.is_left_out();
+            let replaced = there.iter().find(is_replaced);
+            for case in here {
+                let masked = case.masked.or(replaced.and_then(|replaced| replaced.masked));
                 let cond = self.elements.terms.and(cond, case.cond);
-                cases.push(Case { cond, ..case });
+                cases.push(Case { cond, masked, ..*case });
             }
         }
         cases
@@ -278,18 +389,37 @@ impl Flow<'_, '_> {
             return only(Holds::Any);
         }
         let position = self.anywhere(extent);
-        inner.insert(axis, position);
+        inner.insert(axis, position.clone());
         let cases = self.held(walk, input, &inner);
         let loaded = self.varies(walk, index) && cases.iter().any(|case| case.loaded);
         let adds = combines_by(self.func, data, &[Opcode::FAdd]);
-        let is = |wanted: Holds| move |case: &Case| case.holds == wanted;
+        let is = |case: &Case, wanted: &[Holds]| wanted.contains(&case.holds);
+        let is_nonzero = |case: &Case| is(case, &[Holds::NonZero, Holds::Signed]);
+        let is_open = |case: &Case| is(case, &[Holds::Any, Holds::Lowest]);
         let holds = match adds {
-            true if cases.iter().any(is(Holds::NonZero)) => Holds::NonZero,
-            false if cases.iter().all(is(Holds::NonZero)) => Holds::NonZero,
-            false if cases.iter().any(is(Holds::Any)) => Holds::Any,
+            true if cases.iter().any(is_nonzero) => Holds::NonZero,
+            false if cases.iter().all(is_nonzero) => Holds::NonZero,
+            false if cases.iter().any(is_open) => Holds::Any,
             _ => Holds::Finite,
         };
-        smallvec![Case { cond: Terms::TRUE, holds, masked: None, loaded, added: false }]
+        let rest = Case { cond: Terms::TRUE, holds, masked: None, loaded, added: false };
+        if adds { self.with_zeros(rest, &cases, &position) } else { smallvec![rest] }
+    }
+
+    /// What a sum holds that is 0 where all that it adds is: a mask along other axes leaves out all
+    /// of that at once.
+    fn with_zeros(&mut self, rest: Case, added: &Cases, position: &Linear) -> Cases {
+        let along = self.vars_of(position);
+        let mut cases = Cases::new();
+        let mut elsewhere = rest.cond;
+        for case in added.iter().filter(|case| case.holds == Holds::Number(0.0)) {
+            let cond = self.whatever(case.cond, &along);
+            let not = self.elements.terms.not(cond);
+            elsewhere = self.elements.terms.and(elsewhere, not);
+            cases.push(Case { cond, ..*case });
+        }
+        cases.push(Case { cond: elsewhere, ..rest });
+        cases
     }
 
     /// What a matrix product holds without what it is added to: 0 where all of a row or column is.

@@ -1,4 +1,5 @@
-//! What a lane holds, as far as it matters to a sum that counts it, and what operations make of it.
+//! What a lane holds, as far as it matters to a reduction that counts it, and what operations make
+//! of it.
 
 use half::{bf16, f16};
 
@@ -17,8 +18,12 @@ pub(in crate::analysis) enum Holds {
     Number(f64),
     /// A number that depends on what is loaded or passed, and is 0 for hardly any of that.
     NonZero,
+    /// As [`Holds::NonZero`], and as well below 0 as above.
+    Signed,
     /// Some number, and no infinity.
     Finite,
+    /// Some number, or minus infinity.
+    Lowest,
     /// Anything.
     Any,
 }
@@ -27,15 +32,20 @@ impl Holds {
     /// Whether a sum is another one without it, but for hardly any inputs.
     pub(super) fn counts(self) -> bool {
         match self {
-            Holds::Number(number) => number.abs() > TINY,
-            Holds::NonZero => true,
-            Holds::Finite | Holds::Any => false,
+            Holds::Number(number) => number.is_nan() || number.abs() > TINY,
+            Holds::NonZero | Holds::Signed => true,
+            Holds::Finite | Holds::Lowest | Holds::Any => false,
         }
     }
 
     /// Whether it is a number whose exponential is 0 or too large to be held.
     fn is_far(self) -> bool {
         matches!(self, Holds::Number(number) if number.abs() >= FAR)
+    }
+
+    /// The same without what only conversions leave true.
+    fn computed(self) -> Holds {
+        if self == Holds::Signed { Holds::NonZero } else { self }
     }
 
     /// The number that a float constant of this type is, unless it is of 8 bits.
@@ -53,8 +63,9 @@ impl Holds {
 /// What an operation makes of one operand.
 pub(super) fn one(opcode: Opcode, of: Holds) -> Holds {
     use Holds::{Any, Finite, NonZero, Number};
-    match (opcode, of) {
-        (Opcode::FExt | Opcode::FTrunc, of) => of,
+    match (opcode, of.computed()) {
+        (Opcode::FExt | Opcode::FTrunc, _) => of,
+        (_, Holds::Lowest) => Any,
         (Opcode::FNeg, Number(a)) => Number(-a),
         (Opcode::FAbs, Number(a)) => Number(a.abs()),
         (Opcode::Exp, Number(a)) => Number(a.exp()),
@@ -77,8 +88,16 @@ pub(super) fn one(opcode: Opcode, of: Holds) -> Holds {
 
 /// What an operation makes of two operands.
 pub(super) fn two(opcode: Opcode, a: Holds, b: Holds) -> Holds {
-    use Holds::{Any, Finite, NonZero, Number};
+    use Holds::{Any, Finite, Lowest, NonZero, Number};
+    let (a, b) = (a.computed(), b.computed());
     match (opcode, a, b) {
+        (Opcode::FMax, Lowest, Number(_) | NonZero | Finite)
+        | (Opcode::FMax, Number(_) | NonZero | Finite, Lowest)
+            if !a.is_far() && !b.is_far() =>
+        {
+            Finite
+        }
+        (_, Lowest, _) | (_, _, Lowest) => Any,
         (Opcode::FAdd | Opcode::Add, Number(a), Number(b)) => Number(a + b),
         (Opcode::FSub | Opcode::Sub, Number(a), Number(b)) => Number(a - b),
         (Opcode::FMul | Opcode::Mul, Number(a), Number(b)) => Number(a * b),

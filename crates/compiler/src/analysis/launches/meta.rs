@@ -51,11 +51,11 @@ impl Site<'_> {
         }
     }
 
-    /// A grid that is a function without parameters, or the call of one that has some.
+    /// A grid that is a function of no or several parameters, or the call of one that has some.
     pub(super) fn grid_call(&self) -> Option<Diagnostic> {
         let launch = self.launch;
         let (name, is_called) = match &launch.body.exprs[launch.grid] {
-            Expr::Lambda { params, .. } if params.is_empty() => (None, false),
+            Expr::Lambda { .. } => (None, false),
             Expr::Name(name) => (Some(name), false),
             Expr::Call { callee, args } if args.is_empty() => {
                 (Some(launch.body.exprs[*callee].as_name()?), true)
@@ -63,27 +63,24 @@ impl Site<'_> {
             _ => return None,
         };
         let takes = match name.map(|name| self.local_function(name)) {
-            None => false,
+            None => of_lambda(&launch.body.exprs[launch.grid])?,
             Some(function) => match function? {
-                Local::Lambda(around, id) => match &around.body.exprs[id] {
-                    Expr::Lambda { params, .. } => {
-                        needs_one(params.iter().map(|param| (param.kind, param.default)))?
-                    }
-                    _ => return None,
-                },
+                Local::Lambda(around, id) => of_lambda(&around.body.exprs[id])?,
                 Local::Function(function) => {
-                    needs_one(function.params.iter().map(|param| (param.kind, param.default)))?
+                    needed(function.params.iter().map(|param| (param.kind, param.default)))?
                 }
             },
         };
+        let gets = "a grid that is a function gets a dict of arguments";
         let message = match (takes, is_called) {
-            (false, false) => {
-                "a grid that is a function gets a dict of arguments: this one takes nothing"
+            (0, false) => format!("{gets}: this one takes nothing"),
+            (2.., false) => format!("{gets}: this one needs {takes} arguments"),
+            (1.., true) => {
+                "this call lacks the dict of arguments that the launch gives a grid".to_owned()
             }
-            (true, true) => "this call lacks the dict of arguments that the launch gives a grid",
             _ => return None,
         };
-        Some(self.finding(Code::GridShape, self.range(launch.grid), message.to_owned()))
+        Some(self.finding(Code::GridShape, self.range(launch.grid), message))
     }
 
     /// What the grid asks of its argument: a lambda in the brackets, or the only function that the
@@ -140,13 +137,21 @@ enum Local<'a> {
     Function(&'a Function),
 }
 
-/// Whether a function needs one argument by position, or takes nothing; `None` for any other.
-fn needs_one(mut params: impl Iterator<Item = (ParamKind, Option<ExprId>)>) -> Option<bool> {
-    match (params.next(), params.next()) {
-        (None, _) => Some(false),
-        (Some((kind, None)), None) if kind.is_positional() => Some(true),
-        _ => None,
+fn of_lambda(lambda: &Expr) -> Option<usize> {
+    let Expr::Lambda { params, .. } = lambda else { return None };
+    needed(params.iter().map(|param| (param.kind, param.default)))
+}
+
+/// How many arguments a function needs, all of them by position; `None` where it takes others.
+fn needed(params: impl Iterator<Item = (ParamKind, Option<ExprId>)>) -> Option<usize> {
+    let mut needed = 0;
+    for (kind, default) in params {
+        needed += 1;
+        if !kind.is_positional() || default.is_some() {
+            return None;
+        }
     }
+    Some(needed)
 }
 
 fn asked_by_lambda(around: &Function, id: ExprId) -> Asked {

@@ -266,6 +266,14 @@ impl<'a> Piece<'a> {
         })
     }
 
+    /// Of the arguments of a call, those given by name.
+    pub(super) fn keyword_args(args: &[Arg]) -> impl Iterator<Item = (&Name, ExprId)> {
+        args.iter().filter_map(|arg| match &arg.kind {
+            ArgKind::Keyword(name) => Some((name, arg.value)),
+            _ => None,
+        })
+    }
+
     /// Whether the code binds a name itself.
     pub(super) fn binds(&self, name: &Name) -> bool {
         self.bound.contains(name)
@@ -380,8 +388,9 @@ impl Host<'_> {
                 .or_else(|| misspelled(attr, members.iter().copied())),
             _ => misspelled(attr, members.iter().copied()),
         };
+        let best = best?;
         let message = format!("`{owner}` has no member `{attr}`");
-        Some(self.misspelled(Code::UnknownBuiltin, range, message, best?))
+        Some(self.misspelled(Code::UnknownBuiltin, range, message, best))
     }
 
     /// Keywords of functions of Triton, as decorators are, that are misspelled.
@@ -391,11 +400,10 @@ impl Host<'_> {
             let Resolution::Triton(path) = self.meaning(piece, callee) else { continue };
             let Some(builtin) = builtins::member(TRITON, &path) else { continue };
             let known = builtin.parameters(TritonVersion::V3_9).iter().map(|param| param.name);
-            for arg in args {
-                let ArgKind::Keyword(name) = &arg.kind else { continue };
-                let is_misspelled = misspelled(name, known.clone()).is_some();
-                if is_misspelled && !known.clone().any(|known| *known == **name) {
-                    found.extend(self.keyword(piece, (name, arg.value), &path, known.clone()));
+            for (name, value) in Piece::keyword_args(args) {
+                let is_known = known.clone().any(|known| *known == **name);
+                if !is_known && misspelled(name, known.clone()).is_some() {
+                    found.extend(self.keyword(piece, (name, value), &path, known.clone()));
                 }
             }
         }

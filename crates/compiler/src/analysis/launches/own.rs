@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::names::{Host, Piece, abbreviates};
 use crate::builtins::{TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, misspelled};
-use crate::hir::{ArgKind, Class, Expr, ExprId, Item, ItemKind, Name, Occasion, ParamKind, Stmt};
+use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name, Occasion, ParamKind, Stmt};
 use crate::project::{ItemRef, Resolution, Scope, function, item, resolve_expr};
 use crate::source::{FileRange, TextRange};
 
@@ -25,10 +25,7 @@ pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
         .filter_map(|attribute| attribute_of_own(host, piece, attribute))
         .collect();
     for (callee, args) in piece.calls() {
-        let named = args.iter().filter_map(|arg| match &arg.kind {
-            ArgKind::Keyword(name) => Some((name, arg.value)),
-            _ => None,
-        });
+        let named = Piece::keyword_args(args);
         found.extend(named.filter_map(|argument| keyword_of_own(host, piece, callee, argument)));
     }
     found

@@ -23,7 +23,7 @@ const TELLING: &[&str] = &[
     "stride",
 ];
 
-/// What arrays have as well: what has a device beside is a tensor.
+/// What arrays have as well: what has a device beside, or one of the others nearly, is a tensor.
 const SHARED: &[&str] = &["dtype", "ndim", "shape"];
 
 /// Attributes of a tensor that are tensors.
@@ -132,19 +132,28 @@ fn is_tensor_param(piece: &Piece<'_>, param: &Param) -> bool {
                 _ => None,
             });
             let asked: FxHashSet<&str> = asked.collect();
+            let is_near = |attr: &&str| {
+                let meant = if OF_ARRAYS.contains(attr) { *attr } else { meant(attr) };
+                meant == "device" || TELLING.contains(&meant)
+            };
             asked.iter().any(|attr| TELLING.contains(attr))
-                || asked.contains("device") && SHARED.iter().any(|attr| asked.contains(attr))
+                || asked.iter().any(is_near) && SHARED.iter().any(|attr| asked.contains(attr))
+                || is_likened(piece, &param.name)
         }
     }
 }
 
-/// The member of tensors that `attr` is, or is nearly like.
-fn meant_member(attr: &str) -> &str {
-    if torch::is_tensor_member(attr) {
-        return attr;
-    }
-    let members = torch::tensor_members().into_iter().flatten().copied();
-    misspelled(attr, members).unwrap_or(attr)
+/// Whether the code makes a tensor like what a name stands for: `torch.empty_like(x)`.
+fn is_likened(piece: &Piece<'_>, name: &Name) -> bool {
+    let exprs = &piece.body.exprs;
+    piece.calls().any(|(callee, args)| {
+        let Expr::Attribute { value, attr } = &exprs[callee] else { return false };
+        let makes_like = attr.ends_with("_like") && torch::gives_tensor(attr);
+        let first = args.first().filter(|arg| arg.kind == ArgKind::Positional);
+        makes_like
+            && exprs[*value].is_name(TORCH)
+            && first.is_some_and(|first| exprs[first.value].is_name(name))
+    })
 }
 
 struct Asks<'a> {
@@ -174,7 +183,7 @@ impl Asks<'_> {
             Expr::Name(name) => self.tensors.contains(name),
             Expr::Call { callee, .. } => match self.expr(*callee) {
                 Expr::Attribute { value, attr } if self.is_tensor(*value) => {
-                    torch::method_gives_tensor(meant_member(attr))
+                    torch::method_gives_tensor(meant(attr))
                 }
                 Expr::Attribute { attr, value } => {
                     torch::gives_tensor(attr)
@@ -209,7 +218,7 @@ impl Asks<'_> {
             "a tensor" => format!("a tensor has no attribute `{attr}`"),
             owner => format!("`{owner}` has no member `{attr}`"),
         };
-        Some(self.host.misspelled(Code::NoAttribute, range, message, best))
+        Some(in_this_release(self.host.misspelled(Code::NoAttribute, range, message, best)))
     }
 
     /// Keywords that a function of PyTorch, or a method of a tensor, does not have.
@@ -219,20 +228,26 @@ impl Asks<'_> {
         let is_method = !is_function && self.is_tensor(*value);
         let known = torch::keywords(attr, is_method).filter(|_| is_function || is_method);
         let Some(known) = known else { return Vec::new() };
-        let named = args.iter().filter_map(|arg| match &arg.kind {
-            ArgKind::Keyword(name) => Some((name, arg.value)),
-            _ => None,
-        });
-        let unknown =
-            named.filter(|(name, _)| !known.contains(&***name) && !torch::is_other_keyword(name));
+        let unknown = Piece::keyword_args(args)
+            .filter(|(name, _)| !known.contains(&***name) && !torch::is_other_keyword(name));
         let function = if is_function { format!("{TORCH}.{attr}") } else { attr.to_string() };
-        let finding = |argument| {
-            let found =
-                self.host.keyword(self.piece, argument, &function, known.iter().copied())?;
-            // Another release may have it.
-            let severity = if found.fixes.is_empty() { Severity::Warning } else { found.severity };
-            Some(Diagnostic { severity, ..found })
-        };
-        unknown.filter_map(finding).collect()
+        let finding =
+            |argument| self.host.keyword(self.piece, argument, &function, known.iter().copied());
+        unknown.filter_map(finding).map(in_this_release).collect()
+    }
+}
+
+/// What is said of the release of PyTorch that is known here: another may have what is missed.
+fn in_this_release(found: Diagnostic) -> Diagnostic {
+    Diagnostic { severity: Severity::Warning, ..found }
+}
+
+/// The member of tensors that a name stands for, which may be misspelled.
+fn meant(attr: &str) -> &str {
+    match torch::tensor_members() {
+        Some(members) if !members.contains(attr) => {
+            misspelled(attr, members.iter().copied()).unwrap_or(attr)
+        }
+        _ => attr,
     }
 }

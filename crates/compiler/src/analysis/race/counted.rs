@@ -185,6 +185,7 @@ fn may_be_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize)
 /// wherever their elements are, two update the same one.
 pub(super) fn crowded<'f>(
     func: &'f Function,
+    launch: &KnownLaunch,
     elements: &mut Elements<'f>,
     (programs, asked): (&[Linear; 3], [bool; 3]),
     store: &Access,
@@ -194,6 +195,9 @@ pub(super) fn crowded<'f>(
     }
     let range = elements.terms.range(&store.offset);
     let places = range.hi.saturating_sub(range.lo).saturating_add(1);
+    // What is outside of the buffer is another mistake.
+    let size = buffer(func, launch, store.param).map(|buffer| buffer.elements);
+    let places = size.map_or(places, |size| places.min(size));
     if places > MAX_COUNTED {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What tensors hold that constructors make, where they write integers.
+//! What tensors hold that constructors make, where they write integers or numbers of either sign.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(super) fn by_scenario(name: &str, args: &Args<'_>) -> Contents {
             random(&bounds.collect::<Vec<_>>())
         }
         "full" => filled(name, positional.last().copied()),
-        "rand" | "randn" | "load" => None,
+        "rand" | "load" => None,
         _ => return by_torch(name, args),
     };
     found.unwrap_or_default()
@@ -55,6 +55,7 @@ fn filled(name: &str, fill: Option<&Value>) -> Option<Contents> {
     let plain = plain.strip_suffix("_like").unwrap_or(plain);
     Some(match plain {
         "empty" | "empty_strided" => Contents::Uninitialized,
+        "randn" => Contents::Signed,
         "zeros" => Contents::constant(0),
         "ones" => Contents::constant(1),
         "full" => Contents::constant(integer(fill?)?),

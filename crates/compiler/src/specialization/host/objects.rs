@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::arguments::Args;
-use super::value::Value;
+use super::value::{Tensor, Value};
+use super::views::unknown_strides;
 use super::{Host, Variables};
 use crate::hir::{Function, Name};
 use crate::project::{ItemRef, item};
@@ -131,11 +132,16 @@ impl Host<'_> {
     }
 }
 
-/// The gradients that `backward` gets: they have the dtypes of what `forward` returns, and may be
-/// laid out in any way.
+/// The gradients that `backward` gets: they have the dtypes and sizes of what `forward` returns, and
+/// may be laid out in any way.
 fn gradients(output: &Value) -> Vec<Value> {
     let gradient = |value: &Value| match value {
-        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+        Value::Tensor(Tensor { dtype, shape, .. }) => Value::Tensor(Tensor {
+            dtype: dtype.clone(),
+            shape: shape.clone(),
+            strides: unknown_strides(shape.as_deref()),
+            storage: None,
+        }),
         _ => Value::Unknown,
     };
     match output {

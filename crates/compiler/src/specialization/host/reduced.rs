@@ -31,8 +31,19 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         matches!(name, "clamp" | "clip" | "neg" | "tril" | "triu" | "flip" | "roll" | "bernoulli");
     match kept && tensor.strides.is_none() {
         true => Some(Value::Tensor(tensor.copied())),
-        false => along_axis(name, tensor, args).or_else(|| combined(name, tensor, args)),
+        false => along_axis(name, tensor, args)
+            .or_else(|| combined(name, tensor, args))
+            .or_else(|| counted(name, tensor)),
     }
+}
+
+/// What `name` makes whose number of elements depends on those of `tensor` or on other arguments.
+fn counted(name: &str, tensor: &Tensor) -> Option<Value> {
+    Some(match name {
+        "repeat_interleave" | "masked_select" => Value::tensor(tensor.dtype.as_deref()),
+        "bincount" => Value::tensor(Some("i64")),
+        _ => return None,
+    })
 }
 
 /// What `name` makes along an axis of `tensor`, with the arguments after it; `None` for other

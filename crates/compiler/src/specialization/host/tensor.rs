@@ -434,12 +434,18 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
             let dtype = tensor.dtype.clone();
             Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied())
         }
-        "view" | "reshape" => Value::Tensor(Tensor {
-            dtype: tensor.dtype.clone(),
-            shape: viewed_sizes(tensor, &args.positional()),
-            strides: None,
-            storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
-        }),
+        "view" | "reshape" => {
+            let shape = viewed_sizes(tensor, &args.positional());
+            let is_open =
+                |strides: &Vec<Value>| strides.iter().any(|it| !matches!(it, Value::Int(Some(_))));
+            let strides = tensor.strides.as_ref().filter(|strides| is_open(strides));
+            Value::Tensor(Tensor {
+                dtype: tensor.dtype.clone(),
+                strides: strides.and_then(|_| unknown_strides(shape.as_deref())),
+                shape,
+                storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
+            })
+        }
         "new_empty" | "new_zeros" | "new_ones" | "new_full" => {
             let mut shape = args.positional();
             // The size is followed by the value to fill it with.

@@ -271,11 +271,26 @@ impl PartialEq for Value {
     }
 }
 
+/// The attribute of a GPU's properties that says how many multiprocessors it has.
+const MULTIPROCESSORS: &str = "multi_processor_count";
+
+/// How many multiprocessors one GPU of this compute capability has. Others of the same kind have
+/// fewer, but a launch that goes wrong on one of them is wrong.
+fn multiprocessors(capability: u32) -> Option<i128> {
+    match capability {
+        80 => Some(108),
+        90 => Some(132),
+        100 => Some(148),
+        _ => None,
+    }
+}
+
 /// A record of what is told of a GPU; other numbers are integers that are not known.
 fn told_of(fact: &Fact, class: &str, fields: &[&str], capability: u32) -> Value {
-    let told = |field: &&str| {
-        let fact = fact.attribute(field, capability);
-        fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Int(None))
+    let told = |field: &&str| match fact.attribute(field, capability) {
+        Some(fact) => Value::of_fact(&fact, capability).unwrap_or(Value::Int(None)),
+        None if **field == *MULTIPROCESSORS => Value::Int(multiprocessors(capability)),
+        None => Value::Int(None),
     };
     let items = fields.iter().map(told).collect();
     let fields = fields.iter().map(|field| Name::from(*field)).collect();
@@ -296,7 +311,7 @@ impl Value {
                 told_of(fact, "GPUTarget", &["backend", "arch", "warp_size"], capability)
             }
             Fact::Device => {
-                let known = ["major", "minor", "warp_size", "multi_processor_count"];
+                let known = ["major", "minor", "warp_size", MULTIPROCESSORS];
                 told_of(fact, "DeviceProperties", &known, capability)
             }
             Fact::Python | Fact::Environment | Fact::Object => return None,
