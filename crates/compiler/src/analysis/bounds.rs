@@ -128,6 +128,10 @@ fn outside(
     None
 }
 
+/// Why a buffer is smaller than the tensor.
+const EXPANDED: &str = "the tensor is expanded, as the gradient of a sum is: along axes with a stride \
+    of 0 all its elements are one in memory; `.contiguous()` copies them";
+
 fn describe(
     elements: &Elements<'_>,
     func: &Function,
@@ -166,7 +170,11 @@ fn describe(
         "program {program} {verb} element {offset} of `{name}`, {where_}: the buffer has {has}"
     );
     let found = report::finding(func, data.loc, Code::OutOfBounds, message);
-    found.with_note(context(elements, func, access, point, &at)).into()
+    let found = found.with_note(context(elements, func, access, point, &at));
+    match buffer.is_expanded {
+        true => found.with_note(EXPANDED).into(),
+        false => found.into(),
+    }
 }
 
 /// The position in the grid at a point.

@@ -18,6 +18,7 @@ use crate::source::FileId;
 
 mod arguments;
 mod assign;
+mod autograd;
 mod calls;
 mod changes;
 mod collections;
@@ -53,6 +54,7 @@ mod views;
 mod wrapped;
 
 pub(super) use arguments::{Args as Arguments, REST};
+use autograd::{Applied, Summand};
 use doubt::Doubt;
 pub(crate) use dtype::named_dtype;
 pub(super) use dtype::{SPELLINGS, language_dtype};
@@ -61,7 +63,7 @@ pub(super) use frame::Variables;
 use frame::{Code, Frame};
 pub(super) use launch::ObservedLaunch;
 use rebound::Rebound;
-pub(super) use views::{is_contiguous, strides};
+pub(super) use views::{is_contiguous, is_expanded, strides};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
 const FUEL: u32 = 100_000;
@@ -91,6 +93,10 @@ pub(super) struct Host<'a> {
     classes: FxHashMap<usize, ItemRef>,
     /// Calls of functions without their decorators so far.
     undecorated: u32,
+    /// Calls of `forward` so far.
+    applied: Vec<Applied>,
+    /// By the allocations of sums, what they add up.
+    sums: FxHashMap<u32, Vec<Summand>>,
     /// Allocations that launches may have written.
     written: FxHashSet<u32>,
     /// By kernel, which of its arguments it may write to.
@@ -141,6 +147,8 @@ impl<'a> Host<'a> {
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             undecorated: 0,
+            applied: Vec::new(),
+            sums: FxHashMap::default(),
             written: FxHashSet::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),
@@ -157,6 +165,7 @@ impl<'a> Host<'a> {
         self.fuel = FUEL;
         self.joined = false;
         self.launches.clear();
+        self.applied.clear();
         self.doubt = Doubt::default();
     }
 

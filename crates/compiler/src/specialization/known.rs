@@ -116,6 +116,8 @@ pub struct KnownBuffer {
     pub shape: Option<Vec<i128>>,
     /// What it holds when the launch comes.
     pub contents: Contents,
+    /// Whether several elements of the tensor are one in memory, as those of an expanded tensor are.
+    pub is_expanded: bool,
 }
 
 /// A launch in host code by its number, which stays when text before it changes.
@@ -469,7 +471,8 @@ fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
     let Storage { id, elements, contents } = tensor.storage.as_deref().cloned()?;
     let shape = whole(tensor).filter(|shape| shape.iter().product::<i128>() == elements);
-    let buffer = KnownBuffer { id, elements, shape, contents };
+    let is_expanded = host::is_expanded(tensor);
+    let buffer = KnownBuffer { id, elements, shape, contents, is_expanded };
     (tensor.dtype.as_deref() == Some(element)).then_some(buffer)
 }
 

@@ -269,7 +269,13 @@ impl Working {
                         false => Contents::Unknown,
                     };
                     let (id, shape) = (Some(*index as u32), None);
-                    KnownArg::Buffer(KnownBuffer { id, elements, shape, contents })
+                    KnownArg::Buffer(KnownBuffer {
+                        id,
+                        elements,
+                        shape,
+                        contents,
+                        is_expanded: false,
+                    })
                 }
             };
             Some((Name::from(name.as_str()), known))

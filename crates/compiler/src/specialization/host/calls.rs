@@ -143,6 +143,9 @@ impl Host<'_> {
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
                 let result = self.exactly_called(&path, &args, result);
+                if is_sum_of_all(&path, &args) {
+                    return self.note_sum(&values[0].1, result);
+                }
                 let contents =
                     path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
                 self.allocate(result, contents)
@@ -282,7 +285,13 @@ impl Host<'_> {
                 {
                     return value;
                 }
+                if name == "backward" && args.0.is_empty() {
+                    self.backward_of(receiver);
+                }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
+                if name == "sum" && args.0.is_empty() {
+                    return self.note_sum(receiver, result);
+                }
                 let is_new = name.starts_with("new_") || name == "clone";
                 match (is_new, result.kept_contents()) {
                     (true, _) => self.allocate(result, made::by_torch(name, args)),
@@ -292,6 +301,11 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// True for `torch.sum(x)`.
+fn is_sum_of_all(path: &[Name], args: &Args<'_>) -> bool {
+    path.iter().map(|part| &**part).eq([TORCH, "sum"]) && args.0.len() == 1
 }
 
 /// True for `super()`.

@@ -42,7 +42,7 @@ impl Host<'_> {
                 match operators::binary(*op, &lhs, &rhs) {
                     Value::Unknown => self.exact_binary(*op, &lhs, &rhs),
                     value => match operators::contents(*op, &lhs, &rhs) {
-                        Contents::Unknown => value,
+                        Contents::Unknown => self.note_sums(*op, (&lhs, &rhs), value),
                         contents => self.allocate(value, contents),
                     },
                 }

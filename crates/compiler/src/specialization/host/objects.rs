@@ -4,11 +4,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::arguments::Args;
-use super::value::{Tensor, Value};
-use super::views::unknown_strides;
+use super::value::Value;
 use super::{Host, Variables};
-use crate::hir::{Function, Name};
-use crate::project::{ItemRef, item};
+use crate::hir::Name;
+use crate::project::ItemRef;
 use crate::source::FileId;
 
 /// The number of the next object. None is used twice: values outlive the interpreter that made
@@ -72,81 +71,6 @@ impl Host<'_> {
         let mut named = module.items_named(name);
         let index = named.find(|index| module.items[*index as usize].scope == class)?;
         Some(ItemRef { file, index })
-    }
-
-    /// Calls the `forward` of a subclass of `torch.autograd.Function`, and its `backward` with what
-    /// `forward` leaves for it.
-    pub(super) fn call_forward(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
-        let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
-            return Value::Unknown;
-        };
-        let context = self.object();
-        let output = self.forward(class.file, &scope, &context, args);
-        if let Some(backward) = self.method(class.file, &scope, "backward") {
-            let mut given = vec![(None, context)];
-            given.extend(gradients(&output).into_iter().map(|gradient| (None, gradient)));
-            self.call_function(backward, &given);
-        }
-        output
-    }
-
-    /// Runs `forward`, and `setup_context` where the class has one.
-    fn forward(
-        &mut self,
-        file: FileId,
-        class: &[Name],
-        context: &Value,
-        args: &[(Option<Name>, Value)],
-    ) -> Value {
-        let Some(forward) = self.method(file, class, "forward") else { return Value::Unknown };
-        let Some(setup) = self.method(file, class, "setup_context") else {
-            let mut given = vec![(None, context.clone())];
-            given.extend(args.iter().cloned());
-            return self.call_function(forward, &given);
-        };
-        let output = self.call_function(forward, args);
-        let inputs = Value::Tuple(args.iter().map(|(_, value)| value.clone()).collect());
-        let given = [context.clone(), inputs, output.clone()].map(|value| (None, value));
-        self.call_function(setup, &given);
-        output
-    }
-
-    /// What the arguments of a `backward` are when `forward` beside it has run with arguments that
-    /// are not known; `None` for other functions.
-    pub(super) fn backward_arguments(
-        &mut self,
-        file: FileId,
-        class: &[Name],
-        function: &Function,
-    ) -> Option<Vec<Value>> {
-        let is_backward = &*function.name == "backward" && !class.is_empty();
-        if !is_backward || self.method(file, class, "setup_context").is_some() {
-            return None;
-        }
-        self.method(file, class, "forward")?;
-        let context = self.object();
-        let met = self.launches.len();
-        let output = self.forward(file, class, &context, &[]);
-        self.launches.truncate(met);
-        Some([context].into_iter().chain(gradients(&output)).collect())
-    }
-}
-
-/// The gradients that `backward` gets: they have the dtypes and sizes of what `forward` returns, and
-/// may be laid out in any way.
-fn gradients(output: &Value) -> Vec<Value> {
-    let gradient = |value: &Value| match value {
-        Value::Tensor(Tensor { dtype, shape, .. }) => Value::Tensor(Tensor {
-            dtype: dtype.clone(),
-            shape: shape.clone(),
-            strides: unknown_strides(shape.as_deref()),
-            storage: None,
-        }),
-        _ => Value::Unknown,
-    };
-    match output {
-        Value::Tuple(items) => items.iter().map(gradient).collect(),
-        output => vec![gradient(output)],
     }
 }
 

@@ -104,6 +104,15 @@ pub(in crate::specialization) fn is_contiguous(tensor: &Tensor) -> Option<bool> 
     }))
 }
 
+/// Whether elements along an axis are one in memory.
+pub(in crate::specialization) fn is_expanded(tensor: &Tensor) -> bool {
+    let axes = tensor.shape.iter().flatten().zip(tensor.strides.iter().flatten());
+    let is_one = |(size, stride): (&Value, &Value)| {
+        *stride == Value::Int(Some(0)) && !matches!(size, Value::Int(Some(0 | 1)))
+    };
+    axes.into_iter().any(is_one)
+}
+
 /// The same memory looked at as elements of another type, of which each row holds more or fewer.
 pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor> {
     let (from, to) = (element_size(tensor.dtype.as_deref()?)?, element_size(dtype)?);
@@ -188,6 +197,19 @@ pub(super) fn expanded(tensor: &Tensor, sizes: &[Value]) -> Option<Tensor> {
     }
     let (dtype, storage) = (tensor.dtype.clone(), tensor.storage.clone());
     Some(Tensor { dtype, shape: Some(shape), strides: Some(strides), storage })
+}
+
+/// A view of these sizes of a tensor all of whose elements are one; `None` of others.
+pub(super) fn of_one_element(tensor: &Tensor, shape: Option<&[Value]>) -> Option<Tensor> {
+    const NOWHERE: Value = Value::Int(Some(0));
+    let strides = tensor.strides.as_ref()?;
+    let is_one = !strides.is_empty() && strides.iter().all(|stride| *stride == NOWHERE);
+    is_one.then(|| Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: shape.map(<[Value]>::to_vec),
+        strides: shape.map(|shape| vec![NOWHERE; shape.len()]),
+        storage: tensor.storage.clone(),
+    })
 }
 
 /// A tensor with one more axis, of one element.

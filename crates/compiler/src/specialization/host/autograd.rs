@@ -1,0 +1,234 @@
+//! What PyTorch's automatic differentiation runs: the `forward` of an `autograd.Function`, and its
+//! `backward` with gradients.
+
+use super::Host;
+use super::value::{Storage, Tensor, Value};
+use super::views::unknown_strides;
+use crate::hir::{BinaryOp, Function, Name};
+use crate::project::{ItemRef, function, item};
+use crate::source::FileId;
+use crate::specialization::contents::Contents;
+
+/// A call of `forward` that `backward` may follow.
+#[derive(Debug)]
+pub(super) struct Applied {
+    backward: ItemRef,
+    context: Value,
+    output: Value,
+}
+
+/// A tensor all of whose elements a sum adds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Summand {
+    allocation: u32,
+    elements: i128,
+}
+
+impl Summand {
+    fn of(tensor: &Tensor) -> Option<Summand> {
+        let number = |size: &Value| match size {
+            Value::Int(size) => *size,
+            _ => None,
+        };
+        let mut sizes = tensor.shape.as_ref()?.iter().map(number);
+        let elements = sizes.try_fold(1i128, |count, size| count.checked_mul(size?))?;
+        Some(Summand { allocation: tensor.allocation()?, elements })
+    }
+}
+
+impl Host<'_> {
+    /// Calls the `forward` of a subclass of `torch.autograd.Function`, and its `backward` with what
+    /// `forward` leaves for it.
+    pub(super) fn call_forward(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
+            return Value::Unknown;
+        };
+        let context = self.object();
+        let output = self.forward(class.file, &scope, &context, args);
+        if let Some(backward) = self.method(class.file, &scope, "backward") {
+            let applied = Applied { backward, context, output: output.clone() };
+            self.run_backward(&applied, gradients(&output));
+            self.applied.push(applied);
+        }
+        output
+    }
+
+    /// Runs `forward`, and `setup_context` where the class has one.
+    fn forward(
+        &mut self,
+        file: FileId,
+        class: &[Name],
+        context: &Value,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(forward) = self.method(file, class, "forward") else { return Value::Unknown };
+        let Some(setup) = self.method(file, class, "setup_context") else {
+            let mut given = vec![(None, context.clone())];
+            given.extend(args.iter().cloned());
+            return self.call_function(forward, &given);
+        };
+        let output = self.call_function(forward, args);
+        let inputs = Value::Tuple(args.iter().map(|(_, value)| value.clone()).collect());
+        let given = [context.clone(), inputs, output.clone()].map(|value| (None, value));
+        self.call_function(setup, &given);
+        output
+    }
+
+    /// What the arguments of a `backward` are when `forward` beside it has run with arguments that
+    /// are not known; `None` for other functions.
+    pub(super) fn backward_arguments(
+        &mut self,
+        file: FileId,
+        class: &[Name],
+        function: &Function,
+    ) -> Option<Vec<Value>> {
+        let is_backward = &*function.name == "backward" && !class.is_empty();
+        if !is_backward || self.method(file, class, "setup_context").is_some() {
+            return None;
+        }
+        self.method(file, class, "forward")?;
+        let context = self.object();
+        let met = self.launches.len();
+        let output = self.forward(file, class, &context, &[]);
+        self.launches.truncate(met);
+        Some([context].into_iter().chain(gradients(&output)).collect())
+    }
+
+    /// Notes that `result` is the sum of all elements of `whole`.
+    pub(super) fn note_sum(&mut self, whole: &Value, result: Value) -> Value {
+        match whole {
+            Value::Tensor(whole) => self.with_summands(result, Summand::of(whole).into_iter()),
+            _ => result,
+        }
+    }
+
+    /// Notes what `result` is the sum of, which is `left op right`: each summand has a gradient that
+    /// is one number then. What is summed twice has the sum of two.
+    pub(super) fn note_sums(
+        &mut self,
+        op: BinaryOp,
+        (left, right): (&Value, &Value),
+        result: Value,
+    ) -> Value {
+        let summands = |value: &Value| match value {
+            Value::Tensor(tensor) => self.sums.get(&tensor.allocation()?),
+            _ => None,
+        };
+        let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_));
+        let all: Vec<Summand> = match (op, summands(left), summands(right)) {
+            (BinaryOp::Add | BinaryOp::Sub, Some(left), Some(right)) => {
+                left.iter().chain(right).copied().collect()
+            }
+            (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div, Some(left), None)
+                if is_number(right) =>
+            {
+                left.clone()
+            }
+            (BinaryOp::Add | BinaryOp::Mul, None, Some(right)) if is_number(left) => right.clone(),
+            _ => return result,
+        };
+        let is_repeated = |at: usize| all[..at].contains(&all[at]);
+        match (0..all.len()).any(is_repeated) {
+            true => result,
+            false => self.with_summands(result, all.into_iter()),
+        }
+    }
+
+    fn with_summands(&mut self, sum: Value, summands: impl Iterator<Item = Summand>) -> Value {
+        let summands: Vec<Summand> = summands.collect();
+        let sum = self.allocate(sum, Contents::Unknown);
+        if let Value::Tensor(tensor) = &sum
+            && let Some(allocation) = tensor.allocation()
+            && !summands.is_empty()
+        {
+            self.sums.insert(allocation, summands);
+        }
+        sum
+    }
+
+    /// Runs what `sum.backward()` does, where the sum adds up what one `forward` returned and nothing
+    /// else: gradients are expanded numbers then.
+    pub(super) fn backward_of(&mut self, sum: &Value) {
+        let Value::Tensor(sum) = sum else { return };
+        let summands = sum.allocation().and_then(|sum| self.sums.get(&sum)).cloned();
+        let Some(summands) = summands else { return };
+        let is_sum = |applied: &Applied| {
+            let outputs: Vec<Summand> =
+                parts(&applied.output).iter().filter_map(summand_of).collect();
+            summands.iter().all(|summand| outputs.contains(summand))
+        };
+        let Some(at) = self.applied.iter().rposition(is_sum) else { return };
+        let applied = self.applied.remove(at);
+        if !self.keeps_gradients(applied.backward) {
+            return;
+        }
+        let layouts = gradients(&applied.output);
+        let gradient = |(output, open): (&Value, Value)| match output {
+            Value::Tensor(tensor)
+                if summand_of(output).is_some_and(|own| summands.contains(&own)) =>
+            {
+                Value::Tensor(expanded_number(tensor))
+            }
+            _ => open,
+        };
+        let known = parts(&applied.output).iter().zip(layouts).map(gradient).collect();
+        self.run_backward(&applied, known);
+    }
+
+    fn run_backward(&mut self, applied: &Applied, gradients: Vec<Value>) {
+        let mut given = vec![(None, applied.context.clone())];
+        given.extend(gradients.into_iter().map(|gradient| (None, gradient)));
+        self.call_function(applied.backward, &given);
+    }
+
+    /// Whether a function gets gradients as they are: a decorator of the project may copy them.
+    fn keeps_gradients(&self, at: ItemRef) -> bool {
+        let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
+        else {
+            return false;
+        };
+        !self.is_wrapped(at.file, &item.scope, &function)
+    }
+}
+
+fn summand_of(value: &Value) -> Option<Summand> {
+    match value {
+        Value::Tensor(tensor) => Summand::of(tensor),
+        _ => None,
+    }
+}
+
+/// What `forward` returned, one by one.
+fn parts(output: &Value) -> &[Value] {
+    match output {
+        Value::Tuple(items) => items,
+        output => std::slice::from_ref(output),
+    }
+}
+
+/// The gradient of a sum of a tensor's elements: one number, of which each is a view.
+fn expanded_number(tensor: &Tensor) -> Tensor {
+    let none = |shape: &Vec<Value>| vec![Value::Int(Some(0)); shape.len()];
+    let storage = Storage { id: None, elements: 1, contents: Contents::Unknown };
+    Tensor {
+        dtype: tensor.dtype.clone(),
+        shape: tensor.shape.clone(),
+        strides: tensor.shape.as_ref().map(none),
+        storage: Some(Box::new(storage)),
+    }
+}
+
+/// The gradients that `backward` gets: they have the dtypes and sizes of what `forward` returns, and
+/// may be laid out in any way.
+fn gradients(output: &Value) -> Vec<Value> {
+    let gradient = |value: &Value| match value {
+        Value::Tensor(Tensor { dtype, shape, .. }) => Value::Tensor(Tensor {
+            dtype: dtype.clone(),
+            shape: shape.clone(),
+            strides: unknown_strides(shape.as_deref()),
+            storage: None,
+        }),
+        _ => Value::Unknown,
+    };
+    parts(output).iter().map(gradient).collect()
+}
