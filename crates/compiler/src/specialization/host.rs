@@ -93,6 +93,8 @@ pub(super) struct Host<'a> {
     classes: FxHashMap<usize, ItemRef>,
     /// Calls of functions without their decorators so far.
     undecorated: u32,
+    /// Results of `autograd.Function`s so far.
+    outputs: u32,
     /// Calls of `forward` so far.
     applied: Vec<Applied>,
     /// By the allocations of sums, what they add up.
@@ -147,6 +149,7 @@ impl<'a> Host<'a> {
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             undecorated: 0,
+            outputs: 0,
             applied: Vec::new(),
             sums: FxHashMap::default(),
             written: FxHashSet::default(),

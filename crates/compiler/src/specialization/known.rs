@@ -469,7 +469,7 @@ fn note_descriptor(
 /// The buffer behind a tensor whose elements are of the parameter's type.
 fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
-    let Storage { id, elements, contents } = tensor.storage.as_deref().cloned()?;
+    let Storage { id, elements, contents, .. } = tensor.storage.as_deref().cloned()?;
     let shape = whole(tensor).filter(|shape| shape.iter().product::<i128>() == elements);
     let is_expanded = host::is_expanded(tensor);
     let buffer = KnownBuffer { id, elements, shape, contents, is_expanded };

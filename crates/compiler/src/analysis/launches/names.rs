@@ -7,8 +7,8 @@ use crate::builtins::{self, LANGUAGE, TRITON};
 use crate::diagnostic::{Code, Diagnostic, misspelled, suggest};
 use crate::eval::dtype::DType;
 use crate::hir::{
-    Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Param,
-    SourceMap, Stmt, Unbound,
+    Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Occasion,
+    Param, SourceMap, Stmt, Unbound,
 };
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, resolve,
@@ -30,12 +30,14 @@ const TRITON_MODULES: &[&str] = &[
     "instrumentation",
     "knobs",
     "language",
-    "ops",
     "profiler",
     "runtime",
     "testing",
     "tools",
 ];
+
+/// A module that Triton had before version 3.0.
+const REMOVED: &str = "ops";
 
 /// What Python's module `math` has.
 const MATH_MEMBERS: &[&str] = &[
@@ -410,7 +412,7 @@ impl Host<'_> {
         found
     }
 
-    /// An import of a module of Triton that is misspelled.
+    /// An import of a module of Triton that is misspelled, or that is always tried and was removed.
     fn import(&self, item: &Item) -> Option<Diagnostic> {
         let path = match &item.kind {
             ItemKind::Import { path } | ItemKind::ImportFrom { level: 0, path, .. } => path,
@@ -420,12 +422,19 @@ impl Host<'_> {
         if &**package != TRITON || TRITON_MODULES.contains(&&**module) {
             return None;
         }
-        let best = misspelled(module, TRITON_MODULES.iter().copied())?;
         let text = self.sources.text(self.file)?;
         let within = text.get(item.range.start as usize..item.range.end as usize)?;
         let start = item.range.start as usize + within.find(&**module)?;
         let range = TextRange::new(start, start + module.len());
         let message = format!("`{TRITON}` has no module `{module}`");
+        if &**module == REMOVED {
+            let always = item.occasion == Occasion::Always && item.guard.is_none();
+            let at = FileRange { file: self.file, range };
+            let message = format!("{message} since version 3.0, so this import fails");
+            return (always && item.scope.is_empty())
+                .then(|| Diagnostic::new(Code::UnknownBuiltin, at, message));
+        }
+        let best = misspelled(module, TRITON_MODULES.iter().copied())?;
         Some(self.misspelled(Code::UnknownBuiltin, range, message, best))
     }
 }

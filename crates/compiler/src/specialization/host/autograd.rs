@@ -17,10 +17,10 @@ pub(super) struct Applied {
     output: Value,
 }
 
-/// A tensor all of whose elements a sum adds up.
+/// A result of an `autograd.Function`, all of whose elements a sum adds up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Summand {
-    allocation: u32,
+    output: u32,
     elements: i128,
 }
 
@@ -32,7 +32,7 @@ impl Summand {
         };
         let mut sizes = tensor.shape.as_ref()?.iter().map(number);
         let elements = sizes.try_fold(1i128, |count, size| count.checked_mul(size?))?;
-        Some(Summand { allocation: tensor.allocation()?, elements })
+        Some(Summand { output: tensor.storage.as_ref()?.output?, elements })
     }
 }
 
@@ -45,12 +45,30 @@ impl Host<'_> {
         };
         let context = self.object();
         let output = self.forward(class.file, &scope, &context, args);
+        let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
             let applied = Applied { backward, context, output: output.clone() };
             self.run_backward(&applied, gradients(&output));
             self.applied.push(applied);
         }
         output
+    }
+
+    /// Gives each tensor that `forward` returned a number, by which what is made of it is known.
+    fn numbered(&mut self, output: Value) -> Value {
+        match output {
+            Value::Tensor(mut tensor) => {
+                self.outputs += 1;
+                if let Some(storage) = &mut tensor.storage {
+                    storage.output = Some(self.outputs);
+                }
+                Value::Tensor(tensor)
+            }
+            Value::Tuple(items) => {
+                Value::Tuple(items.into_iter().map(|item| self.numbered(item)).collect())
+            }
+            output => output,
+        }
     }
 
     /// Runs `forward`, and `setup_context` where the class has one.
@@ -209,7 +227,7 @@ fn parts(output: &Value) -> &[Value] {
 /// The gradient of a sum of a tensor's elements: one number, of which each is a view.
 fn expanded_number(tensor: &Tensor) -> Tensor {
     let none = |shape: &Vec<Value>| vec![Value::Int(Some(0)); shape.len()];
-    let storage = Storage { id: None, elements: 1, contents: Contents::Unknown };
+    let storage = Storage { id: None, output: None, elements: 1, contents: Contents::Unknown };
     Tensor {
         dtype: tensor.dtype.clone(),
         shape: tensor.shape.clone(),

@@ -15,7 +15,7 @@ impl Host<'_> {
         self.allocations += 1;
         let id = self.allocations;
         let storage = views::span(&tensor)
-            .map(|elements| Box::new(Storage { id: Some(id), elements, contents }));
+            .map(|elements| Box::new(Storage { id: Some(id), output: None, elements, contents }));
         Value::Tensor(Tensor { storage, ..tensor })
     }
 

@@ -182,7 +182,9 @@ pub(super) fn compared(op: CompareOp, left: &Value, right: &Value) -> Option<Val
         !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn);
     let (left, right) = (left.plain(), right.plain());
     let has_tensor = matches!(left, Value::Tensor(_)) || matches!(right, Value::Tensor(_));
-    if !elementwise || !has_tensor {
+    // A tensor knows no comparison with `None`: the two are other objects.
+    let has_none = matches!(left, Value::None) || matches!(right, Value::None);
+    if !elementwise || !has_tensor || has_none {
         return None;
     }
     // Sizes are those of arithmetic.

@@ -104,6 +104,8 @@ pub(in crate::specialization) struct Descriptor {
 pub(in crate::specialization) struct Storage {
     /// Which allocation it is; `None` when it may be one of several.
     pub(in crate::specialization) id: Option<u32>,
+    /// Which result of an `autograd.Function` it holds, by number.
+    pub(in crate::specialization) output: Option<u32>,
     /// Elements from the tensor's first to the end of the memory.
     pub(in crate::specialization) elements: i128,
     /// What it holds from that element on.

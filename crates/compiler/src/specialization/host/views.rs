@@ -35,7 +35,8 @@ impl Tensor {
         let copy = Tensor { strides: kept_strides(self), storage: None, ..self.clone() };
         let storage = span(&copy);
         let contents = Contents::Unknown;
-        let storage = storage.map(|elements| Box::new(Storage { id: None, elements, contents }));
+        let storage = storage
+            .map(|elements| Box::new(Storage { id: None, output: None, elements, contents }));
         Tensor { storage, ..copy }
     }
 
@@ -125,7 +126,11 @@ pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor>
             Contents::Uninitialized => Contents::Uninitialized,
             _ => Contents::Unknown,
         };
-        Box::new(Storage { id: storage.id, elements: storage.elements * from / to, contents })
+        Box::new(Storage {
+            elements: storage.elements * from / to,
+            contents,
+            ..Storage::clone(storage)
+        })
     });
     Some(Tensor { dtype: Some(dtype.clone()), shape: Some(shape), strides: None, storage })
 }
@@ -467,6 +472,7 @@ fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
     let contents = a.contents.join(&b.contents);
     (a.elements == b.elements).then_some(Storage {
         id,
+        output: a.output.filter(|output| Some(*output) == b.output),
         elements: a.elements,
         // Of memory that is not known it is not seen what writes to it.
         contents: match (id, contents) {
