@@ -343,14 +343,16 @@ fn wrong_axes(func: &Function) -> Vec<Diagnostic> {
             continue;
         }
         let (used, masked) = (axes(func, data.operand(0)), axes(func, mask));
-        let wrong = masked.iter().find_map(|(value, axes)| {
+        let wrong = masked.iter().filter_map(|(value, axes)| {
             let [axis] = axes.as_slice() else { return None };
             let of_address = used.get(value)?;
             let elsewhere = !of_address.contains(axis);
             (elsewhere && of_address.len() == 1).then_some((*value, *axis, of_address[0]))
         });
-        let Some((value, axis, right)) = wrong else { continue };
-        let name = report::name(func, value).unwrap_or_else(|| "an index".into());
+        let named = wrong.map(|wrong| (report::name(func, wrong.0), wrong));
+        let first = named.min_by_key(|(name, (value, ..))| (name.is_none(), *value));
+        let Some((name, (_, axis, right))) = first else { continue };
+        let name = name.unwrap_or_else(|| "an index".into());
         let message = format!(
             "the mask compares `{name}` along axis {axis}, but the addresses use it along axis {right}"
         );
@@ -369,8 +371,11 @@ fn axes(func: &Function, value: Value) -> FxHashMap<Value, Vec<usize>> {
         let elementwise = data.regions.is_empty() && data.opcode.is_pure();
         match (data.opcode, &data.attrs) {
             (Opcode::ExpandDims, _) => {
-                if let Some((base, axis)) = expanded(func, value) {
-                    let known = found.entry(base).or_default();
+                let expanded = expanded(func, value);
+                for (made, axis) in expanded.into_iter().flat_map(|(base, axis)| {
+                    made_of(func, base).into_iter().map(move |made| (made, axis))
+                }) {
+                    let known = found.entry(made).or_default();
                     if !known.contains(&axis) {
                         known.push(axis);
                     }
@@ -382,6 +387,32 @@ fn axes(func: &Function, value: Value) -> FxHashMap<Value, Vec<usize>> {
             ) => {}
             _ if elementwise => pending.extend(data.uses()),
             _ => {}
+        }
+    }
+    found
+}
+
+/// A one-dimensional value and those that it is computed from lane by lane: what compares them first
+/// runs along their axis as well. Positions from 0 on are those of several indices.
+fn made_of(func: &Function, base: Value) -> Vec<Value> {
+    let mut found = vec![base];
+    let mut at = 0;
+    while let Some(&value) = found.get(at) {
+        at += 1;
+        let Some(data) = func.def(value) else { continue };
+        let moves = matches!(data.opcode, Opcode::Cat | Opcode::Gather | Opcode::Reshape);
+        if moves || !data.regions.is_empty() || !data.opcode.is_pure() {
+            continue;
+        }
+        for used in data.uses() {
+            let is_like = func.ty(used).shape() == func.ty(base).shape();
+            let is_index = func.constant_bits(used).is_none()
+                && func
+                    .def(used)
+                    .is_none_or(|data| !matches!(data.opcode, Opcode::Splat | Opcode::Arange));
+            if is_like && is_index && !found.contains(&used) {
+                found.push(used);
+            }
         }
     }
     found

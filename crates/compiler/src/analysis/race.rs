@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::{buffer, happens, in_one_unit, lane, position};
+use super::bounds::{buffer, happens, in_one_unit, is_known, lane, position};
 use super::elements::{Access, Elements, Variable};
 use super::grid;
 use super::identity::{Origins, padded};
@@ -93,8 +93,10 @@ pub(super) fn check<'f>(
         found.extend(counted::left_out(func, launch, elements, &programs, (store, accesses)));
     }
     for store in accesses {
-        let is_unknown = !is_ever_known(&elements.terms, &store.offset);
-        if is_unknown && is_before(func, store, waits) {
+        let is_unknown = !is_known(&elements.terms, &store.offset);
+        let is_found =
+            |known: &Diagnostic| known.primary == report::place(func, func.insts[store.inst].loc);
+        if is_unknown && is_before(func, store, waits) && !found.iter().any(is_found) {
             found.extend(counted::crowded(func, launch, elements, (&programs, asked), store));
         }
     }

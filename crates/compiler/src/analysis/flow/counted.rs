@@ -313,6 +313,10 @@ impl Flow<'_, '_> {
             (Opcode::Load, _) => self.read(walk, inst, data, index),
             (Opcode::Select, _) => {
                 let chosen = self.elements.truth(data.operand(0), index);
+                let (yes, no) = self.decided(walk, data.operand(0), index);
+                let not_no = self.elements.terms.not(no);
+                let chosen = self.elements.terms.and(chosen, not_no);
+                let chosen = self.elements.terms.or(yes, chosen);
                 self.chosen(walk, chosen, (data.operand(1), data.operand(2)), index)
             }
             (Opcode::For, _) => self.looped(walk, inst, data, at, index),
@@ -351,6 +355,35 @@ impl Flow<'_, '_> {
         cases
     }
 
+    /// When a comparison of floats is certainly true and when it is certainly false, since both of
+    /// them are numbers that are known.
+    fn decided(&mut self, walk: &mut Walk, condition: Value, index: &Index) -> (Cond, Cond) {
+        let (mut yes, mut no) = (Terms::FALSE, Terms::FALSE);
+        let Some(data) = self.func.def(condition) else { return (yes, no) };
+        let Attrs::FloatCompare(compare) = &data.attrs else { return (yes, no) };
+        if self.func.ty(condition).shape().len() != index.len() {
+            return (yes, no);
+        }
+        let (a, b) =
+            (self.held(walk, data.operand(0), index), self.held(walk, data.operand(1), index));
+        for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
+            let (Holds::Number(x), Holds::Number(y)) = (a.holds, b.holds) else { continue };
+            let cond = self.elements.terms.and(a.cond, b.cond);
+            let decided = if is_true(compare.predicate, x, y) { &mut yes } else { &mut no };
+            *decided = self.elements.terms.or(*decided, cond);
+        }
+        (yes, no)
+    }
+
+    /// Whether a condition is true wherever another is, as one of those of which any is enough.
+    fn covers(&self, cond: Cond, other: Cond) -> bool {
+        cond == other
+            || match *self.elements.terms.cond(cond) {
+                CondKind::Or(a, b) => self.covers(a, other) || self.covers(b, other),
+                _ => false,
+            }
+    }
+
     fn chosen(
         &mut self,
         walk: &mut Walk,
@@ -362,13 +395,14 @@ impl Flow<'_, '_> {
         let (a, b) = (self.held(walk, of.0, index), self.held(walk, of.1, index));
         let mut cases = Cases::new();
         for (cond, here, there) in [(chosen, &a, &b), (otherwise, &b, &a)] {
-            // What takes the place of lanes that a mask leaves out stands for them. A maximum may be
-            // meant to be no less than that.
-            let is_replaced =
-                |case: &&Case| walk.gives == Gives::Sum && case.cond == cond && case.is_left_out();
-            let replaced = there.iter().find(is_replaced);
+            let replaced =
+                there.iter().find(|case| case.is_left_out() && self.covers(case.cond, cond));
             for case in here {
-                let masked = case.masked.or(replaced.and_then(|replaced| replaced.masked));
+                // What takes the place of lanes that a mask leaves out stands for them. A maximum may
+                // be meant to be no less than some number.
+                let counts = walk.gives == Gives::Sum || case.holds.is_infinite();
+                let replaced = replaced.filter(|_| counts).and_then(|replaced| replaced.masked);
+                let masked = case.masked.or(replaced);
                 let cond = self.elements.terms.and(cond, case.cond);
                 cases.push(Case { cond, masked, ..*case });
             }
@@ -622,6 +656,17 @@ impl Flow<'_, '_> {
         }
         cases.retain(|case| case.cond != Terms::FALSE);
         cases
+    }
+}
+
+fn is_true(predicate: FloatPredicate, a: f64, b: f64) -> bool {
+    match predicate {
+        FloatPredicate::Oeq => a == b,
+        FloatPredicate::Une => a != b,
+        FloatPredicate::Olt => a < b,
+        FloatPredicate::Ole => a <= b,
+        FloatPredicate::Ogt => a > b,
+        FloatPredicate::Oge => a >= b,
     }
 }
 
