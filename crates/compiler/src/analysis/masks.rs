@@ -59,7 +59,8 @@ pub(super) fn check(
             let lanes = undefined_lanes(&shared, &mut elements, &reached);
             let counted = counted_lanes(&shared, &mut elements, &reached);
             let added = added_lanes(&shared, &mut elements, &reached);
-            for finding in lanes.into_iter().chain(counted).chain(added) {
+            let spoiled = spoiling_lanes(&shared, &mut elements, &reached);
+            for finding in lanes.into_iter().chain(counted).chain(added).chain(spoiled) {
                 if found.iter().all(|known| known.primary != finding.primary) {
                     found.push(finding);
                 }
@@ -69,6 +70,7 @@ pub(super) fn check(
         found.extend(undefined_lanes(&shared, &mut elements, &reached));
         found.extend(counted_lanes(&shared, &mut elements, &reached));
         found.extend(added_lanes(&shared, &mut elements, &reached));
+        found.extend(spoiling_lanes(&shared, &mut elements, &reached));
     }
     found.extend(always_true(&shared, &mut elements, &reached));
     found.extend(first_block::check(&shared, launches, pause));
@@ -198,6 +200,46 @@ fn added_lanes<'f>(
         }
     }
     found
+}
+
+/// Loads that give NaN where their masks are false, where a sum or a product of matrices takes that.
+fn spoiling_lanes<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    reached: &[Reached],
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut fuel = Fuel::new(KERNEL_FUEL);
+    for load in func.walk().into_iter().filter(|inst| fills_with_nan(func, *inst)) {
+        let Some(taking) = combining(func, load).map(|combining| combining.inst) else { continue };
+        let what = match (func.insts[taking].opcode, Gives::of(func, taking)) {
+            (Opcode::Dot, _) => "a matrix product",
+            (_, Some(Gives::Sum)) => "a sum",
+            _ => continue,
+        };
+        let mut flow = Flow::new(func, elements, (load, Followed::Masked), &mut fuel);
+        let Some(point) = reached.iter().find_map(|reached| flow.witness(reached)) else {
+            continue;
+        };
+        let message =
+            format!("lanes of this load whose mask is false are NaN, and they reach {what}");
+        let place = report::place(func, func.insts[taking].loc);
+        found.push(
+            report::finding(func, func.insts[load].loc, Code::CountedLanes, message)
+                .with_related(place, format!("{what}, which becomes NaN"))
+                .with_note(example(func, elements, &point))
+                .with_note("choose 0 for these lanes, or leave them out with `tl.where`"),
+        );
+    }
+    found
+}
+
+/// Whether a load has a mask and gives NaN where that is false.
+fn fills_with_nan(func: &Function, load: Inst) -> bool {
+    let data = &func.insts[load];
+    let other = data.operand_opt(2).filter(|_| data.opcode == Opcode::Load);
+    let bits = other.and_then(|other| func.constant_bits(other).zip(func.ty(other).number()));
+    bits.is_some_and(|(bits, number)| number.is_float() && Holds::constant(number, bits).is_nan())
 }
 
 /// Whether an operation adds a constant that is not 0 to memory.

@@ -38,6 +38,11 @@ impl Holds {
         }
     }
 
+    /// Whether it is no number at all.
+    pub(in crate::analysis) fn is_nan(self) -> bool {
+        matches!(self, Holds::Number(number) if number.is_nan())
+    }
+
     /// Whether it is an infinity.
     pub(super) fn is_infinite(self) -> bool {
         matches!(self, Holds::Number(number) if number.is_infinite())
@@ -54,7 +59,7 @@ impl Holds {
     }
 
     /// The number that a float constant of this type is, unless it is of 8 bits.
-    pub(super) fn constant(number: Scalar, bits: u64) -> Holds {
+    pub(in crate::analysis) fn constant(number: Scalar, bits: u64) -> Holds {
         Holds::Number(match number {
             Scalar::F16 => f16::from_bits(bits as u16).to_f64(),
             Scalar::BF16 => bf16::from_bits(bits as u16).to_f64(),
