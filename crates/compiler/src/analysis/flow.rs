@@ -13,6 +13,7 @@ use super::terms::{Cond, Interval, Linear, Terms};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
 
 pub(super) mod counted;
+pub(super) mod gives;
 pub(super) mod held;
 
 /// Boxes that may be looked at for one question.

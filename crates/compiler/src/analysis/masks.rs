@@ -7,11 +7,11 @@
 //! So nothing is said about lanes that are stored under the same or a stronger mask, or replaced.
 //! Arguments, grid and memory may be anything.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
+use self::axes::wrong_axes;
+use self::counted::{added_lanes, counted, counted_lanes, reductions, spoiling_lanes};
 use super::elements::{Element, Elements, Index};
-use super::flow::counted::{Counted, Gives};
-use super::flow::held::Holds;
 use super::flow::{FUEL, Flow, Followed, Fuel, Reached, mask_of, reached};
 use super::identity::padded;
 use super::neutral::{Neutral, combining, neutral};
@@ -19,10 +19,13 @@ use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Domain};
 use super::{first_block, report};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::ir::{AtomicOp, Attrs, Function, Inst, InstData, Opcode, Value};
+use crate::ir::{Function, Inst, Opcode};
 use crate::passes::eliminate_common_subexpressions;
 use crate::source::{FileRange, TextRange};
 use crate::specialization::KnownLaunch;
+
+mod axes;
+mod counted;
 
 /// Boxes that may be looked at before a mask is taken not to be always true.
 const QUICK_FUEL: u32 = 24;
@@ -59,7 +62,8 @@ pub(super) fn check(
             let lanes = undefined_lanes(&shared, &mut elements, &reached);
             let counted = counted_lanes(&shared, &mut elements, &reached);
             let added = added_lanes(&shared, &mut elements, &reached);
-            for finding in lanes.into_iter().chain(counted).chain(added) {
+            let spoiled = spoiling_lanes(&shared, &mut elements, &reached);
+            for finding in lanes.into_iter().chain(counted).chain(added).chain(spoiled) {
                 if found.iter().all(|known| known.primary != finding.primary) {
                     found.push(finding);
                 }
@@ -69,6 +73,7 @@ pub(super) fn check(
         found.extend(undefined_lanes(&shared, &mut elements, &reached));
         found.extend(counted_lanes(&shared, &mut elements, &reached));
         found.extend(added_lanes(&shared, &mut elements, &reached));
+        found.extend(spoiling_lanes(&shared, &mut elements, &reached));
     }
     found.extend(always_true(&shared, &mut elements, &reached));
     found.extend(first_block::check(&shared, launches, pause));
@@ -112,143 +117,6 @@ fn undefined_lanes<'f>(
         }
     }
     found
-}
-
-/// Reductions that count lanes which a mask leaves out: sums where what `other` says does not become
-/// zero, and maxima and minima where it may be beyond what others hold.
-fn counted_lanes<'f>(
-    func: &'f Function,
-    elements: &mut Elements<'f>,
-    reached: &[Reached],
-) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> = Vec::new();
-    let mut fuel = Fuel::new(KERNEL_FUEL);
-    for (reduction, gives) in reductions(func) {
-        let seen = counted(func, elements, reached, (reduction, None), &mut fuel);
-        let Some((point, counted, lane)) = seen else { continue };
-        let becomes = match counted.holds {
-            Holds::Number(number) => {
-                format!("{}, which the load's `other` has become", number as f32)
-            }
-            _ => "what the load's `other` has become, which is not 0".to_owned(),
-        };
-        let (what, has, instead) = match gives {
-            Gives::Sum => (
-                "sum",
-                "adds",
-                "leave them out before the sum, as by `tl.where(mask, x, 0.0)`, or choose an \
-                 `other` that becomes 0, such as -float('inf') before an exponential",
-            ),
-            Gives::Greatest => (
-                "maximum",
-                "has",
-                "choose an `other` below all numbers, such as -float('inf'): all others may be less \
-                 than this one",
-            ),
-            Gives::Least => (
-                "minimum",
-                "has",
-                "choose an `other` above all numbers, such as float('inf'): all others may be \
-                 greater than this one",
-            ),
-        };
-        let message =
-            format!("this {what} counts lanes that a mask leaves out: lane {lane} {has} {becomes}");
-        let place = report::place(func, func.insts[counted.load].loc);
-        let finding = report::finding(func, func.insts[reduction].loc, Code::CountedLanes, message)
-            .with_related(place, "this load says what these lanes hold")
-            .with_note(example(func, elements, &point))
-            .with_note(instead);
-        if found.iter().all(|known| known.primary != finding.primary) {
-            found.push(finding);
-        }
-    }
-    found
-}
-
-fn reductions(func: &Function) -> impl Iterator<Item = (Inst, Gives)> {
-    func.walk().into_iter().filter_map(|inst| Some((inst, Gives::of(func, inst)?)))
-}
-
-/// Atomic additions of a constant at places that are read, where lanes which the read's mask leaves
-/// out are counted at place 0: that is what its `other` says.
-fn added_lanes<'f>(
-    func: &'f Function,
-    elements: &mut Elements<'f>,
-    reached: &[Reached],
-) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    let mut fuel = Fuel::new(KERNEL_FUEL);
-    let adds = |reached: &&Reached| counts(func, &func.insts[reached.inst]);
-    for addition in reached.iter().filter(adds) {
-        let data = &func.insts[addition.inst];
-        for load in func.walk().into_iter().filter(|inst| fills_with_zero(func, *inst)) {
-            let mut flow = Flow::new(func, elements, (load, Followed::Masked), &mut fuel);
-            let Some(point) = flow.address_witness(addition) else { continue };
-            let message = "this addition counts lanes that a mask leaves out, at the place that the load's \
-                 `other` says";
-            let place = report::place(func, func.insts[load].loc);
-            found.push(
-                report::finding(func, data.loc, Code::CountedLanes, message)
-                    .with_related(place, "this load says where these lanes count: at 0")
-                    .with_note(example(func, elements, &point))
-                    .with_note("give the addition the mask of the load"),
-            );
-            break;
-        }
-    }
-    found
-}
-
-/// Whether an operation adds a constant that is not 0 to memory.
-fn counts(func: &Function, data: &InstData) -> bool {
-    let adds = match &data.attrs {
-        Attrs::Atomic(atomic) => matches!(atomic.op, AtomicOp::Add | AtomicOp::FAdd),
-        _ => false,
-    };
-    let bits = data.operand_opt(1).and_then(|value| converted_bits(func, value));
-    adds && bits.is_some_and(|bits| bits != 0)
-}
-
-/// The bits of a constant before conversions, which leave 0 what it is and make it of nothing else that
-/// anybody adds.
-fn converted_bits(func: &Function, value: Value) -> Option<u64> {
-    use Opcode::{Broadcast, ExpandDims, ExtS, ExtU, FExt, FTrunc, SToF, Splat, Trunc, UToF};
-    match func.def(value)?.opcode {
-        Broadcast | ExpandDims | ExtS | ExtU | FExt | FTrunc | SToF | Splat | Trunc | UToF => {
-            converted_bits(func, func.def(value)?.operand(0))
-        }
-        _ => func.constant_bits(value),
-    }
-}
-
-/// Whether a load has a mask and gives an integer 0 where that is false.
-fn fills_with_zero(func: &Function, load: Inst) -> bool {
-    let data = &func.insts[load];
-    data.opcode == Opcode::Load
-        && data.operand_opt(1).is_some_and(|mask| func.constant_bits(mask).is_none())
-        && data.operand_opt(2).and_then(|other| converted_bits(func, other)) == Some(0)
-        && func.ty(data.result()).elem().is_some_and(|elem| !elem.is_float() && !elem.is_ptr())
-}
-
-/// A point at which a reduction counts a lane that a mask leaves out, that lane, and which it is along the
-/// axis, where the lanes of a load that has no `other` are `filled` with a number.
-fn counted<'f>(
-    func: &'f Function,
-    elements: &mut Elements<'f>,
-    reached: &[Reached],
-    (reduction, filled): (Inst, Option<(Inst, f64)>),
-    fuel: &mut Fuel,
-) -> Option<(Vec<i128>, Counted, i128)> {
-    let mut flow = Flow::new(func, elements, (reduction, Followed::Counted), fuel);
-    flow.filled = filled;
-    let point = reached.iter().find_map(|reached| flow.witness(reached))?;
-    let left_out = std::mem::take(&mut flow.left_out);
-    let whole = padded(&elements.terms, &point);
-    let mut domain = Domain::at(&elements.terms, &whole);
-    let counted = left_out.into_iter().find(|it| domain.truth(it.cond) == Some(true))?;
-    let lane = domain.value(&counted.lane)?;
-    Some((point, counted, lane))
 }
 
 /// The integers that a kernel gets and the position in the grid at a point where an undefined lane
@@ -331,75 +199,6 @@ fn describe(
         (None, true) => "let the store's mask leave out what the load's does, or choose an `other`",
         (None, false) => "choose an `other`, so that these lanes have a value",
     })
-}
-
-/// Masks that hold along an axis on which the addresses do not use what the mask compares.
-fn wrong_axes(func: &Function) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    for inst in func.walk() {
-        let data = &func.insts[inst];
-        let Some(mask) = mask_of(data) else { continue };
-        if func.ty(mask).shape().len() < 2 {
-            continue;
-        }
-        let (used, masked) = (axes(func, data.operand(0)), axes(func, mask));
-        let wrong = masked.iter().find_map(|(value, axes)| {
-            let [axis] = axes.as_slice() else { return None };
-            let of_address = used.get(value)?;
-            let elsewhere = !of_address.contains(axis);
-            (elsewhere && of_address.len() == 1).then_some((*value, *axis, of_address[0]))
-        });
-        let Some((value, axis, right)) = wrong else { continue };
-        let name = report::name(func, value).unwrap_or_else(|| "an index".into());
-        let message = format!(
-            "the mask compares `{name}` along axis {axis}, but the addresses use it along axis {right}"
-        );
-        found.push(report::finding(func, data.loc, Code::MaskAxis, message));
-    }
-    found
-}
-
-/// One-dimensional values that a value is computed from, with the axes that they run along.
-fn axes(func: &Function, value: Value) -> FxHashMap<Value, Vec<usize>> {
-    let mut found: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
-    let mut seen = FxHashSet::default();
-    let mut pending = vec![value];
-    while let Some(value) = pending.pop() {
-        let Some(data) = func.def(value).filter(|_| seen.insert(value)) else { continue };
-        let elementwise = data.regions.is_empty() && data.opcode.is_pure();
-        match (data.opcode, &data.attrs) {
-            (Opcode::ExpandDims, _) => {
-                if let Some((base, axis)) = expanded(func, value) {
-                    let known = found.entry(base).or_default();
-                    if !known.contains(&axis) {
-                        known.push(axis);
-                    }
-                }
-            }
-            (
-                Opcode::Reshape | Opcode::Permute | Opcode::Join | Opcode::Cat | Opcode::Gather,
-                _,
-            ) => {}
-            _ if elementwise => pending.extend(data.uses()),
-            _ => {}
-        }
-    }
-    found
-}
-
-/// The one-dimensional value that a chain of `expand_dims` starts from, and the axis that it is
-/// along in the end.
-fn expanded(func: &Function, value: Value) -> Option<(Value, usize)> {
-    let data = func.def(value)?;
-    let Attrs::Axis(inserted) = &data.attrs else { return None };
-    let source = data.operand(0);
-    match func.ty(source).shape().len() {
-        1 => Some((source, usize::from(inserted.axis == 0))),
-        _ => {
-            let (base, axis) = expanded(func, source)?;
-            Some((base, axis + usize::from(inserted.axis as usize <= axis)))
-        }
-    }
 }
 
 /// Masks that hold in every lane of every launch.

@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::{buffer, happens, in_one_unit, lane, position};
+use super::bounds::{buffer, happens, in_one_unit, is_known, lane, position};
 use super::elements::{Access, Elements, Variable};
 use super::grid;
 use super::identity::{Origins, padded};
@@ -34,6 +34,9 @@ const LANE_FUEL: u32 = 500;
 
 /// Pairs of accesses of one kind that are looked at in one kernel.
 const MAX_PAIRS: usize = 32;
+
+/// Masks of loads at whose edges two stored values are compared.
+const MAX_EDGES: usize = 3;
 
 /// Threads of a warp, whose stores are in the order of the kernel.
 const WARP: u32 = 32;
@@ -93,8 +96,10 @@ pub(super) fn check<'f>(
         found.extend(counted::left_out(func, launch, elements, &programs, (store, accesses)));
     }
     for store in accesses {
-        let is_unknown = !is_ever_known(&elements.terms, &store.offset);
-        if is_unknown && is_before(func, store, waits) {
+        let is_unknown = !is_known(&elements.terms, &store.offset);
+        let is_found =
+            |known: &Diagnostic| known.primary == report::place(func, func.insts[store.inst].loc);
+        if is_unknown && is_before(func, store, waits) && !found.iter().any(is_found) {
             found.extend(counted::crowded(func, launch, elements, (&programs, asked), store));
         }
     }
@@ -117,8 +122,8 @@ enum Apart {
 /// What is known of two programs that store different values to one element.
 ///
 /// Values may be equal at the edges, where masks replace them, and differ elsewhere: collisions are
-/// looked for among all programs, among later ones, and among later elements and lanes. Where a
-/// search gives up, points are looked at one after another.
+/// looked for among all programs, among later ones, among later elements and lanes, and at the edges.
+/// Where a search gives up, points are looked at one after another.
 fn race<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
@@ -128,7 +133,12 @@ fn race<'f>(
 ) -> Collision {
     let mut fuel = FIRST_FUEL;
     let mut met = Collision::Unknown;
-    for part in parts(elements, all.programs, stores.0) {
+    let mut parts = parts(elements, all.programs, stores.0);
+    for edge in edges(func, elements, stores.0) {
+        let of_second = other.moved.cond(&mut elements.terms, edge);
+        parts.extend([vec![edge], vec![of_second]]);
+    }
+    for part in parts {
         let within = all.within.iter().chain(&part).copied().collect();
         let differ = |elements: &mut Elements<'f>, pair: &Pair| {
             let (one, two) = ((stores.0, &*pair.0), (stores.1, &*pair.1));
@@ -192,7 +202,7 @@ struct Part<'p> {
     asked: [bool; 3],
     /// What the two differ in.
     apart: Apart,
-    /// Conditions on the first access.
+    /// Conditions on the first access, or on the second with what is another's.
     within: Vec<Cond>,
 }
 
@@ -226,6 +236,31 @@ fn parts(elements: &mut Elements<'_>, programs: &[Linear; 3], access: &Access) -
         parts.extend([1, 2].map(|times| vec![later(lane, times)]));
     }
     parts
+}
+
+/// The conditions that a mask leaves out what a store stores the like of, lane by lane.
+fn edges<'f>(func: &'f Function, elements: &mut Elements<'f>, store: &Access) -> Vec<Cond> {
+    let data = &func.insts[store.inst];
+    let shape = func.ty(data.operand(0)).shape();
+    let index = elements.lanes(shape).0;
+    let mut found = Vec::new();
+    let mut open = vec![data.operand(1)];
+    let mut seen = FxHashSet::default();
+    while let Some(value) = open.pop() {
+        let Some(data) = func.def(value) else { continue };
+        if !seen.insert(value) || func.ty(value).shape() != shape || found.len() == MAX_EDGES {
+            continue;
+        }
+        match (data.opcode, data.operand_opt(1)) {
+            (Opcode::Load, Some(mask)) => {
+                let mask = elements.truth(mask, &index);
+                found.push(elements.terms.not(mask));
+            }
+            _ if data.regions.is_empty() && data.opcode.is_pure() => open.extend(data.uses()),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The first operation by which programs may wait for each other: what comes after it may be in

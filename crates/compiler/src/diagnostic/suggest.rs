@@ -66,3 +66,25 @@ pub(crate) fn misspelled<'n>(
 fn letters(name: &str) -> u64 {
     name.bytes().fold(0, |has, letter| has | 1 << (letter % 64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_meant_that_are_a_letter_or_two_away() {
+        let known = ["contiguous", "stride", "empty_like", "empty"];
+        assert_eq!(misspelled("contigous", known), Some("contiguous"));
+        assert_eq!(misspelled("contgiuos", known), Some("contiguous"));
+        assert_eq!(misspelled("emtpy_like", known), Some("empty_like"));
+        assert_eq!(misspelled("strid", known), Some("stride"));
+        assert_eq!(misspelled("stride", known), None);
+        assert_eq!(misspelled("shape", known), None);
+    }
+
+    #[test]
+    fn a_single_letter_stands_for_no_name() {
+        assert_eq!(suggest("B", ["BD", "b_ptr"]), None);
+        assert_eq!(suggest("BLOK", ["BLOCK", "b_ptr"]), Some("BLOCK"));
+    }
+}

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::Flow;
+use super::gives::{Gives, combines_by, is_told};
 use super::held::{Holds, one, two};
 use crate::analysis::elements::{Element, Index, Variable};
 use crate::analysis::terms::{AtomKind, Cond, CondKind, Linear, Terms, Var, note_var};
@@ -80,96 +81,6 @@ struct Walk {
     lane: FxHashSet<Var>,
     known: FxHashMap<(Value, Index), Cases>,
     depth: u32,
-}
-
-/// What a reduction gives of the numbers along an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::analysis) enum Gives {
-    /// Their sum.
-    Sum,
-    /// The greatest, or where it is.
-    Greatest,
-    /// The least, or where it is.
-    Least,
-}
-
-impl Gives {
-    /// What `inst` gives, if it is a reduction that gives any of these.
-    pub(in crate::analysis) fn of(func: &Function, inst: Inst) -> Option<Gives> {
-        use Opcode::{Add, FAdd, FMax, FMin};
-        let data = &func.insts[inst];
-        let by = |wanted: &[Opcode]| data.uses().count() == 1 && combines_by(func, data, wanted);
-        match data.opcode {
-            Opcode::Reduce if by(&[FAdd, Add]) => Some(Gives::Sum),
-            Opcode::Reduce if by(&[FMax]) => Some(Gives::Greatest),
-            Opcode::Reduce if by(&[FMin]) => Some(Gives::Least),
-            Opcode::Reduce if data.results.len() == 2 => Gives::with_position(func, data),
-            _ => None,
-        }
-    }
-
-    /// What a reduction of numbers with their positions gives: it keeps what compares as greater or
-    /// as less.
-    fn with_position(func: &Function, data: &InstData) -> Option<Gives> {
-        let region = &func.regions[*data.regions.first()?];
-        let first = &func.insts[*region.insts.first()?];
-        let kept = func.def(func.terminator(*data.regions.first()?)?.operand_opt(0)?)?;
-        let [a, _, b, _] = region.args.as_slice() else { return None };
-        let (compared, chosen) = ([first.operand_opt(0)?, first.operand_opt(1)?], [*a, *b]);
-        let keeps_first = kept.opcode == Opcode::Select
-            && [kept.operand(1), kept.operand(2)] == chosen
-            && compared == chosen;
-        match &first.attrs {
-            Attrs::FloatCompare(cmp) if keeps_first => match cmp.predicate {
-                FloatPredicate::Ogt => Some(Gives::Greatest),
-                FloatPredicate::Olt => Some(Gives::Least),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Whether a lane that holds this changes the result, where others hold `signed` numbers.
-    fn is_changed_by(self, holds: Holds, signed: bool) -> bool {
-        match (self, holds) {
-            (Gives::Sum, holds) => holds.counts(),
-            (Gives::Greatest, Holds::Number(number)) => {
-                number == f64::INFINITY || signed && number >= 0.0
-            }
-            (Gives::Least, Holds::Number(number)) => {
-                number == f64::NEG_INFINITY || signed && number <= 0.0
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Whether a maximum or minimum is seen as it is, or where it is. What is only subtracted, as before
-/// an exponential, may as well be another number.
-fn is_told(func: &Function, data: &InstData) -> bool {
-    use Opcode::{Broadcast, ExpandDims, FExt, FTrunc, Reshape, Splat};
-    let mut same: Vec<Value> = data.results.to_vec();
-    let mut told = same.len() > 1;
-    for inst in func.walk() {
-        let user = &func.insts[inst];
-        if !user.uses().any(|used| same.contains(&used)) {
-            continue;
-        }
-        told |= user.opcode == Opcode::Store;
-        if matches!(user.opcode, Broadcast | ExpandDims | FExt | FTrunc | Reshape | Splat) {
-            same.push(user.result());
-        }
-    }
-    told
-}
-
-/// Whether a reduction combines elements by one of these operations alone.
-fn combines_by(func: &Function, data: &InstData, wanted: &[Opcode]) -> bool {
-    let does = |inst: &Inst| {
-        let opcode = func.insts[*inst].opcode;
-        opcode == Opcode::Yield || wanted.contains(&opcode)
-    };
-    data.regions.iter().all(|region| func.regions[*region].insts.iter().all(does))
 }
 
 impl Flow<'_, '_> {
@@ -313,6 +224,10 @@ impl Flow<'_, '_> {
             (Opcode::Load, _) => self.read(walk, inst, data, index),
             (Opcode::Select, _) => {
                 let chosen = self.elements.truth(data.operand(0), index);
+                let (yes, no) = self.decided(walk, data.operand(0), index);
+                let not_no = self.elements.terms.not(no);
+                let chosen = self.elements.terms.and(chosen, not_no);
+                let chosen = self.elements.terms.or(yes, chosen);
                 self.chosen(walk, chosen, (data.operand(1), data.operand(2)), index)
             }
             (Opcode::For, _) => self.looped(walk, inst, data, at, index),
@@ -351,6 +266,35 @@ impl Flow<'_, '_> {
         cases
     }
 
+    /// When a comparison of floats is certainly true and when it is certainly false, since both of
+    /// them are numbers that are known.
+    fn decided(&mut self, walk: &mut Walk, condition: Value, index: &Index) -> (Cond, Cond) {
+        let (mut yes, mut no) = (Terms::FALSE, Terms::FALSE);
+        let Some(data) = self.func.def(condition) else { return (yes, no) };
+        let Attrs::FloatCompare(compare) = &data.attrs else { return (yes, no) };
+        if self.func.ty(condition).shape().len() != index.len() {
+            return (yes, no);
+        }
+        let (a, b) =
+            (self.held(walk, data.operand(0), index), self.held(walk, data.operand(1), index));
+        for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
+            let (Holds::Number(x), Holds::Number(y)) = (a.holds, b.holds) else { continue };
+            let cond = self.elements.terms.and(a.cond, b.cond);
+            let decided = if is_true(compare.predicate, x, y) { &mut yes } else { &mut no };
+            *decided = self.elements.terms.or(*decided, cond);
+        }
+        (yes, no)
+    }
+
+    /// Whether a condition is true wherever another is, as one of those of which any is enough.
+    fn covers(&self, cond: Cond, other: Cond) -> bool {
+        cond == other
+            || match *self.elements.terms.cond(cond) {
+                CondKind::Or(a, b) => self.covers(a, other) || self.covers(b, other),
+                _ => false,
+            }
+    }
+
     fn chosen(
         &mut self,
         walk: &mut Walk,
@@ -362,13 +306,14 @@ impl Flow<'_, '_> {
         let (a, b) = (self.held(walk, of.0, index), self.held(walk, of.1, index));
         let mut cases = Cases::new();
         for (cond, here, there) in [(chosen, &a, &b), (otherwise, &b, &a)] {
-            // What takes the place of lanes that a mask leaves out stands for them. A maximum may be
-            // meant to be no less than that.
-            let is_replaced =
-                |case: &&Case| walk.gives == Gives::Sum && case.cond == cond && case.is_left_out();
-            let replaced = there.iter().find(is_replaced);
+            let replaced =
+                there.iter().find(|case| case.is_left_out() && self.covers(case.cond, cond));
             for case in here {
-                let masked = case.masked.or(replaced.and_then(|replaced| replaced.masked));
+                // What takes the place of lanes that a mask leaves out stands for them. A maximum may
+                // be meant to be no less than some number.
+                let counts = walk.gives == Gives::Sum || case.holds.is_infinite();
+                let replaced = replaced.filter(|_| counts).and_then(|replaced| replaced.masked);
+                let masked = case.masked.or(replaced);
                 let cond = self.elements.terms.and(cond, case.cond);
                 cases.push(Case { cond, masked, ..*case });
             }
@@ -622,6 +567,17 @@ impl Flow<'_, '_> {
         }
         cases.retain(|case| case.cond != Terms::FALSE);
         cases
+    }
+}
+
+fn is_true(predicate: FloatPredicate, a: f64, b: f64) -> bool {
+    match predicate {
+        FloatPredicate::Oeq => a == b,
+        FloatPredicate::Une => a != b,
+        FloatPredicate::Olt => a < b,
+        FloatPredicate::Ole => a <= b,
+        FloatPredicate::Ogt => a > b,
+        FloatPredicate::Oge => a >= b,
     }
 }
 

@@ -38,6 +38,16 @@ impl Holds {
         }
     }
 
+    /// Whether it is no number at all.
+    pub(in crate::analysis) fn is_nan(self) -> bool {
+        matches!(self, Holds::Number(number) if number.is_nan())
+    }
+
+    /// Whether it is an infinity.
+    pub(super) fn is_infinite(self) -> bool {
+        matches!(self, Holds::Number(number) if number.is_infinite())
+    }
+
     /// Whether it is a number whose exponential is 0 or too large to be held.
     fn is_far(self) -> bool {
         matches!(self, Holds::Number(number) if number.abs() >= FAR)
@@ -49,7 +59,7 @@ impl Holds {
     }
 
     /// The number that a float constant of this type is, unless it is of 8 bits.
-    pub(super) fn constant(number: Scalar, bits: u64) -> Holds {
+    pub(in crate::analysis) fn constant(number: Scalar, bits: u64) -> Holds {
         Holds::Number(match number {
             Scalar::F16 => f16::from_bits(bits as u16).to_f64(),
             Scalar::BF16 => bf16::from_bits(bits as u16).to_f64(),
@@ -102,6 +112,11 @@ pub(super) fn two(opcode: Opcode, a: Holds, b: Holds) -> Holds {
         (Opcode::FSub | Opcode::Sub, Number(a), Number(b)) => Number(a - b),
         (Opcode::FMul | Opcode::Mul, Number(a), Number(b)) => Number(a * b),
         (Opcode::FDiv | Opcode::FDivRn, Number(a), Number(b)) if b != 0.0 => Number(a / b),
+        // All bits of -1 are alike.
+        (Opcode::ShrS, Number(0.0 | -1.0), _) => a,
+        (Opcode::Shl | Opcode::ShrU | Opcode::And, Number(0.0), _)
+        | (Opcode::And, _, Number(0.0)) => Number(0.0),
+        (Opcode::And, Number(a), Number(b)) => Number(((a as i64) & (b as i64)) as f64),
         (Opcode::FMax | Opcode::MaxS, Number(a), Number(b)) => Number(a.max(b)),
         (Opcode::FMin | Opcode::MinS, Number(a), Number(b)) => Number(a.min(b)),
         (Opcode::FMul | Opcode::Mul, Number(0.0), _)
