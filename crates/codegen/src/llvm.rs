@@ -23,6 +23,7 @@ mod index;
 mod lanes;
 mod local;
 mod math;
+mod matrix_store;
 mod memory;
 mod scan;
 mod shape;

@@ -135,22 +135,13 @@ impl Emitter<'_> {
     ) -> Vec<Val> {
         let mut result = vec![Val::Poison; count];
         for round in 0..plan.rounds() as u32 {
-            let in_round = |register: u32, bit_of: &dyn Fn(usize) -> u32| {
-                (0..plan.round_bits.len()).all(|at| register >> bit_of(at) & 1 == round >> at & 1)
-            };
             if round > 0 {
                 self.barrier();
             }
-            for group in plan.store.instructions() {
-                if in_round(group[0], &|at| plan.round_bits[at].source) {
-                    let index = self.shared_index(&plan.store, group[0]);
-                    let values: Vec<Val> = group.iter().map(|&at| source[at as usize]).collect();
-                    self.store_shared_run(ty, base, index, &values);
-                }
-            }
+            self.store_round(plan, ty, base, source, round);
             self.barrier();
             for group in plan.load.instructions() {
-                if in_round(group[0], &|at| plan.round_bits[at].destination) {
+                if is_in_round(plan, round, group[0], &|at| plan.round_bits[at].destination) {
                     let index = self.shared_index(&plan.load, group[0]);
                     let values = self.load_shared_run(ty, base, index, group.len());
                     for (&at, value) in group.iter().zip(values) {
@@ -160,6 +151,32 @@ impl Emitter<'_> {
             }
         }
         result
+    }
+
+    /// Stores the registers whose turn it is.
+    fn store_round(
+        &mut self,
+        plan: &SharedConversion,
+        ty: Ty,
+        base: u32,
+        source: &[Val],
+        round: u32,
+    ) {
+        // One instruction may have registers of several turns.
+        if plan.rounds() == 1
+            && let Some(matrices) = self.matrix_stores(ty, &plan.store)
+        {
+            let place = (Val::Int(base.into()), ty);
+            self.store_all_matrices(place, &plan.store.offsets, &matrices, source);
+            return;
+        }
+        for group in plan.store.instructions() {
+            if is_in_round(plan, round, group[0], &|at| plan.round_bits[at].source) {
+                let index = self.shared_index(&plan.store, group[0]);
+                let values: Vec<Val> = group.iter().map(|&at| source[at as usize]).collect();
+                self.store_shared_run(ty, base, index, &values);
+            }
+        }
     }
 
     /// The element offset in the buffer of an access that starts with `register`.
@@ -237,4 +254,14 @@ impl Emitter<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it is the turn of `register`, by the bits of its number that `bit_of` names.
+fn is_in_round(
+    plan: &SharedConversion,
+    round: u32,
+    register: u32,
+    bit_of: &dyn Fn(usize) -> u32,
+) -> bool {
+    (0..plan.round_bits.len()).all(|at| register >> bit_of(at) & 1 == round >> at & 1)
 }
