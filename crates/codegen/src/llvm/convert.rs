@@ -41,8 +41,8 @@ impl Emitter<'_> {
         plan.results.iter().map(|result| self.choose(ty, result, &received)).collect()
     }
 
-    /// What each of `steps` brings, of what is offered in it. Elements of 8 and 16 bits that come from
-    /// one lane share a shuffle.
+    /// What each of `steps` brings, of what is offered in it. What threads take from themselves stays;
+    /// elements of 8 and 16 bits that come from one other lane share a shuffle.
     fn exchange(&mut self, steps: &[ShuffleStep], ty: Ty, offered: &[Val]) -> Vec<Val> {
         let per_word = if matches!(ty.bits(), 8 | 16) { 32 / ty.bits() as usize } else { 1 };
         let mut received = vec![Val::Poison; steps.len()];
@@ -52,6 +52,10 @@ impl Emitter<'_> {
             let (from_lane, others): (Vec<usize>, Vec<usize>) =
                 rest.into_iter().partition(|&step| steps[step].source_lane == *lane);
             rest = others;
+            if lane.is_own_lane() {
+                from_lane.into_iter().for_each(|step| received[step] = offered[step]);
+                continue;
+            }
             let lane = self.thread_number(lane);
             for word in from_lane.chunks(per_word) {
                 let values: Vec<Val> = word.iter().map(|&step| offered[step]).collect();
