@@ -63,7 +63,10 @@ impl Emitter<'_> {
             Opcode::Exp if !double => {
                 let log2_e = Val::float(std::f32::consts::LOG2_E);
                 let scaled = self.text.binary("fmul", ty, a, log2_e);
-                Ok(self.power_of_two(scaled))
+                if self.crowded.contains(&data.result()) {
+                    return Ok(self.power_of_two(scaled));
+                }
+                Ok(self.text.call("llvm.nvvm.ex2.approx.f", ty, &[(ty, scaled)]))
             }
             Opcode::Exp2 if !double => {
                 Ok(self.text.call("llvm.nvvm.ex2.approx.ftz.f", ty, &[(ty, a)]))
@@ -90,12 +93,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// `ex2.approx` of an f32, results below the normal numbers included.
+    /// `ex2.approx` of an f32, results below the normal numbers included, without a predicate.
     ///
-    /// The hardware's function gives 0 there, so the assembler scales the argument and the result
-    /// of such elements under a predicate. Threads have seven predicates, which masks need: where
-    /// they are short, the assembler keeps loads back until the exponentials of others are
-    /// computed. Here a number that is 0 or 1 takes the predicate's place.
+    /// The hardware's function gives 0 there, so the assembler scales argument and result of such
+    /// elements under a predicate. Here a number that is 0 or 1 takes its place: an instruction more,
+    /// for where [masks](super::crowded) take the predicates.
     fn power_of_two(&mut self, exponent: Val) -> Val {
         /// The exponent of the smallest normal number.
         const LEAST: f32 = -126.0;
