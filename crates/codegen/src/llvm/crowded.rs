@@ -2,7 +2,8 @@
 //!
 //! A thread has seven predicate registers. Masks that wait for a later access take one for each
 //! element or run of equal ones; the assembler packs what does not fit into bits, and then keeps
-//! back whatever else needs a predicate, and loads behind it, until these are unpacked.
+//! back whatever else needs a predicate, and loads around it, until these are unpacked. It moves no
+//! load behind a barrier, so what follows one, a reduction or a product is not concerned.
 
 use rustc_hash::FxHashSet;
 use tile_compiler::ir::{Elem, InstData, Opcode, Region, Scalar, Value};
@@ -13,7 +14,8 @@ use super::Emitter;
 const MAX_WAITING: usize = 4;
 
 impl Emitter<'_> {
-    /// The results of exponentials that more masks wait across than leave predicates to spare.
+    /// The results of exponentials beside loads that more masks wait across than leave predicates to
+    /// spare.
     pub(super) fn crowded_exponentials(&self) -> FxHashSet<Value> {
         let mut crowded = FxHashSet::default();
         self.visit_waiting(self.func.body, FxHashSet::default(), &mut crowded);
@@ -28,14 +30,21 @@ impl Emitter<'_> {
         mut waiting: FxHashSet<Value>,
         crowded: &mut FxHashSet<Value>,
     ) -> FxHashSet<Value> {
+        // Those that no load is known to stand in front of.
+        let mut alone: Vec<Value> = Vec::new();
         for &inst in self.func.regions[region].insts.iter().rev() {
             let data = &self.func.insts[inst];
             for result in &data.results {
                 waiting.remove(result);
             }
-            if data.opcode == Opcode::Exp {
-                let taken: usize = waiting.iter().map(|&mask| self.predicates_of(mask)).sum();
-                crowded.extend((taken > MAX_WAITING).then(|| data.result()));
+            match data.opcode {
+                Opcode::Exp => {
+                    let taken: usize = waiting.iter().map(|&mask| self.predicates_of(mask)).sum();
+                    alone.extend((taken > MAX_WAITING).then(|| data.result()));
+                }
+                Opcode::Load => crowded.extend(alone.drain(..)),
+                opcode if waits(opcode) => alone.clear(),
+                _ => {}
             }
             for &inner in &data.regions {
                 waiting = self.visit_waiting(inner, waiting, crowded);
@@ -72,4 +81,11 @@ impl Emitter<'_> {
             false => firsts.iter().enumerate().filter(|&(at, &first)| at == first).count(),
         }
     }
+}
+
+/// Whether loads stay in front of an instruction.
+fn waits(opcode: Opcode) -> bool {
+    let is_exchange = matches!(opcode, Opcode::Barrier | Opcode::Reduce | Opcode::Scan);
+    let is_nested = matches!(opcode, Opcode::For | Opcode::While | Opcode::If);
+    is_exchange || is_nested || opcode.is_gpu_product()
 }
