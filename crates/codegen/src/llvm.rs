@@ -14,6 +14,7 @@ mod cluster;
 mod code;
 mod control;
 mod convert;
+mod crowded;
 mod debug;
 mod diagnose;
 mod dot;
@@ -23,6 +24,7 @@ mod index;
 mod lanes;
 mod local;
 mod math;
+mod matrix_store;
 mod memory;
 mod scan;
 mod shape;
@@ -87,8 +89,10 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         clustered: FxHashSet::default(),
         unfenced: false,
         byte_pairs: FxHashMap::default(),
+        crowded: FxHashSet::default(),
         strings: Vec::new(),
     };
+    emitter.crowded = emitter.crowded_exponentials();
     for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
         emitter.values.insert(arg, vec![Val::Param(at as u32)]);
     }
@@ -123,6 +127,8 @@ struct Emitter<'f> {
     unfenced: bool,
     /// 16-bit values by the low and the high byte, where one instruction made both.
     byte_pairs: FxHashMap<[Val; 2], Val>,
+    /// Exponentials that have no predicates to themselves.
+    crowded: FxHashSet<Value>,
     /// Definitions of string constants.
     strings: Vec<String>,
 }

@@ -13,6 +13,7 @@
 //! | [`operands`] | brings operands to matrix products, as part of `rebuild` |
 //! | common subexpressions, dead code | as at tile level |
 //! | [`merge`] | keeps one buffer for each tile that several would hold |
+//! | [`held`] | reads operands from their buffers in loops where registers run short |
 //! | [`early_stores`] | puts operands of later products into their buffers before earlier ones |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
@@ -35,6 +36,7 @@ mod copies;
 mod early;
 mod early_stores;
 pub mod exchange;
+mod held;
 mod in_flight;
 pub mod limits;
 mod loads_first;
@@ -142,7 +144,9 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     passes::eliminate_dead_code(&mut lowered);
     check("cleanup", &lowered)?;
     merge::merge(&mut lowered);
-    check("merge", &lowered)?;
+    held::release(&mut lowered);
+    passes::eliminate_dead_code(&mut lowered);
+    check("merge and held", &lowered)?;
     let mut lowered = scheduled(lowered, target)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);

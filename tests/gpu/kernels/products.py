@@ -590,3 +590,30 @@ def sums_kernel(a_ptr, b_ptr, d_ptr, e_ptr, c_ptr, f_ptr, depth, M: tl.constexpr
         acc = tl.dot(tl.load(d_ptr + left), e, acc)
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
     tl.store(f_ptr + m[:, None] * N + n[None, :], other)
+
+
+# tile: t = 70
+# tile: q, g = randn(t, 64, dtype=bf16), randn(t, 64, dtype=bf16, seed=1)
+# tile: k, v = randn(64, 64, dtype=bf16, seed=2), randn(64, 64, dtype=bf16, seed=3)
+# tile: out = empty(2, 64, 64)
+# tile: held_kernel[(1,)](q, g, k, v, out, t, BT=32, D=64, num_warps=2, num_stages=1)
+@triton.jit
+def held_kernel(q_ptr, g_ptr, k_ptr, v_ptr, out_ptr, t, BT: tl.constexpr, D: tl.constexpr):
+    """The gradients of k and v in attention: operands from before the loop, and sums that fill the registers."""
+    along = tl.arange(0, D)
+    square = along[:, None] * D + along[None, :]
+    k = tl.load(k_ptr + square)
+    v = tl.load(v_ptr + square)
+    by_g = tl.zeros((D, D), tl.float32)
+    by_q = tl.zeros((D, D), tl.float32)
+    for start in range(0, t, BT):
+        row = start + tl.arange(0, BT)
+        place = row[:, None] * D + along[None, :]
+        q = tl.load(q_ptr + place, mask=row[:, None] < t, other=0.0)
+        g = tl.load(g_ptr + place, mask=row[:, None] < t, other=0.0)
+        weight = 1 / (1 + tl.exp2(tl.dot(k, tl.trans(q))))
+        change = tl.dot(v, tl.trans(g)) * weight
+        by_g = tl.dot(weight.to(tl.bfloat16), g, by_g)
+        by_q = tl.dot(change.to(tl.bfloat16), q, by_q)
+    tl.store(out_ptr + square, by_g)
+    tl.store(out_ptr + D * D + square, by_q)

@@ -39,7 +39,7 @@ impl Emitter<'_> {
 
     /// For each register of a tile the first one that holds the same value in every thread, as far
     /// as runs of equal elements are known; empty if none are.
-    fn first_of_alike(&self, value: Value) -> Vec<usize> {
+    pub(super) fn first_of_alike(&self, value: Value) -> Vec<usize> {
         let Some(layout) = self.layout(value) else { return Vec::new() };
         let info = self.infos.get(self.func, value);
         if info.constancy.iter().all(|&run| run == 1) {

@@ -1,6 +1,6 @@
 //! Conversions between element types.
 
-use tile_compiler::ir::{Attrs, InstData, Opcode, Rounding, Scalar};
+use tile_compiler::ir::{Attrs, InstData, Opcode, Rounding, Scalar, Value};
 
 use super::Emitter;
 use super::text::{Ty, Val};
@@ -9,7 +9,28 @@ use crate::CodegenError;
 /// The first architecture that converts 8-bit floats in hardware.
 const FP8_CONVERSIONS: u32 = 89;
 
+/// The first architecture that makes two numbers of 16 bits of two f32 at once.
+const PAIR_CONVERSIONS: u32 = 80;
+
 type Element = Result<Val, CodegenError>;
+
+/// What one instruction makes of two numbers.
+#[derive(Clone, Copy)]
+enum Pairs {
+    /// Two 8-bit floats of the format that PTX names so.
+    Bytes(&'static str),
+    /// Two 16-bit floats, rounded in the mode that PTX names so.
+    Halves(Scalar, &'static str),
+}
+
+fn rounds_toward_zero(data: &InstData) -> bool {
+    matches!(&data.attrs, Attrs::Round(round) if round.mode == Rounding::TowardZero)
+}
+
+/// How PTX names the rounding of a conversion.
+fn rounding(data: &InstData) -> &'static str {
+    if rounds_toward_zero(data) { "rz" } else { "rn" }
+}
 
 impl Emitter<'_> {
     /// Converts one element.
@@ -26,8 +47,7 @@ impl Emitter<'_> {
             }
             (Opcode::FExt, Some((from, to))) => self.widen_float(from, value, to),
             (Opcode::FTrunc, Some((from, to))) => {
-                let toward_zero = matches!(&data.attrs, Attrs::Round(round) if round.mode == Rounding::TowardZero);
-                self.narrow_float(from, value, to, toward_zero)
+                self.narrow_float(from, value, to, rounds_toward_zero(data))
             }
             (Opcode::SToF | Opcode::UToF, Some((_, to))) => {
                 let op = if data.opcode == Opcode::SToF { "sitofp" } else { "uitofp" };
@@ -42,8 +62,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Converts floats to 8 bits two at a time, as hardware does; `None` where it does not, or what is
-    /// converted is something else.
+    /// Converts floats to 8 or 16 bits two at a time, as hardware does; `None` where it does not, or
+    /// what is converted is something else.
     pub(super) fn convert_in_pairs(
         &mut self,
         data: &InstData,
@@ -56,19 +76,48 @@ impl Emitter<'_> {
         let (Some(from @ (Scalar::F32 | Scalar::F16 | Scalar::BF16)), Some(to)) = numbers else {
             return Ok(None);
         };
-        let Some(name) = self.fp8_instruction(to) else { return Ok(None) };
-        let word = Ty::Int(16);
-        let mut bytes = Vec::with_capacity(values.len());
+        let instruction = match self.fp8_instruction(to) {
+            Some(format) => Pairs::Bytes(format),
+            None if self.converts_to_halves(data.result(), to) => Pairs::Halves(to, rounding(data)),
+            None => return Ok(None),
+        };
+        let mut converted = Vec::with_capacity(values.len());
         for pair in values.chunks(2) {
             let (low, _) = self.plain_float(from, pair[0])?;
             let (high, _) = self.plain_float(from, pair[1])?;
-            let both = self.fp8_of_pair(name, low, high);
-            let upper = self.text.binary("lshr", word, both, Val::Int(8));
-            let pair = [both, upper].map(|half| self.text.cast("trunc", word, half, Ty::Int(8)));
-            self.byte_pairs.insert(pair, both);
-            bytes.extend(pair);
+            converted.extend(match instruction {
+                Pairs::Bytes(format) => self.bytes_of_pair(format, low, high),
+                Pairs::Halves(to, rounding) => self.halves_of_pair(to, rounding, low, high),
+            });
         }
-        Ok(Some(bytes))
+        Ok(Some(converted))
+    }
+
+    /// Whether hardware makes two numbers of the 16-bit format `to` at once, and `result` holds
+    /// different ones. Where neighbors are equal one conversion serves several registers.
+    fn converts_to_halves(&self, result: Value, to: Scalar) -> bool {
+        self.target.arch.capability >= PAIR_CONVERSIONS
+            && matches!(to, Scalar::F16 | Scalar::BF16)
+            && self.first_of_alike(result).is_empty()
+    }
+
+    fn bytes_of_pair(&mut self, format: &str, low: Val, high: Val) -> [Val; 2] {
+        let word = Ty::Int(16);
+        let both = self.fp8_of_pair(format, low, high);
+        let upper = self.text.binary("lshr", word, both, Val::Int(8));
+        let pair = [both, upper].map(|half| self.text.cast("trunc", word, half, Ty::Int(8)));
+        self.byte_pairs.insert(pair, both);
+        pair
+    }
+
+    fn halves_of_pair(&mut self, to: Scalar, rounding: &str, low: Val, high: Val) -> [Val; 2] {
+        let (name, ty) = (if to == Scalar::F16 { "f16" } else { "bf16" }, Ty::of_scalar(to));
+        let both = self.text.op(format_args!(
+            "call i32 asm \"cvt.{rounding}.{name}x2.f32 $0, $1, $2;\", \"=r,f,f\"(\
+             float {high}, float {low})"
+        ));
+        let vector = self.text.op(format_args!("bitcast i32 {both} to <2 x {ty}>"));
+        [0, 1].map(|at| self.text.op(format_args!("extractelement <2 x {ty}> {vector}, i32 {at}")))
     }
 
     /// The name of the format, if hardware converts to it.

@@ -41,8 +41,8 @@ impl Emitter<'_> {
         plan.results.iter().map(|result| self.choose(ty, result, &received)).collect()
     }
 
-    /// What each of `steps` brings, of what is offered in it. Elements of 8 and 16 bits that come from
-    /// one lane share a shuffle.
+    /// What each of `steps` brings, of what is offered in it. What threads take from themselves stays;
+    /// elements of 8 and 16 bits that come from one other lane share a shuffle.
     fn exchange(&mut self, steps: &[ShuffleStep], ty: Ty, offered: &[Val]) -> Vec<Val> {
         let per_word = if matches!(ty.bits(), 8 | 16) { 32 / ty.bits() as usize } else { 1 };
         let mut received = vec![Val::Poison; steps.len()];
@@ -52,6 +52,10 @@ impl Emitter<'_> {
             let (from_lane, others): (Vec<usize>, Vec<usize>) =
                 rest.into_iter().partition(|&step| steps[step].source_lane == *lane);
             rest = others;
+            if lane.is_own_lane() {
+                from_lane.into_iter().for_each(|step| received[step] = offered[step]);
+                continue;
+            }
             let lane = self.thread_number(lane);
             for word in from_lane.chunks(per_word) {
                 let values: Vec<Val> = word.iter().map(|&step| offered[step]).collect();
@@ -135,22 +139,13 @@ impl Emitter<'_> {
     ) -> Vec<Val> {
         let mut result = vec![Val::Poison; count];
         for round in 0..plan.rounds() as u32 {
-            let in_round = |register: u32, bit_of: &dyn Fn(usize) -> u32| {
-                (0..plan.round_bits.len()).all(|at| register >> bit_of(at) & 1 == round >> at & 1)
-            };
             if round > 0 {
                 self.barrier();
             }
-            for group in plan.store.instructions() {
-                if in_round(group[0], &|at| plan.round_bits[at].source) {
-                    let index = self.shared_index(&plan.store, group[0]);
-                    let values: Vec<Val> = group.iter().map(|&at| source[at as usize]).collect();
-                    self.store_shared_run(ty, base, index, &values);
-                }
-            }
+            self.store_round(plan, ty, base, source, round);
             self.barrier();
             for group in plan.load.instructions() {
-                if in_round(group[0], &|at| plan.round_bits[at].destination) {
+                if is_in_round(plan, round, group[0], &|at| plan.round_bits[at].destination) {
                     let index = self.shared_index(&plan.load, group[0]);
                     let values = self.load_shared_run(ty, base, index, group.len());
                     for (&at, value) in group.iter().zip(values) {
@@ -160,6 +155,32 @@ impl Emitter<'_> {
             }
         }
         result
+    }
+
+    /// Stores the registers whose turn it is.
+    fn store_round(
+        &mut self,
+        plan: &SharedConversion,
+        ty: Ty,
+        base: u32,
+        source: &[Val],
+        round: u32,
+    ) {
+        // One instruction may have registers of several turns.
+        if plan.rounds() == 1
+            && let Some(matrices) = self.matrix_stores(ty, &plan.store)
+        {
+            let place = (Val::Int(base.into()), ty);
+            self.store_all_matrices(place, &plan.store.offsets, &matrices, source);
+            return;
+        }
+        for group in plan.store.instructions() {
+            if is_in_round(plan, round, group[0], &|at| plan.round_bits[at].source) {
+                let index = self.shared_index(&plan.store, group[0]);
+                let values: Vec<Val> = group.iter().map(|&at| source[at as usize]).collect();
+                self.store_shared_run(ty, base, index, &values);
+            }
+        }
     }
 
     /// The element offset in the buffer of an access that starts with `register`.
@@ -237,4 +258,14 @@ impl Emitter<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it is the turn of `register`, by the bits of its number that `bit_of` names.
+fn is_in_round(
+    plan: &SharedConversion,
+    round: u32,
+    register: u32,
+    bit_of: &dyn Fn(usize) -> u32,
+) -> bool {
+    (0..plan.round_bits.len()).all(|at| register >> bit_of(at) & 1 == round >> at & 1)
 }

@@ -310,6 +310,10 @@ impl Emitter<'_> {
         let offsets = layout.invert_and_compose(stored)?;
         let access = plain_access(layout, stored, offsets, bytes)?;
         let repeated = layout.duplicates().register;
+        if let Some(matrices) = self.matrix_stores(ty, &access) {
+            self.store_all_matrices((start, ty), &access.offsets, &matrices, &registers);
+            return Ok(());
+        }
         for group in access.instructions() {
             if group[0] & repeated == 0 {
                 let values: Vec<Val> = group.iter().map(|&at| registers[at as usize]).collect();

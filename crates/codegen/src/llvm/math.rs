@@ -63,6 +63,9 @@ impl Emitter<'_> {
             Opcode::Exp if !double => {
                 let log2_e = Val::float(std::f32::consts::LOG2_E);
                 let scaled = self.text.binary("fmul", ty, a, log2_e);
+                if self.crowded.contains(&data.result()) {
+                    return Ok(self.power_of_two(scaled));
+                }
                 Ok(self.text.call("llvm.nvvm.ex2.approx.f", ty, &[(ty, scaled)]))
             }
             Opcode::Exp2 if !double => {
@@ -88,6 +91,31 @@ impl Emitter<'_> {
             | Opcode::Rsqrt => self.function(data.opcode.info().mnemonic, scalar, args),
             _ => Err(self.unsupported(data)),
         }
+    }
+
+    /// `ex2.approx` of an f32, results below the normal numbers included, without a predicate.
+    ///
+    /// The hardware's function gives 0 there, so the assembler scales argument and result of such
+    /// elements under a predicate. Here a number that is 0 or 1 takes its place: an instruction more,
+    /// for where [masks](super::crowded) take the predicates.
+    fn power_of_two(&mut self, exponent: Val) -> Val {
+        /// The exponent of the smallest normal number.
+        const LEAST: f32 = -126.0;
+        /// At least as many as the bits that subnormal numbers lose.
+        const MORE: f32 = 24.0;
+        let ty = Ty::Float;
+        let bits = LEAST.to_bits();
+        let is_small = self.text.op(format_args!(
+            "call float asm \"set.lt.f32.f32 $0, $1, 0f{bits:08X};\", \"=f,f\"(float {exponent})"
+        ));
+        let mut fma = |factor: f32, addend: Val| {
+            let factor = Val::float(factor);
+            self.text.call("llvm.fma.f32", ty, &[(ty, is_small), (ty, factor), (ty, addend)])
+        };
+        let scaled = fma(MORE, exponent);
+        let scale = fma((-MORE).exp2() - 1.0, Val::float(1.0));
+        let power = self.text.call("llvm.nvvm.ex2.approx.ftz.f", ty, &[(ty, scaled)]);
+        self.text.binary("fmul", ty, power, scale)
     }
 
     /// A sum, difference or product, which may become part of a fused multiply-add if the launch

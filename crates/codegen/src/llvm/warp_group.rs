@@ -49,6 +49,18 @@ struct Matrix {
     k_is_row: bool,
 }
 
+/// The instructions of one block of a product.
+#[derive(Clone, Copy)]
+struct Along {
+    /// The extent of K.
+    depth: u32,
+    /// How much of it one instruction takes.
+    step: u32,
+    /// Whether the first ignores what the sums were: the assembler finds them to be 0 where that
+    /// stands close by, and else sets them to 0 one by one.
+    from_zero: bool,
+}
+
 impl Emitter<'_> {
     /// Starts a product.
     pub(super) fn start_warp_group(&mut self, inst: Inst, data: &InstData) -> Emitted {
@@ -74,11 +86,13 @@ impl Emitter<'_> {
         let right = self.matrix(rhs, &right, 0)?;
         let mut sums = Sums::of(layout, self.operand(data, 2));
         let step = 8 * k_width as u32;
+        let from_zero = self.func.constant_bits(data.operand(2)) == Some(0);
         for corner in sums.places() {
             let (row, column) = matrix_place(&corner);
             if row % ROWS == 0 && (column as usize).is_multiple_of(columns) {
                 let at = (row, column, columns as u32);
-                self.instructions(factors, at, (depth, step), &mut left, &right, &mut sums)?;
+                let k = Along { depth, step, from_zero };
+                self.instructions(factors, at, k, &mut left, &right, &mut sums)?;
             }
         }
         self.text.line(format_args!(
@@ -163,7 +177,7 @@ impl Emitter<'_> {
         &mut self,
         factors: [Scalar; 2],
         (row, column, columns): (u32, u32, u32),
-        (depth, step): (u32, u32),
+        along: Along,
         left: &mut Side,
         right: &Matrix,
         sums: &mut Sums,
@@ -188,7 +202,10 @@ impl Emitter<'_> {
             false => String::new(),
         };
         let signs = if sum.ty == Ty::Float { ", 1, 1" } else { "" };
-        let mut asm = "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;".to_owned();
+        let Along { depth, step, from_zero } = along;
+        let mut asm = "{ .reg .pred p, n; setp.eq.u32 p, 0, 0; setp.ne.u32 n, 0, 0; \
+                       wgmma.fence.sync.aligned;"
+            .to_owned();
         let mut constraints = vec![sum.result.to_owned(); count];
         let mut args = Vec::new();
         for k in (0..depth).step_by(step as usize) {
@@ -222,7 +239,8 @@ impl Emitter<'_> {
             let descriptor = self.descriptor(right, [k, column])?;
             args.push(format!("i64 {descriptor}"));
             constraints.push("l".to_owned());
-            let _ = write!(asm, ", p{signs}{modes}{};", across(right));
+            let adds = if from_zero && k == 0 { "n" } else { "p" };
+            let _ = write!(asm, ", {adds}{signs}{modes}{};", across(right));
         }
         asm.push_str(" }");
         let before: Vec<Val> = registers.iter().map(|&at| sums.values[at]).collect();

@@ -163,6 +163,13 @@ impl Assigner<'_> {
     /// A home for operations that move elements between registers, when no operand has one that
     /// fits.
     fn rearranged(&self, data: &InstData) -> Result<LinearLayout, LowerError> {
+        if data.opcode == Opcode::Split
+            && let Some(home) = &self.layouts.home[data.operand(0)]
+            && let Some(near) = home.with_pairs_in_registers()
+            && let Some((_, halves)) = near.split_axis()
+        {
+            return Ok(halves);
+        }
         if data.opcode == Opcode::Join && self.shape(data.operand(0)).is_empty() {
             return Ok(LinearLayout::empty().join_axis()?);
         }

@@ -17,9 +17,18 @@ const MAX_REGISTERS: u32 = 255;
 
 /// The 32-bit registers that a thread of `func` needs at once, about.
 pub fn registers(func: &Function) -> u32 {
+    needed(func).min(MAX_REGISTERS)
+}
+
+/// Whether `func` needs more registers at once than a thread has.
+pub fn exceeds_registers(func: &Function) -> bool {
+    needed(func) > MAX_REGISTERS
+}
+
+fn needed(func: &Function) -> u32 {
     let mut live = Live { func, values: FxHashSet::default(), words: 0, most: 0 };
     live.region(func.body);
-    (live.most + OTHER_REGISTERS).min(MAX_REGISTERS)
+    live.most + OTHER_REGISTERS
 }
 
 struct Live<'f> {

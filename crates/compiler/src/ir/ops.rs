@@ -390,7 +390,7 @@ ops! {
 
 impl Opcode {
     /// Whether it is a matrix product at GPU level.
-    pub(crate) fn is_gpu_product(self) -> bool {
+    pub fn is_gpu_product(self) -> bool {
         matches!(self, Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd)
     }
 

@@ -476,6 +476,13 @@ impl LinearLayout {
         }
         Self { inputs, outputs: self.outputs.clone(), bases }
     }
+
+    /// The same layout with two of its [bases](Self::packed_bases) exchanged.
+    pub(crate) fn exchange_bases(&self, a: usize, b: usize) -> Self {
+        let mut exchanged = self.clone();
+        exchanged.bases.swap(a, b);
+        exchanged
+    }
 }
 
 /// Where one dimension's index sits in a packed word.

@@ -207,6 +207,20 @@ impl LinearLayout {
         Some((bit, halves))
     }
 
+    /// The layout nearest to this one that [splits](Self::split_axis), where a lane or warp bit alone
+    /// carries the last axis, of size 2: it and the register bit of the farthest elements change
+    /// places, so that half the elements move and neighbors stay together.
+    pub(crate) fn with_pairs_in_registers(&self) -> Option<Self> {
+        let bases = self.packed_bases();
+        let mut carriers = (0..bases.len()).filter(|&at| bases[at] & 1 != 0);
+        let pair = carriers.next().filter(|&at| bases[at] == 1 && carriers.next().is_none())?;
+        let before = self.inputs().iter().take_while(|input| input.dim != Dim::Register);
+        let first: usize = before.map(|input| input.bits as usize).sum();
+        let registers = first..first + self.input_bits(Dim::Register) as usize;
+        let farthest = registers.max_by_key(|&at| bases[at]).filter(|&at| bases[at] > 1)?;
+        Some(self.exchange_bases(pair, farthest))
+    }
+
     /// The same layout without register bits that only repeat elements of other registers.
     pub fn without_free_registers(&self) -> Self {
         self.retain_input_bits(Dim::Register, !self.free_bits(Dim::Register))

@@ -27,6 +27,13 @@ impl ThreadIndex {
         self.constant ^ part(&self.lane_bases, lane) ^ part(&self.warp_bases, warp)
     }
 
+    /// Whether the number is the thread's own lane.
+    pub fn is_own_lane(&self) -> bool {
+        self.constant == 0
+            && self.lane_bases.as_slice() == [1, 2, 4, 8, 16]
+            && self.warp_bases.iter().all(|&basis| basis == 0)
+    }
+
     /// The bits of the number that differ between threads.
     pub fn varying_bits(&self) -> u32 {
         self.lane_bases.iter().chain(&self.warp_bases).fold(0, |mask, basis| mask | basis)

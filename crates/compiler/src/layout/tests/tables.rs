@@ -311,6 +311,20 @@ fn a_joined_tensor_splits_into_its_parts() {
 }
 
 #[test]
+fn pairs_across_lanes_change_places_with_the_farthest_registers() {
+    let joined = worked_example().join_axis().unwrap();
+    let lane = joined.bases(Dim::Lane)[0];
+    let apart = joined.exchange_bases(0, joined.bases(Dim::Register).len());
+    assert_eq!((apart.bases(Dim::Lane)[0], apart.bases(Dim::Register)[0]), (1, lane));
+    assert_eq!(apart.split_axis(), None);
+    let near = apart.with_pairs_in_registers().unwrap();
+    let farthest = *apart.bases(Dim::Register).iter().max().unwrap();
+    assert_eq!(near.bases(Dim::Lane)[0], farthest);
+    assert!(near.split_axis().is_some());
+    assert_eq!(joined.with_pairs_in_registers().unwrap().bases(Dim::Lane), joined.bases(Dim::Lane));
+}
+
+#[test]
 fn a_row_reduction_combines_registers_then_lanes() {
     let layout = worked_example();
     let along_row = PlaceMasks { register: 0b01, lane: 0b011, ..PlaceMasks::default() };

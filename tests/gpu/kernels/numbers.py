@@ -1,0 +1,34 @@
+"""Exponentials that are no normal numbers, and numbers rounded to 16 bits that are used as they are stored."""
+
+import triton
+import triton.language as tl
+
+
+# tile: n = 4000
+# tile: x, out = rand(n) * 14 - 94, empty(n)
+# tile: small_exponentials[(cdiv(n, 256),)](x, out, n, BLOCK=256)
+# tile: assert allclose(out, exp(x + 60), rtol=0.001)
+@triton.jit
+def small_exponentials(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    # By exp(60), to compare numbers that are normal.
+    tl.store(out_ptr + offsets, tl.exp(x) * 1.1420073898156842e26, mask=mask)
+
+
+# tile: n = 3000
+# tile: x, halves, rest = randn(n), empty(n, dtype=bf16), empty(n)
+# tile: rounded[(cdiv(n, 512),)](x, halves, rest, n, BLOCK=512)
+
+# tile: n = 3000
+# tile: x, halves, rest = randn(n), empty(n, dtype=fp16), empty(n)
+# tile: rounded[(cdiv(n, 512),)](x, halves, rest, n, BLOCK=512)
+@triton.jit
+def rounded(x_ptr, halves_ptr, rest_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    halves = x.to(halves_ptr.dtype.element_ty)
+    tl.store(halves_ptr + offsets, halves, mask=mask)
+    tl.store(rest_ptr + offsets, x - halves.to(tl.float32), mask=mask)
