@@ -304,3 +304,17 @@ fn deep_nesting_is_cut_off() {
     let chain = format!("def f(x):\n  return {}\n", vec!["x"; 4000].join(" + "));
     hir::lower(&Parse::new(chain));
 }
+
+#[test]
+fn launches_between_the_lines_of_a_scenario_are_taken_over() {
+    let text = "# tile: x = 1\n# tile: y = 2\rk[(1,)](x)\n# tile: z = 3\nw = 4\n";
+    let older = Parse::new(text);
+    let module = hir::lower(&older);
+    let inside = |launch: &hir::Launch| module.scenarios[0].range.contains_range(launch.range);
+    assert!(module.launches.iter().any(inside), "one stands between the lines");
+    let (edit, new) = apply(text, text.len() - 1, 0, "0");
+    let parse = older.edit(&edit, new);
+    let again = hir::lower_again(&parse, &module, &parse.kept_since(&older));
+    assert_eq!(again, hir::lower(&parse));
+    assert_eq!(again.launches.len(), module.launches.len());
+}
