@@ -115,7 +115,7 @@ impl Host<'_> {
     /// Notes that `result` is the sum of all elements of `whole`.
     pub(super) fn note_sum(&mut self, whole: &Value, result: Value) -> Value {
         match whole {
-            Value::Tensor(whole) => self.with_summands(result, Summand::of(whole).into_iter()),
+            Value::Tensor(whole) => self.with_summands(result, Vec::from_iter(Summand::of(whole))),
             _ => result,
         }
     }
@@ -148,12 +148,11 @@ impl Host<'_> {
         let is_repeated = |at: usize| all[..at].contains(&all[at]);
         match (0..all.len()).any(is_repeated) {
             true => result,
-            false => self.with_summands(result, all.into_iter()),
+            false => self.with_summands(result, all),
         }
     }
 
-    fn with_summands(&mut self, sum: Value, summands: impl Iterator<Item = Summand>) -> Value {
-        let summands: Vec<Summand> = summands.collect();
+    fn with_summands(&mut self, sum: Value, summands: Vec<Summand>) -> Value {
         let sum = self.allocate(sum, Contents::Unknown);
         if let Value::Tensor(tensor) = &sum
             && let Some(allocation) = tensor.allocation()
@@ -162,6 +161,18 @@ impl Host<'_> {
             self.sums.insert(allocation, summands);
         }
         sum
+    }
+
+    /// Notes that a tensor may have been changed in place: what gets a sum's gradient then is the
+    /// change, and not the function whose result the tensor was.
+    pub(super) fn note_change(&mut self, changed: &Value) {
+        let number = |value: &Value| match value {
+            Value::Tensor(tensor) => tensor.storage.as_ref()?.output,
+            _ => None,
+        };
+        let Some(changed) = number(changed) else { return };
+        let is_changed = |output: &Value| number(output) == Some(changed);
+        self.applied.retain(|applied| !parts(&applied.output).iter().any(is_changed));
     }
 
     /// Runs what `sum.backward()` does, where the sum adds up what one `forward` returned and nothing

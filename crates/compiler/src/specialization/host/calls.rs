@@ -118,6 +118,9 @@ impl Host<'_> {
         // What a method of the project writes is seen where it does.
         let written = if own { Vec::new() } else { may_write(&callee, receiver.as_ref(), &args) };
         self.note_written(frame, &written);
+        if !written.is_empty() {
+            values.iter().for_each(|(_, value)| self.note_change(value));
+        }
         match (callee, receiver, method) {
             (Value::Named(Resolution::Triton(path)), ..)
                 if path.starts_with("testing.do_bench") =>
@@ -275,6 +278,7 @@ impl Host<'_> {
             _ => {
                 if name.ends_with('_') {
                     self.note_write(frame, object);
+                    self.note_change(receiver);
                 }
                 if rebound::replaces(name) {
                     self.note_replaced(frame, object);
