@@ -17,7 +17,7 @@ use crate::compile::Compiler;
 use crate::options::Options;
 use crate::render::{self, Files};
 use crate::sarif::Sarif;
-use crate::workspace::{self, FileTable, ReadError, Workspace};
+use crate::workspace::{self, FileTable, ReadError, Workspace, largest_first};
 use crate::{CommandError, Exit, output};
 
 mod remembered;
@@ -82,7 +82,8 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
         let check = || analysis::check(&workspace, file, options, compiler.as_ref());
         Ok((file, known.unwrap_or_else(check)))
     };
-    let results: Vec<Result<(FileId, Found), ReadError>> = jobs.par_iter().map(look).collect();
+    let results: Vec<Result<(FileId, Found), ReadError>> =
+        largest_first(&jobs, |job| workspace.size(&job.path), look);
     if let Some(remembered) = &remembered {
         remembered.keep(results.iter().flatten());
     }

@@ -3,6 +3,7 @@
 //! A [`Workspace`] hands out one [`FileId`] per file in the order of first use; a file is read
 //! when it is first needed and stays as it was then. It can be shared between threads.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -155,6 +156,12 @@ impl Workspace {
         }
         let text = read(path)?;
         Ok(self.add(path.display().to_string(), key, text))
+    }
+
+    /// How long the text of a file is, in bytes; 0 where it cannot be read.
+    pub(crate) fn size(&self, path: &Path) -> usize {
+        let file = self.open(path).ok().and_then(|file| self.file(file));
+        file.map_or(0, |file| file.text.len())
     }
 
     /// The file at an absolute path, named as a user would name it; `None` if it cannot be read.
@@ -407,6 +414,21 @@ fn decode(bytes: Vec<u8>, name: String) -> Result<String, ReadError> {
         Some(rest) => rest.to_owned(),
         None => text,
     })
+}
+
+/// Works on everything in parallel, beginning with what is largest, so that no thread is left alone
+/// with much at the end. What it yields is in the order of `all`.
+pub(crate) fn largest_first<T: Sync, R: Send>(
+    all: &[T],
+    size: impl Fn(&T) -> usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let mut order: Vec<(usize, &T)> = all.iter().enumerate().collect();
+    order.sort_by_key(|(_, item)| Reverse(size(item)));
+    let done = order.into_iter().par_bridge().map(|(at, item)| (at, work(item)));
+    let mut done: Vec<(usize, R)> = done.collect();
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The kernel files under a folder, sorted; `.gitignore` is honored.

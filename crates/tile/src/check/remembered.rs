@@ -21,7 +21,7 @@ use tile_worker::cache::{identity, user_folder, write_whole};
 
 use crate::analysis::Found;
 use crate::output;
-use crate::workspace::{AskedImport, Workspace};
+use crate::workspace::{AskedImport, Workspace, largest_first};
 
 /// Memories beyond this number are forgotten, the oldest first.
 const MAX_MEMORIES: usize = 64;
@@ -121,14 +121,14 @@ impl<'w> Remembered<'w> {
             entry.reads.iter().all(|read| current.get(*read).copied().unwrap_or(false))
         };
         let unchanged = |file: FileId| self.entry(file).filter(is_read_alike);
-        let used = self.files.par_iter().map(|file| match unchanged(*file) {
+        let size = |file: &FileId| workspace.file(*file).map_or(0, |file| file.text.len());
+        let used = largest_first(&self.files, size, |file| match unchanged(*file) {
             Some(entry) => {
                 let used = entry.used.iter().filter_map(|path| workspace.open_absolute(path));
                 (*file, used.collect())
             }
             None => (*file, used_files(workspace, *file)),
         });
-        let used: Vec<(FileId, Vec<FileId>)> = used.collect();
         workspace.index_launches(&used);
         let is_launched_alike = |entry: &&Entry| {
             entry.launchers.iter().all(|(path, launchers)| {
