@@ -11,7 +11,7 @@ use super::value::{ModuleRef, Value};
 use super::{Evaluator, Mode, Source};
 use crate::builtins;
 use crate::diagnostic::{Code, Diagnostic, Severity, suggest};
-use crate::hir::{Expr, ExprId, Name};
+use crate::hir::{Expr, ExprId, ItemKind, Module, Name};
 use crate::project::{self, Resolution};
 use crate::source::{FileId, FileRange};
 
@@ -61,14 +61,15 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let name_at = last_name(attr, at);
-        if self.is_reported(Code::NoAttribute, name_at) {
-            return Value::Unknown;
-        }
         let path = self.project.path(file);
         let name = path.rsplit('/').next().unwrap_or(&path);
+        let module = self.project.module(file);
+        let imports_namesake = module.iter().any(|module| imports_namesake(module, name));
+        if imports_namesake || self.is_reported(Code::NoAttribute, name_at) {
+            return Value::Unknown;
+        }
         let message = format!("nothing in `{name}` is called `{attr}`");
         let mut diagnostic = Diagnostic::new(Code::NoAttribute, name_at, message);
-        let module = self.project.module(file);
         let items = module.iter().flat_map(|module| &module.items);
         let outer = items.filter(|item| item.scope.is_empty()).map(|item| &*item.name);
         if let Some(best) = suggest(attr, outer) {
@@ -206,6 +207,18 @@ pub(super) fn is_listed(path: &str, name: &str) -> bool {
     lists && !name.starts_with('_')
 }
 
+/// Whether the module in the file `name` imports a module of its own name: then those that import it
+/// by that name mean the other one as well, which lies outside of the package.
+fn imports_namesake(module: &Module, name: &str) -> bool {
+    let own = name.split('.').next();
+    module.items.iter().any(|item| match &item.kind {
+        ItemKind::Import { path } | ItemKind::ImportFrom { level: 0, path, .. } => {
+            path.first().map(|first| &**first) == own
+        }
+        _ => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::infer_file;
@@ -227,6 +240,12 @@ mod tests {
     }
 
     const SILU: &str = "@triton.jit\ndef silu(x):\n    return x * tl.sigmoid(x)\n";
+
+    #[test]
+    fn a_module_that_imports_its_own_name_is_another() {
+        assert!(of_member(&format!("import helpers\n{SILU}"), "put").is_empty());
+        assert_eq!(of_member(&format!("import other\n{SILU}"), "put").len(), 1);
+    }
 
     #[test]
     fn a_module_has_the_names_that_it_binds() {

@@ -87,7 +87,9 @@ pub fn candidates(path: &str, roots: &[String], level: u32, module: &[Name]) -> 
     }
     let own = own_package(path, &module[0]).filter(|own| !roots.iter().any(|root| root == own));
     let roots = roots.iter().map(String::as_str).chain(own);
-    roots.flat_map(|root| module_files(root, module)).collect()
+    let files = roots.flat_map(|root| module_files(root, module));
+    // A file does not mean itself: of two modules of one name, a package's own is not the outer one.
+    files.filter(|file| file != path).collect()
 }
 
 /// The directory that holds the package `name` which the file `path` is part of. A package that was
@@ -145,6 +147,13 @@ mod tests {
         let files = candidates("a/copies/b/c/d.py", &[], 0, &names("b.e"));
         assert_eq!(files, ["a/copies/b/e/__init__.py", "a/copies/b/e.py", "a/copies/b/e.tile"]);
         assert!(candidates("a/copies/b/c/d.py", &[], 0, &names("f.e")).is_empty());
+    }
+
+    #[test]
+    fn a_file_does_not_import_itself() {
+        let roots = ["/w/p".to_owned()];
+        let files = candidates("/w/p/iris.py", &roots, 0, &names("iris"));
+        assert_eq!(files, ["/w/p/iris/__init__.py", "/w/p/iris.tile"]);
     }
 
     #[test]
