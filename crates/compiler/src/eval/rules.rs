@@ -59,10 +59,11 @@ impl Rules {
         let of_helper = |found: &Diagnostic| found.severity >= Severity::Warning;
         if entry
             && inference.diagnostics.iter().any(of_helper)
-            && project::is_helper_of_others(sources, at)
+            && (project::is_helper_of_others(sources, at)
+                || project::is_given_constants(sources, at))
             && let Some(helper) = self.infer_as(sources, at, false)
         {
-            // Who calls it may pass tiles and compile-time values.
+            // Who calls it may pass tiles and compile-time values, and who launches it the latter.
             inference.diagnostics.retain(|found| {
                 !of_helper(found) || helper.diagnostics.iter().any(|other| is_same(found, other))
             });

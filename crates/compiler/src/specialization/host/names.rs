@@ -107,6 +107,10 @@ impl Host<'_> {
             true => self.as_imported(at.file, &name, value),
             false => value,
         };
+        let value = match resolve_item(self.sources, at) {
+            Resolution::Constexpr(_) => Value::Constexpr(Box::new(value.plain().clone())),
+            _ => value,
+        };
         match self.is_rebound(at.file, &scope, &name) {
             true => value.degraded(),
             false => value,
