@@ -143,37 +143,40 @@ def array_difference(ours, theirs):
 
 def run_scenarios(tile, only):
     """Every scenario on both devices."""
-    def run(path):
-        rows = []
+    def find(path):
         try:
-            found = list(kernels_with_scenarios(tile, path))
+            return [(path, *found) for found in kernels_with_scenarios(tile, path)]
         except Exception as problem:
-            return [{"scenario": path.name, "ok": False, "problem": str(problem)}]
-        for scenario, outputs in found:
-            row = {"scenario": f"{path.name}::{scenario}", "ok": False}
-            rows.append(row)
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    cpu, expected = run_scenario(tile, path, scenario, outputs, "cpu", folder)
-                    gpu, found = run_scenario(tile, path, scenario, outputs, "cuda:0", folder)
-            except Exception as problem:
-                row["problem"] = str(problem)
-                continue
-            errors = {name: array_difference(found[name], expected[name]) for name in outputs}
-            allowed = {name: TOLERANCES.get(cpu["outputs"][name]["dtype"], 0.0) for name in outputs}
-            if path.parent.name == "kernels" and cpu["asserts"]:
-                # Products of formats that the units add in fewer bits state what is expected.
-                allowed = {name: float("inf") for name in outputs}
-            row["errors"] = errors
-            row["ok"] = gpu["ok"] and cpu["ok"] and all(errors[name] <= allowed[name] for name in outputs)
-            if not row["ok"]:
-                failed = [str(check["line"]) for check in gpu["asserts"] if not check["ok"]]
-                row["problem"] = f"asserts of lines {', '.join(failed)}" if failed else str(errors)
-        return rows
+            return [(path, None, problem)]
+
+    def run(job):
+        path, scenario, outputs = job
+        if scenario is None:
+            return {"scenario": path.name, "ok": False, "problem": str(outputs)}
+        row = {"scenario": f"{path.name}::{scenario}", "ok": False}
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                cpu, expected = run_scenario(tile, path, scenario, outputs, "cpu", folder)
+                gpu, found = run_scenario(tile, path, scenario, outputs, "cuda:0", folder)
+        except Exception as problem:
+            return row | {"problem": str(problem)}
+        errors = {name: array_difference(found[name], expected[name]) for name in outputs}
+        allowed = {name: TOLERANCES.get(cpu["outputs"][name]["dtype"], 0.0) for name in outputs}
+        if path.parent.name == "kernels" and cpu["asserts"]:
+            # Products of formats that the units add in fewer bits state what is expected.
+            allowed = {name: float("inf") for name in outputs}
+        row["errors"] = errors
+        row["ok"] = gpu["ok"] and cpu["ok"] and all(errors[name] <= allowed[name] for name in outputs)
+        if not row["ok"]:
+            failed = [str(check["line"]) for check in gpu["asserts"] if not check["ok"]]
+            row["problem"] = f"asserts of lines {', '.join(failed)}" if failed else str(errors)
+        return row
 
     wanted = [path for path in example_files(ROOT / "tests/gpu/kernels")
               if "# tile:" in path.read_text() and is_wanted(path.name, only)]
-    return list(itertools.chain.from_iterable(in_parallel(run, wanted, min(12, CPUS))))
+    threads = min(12, CPUS)
+    jobs = list(itertools.chain.from_iterable(in_parallel(find, wanted, threads)))
+    return list(in_parallel(run, jobs, threads))
 
 
 def run_sanitizer(tile, only):
