@@ -13,6 +13,9 @@ Four steps, each of which can be skipped:
              which share of Triton's time, and which take more registers or spill where Triton does
              not under the same configuration: the one that is fastest under Tile
 
+Before anything is timed, processes beside each other compile everything that the last step needs into
+both compilers' caches; what is timed has the machine to itself.
+
 Times are compared in rounds. A round takes every kernel once, through the same call of the driver; the
 ratio of a case is the median of its rounds' ratios, with a 95 % interval that assumes no distribution.
 Each round also takes a second copy of Triton's own kernel. What that copy's interval is away from 1 is
@@ -23,7 +26,9 @@ process. All figures go into one JSON file. Exits with 1 when anything failed.
 """
 
 import argparse
+import contextlib
 import ctypes
+import functools
 import itertools
 import json
 import math
@@ -35,6 +40,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,6 +48,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CPUS = len(os.sched_getaffinity(0))
 # A case that takes longer hangs.
 CASE_SECONDS = 180
+# Into how many jobs a case's configurations are divided when they are compiled ahead.
+AHEAD_PARTS = 4
 
 
 # The programs and scenarios of examples/.
@@ -135,37 +143,40 @@ def array_difference(ours, theirs):
 
 def run_scenarios(tile, only):
     """Every scenario on both devices."""
-    def run(path):
-        rows = []
+    def find(path):
         try:
-            found = list(kernels_with_scenarios(tile, path))
+            return [(path, *found) for found in kernels_with_scenarios(tile, path)]
         except Exception as problem:
-            return [{"scenario": path.name, "ok": False, "problem": str(problem)}]
-        for scenario, outputs in found:
-            row = {"scenario": f"{path.name}::{scenario}", "ok": False}
-            rows.append(row)
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    cpu, expected = run_scenario(tile, path, scenario, outputs, "cpu", folder)
-                    gpu, found = run_scenario(tile, path, scenario, outputs, "cuda:0", folder)
-            except Exception as problem:
-                row["problem"] = str(problem)
-                continue
-            errors = {name: array_difference(found[name], expected[name]) for name in outputs}
-            allowed = {name: TOLERANCES.get(cpu["outputs"][name]["dtype"], 0.0) for name in outputs}
-            if path.parent.name == "kernels" and cpu["asserts"]:
-                # Products of formats that the units add in fewer bits state what is expected.
-                allowed = {name: float("inf") for name in outputs}
-            row["errors"] = errors
-            row["ok"] = gpu["ok"] and cpu["ok"] and all(errors[name] <= allowed[name] for name in outputs)
-            if not row["ok"]:
-                failed = [str(check["line"]) for check in gpu["asserts"] if not check["ok"]]
-                row["problem"] = f"asserts of lines {', '.join(failed)}" if failed else str(errors)
-        return rows
+            return [(path, None, problem)]
+
+    def run(job):
+        path, scenario, outputs = job
+        if scenario is None:
+            return {"scenario": path.name, "ok": False, "problem": str(outputs)}
+        row = {"scenario": f"{path.name}::{scenario}", "ok": False}
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                cpu, expected = run_scenario(tile, path, scenario, outputs, "cpu", folder)
+                gpu, found = run_scenario(tile, path, scenario, outputs, "cuda:0", folder)
+        except Exception as problem:
+            return row | {"problem": str(problem)}
+        errors = {name: array_difference(found[name], expected[name]) for name in outputs}
+        allowed = {name: TOLERANCES.get(cpu["outputs"][name]["dtype"], 0.0) for name in outputs}
+        if path.parent.name == "kernels" and cpu["asserts"]:
+            # Products of formats that the units add in fewer bits state what is expected.
+            allowed = {name: float("inf") for name in outputs}
+        row["errors"] = errors
+        row["ok"] = gpu["ok"] and cpu["ok"] and all(errors[name] <= allowed[name] for name in outputs)
+        if not row["ok"]:
+            failed = [str(check["line"]) for check in gpu["asserts"] if not check["ok"]]
+            row["problem"] = f"asserts of lines {', '.join(failed)}" if failed else str(errors)
+        return row
 
     wanted = [path for path in example_files(ROOT / "tests/gpu/kernels")
               if "# tile:" in path.read_text() and is_wanted(path.name, only)]
-    return list(itertools.chain.from_iterable(in_parallel(run, wanted, min(6, CPUS))))
+    threads = min(12, CPUS)
+    jobs = list(itertools.chain.from_iterable(in_parallel(find, wanted, threads)))
+    return list(in_parallel(run, jobs, threads))
 
 
 def run_sanitizer(tile, only):
@@ -188,7 +199,7 @@ def run_sanitizer(tile, only):
     wanted = [path for path in example_files(ROOT / "tests/gpu/kernels")
               if "# tile:" in path.read_text() and is_wanted(path.name, only)]
     jobs = [(path, tool) for path in wanted for tool in ("memcheck", "racecheck")]
-    return list(in_parallel(run, jobs, min(4, CPUS)))
+    return list(in_parallel(run, jobs, min(8, CPUS)))
 
 
 # Tile beside Triton. Everything below but `run_cases` runs in a process with a CUDA context.
@@ -320,13 +331,17 @@ class Bench:
         self.driver = Driver()
         major, minor = torch.cuda.get_device_capability()
         self.arch = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
-        self.cache = torch.empty(256 * 2**20, dtype=torch.int8, device="cuda")
         self.pool = ThreadPoolExecutor(max(1, CPUS - 2))
         # Scratch memory of the case that runs.
         self.kept = []
         triton.set_allocator(
             lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda")
         )
+
+    @functools.cached_property
+    def cache(self):
+        """What is written between launches, larger than the L2."""
+        return self.torch.empty(256 * 2**20, dtype=self.torch.int8, device="cuda")
 
     def arguments(self, case):
         names = case.function().arg_names
@@ -383,9 +398,7 @@ class Bench:
 
     def triton_launch(self, case, config):
         """Triton's kernel, compiled by a launch of its own and launched like Tile's from then on."""
-        compiled = case.function()[self.grid(case, config)](
-            **self.arguments(case), **config.constexprs, num_warps=config.num_warps,
-            num_stages=config.num_stages)
+        compiled = case.function()[self.grid(case, config)](**self.arguments(case), **self.options(config))
         self.torch.cuda.synchronize()
         used = {"registers": compiled.n_regs, "local_bytes": 4 * compiled.n_spills,
                 "shared_bytes": compiled.metadata.shared}
@@ -403,6 +416,9 @@ class Bench:
         cells.append(ctypes.c_uint64(0))
         return function.bind(grid, 32 * metadata.num_warps, cells)
 
+    def options(self, config):
+        return config.constexprs | {"num_warps": config.num_warps, "num_stages": config.num_stages}
+
     def triton_sm80(self, case, config, compiled):
         """Triton's code for sm_80, which this GPU's driver assembles for itself."""
         from triton.backends.compiler import GPUTarget
@@ -412,6 +428,21 @@ class Bench:
         return self.bind_triton(case, config, old, "ptx")
 
     # Both
+
+    def compile_ahead(self, name, part):
+        """Fills the caches of both compilers, and the driver's, with a part of what `run` compiles. What
+        fails here fails there again, and is told there."""
+        case = self.cases.CASES[name]()
+        arguments = self.arguments(case)
+        for config in case.configs[part::AHEAD_PARTS]:
+            with contextlib.suppress(Exception):
+                self.emit(case, arguments, config)
+            with contextlib.suppress(Exception):
+                compiled = case.function().warmup(
+                    grid=self.grid(case, config), **arguments, **self.options(config))
+                if case.flops and case.sm80:
+                    self.triton_sm80(case, config, compiled)
+        return {"case": name, "ok": True}
 
     def time(self, launchers, seconds):
         """Milliseconds by launcher and round: events around each launch, a cold L2. Every second
@@ -553,7 +584,8 @@ class Bench:
 
 
 def work(tile, code):
-    """Runs the cases named on standard input, a line each; answers with a line of JSON each."""
+    """Runs the cases named on standard input, a line each, or compiles the part of a case whose number
+    follows its name; answers with a line of JSON each."""
     # Kernels may print; answers have standard output to themselves.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -562,9 +594,9 @@ def work(tile, code):
     print(f"{bench.torch.cuda.get_device_name()}, Triton {bench.triton.__version__},"
           f" torch {bench.torch.__version__}|{names}", file=answers)
     for line in sys.stdin:
-        name, fatal = line.strip(), False
+        (name, *part), fatal = line.split(), False
         try:
-            row = bench.run(name)
+            row = bench.compile_ahead(name, int(part[0])) if part else bench.run(name)
         except Exception as problem:
             row = {"case": name, "ok": False, "problem": f"{type(problem).__name__}: {problem}"[:500]}
         try:
@@ -614,6 +646,23 @@ class Worker:
         self.process.wait()
 
 
+def compile_ahead(tile, names):
+    """Compiles what the cases need, in as many processes as keep the machine busy."""
+    jobs = queue.SimpleQueue()
+    for part, name in itertools.product(range(AHEAD_PARTS), names):
+        jobs.put(f"{name} {part}")
+
+    def take(_):
+        worker = Worker(tile, None)
+        ready = worker.line(300)
+        with contextlib.suppress(queue.Empty):
+            while ready and not worker.ask(jobs.get_nowait()).get("fatal"):
+                pass
+        worker.end()
+
+    list(in_parallel(take, range(CPUS), CPUS))
+
+
 def run_cases(tile, only, without, code):
     """Every case wanted, in as few processes as possible, printed as they come."""
     rows, worker, names = [], None, None
@@ -625,10 +674,12 @@ def run_cases(tile, only, without, code):
             return rows + [{"case": "start", "ok": False, "problem": "no process with a GPU starts"}]
         device, known = greeting.strip().split("|")
         if names is None:
-            print(device)
-            print(HEADER)
             names = [name for name in known.split()
                      if is_wanted(name, only) and not any(text in name for text in without)]
+            began = time.monotonic()
+            compile_ahead(tile, names)
+            print(f"{device}, compiled in {time.monotonic() - began:.0f} s")
+            print(HEADER)
         while names:
             row = worker.ask(names.pop(0))
             rows.append(row)
@@ -691,11 +742,11 @@ def summary(rows):
             print(f"  {what}: {len(names)}{': ' if names else ''}{' '.join(names)}")
 
 
-def show(step, rows, label):
+def show(step, rows, label, seconds):
     failed = [row for row in rows if not row["ok"]]
     for row in failed:
         print(f"  {label(row)}: {row['problem']}")
-    print(f"{step}: {len(rows) - len(failed)} passed, {len(failed)} failed", flush=True)
+    print(f"{step}: {len(rows) - len(failed)} passed, {len(failed)} failed, {seconds:.0f} s", flush=True)
     return len(failed)
 
 
@@ -729,10 +780,11 @@ def main():
     ):
         if step in options.skip:
             continue
+        began = time.monotonic()
         figures[step] = run()
         if step == "triton":
             summary(figures[step])
-        failed += show(step, figures[step], label)
+        failed += show(step, figures[step], label, time.monotonic() - began)
         if options.json:
             Path(options.json).write_text(json.dumps(figures, indent=1))
     sys.exit(1 if failed else 0)

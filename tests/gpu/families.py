@@ -410,6 +410,13 @@ def low_rank(tokens, n, k, rank, adapters, dtype):
                      configs=tiles(((32, 256, 64, 3, 4),), RANK=rank))
 
 
+def exact_product(batch, m, n, k, choices):
+    arguments = {"a_ptr": randn(batch, m, k), "b_ptr": randn(batch, k, n), "c_ptr": empty(batch, m, n), "N": n, "K": k}
+    return sequences("exact_product", lambda meta: (m // meta["BLOCK_M"], n // meta["BLOCK_N"], batch), arguments,
+                     ["c_ptr"], ["a_ptr", "b_ptr", "c_ptr"], {}, tolerance=1e-4, flops=2 * batch * m * n * k,
+                     configs=tiles(choices))
+
+
 case("sequences.varlen_attention", varlen_attention, [1000, 37, 2048, 512, 3000, 64, 1500, 31], 32, 128, 1024)
 case("sequences.sparse_attention", sparse_attention, 64, 4096, 64, 16)
 case("sequences.split_decode", split_decode, 16, 8, 16, 8192, 128, 8)
@@ -423,3 +430,6 @@ case("sequences.biased_product.turned.f16", biased_product, 4096, 4096, 2048, to
 case("sequences.biased_product.tf32", biased_product, 2048, 2048, 2048, torch.float32, False)
 case("sequences.convolution.f16", convolution, 16, 64, 256, 256, torch.float16)
 case("sequences.low_rank.bf16", low_rank, 8192, 4096, 4096, 16, 8, torch.bfloat16)
+case("sequences.exact_product", exact_product, 8, 1024, 1024, 512,
+     ((128, 128, 16, 2, 8), (128, 64, 32, 3, 4), (64, 64, 32, 3, 8), (64, 64, 32, 2, 4)))
+case("sequences.exact_product.small", exact_product, 8, 1024, 1024, 512, ((32, 32, 32, 2, 4),))

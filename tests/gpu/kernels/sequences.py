@@ -350,6 +350,21 @@ def convolution(x_ptr, w_ptr, y_ptr, height, width, C, N, SIDE: tl.constexpr, BL
 
 
 @triton.jit
+def exact_product(a_ptr, b_ptr, c_ptr, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """Products of a batch in full single precision, which matrix units do not have."""
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols, ks = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
+    b_ptr += tl.program_id(2) * K * N
+    rows += tl.program_id(2) * tl.num_programs(0) * BLOCK_M
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        a = tl.load(a_ptr + rows[:, None] * K + start + ks[None, :])
+        b = tl.load(b_ptr + (start + ks)[:, None] * N + cols[None, :])
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+
+
+@triton.jit
 def low_rank(x_ptr, down_ptr, up_ptr, index_ptr, y_ptr, N, K, RANK: tl.constexpr, BLOCK_M: tl.constexpr,
              BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     """Adapters of low rank: each block of rows has one, the result is added in place."""

@@ -27,7 +27,8 @@
 //! the loop writes to tensors of other parameters alone, see [`origin`](super::origin);
 //! [`early`](super::early) finds those that matter. Where the stages would not fit shared memory,
 //! loads that products use from registers are not issued early, then what is turned for warp groups
-//! after it was loaded. With one stage more than copies in flight, one barrier per iteration is
+//! after it was loaded. Loads of scalars that stand between are issued with the copies, and what they
+//! bring is carried from iteration to iteration: nothing else hides how long they take. With one stage more than copies in flight, one barrier per iteration is
 //! enough: it stands after the wait and before the copy, see
 //! [`barrier`](super::barrier). Cost: linear per loop.
 
@@ -138,7 +139,9 @@ struct Plan {
     body: Region,
     stages: u32,
     loads: Vec<EarlyLoad>,
-    /// The instructions of the body that addresses and masks follow from, in order.
+    /// Loads of scalars that are issued with the copies.
+    scalars: Vec<Inst>,
+    /// The instructions of the body that addresses and masks follow from, in order, and `scalars`.
     slice: Vec<Inst>,
     /// The positions of carried values that they follow from.
     carried: Vec<usize>,
@@ -166,21 +169,22 @@ impl Plan {
         let origins = Origins::of(func);
         let written = origins.written_in(body)?;
         let yields = func.terminator(body)?.uses().collect();
-        let (loads, slice, carried) = (Vec::new(), Vec::new(), Vec::new());
-        let in_flight = None;
-        let mut plan = Plan { inst, body, stages, loads, slice, carried, yields, in_flight };
+        let (loads, scalars) = (Vec::new(), Vec::new());
+        let (slice, carried, in_flight) = (Vec::new(), Vec::new(), None);
+        let mut plan =
+            Plan { inst, body, stages, loads, scalars, slice, carried, yields, in_flight };
+        let early_slice = |plan: &Plan, load: Inst| {
+            let reached = plan.backward_slice(func, func.insts[load].uses().collect())?;
+            let loads = reached.insts.iter().copied().chain([load]);
+            origins.read_others(loads, &written).then_some(reached)
+        };
         let mut early = Vec::new();
         for load in candidates {
-            let sources = func.insts[load.load].uses().collect();
-            let can_copy = load.is_copy(func, infos);
-            let Some(reached) = plan.backward_slice(func, sources).filter(|_| can_copy) else {
-                continue;
-            };
-            let loads = reached.insts.iter().copied().chain([load.load]);
-            if !origins.read_others(loads, &written) {
-                continue;
+            if load.is_copy(func, infos)
+                && let Some(reached) = early_slice(&plan, load.load)
+            {
+                early.push((load, reached));
             }
-            early.push((load, reached));
         }
         let feeds = |(load, _): &(EarlyLoad, Slice)| load.feeds_warp_groups(func, body);
         if early.iter().any(feeds) && !fits(func, body, stages, &early) {
@@ -196,6 +200,13 @@ impl Plan {
             carried.extend(reached.carried);
             plan.loads.push(load);
         }
+        for load in plan.scalars_beside(func, &slice) {
+            if let Some(reached) = early_slice(&plan, load) {
+                slice.extend(reached.insts.into_iter().chain([load]));
+                carried.extend(reached.carried);
+                plan.scalars.push(load);
+            }
+        }
         plan.slice = insts.iter().copied().filter(|inner| slice.contains(inner)).collect();
         plan.carried = carried.into_iter().collect();
         plan.carried.sort_unstable();
@@ -203,6 +214,28 @@ impl Plan {
         let staged = buffered.map(|buffered| func.insts[buffered.alloc].result()).collect();
         plan.in_flight = Carried::of(func, body, &staged);
         (!plan.loads.is_empty()).then_some(plan)
+    }
+
+    /// The loads of scalars in the body that more is computed from than what early loads need, the
+    /// instructions `slice`.
+    fn scalars_beside(&self, func: &Function, slice: &FxHashSet<Inst>) -> Vec<Inst> {
+        let gone = self.instructions_gone();
+        let insts = &func.regions[self.body].insts;
+        let others = insts.iter().filter(|inst| !slice.contains(inst) && !gone.contains(inst));
+        let used = used_values(func, &others.copied().collect::<Vec<_>>());
+        let is_wanted = |inst: &Inst| {
+            let data = &func.insts[*inst];
+            is_plain_load(data)
+                && !matches!(func.ty(data.result()), Type::Tile(_))
+                && used.contains(&data.result())
+        };
+        insts.iter().copied().filter(is_wanted).collect()
+    }
+
+    /// The instructions that early loads take the place of.
+    fn instructions_gone(&self) -> FxHashSet<Inst> {
+        let copied = self.loads.iter().flat_map(EarlyLoad::instructions);
+        copied.chain(self.scalars.iter().copied()).collect()
     }
 
     /// Writes the pipelined loop at the end of `region`.
@@ -215,6 +248,8 @@ impl Plan {
         let [lower, upper, step] = [0, 1, 2].map(|slot| data.operand(slot));
         let mut carried: Vec<Value> = self.carried.iter().map(|&at| data.operand(3 + at)).collect();
         let mut index = lower;
+        // By iteration.
+        let mut brought: Vec<Value> = Vec::new();
         for iteration in 0..ahead {
             let mut builder = Builder::new(func, region);
             builder.set_loc(data.loc);
@@ -224,6 +259,7 @@ impl Plan {
             let mut values = FxHashMap::from_iter([(args[0], index)]);
             values.extend(self.carried.iter().map(|&at| args[1 + at]).zip(carried));
             carried = self.copy_iteration(func, region, &mut values, &buffers, stage, exists);
+            brought.extend(self.scalars.iter().map(|&load| values[&func.insts[load].result()]));
             let mut builder = Builder::new(func, region);
             builder.set_loc(data.loc);
             index = builder.emit(Opcode::Add, &[index, step], Attrs::None);
@@ -233,7 +269,8 @@ impl Plan {
         let first_stage = builder.int(Scalar::I32, 0);
         let limit = earlier(&mut builder, upper, step, ahead);
         self.write_body(func, &data, &buffers, limit);
-        let entering: Vec<Value> = carried.into_iter().chain([index, first_stage]).collect();
+        let entering: Vec<Value> =
+            carried.into_iter().chain([index, first_stage]).chain(brought).collect();
         let types: Vec<Type> = entering.iter().map(|&value| func.ty(value).clone()).collect();
         func.insts[self.inst].operands.extend(entering.into_iter().map(Some));
         for ty in types {
@@ -385,17 +422,26 @@ impl Plan {
         let index = func.add_argument(self.body, func.ty(args[0]).clone());
         values.insert(args[0], index);
         let stage = func.add_argument(self.body, Type::scalar(Scalar::I32));
+        let ahead = self.stages - 1;
+        let brought: Vec<Value> = (0..ahead)
+            .flat_map(|_| &self.scalars)
+            .map(|&load| {
+                let ty = func.ty(func.insts[load].result()).clone();
+                func.add_argument(self.body, ty)
+            })
+            .collect();
 
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         let wait = Wait { pending: self.stages - 2 };
         builder.emit_inst(Opcode::AsyncWait, [], wait, [Type::Token], []);
-        let gone: FxHashSet<Inst> = self.loads.iter().flat_map(EarlyLoad::instructions).collect();
+        let gone = self.instructions_gone();
         insts.retain(|inst| !gone.contains(inst));
         insts.push(end);
         let used = used_values(func, &insts);
         insts.pop();
-        let mut replaced = FxHashMap::default();
+        let results = self.scalars.iter().map(|&load| func.insts[load].result());
+        let mut replaced: FxHashMap<Value, Value> = results.zip(brought.iter().copied()).collect();
         let mut read_stages = |func: &mut Function| {
             for (load, &buffer) in self.loads.iter().zip(buffers) {
                 read_stage(func, self.body, load, buffer, stage, &used, &mut replaced);
@@ -428,6 +474,8 @@ impl Plan {
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         next.push(neighbor_stage(&mut builder, stage, Direction::Forward, self.stages));
+        next.extend(brought.iter().skip(self.scalars.len()));
+        next.extend(self.scalars.iter().map(|&load| values[&func.insts[load].result()]));
         func.insts[end].operands.extend(next.into_iter().map(Some));
         func.regions[self.body].insts.push(end);
         for inst in func.walk_from(self.body) {
