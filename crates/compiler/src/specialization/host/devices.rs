@@ -45,7 +45,7 @@ pub(super) fn given(tensor: &Tensor, (name, args): (&str, &Args<'_>), given: Val
         "cuda" => args.0.is_empty() || tensor.on_gpu,
         "to" => {
             let told = args.positional().into_iter().chain(told);
-            told.filter_map(place).last().unwrap_or(tensor.on_gpu)
+            told.filter_map(place).next_back().unwrap_or(tensor.on_gpu)
         }
         _ => told.and_then(place).unwrap_or(tensor.on_gpu),
     };
