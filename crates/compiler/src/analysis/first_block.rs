@@ -1,17 +1,20 @@
 //! Masks that only the first block passes: what counts on from block to block is compared with the
-//! length of one.
+//! length of one, or with a number that ends before the second, so that all programs but the first
+//! store nothing.
 
 use rustc_hash::FxHashSet;
 
-use super::bounds::buffer;
+use super::bounds::{buffer, happens};
 use super::elements::{Access, Element, Elements, Variable};
 use super::flow::{FUEL, mask_of};
+use super::identity::padded;
 use super::report;
 use super::solve::{Outcome, Pause};
-use super::terms::{AtomKind, Cond, CondKind, Linear};
+use super::terms::{AtomKind, Cond, CondKind, Domain, Linear};
+use super::untouched::may_reach;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value, ValueDef};
-use crate::specialization::KnownLaunch;
+use crate::specialization::{Contents, KnownLaunch};
 
 /// Findings about comparisons with constants in the masks of `func`, for launches of several blocks.
 pub(super) fn check(
@@ -27,17 +30,32 @@ pub(super) fn check(
         }
         let mut elements = Elements::of_open_launch(func, launch, pause);
         let accesses = elements.accesses();
-        for &(comparison, operand, access) in &compared {
-            let Some(first) = only_first(func, &mut elements, comparison) else { continue };
+        for &Compared { comparison, index, access, constant } in &compared {
+            let Some((first, whole)) = only_first(func, &mut elements, comparison) else {
+                continue;
+            };
             let mut here = accesses.iter().filter(|here| here.inst == access);
             let has_more = |here: &Access| {
-                let buffer = buffer(func, launch, here.param);
-                buffer.is_some_and(|it| is_left(&mut elements, here, first, it.elements))
+                let Some(buffer) = buffer(func, launch, here.param) else { return false };
+                let left =
+                    |elements: &mut Elements<'_>| left(elements, here, first, buffer.elements);
+                if constant && whole {
+                    return left(&mut elements).is_some();
+                }
+                // A number may be meant to end where it does. Programs that store nothing are not, where
+                // nobody else stores what they would.
+                buffer.contents == Contents::Uninitialized
+                    && func.insts[access].opcode == Opcode::Store
+                    && stores_nothing(func, &mut elements, &accesses, first)
+                    && left(&mut elements).is_some_and(|element| {
+                        let reaches = (func, launch, &mut elements, accesses.as_slice());
+                        !may_reach(reaches, here, element, &mut { FUEL })
+                    })
             };
             if !here.any(has_more) {
                 continue;
             }
-            let finding = describe(func, (comparison, operand, access), first);
+            let finding = describe(func, (comparison, index, access), (first, constant));
             if found.iter().all(|known| known.primary != finding.primary) {
                 found.push(finding);
             }
@@ -46,26 +64,40 @@ pub(super) fn check(
     found
 }
 
-/// Comparisons with a constant that masks are true only with: each with what is compared and the
-/// access.
-fn comparisons(func: &Function) -> Vec<(Inst, Value, Inst)> {
+/// A comparison that the mask of an access is true only with.
+struct Compared {
+    comparison: Inst,
+    /// What is compared.
+    index: Value,
+    access: Inst,
+    /// Whether it is compared with a constant.
+    constant: bool,
+}
+
+/// Comparisons that masks are true only with: of stores all, of others those with constants.
+fn comparisons(func: &Function) -> Vec<Compared> {
     use Opcode::{And, Broadcast, Cmp, ExpandDims, Splat};
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
     for access in func.walk() {
+        let stores = func.insts[access].opcode == Opcode::Store;
         let mut pending: Vec<Value> = mask_of(&func.insts[access]).into_iter().collect();
         while let Some(value) = pending.pop() {
             let ValueDef::Result(inst, _) = func.values[value].def else { continue };
             let data = &func.insts[inst];
             match data.opcode {
                 And | Splat | Broadcast | ExpandDims => pending.extend(data.uses()),
-                Cmp if seen.insert(inst) => {
+                Cmp if seen.insert((inst, stores)) => {
                     let (a, b) = (data.operand(0), data.operand(1));
-                    match (func.constant_bits(a).is_some(), func.constant_bits(b).is_some()) {
-                        (false, true) => found.push((inst, a, access)),
-                        (true, false) => found.push((inst, b, access)),
-                        _ => {}
-                    }
+                    let is_constant = |value| func.constant_bits(value).is_some();
+                    let (index, constant) = match (is_constant(a), is_constant(b)) {
+                        (false, true) => (a, true),
+                        (true, false) => (b, true),
+                        (true, true) => continue,
+                        (false, false) if !stores => continue,
+                        (false, false) => (a, false),
+                    };
+                    found.push(Compared { comparison: inst, index, access, constant });
                 }
                 _ => {}
             }
@@ -74,9 +106,13 @@ fn comparisons(func: &Function) -> Vec<(Inst, Value, Inst)> {
     found
 }
 
-/// What counts blocks, where a comparison is true in all lanes of the first and in none of the
-/// others.
-fn only_first(func: &Function, elements: &mut Elements<'_>, comparison: Inst) -> Option<Variable> {
+/// What counts blocks, where a comparison is true in some lanes of the first and in none of the
+/// others, and whether it is true in all of the first.
+fn only_first(
+    func: &Function,
+    elements: &mut Elements<'_>,
+    comparison: Inst,
+) -> Option<(Variable, bool)> {
     let result = func.insts[comparison].result();
     let index = elements.lanes(func.ty(result).shape()).0;
     let Element::Bool(cond) = elements.element(result, &index) else { return None };
@@ -106,19 +142,50 @@ fn only_first(func: &Function, elements: &mut Elements<'_>, comparison: Inst) ->
         }
     }
     let (variable, step) = counts?;
-    (varies && most <= 0 && least + step > 0).then_some(variable)
+    (varies && least <= 0 && least + step > 0).then_some((variable, most <= 0))
 }
 
-/// Whether an access would come to one of so many elements in a later block than the first, which
-/// may be there for programs and trips that have none.
-fn is_left(elements: &mut Elements<'_>, access: &Access, counts: Variable, size: i128) -> bool {
-    let Some(var) = elements.variable(counts) else { return false };
+/// Whether programs but the first along an axis certainly store nothing at all.
+fn stores_nothing(
+    func: &Function,
+    elements: &mut Elements<'_>,
+    accesses: &[Access],
+    first: Variable,
+) -> bool {
+    let (Variable::Program(_), Some(var)) = (first, elements.variable(first)) else { return false };
+    let position = elements.terms.var_term(var);
+    let later = elements.terms.less(&Linear::default(), &position);
+    let writes = |inst: &Inst| {
+        use Opcode::{AtomicCas, AtomicRmw, InlineAsm, Store};
+        matches!(func.insts[*inst].opcode, Store | AtomicRmw | AtomicCas | InlineAsm)
+    };
+    func.walk().iter().filter(|inst| writes(inst)).all(|inst| {
+        let mut here = accesses.iter().filter(|access| access.inst == *inst).peekable();
+        here.peek().is_some()
+            && here.all(|access| {
+                let conds: Vec<Cond> = happens(access).into_iter().chain([later]).collect();
+                !access.may_be_elsewhere(func)
+                    && elements.search(&conds, &mut { FUEL }) == Outcome::Never
+            })
+    })
+}
+
+/// One of so many elements to which an access would come in a later block than the first, which may
+/// be there for programs and trips that have none.
+fn left(
+    elements: &mut Elements<'_>,
+    access: &Access,
+    counts: Variable,
+    size: i128,
+) -> Option<i128> {
+    let var = elements.variable(counts)?;
     let count = elements.terms.var_term(var);
     let mut conds = access.path.clone();
     conds.push(elements.terms.less(&Linear::default(), &count));
     conds.push(elements.terms.at_most(&Linear::default(), &access.offset));
     conds.push(elements.terms.less(&access.offset, &Linear::constant(size)));
-    matches!(elements.search(&conds, &mut { FUEL }), Outcome::Found(_))
+    let Outcome::Found(point) = elements.search(&conds, &mut { FUEL }) else { return None };
+    Domain::at(&elements.terms, &padded(&elements.terms, &point)).value(&access.offset)
 }
 
 fn at_most_zero(elements: &Elements<'_>, cond: Cond) -> Option<Linear> {
@@ -130,18 +197,19 @@ fn at_most_zero(elements: &Elements<'_>, cond: Cond) -> Option<Linear> {
 
 fn describe(
     func: &Function,
-    (comparison, operand, access): (Inst, Value, Inst),
-    first: Variable,
+    (comparison, index, access): (Inst, Value, Inst),
+    (first, constant): (Variable, bool),
 ) -> Diagnostic {
-    let name = report::name(func, operand);
+    let name = report::name(func, index);
     let name = name.map_or_else(|| "an index".to_owned(), |name| format!("`{name}`"));
     let others = match first {
         Variable::Program(axis) => format!("of every program but the first along axis {axis}"),
         _ => "in every trip of the loop but the first".to_owned(),
     };
-    let message = format!(
-        "this mask compares {name} with the end of the first block, so it is false in all lanes {others}"
-    );
+    let end =
+        if constant { "the end of the first block" } else { "a number within the first block" };
+    let message =
+        format!("this mask compares {name} with {end}, so it is false in all lanes {others}");
     let loc = func.insts[comparison].loc;
     let found = report::finding(func, loc, Code::MaskFirstBlock, message);
     let place = report::place(func, func.insts[access].loc);

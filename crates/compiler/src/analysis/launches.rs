@@ -69,6 +69,14 @@ fn imports(item: &Item) -> bool {
     matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
 }
 
+/// Of the arguments of a call, those given by name.
+fn keyword_args(args: &[Arg]) -> impl Iterator<Item = (&Name, ExprId)> {
+    args.iter().filter_map(|arg| match &arg.kind {
+        ArgKind::Keyword(name) => Some((name, arg.value)),
+        _ => None,
+    })
+}
+
 /// Where the name of a keyword argument stands whose value stands at `value`.
 fn keyword_range(text: &str, name: &str, value: TextRange) -> Option<TextRange> {
     let before = text.get(..value.start as usize)?;
@@ -160,10 +168,7 @@ impl Site<'_> {
     }
 
     fn keyword_args(&self) -> impl Iterator<Item = (&Name, ExprId)> {
-        self.launch.args.iter().filter_map(|arg| match &arg.kind {
-            ArgKind::Keyword(name) => Some((name, arg.value)),
-            _ => None,
-        })
+        keyword_args(&self.launch.args)
     }
 
     fn is_param(&self, name: &str) -> bool {

@@ -271,7 +271,7 @@ fn is_zero(buffer: &KnownBuffer) -> bool {
 
 /// Whether the launch may reach an element of an access's buffer, by any access if it is a load, else
 /// by one that writes.
-fn may_reach(
+pub(super) fn may_reach(
     (func, launch, elements, accesses): (&Function, &KnownLaunch, &mut Elements<'_>, &[Access]),
     access: &Access,
     element: i128,

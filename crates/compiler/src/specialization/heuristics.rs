@@ -68,7 +68,7 @@ impl Passed {
                     |of: &[i128]| Some(of.iter().map(|&size| Value::Int(Some(size))).collect());
                 let (shape, strides) = (numbers(shape), numbers(strides));
                 let dtype = Some(dtype.clone());
-                Value::Tensor(Tensor { dtype, shape, strides, storage: None })
+                Value::Tensor(Tensor { dtype, shape, strides, ..Tensor::default() })
             }
         }
     }

@@ -22,6 +22,7 @@ mod autograd;
 mod calls;
 mod changes;
 mod collections;
+mod devices;
 mod doubt;
 mod dtype;
 mod enumeration;

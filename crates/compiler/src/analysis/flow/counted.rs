@@ -11,12 +11,18 @@ use super::Flow;
 use super::gives::{Gives, combines_by, is_told};
 use super::held::{Holds, one, two};
 use crate::analysis::elements::{Element, Index, Variable};
+use crate::analysis::solve::Outcome;
 use crate::analysis::terms::{AtomKind, Cond, CondKind, Linear, Terms, Var, note_var};
-use crate::ir::{Attrs, FloatPredicate, Function, Inst, InstData, Opcode, Value, ValueDef};
+use crate::ir::{
+    Attrs, FloatPredicate, Function, Inst, InstData, IntPredicate, Opcode, Value, ValueDef,
+};
 use crate::specialization::KnownArg;
 
 /// Cases in which one value is looked at.
 const MAX_CASES: usize = 12;
+
+/// Boxes that may be looked at to find that a lane is left out in each of several cases.
+const COVER_FUEL: u32 = 20;
 
 /// Values followed into each other.
 const MAX_DEPTH: u32 = 80;
@@ -228,7 +234,9 @@ impl Flow<'_, '_> {
                 let not_no = self.elements.terms.not(no);
                 let chosen = self.elements.terms.and(chosen, not_no);
                 let chosen = self.elements.terms.or(yes, chosen);
-                self.chosen(walk, chosen, (data.operand(1), data.operand(2)), index)
+                // Where an element was found, a mask has left out none that is there.
+                let there = Some(data.operand(1)).filter(|_| !self.is_found(data.operand(0)));
+                self.chosen(walk, chosen, (there, data.operand(2)), index)
             }
             (Opcode::For, _) => self.looped(walk, inst, data, at, index),
             (Opcode::Reduce, _) => self.reduced(walk, data, index),
@@ -286,6 +294,27 @@ impl Flow<'_, '_> {
         (yes, no)
     }
 
+    /// Whether a condition says that a position is the one which a reduction found.
+    fn is_found(&self, condition: Value) -> bool {
+        let Some(data) = self.func.def(condition) else { return false };
+        let is_equal = match &data.attrs {
+            Attrs::IntCompare(compare) => compare.predicate == IntPredicate::Eq,
+            _ => false,
+        };
+        is_equal && data.uses().any(|value| self.is_position(value))
+    }
+
+    fn is_position(&self, value: Value) -> bool {
+        use Opcode::{Broadcast, ExpandDims, ExtS, ExtU, Reduce, Splat, Trunc};
+        self.func.def(value).is_some_and(|data| match data.opcode {
+            Broadcast | ExpandDims | ExtS | ExtU | Splat | Trunc => {
+                self.is_position(data.operand(0))
+            }
+            Reduce => data.results.len() == 2,
+            _ => false,
+        })
+    }
+
     /// Whether a condition is true wherever another is, as one of those of which any is enough.
     fn covers(&self, cond: Cond, other: Cond) -> bool {
         cond == other
@@ -295,19 +324,34 @@ impl Flow<'_, '_> {
             }
     }
 
+    /// The first of these cases, where in all of those that may be a mask leaves the lane out while a
+    /// condition is true.
+    fn left_out_in(&mut self, cases: &Cases, cond: Cond) -> Option<Case> {
+        let left_out: Cases = cases.iter().filter(|case| case.is_left_out()).copied().collect();
+        let first = *left_out.first()?;
+        if let Some(case) = left_out.iter().find(|case| self.covers(case.cond, cond)) {
+            return Some(*case);
+        }
+        let any = self.either(left_out.iter().map(|case| case.cond));
+        let none = self.elements.terms.not(any);
+        let ranges = self.elements.terms.var_ranges().to_vec();
+        let elsewhere = self.elements.search_within(ranges, &[cond, none], &mut { COVER_FUEL });
+        (elsewhere == Outcome::Never).then_some(first)
+    }
+
     fn chosen(
         &mut self,
         walk: &mut Walk,
         chosen: Cond,
-        of: (Value, Value),
+        (there, elsewhere): (Option<Value>, Value),
         index: &Index,
     ) -> Cases {
         let otherwise = self.elements.terms.not(chosen);
-        let (a, b) = (self.held(walk, of.0, index), self.held(walk, of.1, index));
+        let a = there.map_or_else(|| only(Holds::Any), |there| self.held(walk, there, index));
+        let b = self.held(walk, elsewhere, index);
         let mut cases = Cases::new();
         for (cond, here, there) in [(chosen, &a, &b), (otherwise, &b, &a)] {
-            let replaced =
-                there.iter().find(|case| case.is_left_out() && self.covers(case.cond, cond));
+            let replaced = self.left_out_in(there, cond);
             for case in here {
                 // What takes the place of lanes that a mask leaves out stands for them. A maximum may
                 // be meant to be no less than some number.

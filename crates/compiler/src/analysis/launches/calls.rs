@@ -2,7 +2,7 @@
 
 use crate::builtins::TORCH;
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Module};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, SourceMap, Stmt};
 use crate::project::{
     Decorator, ItemRef, Resolution, Scope, Sources, is_entry, jit_functions, kernel, resolve_expr,
 };
@@ -11,24 +11,59 @@ use crate::source::{FileId, FileRange, TextRange};
 /// Decorators of Python's own after which a method does what its body says.
 const PLAIN_DECORATORS: &[&str] = &["classmethod", "property", "staticmethod"];
 
-/// Calls without a grid in the functions of `file` that run on the host.
+/// Statements that no kernel can have, by the names of their nodes.
+const HOST_STATEMENTS: &[&str] = &["FunctionDef", "Raise"];
+
+/// Calls without a grid in the functions of `file` that run on the host, and beside them.
 pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec<Diagnostic> {
     let compiled = jit_functions(sources, file);
     let is_host = |index: usize, item: &Item| match &item.kind {
         // A decorator may compile it, or replace what it calls.
         ItemKind::Function(function) => {
             let at = ItemRef { file, index: index as u32 };
-            let is_plain = |decorator: &ExprId| {
-                let decorator = &function.body.exprs[*decorator];
-                PLAIN_DECORATORS.iter().any(|plain| decorator.is_name(plain))
-            };
+            let is_plain =
+                |decorator: &ExprId| is_plain(sources, (file, item), function, *decorator);
             function.decorators.iter().all(is_plain) && !compiled.contains(&at)
         }
         _ => false,
     };
     let items = module.items.iter().enumerate();
     let hosts = items.filter(|(index, item)| is_host(*index, item));
-    hosts.flat_map(|(_, item)| in_function(sources, file, item)).collect()
+    let in_functions = hosts.flat_map(|(_, item)| in_function(sources, file, item));
+    let is_bound = |callee: &Expr| {
+        module.mains.iter().any(|main| {
+            let mut targets = main.body.stmts.values().flat_map(Stmt::targets);
+            targets.any(|target| main.body.exprs[target] == *callee)
+        })
+    };
+    let in_mains = module.mains.iter().flat_map(|main| {
+        let scope = Scope { file, path: &[] };
+        in_body(sources, scope, (&main.body, &main.map), (true, &is_bound))
+    });
+    in_functions.chain(in_mains).collect()
+}
+
+/// Whether a function does what its body says, under a decorator of Python's own or of PyTorch.
+fn is_plain(
+    sources: &dyn Sources,
+    (file, item): (FileId, &Item),
+    function: &Function,
+    decorator: ExprId,
+) -> bool {
+    let named = match &function.body.exprs[decorator] {
+        Expr::Call { callee, .. } => *callee,
+        _ => decorator,
+    };
+    let scope = Scope { file, path: &item.scope };
+    PLAIN_DECORATORS.iter().any(|plain| function.body.exprs[decorator].is_name(plain))
+        || is_of_torch(&resolve_expr(sources, scope, &function.body, named))
+}
+
+fn is_of_torch(meaning: &Resolution) -> bool {
+    match meaning {
+        Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
+        _ => false,
+    }
 }
 
 fn in_function(sources: &dyn Sources, file: FileId, item: &Item) -> Vec<Diagnostic> {
@@ -36,36 +71,49 @@ fn in_function(sources: &dyn Sources, file: FileId, item: &Item) -> Vec<Diagnost
     let path = item.body_scope();
     let scope = Scope { file, path: &path };
     let is_host = runs_on_host(sources, scope, function);
-    let called = function.body.exprs.iter().filter_map(|(_, expr)| match expr {
+    in_body(sources, scope, (&function.body, &function.map), (is_host, &|_| false))
+}
+
+fn in_body(
+    sources: &dyn Sources,
+    scope: Scope<'_>,
+    (body, map): (&Body, &SourceMap),
+    (is_host, is_bound): (bool, &dyn Fn(&Expr) -> bool),
+) -> Vec<Diagnostic> {
+    let called = body.exprs.iter().filter_map(|(_, expr)| match expr {
         Expr::Call { callee, .. } => Some(*callee),
         _ => None,
     });
     let named = called.filter(|callee| {
-        matches!(function.body.exprs[*callee], Expr::Name(_) | Expr::Attribute { .. })
+        let callee = &body.exprs[*callee];
+        matches!(callee, Expr::Name(_) | Expr::Attribute { .. }) && !is_bound(callee)
     });
     let mut found = Vec::new();
     for callee in named {
-        let Resolution::Jit(at) = resolve_expr(sources, scope, &function.body, callee) else {
-            continue;
-        };
-        let range = FileRange { file, range: function.map.exprs[callee] };
+        let Resolution::Jit(at) = resolve_expr(sources, scope, body, callee) else { continue };
+        let range = FileRange { file: scope.file, range: map.exprs[callee] };
         found.extend(gridless(sources, at, range, is_host));
     }
     found
 }
 
-/// Whether a function does what no kernel can: launch a kernel, or call PyTorch. Any other may be
-/// passed to `triton.jit` somewhere.
+/// Whether a function does what no kernel can: launch a kernel, call PyTorch, or raise. Any other may
+/// be passed to `triton.jit` somewhere.
 fn runs_on_host(sources: &dyn Sources, scope: Scope<'_>, function: &Function) -> bool {
+    let is_of_host = |stmt: &Stmt| match stmt {
+        Stmt::Unsupported(kind) => HOST_STATEMENTS.contains(kind),
+        Stmt::Try { .. } => true,
+        _ => false,
+    };
+    if function.body.stmts.values().any(is_of_host) {
+        return true;
+    }
     let means = |id| resolve_expr(sources, scope, &function.body, id);
     function.body.exprs.values().any(|expr| {
         let Expr::Call { callee, .. } = expr else { return false };
         match &function.body.exprs[*callee] {
             Expr::Subscript { value, .. } => matches!(means(*value), Resolution::Jit(_)),
-            Expr::Name(_) | Expr::Attribute { .. } => match means(*callee) {
-                Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
-                _ => false,
-            },
+            Expr::Name(_) | Expr::Attribute { .. } => is_of_torch(&means(*callee)),
             _ => false,
         }
     })

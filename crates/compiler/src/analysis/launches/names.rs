@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{own, torch};
+use super::{keyword_args, own, torch};
 use crate::builtins::{self, LANGUAGE, TRITON};
 use crate::diagnostic::{Code, Diagnostic, misspelled, suggest};
 use crate::eval::dtype::DType;
 use crate::hir::{
-    Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Occasion,
-    Param, SourceMap, Stmt, Unbound,
+    Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Occasion, Param,
+    SourceMap, Stmt, Unbound,
 };
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, resolve,
@@ -268,14 +268,6 @@ impl<'a> Piece<'a> {
         })
     }
 
-    /// Of the arguments of a call, those given by name.
-    pub(super) fn keyword_args(args: &[Arg]) -> impl Iterator<Item = (&Name, ExprId)> {
-        args.iter().filter_map(|arg| match &arg.kind {
-            ArgKind::Keyword(name) => Some((name, arg.value)),
-            _ => None,
-        })
-    }
-
     /// Whether the code binds a name itself.
     pub(super) fn binds(&self, name: &Name) -> bool {
         self.bound.contains(name)
@@ -402,7 +394,7 @@ impl Host<'_> {
             let Resolution::Triton(path) = self.meaning(piece, callee) else { continue };
             let Some(builtin) = builtins::member(TRITON, &path) else { continue };
             let known = builtin.parameters(TritonVersion::V3_9).iter().map(|param| param.name);
-            for (name, value) in Piece::keyword_args(args) {
+            for (name, value) in keyword_args(args) {
                 let is_known = known.clone().any(|known| *known == **name);
                 if !is_known && misspelled(name, known.clone()).is_some() {
                     found.extend(self.keyword(piece, (name, value), &path, known.clone()));

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::keyword_args;
 use super::names::{Host, Piece, abbreviates};
 use crate::builtins::{TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, misspelled};
@@ -25,7 +26,7 @@ pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
         .filter_map(|attribute| attribute_of_own(host, piece, attribute))
         .collect();
     for (callee, args) in piece.calls() {
-        let named = Piece::keyword_args(args);
+        let named = keyword_args(args);
         found.extend(named.filter_map(|argument| keyword_of_own(host, piece, callee, argument)));
     }
     found

@@ -3,6 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::keyword_args;
 use super::names::{Host, Piece};
 use crate::builtins::{TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, Severity, misspelled};
@@ -233,7 +234,7 @@ impl Asks<'_> {
         let is_method = !is_function && self.is_tensor(*value);
         let known = torch::keywords(attr, is_method).filter(|_| is_function || is_method);
         let Some(known) = known else { return Vec::new() };
-        let unknown = Piece::keyword_args(args)
+        let unknown = keyword_args(args)
             .filter(|(name, _)| !known.contains(&***name) && !torch::is_other_keyword(name));
         let function = if is_function { format!("{TORCH}.{attr}") } else { attr.to_string() };
         let finding =

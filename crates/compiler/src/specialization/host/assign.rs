@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
 use super::value::{Descriptor, Value};
-use super::{Host, collections, operators};
+use super::{Host, collections, operators, views};
 use crate::hir::{Expr, ExprId};
 
 impl Host<'_> {
@@ -16,7 +16,12 @@ impl Host<'_> {
                 let starred =
                     |target: &ExprId| matches!(code.body().exprs[*target], Expr::Starred(_));
                 let star = targets.iter().position(starred);
-                let items = value.elements().and_then(|items| dealt(items, targets.len(), star));
+                let rows = || match value {
+                    Value::Tensor(tensor) => views::rows(tensor),
+                    _ => None,
+                };
+                let items = value.elements().or_else(rows);
+                let items = items.and_then(|items| dealt(items, targets.len(), star));
                 let raised = match value {
                     Value::Tuple(items)
                         if star.is_none() && items.len() != targets.len() && is_whole(items) =>

@@ -3,7 +3,7 @@
 
 use super::Host;
 use super::value::{Storage, Tensor, Value};
-use super::views::unknown_strides;
+use super::views::{elements, unknown_strides};
 use crate::hir::{BinaryOp, Function, Name};
 use crate::project::{ItemRef, function, item};
 use crate::source::FileId;
@@ -26,12 +26,7 @@ pub(super) struct Summand {
 
 impl Summand {
     fn of(tensor: &Tensor) -> Option<Summand> {
-        let number = |size: &Value| match size {
-            Value::Int(size) => *size,
-            _ => None,
-        };
-        let mut sizes = tensor.shape.as_ref()?.iter().map(number);
-        let elements = sizes.try_fold(1i128, |count, size| count.checked_mul(size?))?;
+        let elements = elements(tensor.shape.as_ref()?)?;
         Some(Summand { output: tensor.storage.as_ref()?.output?, elements })
     }
 }
@@ -244,6 +239,7 @@ fn expanded_number(tensor: &Tensor) -> Tensor {
         shape: tensor.shape.clone(),
         strides: tensor.shape.as_ref().map(none),
         storage: Some(Box::new(storage)),
+        on_gpu: tensor.on_gpu,
     }
 }
 
@@ -251,11 +247,12 @@ fn expanded_number(tensor: &Tensor) -> Tensor {
 /// may be laid out in any way.
 fn gradients(output: &Value) -> Vec<Value> {
     let gradient = |value: &Value| match value {
-        Value::Tensor(Tensor { dtype, shape, .. }) => Value::Tensor(Tensor {
+        Value::Tensor(Tensor { dtype, shape, on_gpu, .. }) => Value::Tensor(Tensor {
             dtype: dtype.clone(),
             shape: shape.clone(),
             strides: unknown_strides(shape.as_deref()),
             storage: None,
+            on_gpu: *on_gpu,
         }),
         _ => Value::Unknown,
     };

@@ -131,7 +131,12 @@ impl Host<'_> {
         let given = function.params.iter().zip(bound(&heads, args));
         given
             .map(|(param, given)| {
-                let value = given.unwrap_or_else(|| self.left_out(file, scope, function, param));
+                // Here nobody chooses: what the call leaves out is what the function says.
+                let value =
+                    given.unwrap_or_else(|| match self.left_out(file, scope, function, param) {
+                        Value::Omitted => Value::None,
+                        value => value,
+                    });
                 (param.name.clone(), value)
             })
             .collect()

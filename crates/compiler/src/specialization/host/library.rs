@@ -5,13 +5,26 @@ use std::sync::Arc;
 use super::arguments::Args;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
-use super::{Host, operators};
-use super::{reduced, tensor};
+use super::{Host, devices, operators, reduced, tensor, views};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
 use crate::project::installation;
 use crate::specialization::config::Config;
+
+/// Functions of PyTorch that show a tensor as its methods of the same names do.
+const VIEWS: &[&str] = &[
+    "flatten",
+    "is_floating_point",
+    "permute",
+    "ravel",
+    "reshape",
+    "squeeze",
+    "swapaxes",
+    "t",
+    "transpose",
+    "unsqueeze",
+];
 
 /// A `range` longer than this is not unrolled.
 const MAX_RANGE: i128 = 4096;
@@ -203,13 +216,19 @@ fn extremum(name: &str, args: &[&Value]) -> Value {
 pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
     match path.as_slice() {
+        ["torch", "broadcast_tensors"] => broadcast(args).unwrap_or(Value::Unknown),
+        ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| tensor::mapped(name, args.get(0, "input")?))
             .or_else(|| {
                 let (tensor, rest) = args.of_tensor()?;
                 reduced::made_of(name, tensor, &rest)
             })
-            .unwrap_or(Value::Unknown),
+            .or_else(|| {
+                let (of, rest) = args.0.split_first()?;
+                VIEWS.contains(name).then(|| tensor::method(&of.1, name, &Args(rest))).flatten()
+            })
+            .map_or(Value::Unknown, |made| devices::made(args, made)),
         ["torch", "nn", "functional", "pad"] => tensor::padded(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", name] => {
             args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
@@ -225,6 +244,15 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
         ["math", name] => math_call(name, args),
+        ["numpy", "prod"] => folded(BinaryOp::Mul, args.get(0, "a"), Value::Int(Some(1))),
+        ["functools", "reduce"] => match (args.get(0, "function"), args.get(2, "initial")) {
+            (Some(Value::Named(Resolution::External(path))), Some(start))
+                if path.iter().map(|name| &**name).eq(["operator", "mul"]) =>
+            {
+                folded(BinaryOp::Mul, args.get(1, "iterable"), start.clone())
+            }
+            _ => Value::Unknown,
+        },
         ["functools", "partial"] => match args.0.split_first() {
             Some(((None, callee), rest)) => Value::Callable(Callable::Partial {
                 callee: Box::new(callee.clone()),
@@ -240,7 +268,36 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
     }
 }
 
+/// What an operator makes of a number and those of a list, one after the other.
+fn folded(op: BinaryOp, items: Option<&Value>, start: Value) -> Value {
+    items.and_then(Value::elements).map_or(Value::Unknown, |items| {
+        items.iter().fold(start, |all, item| operators::binary(op, &all, item))
+    })
+}
+
+/// What `torch.broadcast_tensors(...)` gives: views of one shape.
+fn broadcast(args: &Args<'_>) -> Option<Value> {
+    let tensors = args.positional().into_iter().map(|value| match value {
+        Value::Tensor(tensor) => Some(tensor),
+        _ => None,
+    });
+    let tensors = tensors.collect::<Option<Vec<_>>>()?;
+    let (first, others) = tensors.split_first()?;
+    let shape = others.iter().try_fold(first.shape.clone()?, |shape, tensor| {
+        views::broadcast(Some(&shape), tensor.shape.as_deref())
+    })?;
+    let view = |tensor: &&Tensor| match tensor.shape.as_ref() == Some(&shape) {
+        true => Some(Value::Tensor((*tensor).clone())),
+        false => views::expanded(tensor, &shape).map(Value::Tensor),
+    };
+    tensors.iter().map(view).collect::<Option<Vec<_>>>().map(Value::Tuple)
+}
+
 fn math_call(name: &str, args: &Args<'_>) -> Value {
+    if name == "prod" {
+        let start = args.keyword("start").cloned().unwrap_or(Value::Int(Some(1)));
+        return folded(BinaryOp::Mul, args.get(0, "iterable"), start);
+    }
     let number = match args.get(0, "x") {
         Some(Value::Int(value)) => value.map(|value| value as f64),
         Some(Value::Float(value)) => *value,

@@ -147,12 +147,28 @@ impl Host<'_> {
     }
 }
 
+fn math_constant(name: &str) -> Option<f64> {
+    Some(match name {
+        "e" => std::f64::consts::E,
+        "inf" => f64::INFINITY,
+        "nan" => f64::NAN,
+        "pi" => std::f64::consts::PI,
+        "tau" => std::f64::consts::TAU,
+        _ => return None,
+    })
+}
+
 /// Something outside of the project; what tells the kind of device is that of NVIDIA.
 fn external_value(path: Vec<Name>) -> Value {
     if let Some(dtype) = dtype::torch_dtype(&path) {
         return Value::DType(dtype.into());
     }
     let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+    if let ["math", constant] = names.as_slice()
+        && let Some(number) = math_constant(constant)
+    {
+        return Value::Float(Some(number));
+    }
     let known = installation::named(&names).and_then(|fact| Value::of_fact(&fact, 0));
     known.unwrap_or(Value::Named(Resolution::External(path)))
 }

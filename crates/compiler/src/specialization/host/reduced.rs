@@ -33,8 +33,51 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         true => Some(Value::Tensor(tensor.copied())),
         false => along_axis(name, tensor, args)
             .or_else(|| combined(name, tensor, args))
+            .or_else(|| cut(name, tensor, args))
             .or_else(|| counted(name, tensor)),
     }
+}
+
+/// The parts that `chunk` and `split` show, and what `gather` and `masked_fill` make.
+fn cut(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let axis = || {
+        let dim = args.get(1, "dim").map_or(Some(0), known)?;
+        position(tensor.shape.as_ref()?.len(), dim)
+    };
+    let size = || known(&tensor.shape.as_ref()?[axis()?]);
+    let lengths = |each: i128| {
+        let whole = size()?;
+        let count =
+            if each > 0 { whole.div_euclid(each) + i128::from(whole % each != 0) } else { 0 };
+        (1..=views::MAX_ROWS)
+            .contains(&count)
+            .then(|| (0..count).map(|at| each.min(whole - at * each)).collect::<Vec<_>>())
+    };
+    let lengths = match name {
+        "chunk" => {
+            let chunks = args.get(0, "chunks").and_then(known).filter(|chunks| *chunks > 0)?;
+            let whole = size()?;
+            lengths(whole / chunks + i128::from(whole % chunks != 0))?
+        }
+        "split" => {
+            match args.get(0, "split_size").or_else(|| args.keyword("split_size_or_sections"))? {
+                Value::Int(each) => lengths((*each)?)?,
+                sections => {
+                    let lengths =
+                        sections.elements()?.iter().map(known).collect::<Option<Vec<_>>>()?;
+                    (size() == Some(lengths.iter().sum())).then_some(lengths)?
+                }
+            }
+        }
+        "gather" => {
+            let Value::Tensor(index) = args.get(1, "index")? else { return None };
+            let (dtype, shape) = (tensor.dtype.clone(), index.shape.clone());
+            return Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()));
+        }
+        "masked_fill" => return Some(Value::Tensor(tensor.copied())),
+        _ => return None,
+    };
+    views::cut_up(tensor, axis()?, &lengths).map(Value::Tuple)
 }
 
 /// What `name` makes whose number of elements depends on those of `tensor` or on other arguments.
@@ -151,7 +194,7 @@ fn made(tensor: &Tensor, shape: Option<Vec<Value>>, gives: Gives, args: &Args<'_
 fn combined(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
     let other = args.get(0, "other").or_else(|| args.get(0, "mat2"))?;
     match (name, other) {
-        ("matmul" | "mm", Value::Tensor(other)) => {
+        ("matmul" | "mm" | "bmm", Value::Tensor(other)) => {
             Some(Value::Tensor(views::product(tensor, other)))
         }
         ("maximum" | "minimum" | "max" | "min" | "pow", Value::Tensor(other)) => {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
+use super::devices;
 use super::dtype::{element_size, is_float, named_dtype, number_dtype, promoted, python_type};
 use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::operators::{binary, position};
 use super::reduced::made_of;
 use super::value::{Descriptor, Tensor, Value};
-use super::views::{self, strides, swap_last, transpose, unknown_strides};
+use super::views::{self, elements, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
 
@@ -130,16 +131,23 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             shaped(args.dtype(Some("i64")), shape.map_or(&[], std::slice::from_ref))
         }
         "randperm" => shaped(args.dtype(Some("i64")), &positional[..positional.len().min(1)]),
-        "tensor" | "as_tensor" => {
+        "Tensor" if !matches!(positional.as_slice(), [Value::Tuple(_) | Value::List(_)]) => {
+            shaped(Some("fp32".into()), &positional)
+        }
+        "Tensor" | "tensor" | "as_tensor" => {
             let data = args.get(0, "data")?;
             Value::Tensor(Tensor {
-                dtype: args.dtype(element_dtype(data)),
+                dtype: args.dtype(if name == "Tensor" {
+                    Some("fp32")
+                } else {
+                    element_dtype(data)
+                }),
                 shape: nested_shape(data),
                 ..Tensor::default()
             })
         }
         "empty_like" | "zeros_like" | "ones_like" | "rand_like" | "randn_like" | "full_like"
-        | "clone" | "abs" | "relu" => match args.get(0, "input")? {
+        | "randint_like" | "clone" | "abs" | "relu" => match args.get(0, "input")? {
             Value::Tensor(tensor) => Value::Tensor(Tensor {
                 dtype: args.dtype(tensor.dtype.as_deref()),
                 ..tensor.copied()
@@ -176,7 +184,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             dtype: args.dtype(Some("fp32")),
             shape: args.get(0, "size").and_then(Value::elements),
             strides: args.get(1, "stride").and_then(Value::elements),
-            storage: None,
+            ..Tensor::default()
         }),
         _ => return None,
     })
@@ -299,6 +307,9 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
             Value::Int(Some(shape.len() as i128))
         }
         (Value::Tensor(Tensor { dtype: Some(dtype), .. }), "dtype") => Value::DType(dtype.clone()),
+        (Value::Tensor(_), "device" | "is_cuda") | (Value::Str(_), "type" | "index") => {
+            devices::attribute(value, attr)
+        }
         (Value::Tensor(tensor), "T") => Value::Tensor(transpose(tensor)),
         (Value::Tensor(tensor), "mT") => Value::Tensor(swap_last(tensor)),
         (Value::Tensor(tensor), "data" | "grad") => Value::Tensor(tensor.clone()),
@@ -328,6 +339,7 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
             strides(&descriptor.tensor).map_or(Value::Ints, Value::List)
         }
         (Value::DType(dtype), "itemsize") => Value::Int(element_size(dtype)),
+        (Value::DType(dtype), "is_floating_point") => Value::Bool(Some(is_float(dtype))),
         (Value::Tensor(tensor), _) => misuse::attribute(tensor, attr).unwrap_or(Value::Unknown),
         _ => Value::Unknown,
     }
@@ -335,6 +347,14 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
 
 /// `value.name(args)`; `None` when the method is not one of a tensor's.
 pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
+    let given = method_of(value, name, args)?;
+    Some(match value {
+        Value::Tensor(tensor) => devices::given(tensor, (name, args), given),
+        _ => given,
+    })
+}
+
+fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
     let unknown = Tensor::default();
     let tensor = match value {
         Value::Tensor(tensor) => tensor,
@@ -360,12 +380,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
     Some(match name {
         "stride" => dimension(strides(tensor)),
         "size" => dimension(tensor.shape.clone()),
-        "numel" | "nelement" => match &tensor.shape {
-            Some(shape) => shape
-                .iter()
-                .fold(Value::Int(Some(1)), |product, size| binary(BinaryOp::Mul, &product, size)),
-            None => Value::Int(None),
-        },
+        "numel" | "nelement" => Value::Int(tensor.shape.as_deref().and_then(elements)),
         "dim" | "ndimension" => Value::Int(tensor.shape.as_ref().map(|shape| shape.len() as i128)),
         "element_size" => Value::Int(tensor.dtype.as_deref().and_then(element_size)),
         // Some number of the tensor's type.
@@ -422,6 +437,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
                 shape: viewed_sizes(tensor, &[&all[0]]),
                 strides: None,
                 storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
+                on_gpu: tensor.on_gpu,
             })
         }
         "unsqueeze" => Value::Tensor(Tensor {
@@ -447,6 +463,7 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
                 strides: strides.and_then(|_| unknown_strides(shape.as_deref())),
                 shape,
                 storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
+                on_gpu: tensor.on_gpu,
             })
         }
         "new_empty" | "new_zeros" | "new_ones" | "new_full" => {
@@ -459,7 +476,9 @@ pub(super) fn method(value: &Value, name: &str, args: &Args<'_>) -> Option<Value
                 ..Tensor::default()
             })
         }
-        "flatten" | "narrow" | "chunk" => Value::tensor(tensor.dtype.as_deref()),
+        "is_floating_point" => Value::Bool(tensor.dtype.as_deref().map(is_float)),
+        "chunk" | "split" => made_of(name, tensor, args).unwrap_or(Value::Unknown),
+        "flatten" | "narrow" => Value::tensor(tensor.dtype.as_deref()),
         "sum" | "mean" | "prod" => made_of(name, tensor, args)?,
         _ if let (Value::Tensor(_), Some(made)) = (value, made_of(name, tensor, args)) => made,
         // `dtype=` says what elements become.
@@ -493,6 +512,10 @@ fn viewed(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
             Value::Tensor(other) => views::expanded(tensor, other.shape.as_deref()?),
             _ => None,
         },
+        "squeeze" if args.0.is_empty() => {
+            let rank = tensor.shape.as_ref()?.len() as i128;
+            (0..rank).rev().try_fold(tensor.clone(), |tensor, axis| views::squeezed(&tensor, axis))
+        }
         "squeeze" => views::squeezed(tensor, number(args.get(0, "dim")?)?),
         _ => None,
     }
@@ -580,15 +603,9 @@ fn viewed_sizes(tensor: &Tensor, args: &[&Value]) -> Option<Vec<Value>> {
     let mut wanted = sizes(args)?;
     let rest = wanted.iter().position(|size| matches!(size, Value::Int(Some(-1))));
     let Some(rest) = rest else { return Some(wanted) };
-    let product = |sizes: &[Value]| {
-        sizes.iter().try_fold(1i128, |product, size| match size {
-            Value::Int(Some(size)) if *size > 0 => product.checked_mul(*size),
-            _ => None,
-        })
-    };
-    let all = product(tensor.shape.as_ref()?)?;
+    let all = elements(tensor.shape.as_ref()?)?;
     wanted[rest] = Value::Int(Some(1));
-    let others = product(&wanted)?;
+    let others = elements(&wanted).filter(|others| *others > 0)?;
     wanted[rest] = Value::Int(Some(all / others));
     Some(wanted)
 }

@@ -87,6 +87,8 @@ pub(in crate::specialization) struct Tensor {
     pub(in crate::specialization) strides: Option<Vec<Value>>,
     /// The memory that it begins, where its size is known.
     pub(in crate::specialization) storage: Option<Box<Storage>>,
+    /// Whether it is certainly on the GPU.
+    pub(in crate::specialization) on_gpu: bool,
 }
 
 /// A host-side tensor descriptor.

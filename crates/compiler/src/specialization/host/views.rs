@@ -29,6 +29,14 @@ pub(super) fn span(tensor: &Tensor) -> Option<i128> {
         .try_fold(1i128, |span, (size, stride)| span.checked_add((size - 1).checked_mul(stride)?))
 }
 
+/// How many elements a tensor of this shape has.
+pub(super) fn elements(shape: &[Value]) -> Option<i128> {
+    shape.iter().try_fold(1i128, |count, size| match size {
+        Value::Int(Some(size)) if *size >= 0 => count.checked_mul(*size),
+        _ => None,
+    })
+}
+
 impl Tensor {
     /// A tensor of the same elements in memory of its own, in the same order where they fill it.
     pub(super) fn copied(&self) -> Tensor {
@@ -132,7 +140,13 @@ pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor>
             ..Storage::clone(storage)
         })
     });
-    Some(Tensor { dtype: Some(dtype.clone()), shape: Some(shape), strides: None, storage })
+    Some(Tensor {
+        dtype: Some(dtype.clone()),
+        shape: Some(shape),
+        strides: None,
+        storage,
+        ..*tensor
+    })
 }
 
 /// A tensor with its axes in reverse order.
@@ -143,6 +157,7 @@ pub(super) fn transpose(tensor: &Tensor) -> Tensor {
         shape: tensor.shape.clone().map(reversed),
         strides: strides(tensor).map(reversed),
         storage: tensor.storage.clone(),
+        on_gpu: tensor.on_gpu,
     }
 }
 
@@ -160,6 +175,7 @@ pub(super) fn swap_last(tensor: &Tensor) -> Tensor {
         shape: tensor.shape.clone().map(swapped),
         strides: strides(tensor).map(swapped),
         storage: tensor.storage.clone(),
+        on_gpu: tensor.on_gpu,
     }
 }
 
@@ -173,6 +189,7 @@ pub(super) fn permuted(tensor: &Tensor, axes: &[usize]) -> Option<Tensor> {
         shape: Some(picked(shape)),
         strides: Some(picked(&strides)),
         storage: tensor.storage.clone(),
+        on_gpu: tensor.on_gpu,
     })
 }
 
@@ -201,7 +218,7 @@ pub(super) fn expanded(tensor: &Tensor, sizes: &[Value]) -> Option<Tensor> {
         strides[more + at] = stride;
     }
     let (dtype, storage) = (tensor.dtype.clone(), tensor.storage.clone());
-    Some(Tensor { dtype, shape: Some(shape), strides: Some(strides), storage })
+    Some(Tensor { dtype, shape: Some(shape), strides: Some(strides), storage, ..*tensor })
 }
 
 /// A view of these sizes of a tensor all of whose elements are one; `None` of others.
@@ -214,6 +231,7 @@ pub(super) fn of_one_element(tensor: &Tensor, shape: Option<&[Value]>) -> Option
         shape: shape.map(<[Value]>::to_vec),
         strides: shape.map(|shape| vec![NOWHERE; shape.len()]),
         storage: tensor.storage.clone(),
+        on_gpu: tensor.on_gpu,
     })
 }
 
@@ -224,7 +242,7 @@ pub(super) fn with_axis(tensor: &Tensor, axis: usize) -> Tensor {
         shape
     });
     let strides = tensor.strides.is_some().then(|| unknown_strides(shape.as_deref())).flatten();
-    Tensor { dtype: tensor.dtype.clone(), shape, strides, storage: tensor.storage.clone() }
+    Tensor { shape, strides, ..tensor.clone() }
 }
 
 /// A tensor without an axis of one element.
@@ -241,7 +259,7 @@ pub(super) fn squeezed(tensor: &Tensor, axis: i128) -> Option<Tensor> {
     }
     let (dtype, storage) = (tensor.dtype.clone(), tensor.storage.clone());
     let strides = tensor.strides.as_ref().map(|_| strides);
-    Some(Tensor { dtype, shape: Some(shape), strides, storage })
+    Some(Tensor { dtype, shape: Some(shape), strides, storage, ..*tensor })
 }
 
 /// `tensor[index]`. Memory is known from a tensor's first element on, so that it is not where
@@ -255,12 +273,30 @@ pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
         shape: rest(tensor.shape.clone()),
         strides: rest(strides(tensor)),
         storage: tensor.storage.clone().filter(|_| index == Some(0)),
+        on_gpu: tensor.on_gpu,
     };
     part.of_part()
 }
 
-/// Rows that are looked at one by one.
-const MAX_ROWS: i128 = 64;
+/// Tensors of these lengths along an axis, one behind the other.
+pub(super) fn cut_up(tensor: &Tensor, axis: usize, lengths: &[i128]) -> Option<Vec<Value>> {
+    let (shape, strides) = (tensor.shape.as_ref()?, strides(tensor)?);
+    let mut starts_there = true;
+    let part = |length: &i128| {
+        let mut shape = shape.clone();
+        shape[axis] = Value::Int(Some(*length));
+        let storage = tensor.storage.clone().filter(|_| starts_there);
+        starts_there &= *length == 0;
+        let strides = Some(strides.clone());
+        let part =
+            Tensor { dtype: tensor.dtype.clone(), shape: Some(shape), strides, storage, ..*tensor };
+        Value::Tensor(part.of_part())
+    };
+    Some(lengths.iter().map(part).collect())
+}
+
+/// Rows, or parts, that are looked at one by one.
+pub(super) const MAX_ROWS: i128 = 64;
 
 /// The tensors along the first axis, where their number is known and not too large.
 pub(super) fn rows(tensor: &Tensor) -> Option<Vec<Value>> {
@@ -355,6 +391,7 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
         shape: Some(shape),
         strides: Some(steps),
         storage: tensor.storage.clone().filter(|_| starts_there),
+        on_gpu: tensor.on_gpu,
     };
     Some(part.of_part())
 }
@@ -374,14 +411,16 @@ fn cut(size: Value, lower: Bound, upper: Bound) -> Option<(Value, i128)> {
     Some((Value::Int(Some((upper - lower).max(0))), lower))
 }
 
-/// The product of two matrices; of other shapes nothing but the dtype is known.
+/// The product of two matrices, or of as many of each; of other shapes nothing but the dtype is known.
 pub(super) fn product(a: &Tensor, b: &Tensor) -> Tensor {
     let shape = match (a.shape.as_deref(), b.shape.as_deref()) {
-        (Some([rows, _]), Some([_, columns])) => Some(vec![rows.clone(), columns.clone()]),
+        (Some([batch @ .., rows, _]), Some([others @ .., _, columns])) if batch == others => {
+            Some([batch, &[rows.clone(), columns.clone()]].concat())
+        }
         _ => None,
     };
     let dtype = a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref());
-    Tensor { dtype, shape, ..Tensor::default() }.copied()
+    Tensor { dtype, shape, on_gpu: a.on_gpu, ..Tensor::default() }.copied()
 }
 
 /// The result of an elementwise operator on one or two tensors. PyTorch lays it out as its operands
@@ -406,7 +445,8 @@ pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
             a.dtype == b.dtype || is_float(a) != is_float(b)
         }),
     };
-    Tensor { dtype, shape, strides, ..Tensor::default() }.copied()
+    let on_gpu = a.on_gpu || b.on_gpu;
+    Tensor { dtype, shape, strides, on_gpu, ..Tensor::default() }.copied()
 }
 
 fn has_no_axes(tensor: &Tensor) -> Option<bool> {
@@ -414,24 +454,22 @@ fn has_no_axes(tensor: &Tensor) -> Option<bool> {
 }
 
 /// Strides of a copy that keeps the order of the elements; `None` for a contiguous tensor. They are
-/// known where the elements fill their memory, or are all along one axis.
+/// known where the elements fill their memory, or the axes are in order.
 fn kept_strides(tensor: &Tensor) -> Option<Vec<Value>> {
-    tensor.strides.as_ref()?;
-    let known = |size: &Value| match size {
-        Value::Int(Some(size)) => Some(*size),
+    let strides = tensor.strides.as_ref()?;
+    let shape = tensor.shape.as_deref();
+    let count = shape.and_then(elements);
+    if count.is_some() && count == span(tensor) {
+        return Some(strides.clone());
+    }
+    let known = |stride: &Value| match stride {
+        Value::Int(Some(stride)) if *stride > 0 => Some(*stride),
         _ => None,
     };
-    let sizes = tensor.shape.as_ref().map(|shape| shape.iter().map(known));
-    let sizes = sizes.and_then(|sizes| sizes.collect::<Option<Vec<_>>>());
-    let count = sizes.iter().flatten().try_fold(1i128, |count, size| count.checked_mul(*size));
-    match sizes {
-        Some(sizes) if count.is_none() || count != span(tensor) => {
-            let is_one_axis = sizes.iter().filter(|size| **size != 1).count() == 1;
-            unknown_strides(tensor.shape.as_deref()).filter(|_| !is_one_axis)
-        }
-        Some(_) => tensor.strides.clone(),
-        None => unknown_strides(tensor.shape.as_deref()),
-    }
+    let long = shape?.iter().zip(strides).filter(|(size, _)| **size != Value::Int(Some(1)));
+    let steps: Vec<Option<i128>> = long.map(|(_, stride)| known(stride)).collect();
+    let in_order = steps.iter().all(Option::is_some) && steps.is_sorted_by(|a, b| a > b);
+    unknown_strides(shape).filter(|_| !in_order && steps.len() != 1)
 }
 
 /// Strides of a tensor of this shape of which nothing is known.
@@ -463,6 +501,7 @@ pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
         shape: a.shape.clone().filter(|shape| Some(shape) == b.shape.as_ref()),
         strides: a.strides.clone().filter(|strides| Some(strides) == b.strides.as_ref()),
         storage: join_storage(a.storage.as_deref(), b.storage.as_deref()).map(Box::new),
+        on_gpu: a.on_gpu && b.on_gpu,
     }
 }
 
