@@ -39,6 +39,10 @@ pub(super) fn check(
                 let message = format!("`{param}` is given a string, which a launch does not take");
                 (Code::ArgumentType, message, passed(param))
             }
+            ArgFault::TensorExtent(param) => {
+                let message = format!("`{param}` is an extent of tiles, but is given a tensor");
+                (Code::ArgumentType, message, passed(param))
+            }
             ArgFault::Misuse(param, misuse) => {
                 let message = misuse_text(&format!("`{param}` is given"), misuse);
                 (Code::ArgumentType, message, passed(param))

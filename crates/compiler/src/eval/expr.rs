@@ -294,6 +294,10 @@ impl Evaluator<'_> {
             match self.expr(source, id) {
                 Value::Const(Const::None) => bounds.push(None),
                 Value::Const(value) => bounds.push(Some(value)),
+                // Whatever it is at run time, it is not left out.
+                Value::Tensor(tensor) if !tensor.open => {
+                    bounds.push(Some(Const::Opaque("bound".into())))
+                }
                 _ => return Value::Unknown,
             }
         }

@@ -254,7 +254,10 @@ impl<'a> Binder<'a> {
             (name, &bound.spec, value)
         });
         let missing = self.missing(launch, bound);
-        let binding = Binding { kernel: self.kernel, missing, constexpr: &self.constexpr };
+        let params = self.kernel.function.params.iter().zip(self.uses.iter());
+        let extents = params.filter(|(_, uses)| uses.extent).map(|(param, _)| &param.name);
+        let (kernel, constexpr, extents) = (self.kernel, &*self.constexpr, extents.collect());
+        let binding = Binding { kernel, missing, constexpr, extents };
         known_launch(self.sources, origin, launch, args, meta, &binding)
     }
 

@@ -55,6 +55,8 @@ pub enum ArgFault {
     Repeated(Name),
     /// A parameter that is no compile-time value gets a string.
     Text(Name),
+    /// A parameter that is an extent of tiles gets a tensor.
+    TensorExtent(Name),
     /// A parameter gets what a tensor or a tuple does not have.
     Misuse(Name, Misuse),
     /// An extent of the grid is computed from what a tensor or a tuple does not have.
@@ -243,6 +245,8 @@ pub(super) struct Binding<'k> {
     pub(super) missing: Vec<Name>,
     /// Those that are compile-time values.
     pub(super) constexpr: &'k [Name],
+    /// Those that are extents of tiles.
+    pub(super) extents: Vec<&'k Name>,
 }
 
 /// What `launch` shows. `args` are its arguments as bound to parameters; `meta` is what a grid
@@ -319,6 +323,9 @@ fn arg_faults(
     faults.extend(named.filter_map(|(param, value)| match value {
         Value::Str(_) if !binding.constexpr.contains(&param.name) => {
             Some(ArgFault::Text(param.name.clone()))
+        }
+        Value::Tensor(_) if binding.extents.contains(&&param.name) => {
+            Some(ArgFault::TensorExtent(param.name.clone()))
         }
         Value::Raises(misuse) => Some(ArgFault::Misuse(param.name.clone(), misuse.clone())),
         _ => None,

@@ -3,7 +3,7 @@
 use super::meta::{asked, is_known};
 use super::options::{OPTIONS, WARP_SIZE, warp_count_fault};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::hir::{Arg, ArgKind, Expr, Literal, Name, ParamKind};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Literal, Name, ParamKind};
 use crate::project::{Decorator, Kernel, Sources};
 use crate::source::FileRange;
 use crate::specialization::{Tuning, decorated_tuning};
@@ -42,7 +42,37 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
     found.extend(warp_counts(kernel, &tuning).filter(|_| !tuning.one_run));
     found.extend(choices(kernel, &tuning));
     found.extend(lacking(kernel, &tuning));
+    found.extend(plain_dicts(kernel));
     found
+}
+
+/// Dicts in the place of configurations, of which Triton asks attributes when it tunes
+/// (`Autotuner.run` in `runtime/autotuner.py`).
+fn plain_dicts(kernel: &Kernel) -> Vec<Diagnostic> {
+    let (body, map) = (&kernel.function.body, &kernel.function.map);
+    let configs = kernel.decorators.iter().filter_map(|decorator| {
+        let Decorator::Autotune(id) = decorator else { return None };
+        let Expr::Call { args, .. } = &body.exprs[*id] else { return None };
+        let is_configs = |arg: &&Arg| match &arg.kind {
+            ArgKind::Keyword(name) => &**name == "configs",
+            ArgKind::Positional => true,
+            _ => false,
+        };
+        match &body.exprs[args.iter().find(is_configs)?.value] {
+            Expr::List(items) | Expr::Tuple(items) => Some(items),
+            _ => None,
+        }
+    });
+    let dicts = configs.flatten().filter(|item| matches!(body.exprs[**item], Expr::Dict(_)));
+    let finding = |dict: &ExprId| {
+        let at = FileRange { file: kernel.at.file, range: map.exprs[*dict] };
+        let message = "a configuration is a `triton.Config`, but this is a dict";
+        let mut found = Diagnostic::new(Code::ArgumentType, at, message)
+            .with_note("write `triton.Config({...}, num_warps=4)`: options of the launch stand outside of the dict");
+        found.kernel = Some(kernel.item.name.to_string());
+        found
+    };
+    dicts.map(finding).collect()
 }
 
 /// A configuration that leaves a parameter without a value which others give one: no launch may give

@@ -10,6 +10,7 @@ use crate::project::{
     ItemRef, Resolution, Scope, constant, function, installation, item, item_scope, resolve,
     resolve_item, resolve_member,
 };
+use crate::specialization::TritonVersion;
 
 impl Host<'_> {
     /// The value of a variable, or of what a name means.
@@ -80,6 +81,10 @@ impl Host<'_> {
                     value = self.one_of(value, &other);
                 }
                 value
+            }
+            Resolution::Triton(path) if &*path == "__version__" => {
+                let text = |version| Value::Str(format!("{version}.0").into());
+                Value::OneOf([TritonVersion::V3_6, TritonVersion::V3_9].map(text).into())
             }
             Resolution::Triton(path) => match language_dtype(&path) {
                 Some(dtype) => Value::DType(dtype.into()),

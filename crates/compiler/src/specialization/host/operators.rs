@@ -208,15 +208,30 @@ pub(in crate::specialization) fn compare(
         CompareOp::In => contains(right, left),
         CompareOp::NotIn => contains(right, left).map(|found| !found),
         CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
-            let (a, b) = (as_number(left)?.float()?, as_number(right)?.float()?);
-            Some(match op {
-                CompareOp::Lt => a < b,
-                CompareOp::Le => a <= b,
-                CompareOp::Gt => a > b,
-                _ => a >= b,
-            })
+            ordered(op, left.plain(), right.plain())
         }
     }
+}
+
+fn ordered(op: CompareOp, left: &Value, right: &Value) -> Option<bool> {
+    let order = match (left, right) {
+        (Value::OneOf(values), other) => {
+            return agreed(values, |value| ordered(op, value, other));
+        }
+        (Value::Str(a), Value::Str(b)) => a.cmp(b),
+        _ => {
+            let (a, b) = (as_number(left)?.float()?, as_number(right)?.float()?);
+            // Of numbers that are none, no comparison holds.
+            let Some(order) = a.partial_cmp(&b) else { return Some(false) };
+            order
+        }
+    };
+    Some(match op {
+        CompareOp::Lt => order.is_lt(),
+        CompareOp::Le => order.is_le(),
+        CompareOp::Gt => order.is_gt(),
+        _ => order.is_ge(),
+    })
 }
 
 fn same(left: &Value, right: &Value) -> Option<bool> {
