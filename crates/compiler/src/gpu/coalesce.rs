@@ -5,7 +5,7 @@
 //! each thread as many as one instruction moves: the smallest of 16 bytes, the run of contiguous
 //! and aligned addresses, and what leaves work for every thread. Accesses to tiles of one shape
 //! that run along the same axis share the widest choice, so that values pass between them without
-//! conversions; where one of them strides, the choice is as narrow as it needs. A write, and what is
+//! conversions, and so do those that run along none; where one of them strides, the choice is as narrow as it needs. A write, and what is
 //! read for it, is as narrow as one instruction, for which its own mask and address decide: what a
 //! thread reads in two parts comes from the cache the second time, what it writes in two parts goes
 //! to memory twice. On an H200, copies of two-byte elements with eight of them in a thread, of which
@@ -40,23 +40,25 @@ type Group = (Shape, SmallVec<[usize; 4]>);
 /// When a shape or the number of warps is not a power of two.
 pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
     let infos = AxisInfos::of(func);
+    let tiles: Vec<Inst> = func.walk().into_iter().filter(|at| accesses_tile(func, *at)).collect();
+    let mut orders: FxHashMap<&[u32], SmallVec<[usize; 4]>> = FxHashMap::default();
+    for inst in &tiles {
+        let ptr = func.insts[*inst].operand(0);
+        if runs(func, &infos, ptr) {
+            let order = || fastest_first(func, &infos, ptr);
+            orders.entry(func.ty(ptr).shape()).or_insert_with(order);
+        }
+    }
     let mut widths: FxHashMap<Group, (usize, usize)> = FxHashMap::default();
     let mut accesses = Vec::new();
-    for inst in func.walk() {
-        let data = &func.insts[inst];
-        let is_access = matches!(
-            data.opcode,
-            Opcode::Load | Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas
-        );
-        if !is_access || !func.ty(data.operand(0)).is_tile() {
-            continue;
-        }
-        let ptr = data.operand(0);
-        let order = fastest_first(func, &infos, ptr);
+    for inst in tiles {
+        let ptr = func.insts[inst].operand(0);
+        let shape = func.ty(ptr).shape();
+        let shared = orders.get(shape).filter(|_| !runs(func, &infos, ptr));
+        let order = shared.cloned().unwrap_or_else(|| fastest_first(func, &infos, ptr));
         let width = vector_elements(func, &infos, ptr, order[0]);
         let limit = stride_limit(func, &infos, ptr, order[0]);
-        let shape: Shape = func.ty(ptr).shape().into();
-        let group = (shape, order);
+        let group = (Shape::from(shape), order);
         let (widest, narrowest) = widths.entry(group.clone()).or_insert((1, usize::MAX));
         *widest = (*widest).max(width);
         *narrowest = (*narrowest).min(limit);
@@ -105,10 +107,29 @@ fn blocked(
     BlockedLayout::default_for(&shape, warps, LANES, order, contiguous)?.to_linear(&shape)
 }
 
-/// Axes by falling contiguity; among equals the later axis is faster.
+/// Whether an instruction accesses memory by a tile of pointers.
+fn accesses_tile(func: &Function, inst: Inst) -> bool {
+    let data = &func.insts[inst];
+    let is_access =
+        matches!(data.opcode, Opcode::Load | Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas);
+    is_access && func.ty(data.operand(0)).is_tile()
+}
+
+/// Whether neighbors along some axis are neighbors in memory.
+fn runs(func: &Function, infos: &AxisInfos, ptr: Value) -> bool {
+    infos.get(func, ptr).contiguity.iter().any(|&contiguity| contiguity > 1)
+}
+
+/// Axes by falling contiguity; among equals the later axis is faster. Where neighbors lie apart along
+/// all of them the first is: rows then lie within threads, whose reductions exchange little
+/// (`getOrderFromContiguity` in Triton's `Coalesce.cpp` comes to the same).
 fn fastest_first(func: &Function, infos: &AxisInfos, ptr: Value) -> SmallVec<[usize; 4]> {
+    let axes = 0..func.ty(ptr).shape().len();
+    if !runs(func, infos, ptr) {
+        return axes.collect();
+    }
     let info = infos.get(func, ptr);
-    let mut order: SmallVec<[usize; 4]> = (0..func.ty(ptr).shape().len()).rev().collect();
+    let mut order: SmallVec<[usize; 4]> = axes.rev().collect();
     order.sort_by_key(|&axis| std::cmp::Reverse(info.contiguity[axis]));
     order
 }
