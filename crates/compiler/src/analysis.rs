@@ -87,7 +87,7 @@ impl AtLaunch {
     pub fn attach(&self, finding: Diagnostic, sources: &dyn Sources) -> Diagnostic {
         let finding = match self.widen {
             Some(operand) => widen::fix(sources, finding, operand),
-            None => finding,
+            None => masks::settle(sources, finding),
         };
         let Some(at) = self.place(sources) else { return finding };
         let inside = finding.primary;

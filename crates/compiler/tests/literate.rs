@@ -71,6 +71,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("perf/sum-in-loop", &["tl.sum("]),
     ("perf/tensor-cores", &["tl.dot("]),
     ("perf/uncoalesced", &["tl.load(", "tl.store("]),
+    ("python/device-function", &["tl."]),
     ("python/host-function", &["tl.", "def "]),
     ("python/not-understood", &["pair", "tl."]),
     ("python/unsupported", &["for ", "while ", "if ", "return"]),

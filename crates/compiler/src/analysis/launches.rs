@@ -20,6 +20,7 @@ use crate::specialization::{Config, Tuning, decorated_tuning};
 
 mod calls;
 mod decorators;
+mod device;
 mod meta;
 mod names;
 mod options;

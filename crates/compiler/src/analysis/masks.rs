@@ -18,14 +18,16 @@ use super::neutral::{Neutral, combining, neutral};
 use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Domain};
 use super::{first_block, report};
-use crate::diagnostic::{Code, Diagnostic, TextEdit};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode};
 use crate::passes::eliminate_common_subexpressions;
-use crate::source::{FileRange, TextRange};
 use crate::specialization::KnownLaunch;
 
 mod axes;
 mod counted;
+mod other;
+
+pub(super) use other::settle;
 
 /// Boxes that may be looked at before a mask is taken not to be always true.
 const QUICK_FUEL: u32 = 24;
@@ -185,11 +187,7 @@ fn describe(
     if func.frames(data.loc).len() == 1
         && let Some(value) = other.map(Neutral::text)
     {
-        let range = found.primary.range;
-        let end = range.end.saturating_sub(1).max(range.start) as usize;
-        let at = FileRange { file: found.primary.file, range: TextRange::empty(end) };
-        let edit = TextEdit { at, text: format!(", other={value}") };
-        found = found.with_fix(format!("give these lanes a value: `other={value}`"), vec![edit]);
+        found = other::give(found, value);
     }
     found.with_note(example).with_note(match (combining, stores) {
         (Some(_), _) => {

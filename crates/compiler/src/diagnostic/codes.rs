@@ -106,6 +106,8 @@ codes! {
         include_str!("explain/constexpr-global.md");
     HostFunction = "python/host-function", Error, "a call of a plain Python function",
         include_str!("explain/python-host-function.md");
+    DeviceFunction = "python/device-function", Error, "a call of a function of the language in host code",
+        include_str!("explain/python-device-function.md");
     MissingArgument = "type/missing-argument", Error, "a call lacks an argument",
         include_str!("explain/type-missing-argument.md");
     TooManyArguments = "type/extra-argument", Error, "a call has too many arguments",

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{keyword_args, own, torch};
+use super::{device, keyword_args, own, torch};
 use crate::builtins::{self, LANGUAGE, TRITON};
 use crate::diagnostic::{Code, Diagnostic, misspelled, suggest};
 use crate::eval::dtype::DType;
@@ -117,7 +117,7 @@ const LEAST_LETTERS: usize = 4;
 pub(super) struct Piece<'a> {
     pub(super) path: Vec<Name>,
     pub(super) body: &'a Body,
-    map: &'a SourceMap,
+    pub(super) map: &'a SourceMap,
     pub(super) params: &'a [Param],
     /// The names that it binds itself.
     bound: FxHashSet<&'a Name>,
@@ -140,6 +140,7 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
         found.extend(host.keywords(piece));
         found.extend(torch::check(&host, piece));
         found.extend(own::check(&host, piece));
+        found.extend(device::check(&host, piece));
     }
     found.extend(module.items.iter().filter_map(|item| host.import(item)));
     found.retain(|found| !is_expected_to_fail(sources, file, found.primary.range));

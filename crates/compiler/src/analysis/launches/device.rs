@@ -1,0 +1,66 @@
+//! Functions of the language that host code calls.
+
+use super::names::{Host, Piece};
+use crate::builtins::{self, LANGUAGE, MATH, TORCH, TRITON, torch};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hir::ExprId;
+use crate::project::{Resolution, launch_scope};
+use crate::source::FileRange;
+
+/// What the language has besides functions, which host code makes and asks things of.
+const CLASSES: &[&str] = &[
+    "aggregate_replace",
+    "block_type",
+    "condition",
+    "const",
+    "constexpr",
+    "constexpr_type",
+    "dtype",
+    "pointer_type",
+    "PropagateNan",
+    "range",
+    "slice",
+    "static_range",
+    "str_to_ty",
+    "tensor",
+    "tensor_descriptor",
+    "tensor_descriptor_base",
+    "tensor_descriptor_type",
+    "tuple",
+    "tuple_type",
+];
+
+/// Calls of the language's functions in a piece that certainly runs on the host: it launches, or it
+/// belongs to the module itself.
+pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
+    let launches = host.module.launches.iter().filter(|launch| launch.host.is_some());
+    let mut scopes = launches.map(|launch| launch_scope(host.module, launch));
+    if !piece.path.is_empty() && !scopes.any(|scope| scope == piece.path) {
+        return Vec::new();
+    }
+    piece.calls().filter_map(|(callee, _)| call(host, piece, callee)).collect()
+}
+
+fn call(host: &Host<'_>, piece: &Piece<'_>, callee: ExprId) -> Option<Diagnostic> {
+    let Resolution::Triton(path) = host.meaning(piece, callee) else { return None };
+    let path = path.strip_prefix("language.")?;
+    let function = match path.strip_prefix("math.") {
+        Some(name) => builtins::member(MATH, name)?,
+        None => builtins::member(LANGUAGE, path)?,
+    };
+    let name = function.name;
+    if CLASSES.contains(&name) {
+        return None;
+    }
+    let at = FileRange { file: host.file, range: piece.map.exprs[callee] };
+    let message = format!("`tl.{path}` is compiled with kernels; host code cannot call it");
+    let found = Diagnostic::new(Code::DeviceFunction, at, message);
+    let is_of_torch = || torch::members(TORCH).is_some_and(|members| members.contains(name));
+    Some(if builtins::member(TRITON, name).is_some() {
+        found.with_suggestion(&format!("triton.{name}"))
+    } else if is_of_torch() {
+        found.with_note(format!("for tensors of the host there is `torch.{name}`"))
+    } else {
+        found
+    })
+}
