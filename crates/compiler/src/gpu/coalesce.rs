@@ -122,10 +122,12 @@ fn runs(func: &Function, infos: &AxisInfos, ptr: Value) -> bool {
 
 /// Axes by falling contiguity; among equals the later axis is faster. Where neighbors lie apart along
 /// all of them the first is: rows then lie within threads, whose reductions exchange little
-/// (`getOrderFromContiguity` in Triton's `Coalesce.cpp` comes to the same).
+/// (`getOrderFromContiguity` in Triton's `Coalesce.cpp` comes to the same). Operands of products are
+/// better off by rows.
 fn fastest_first(func: &Function, infos: &AxisInfos, ptr: Value) -> SmallVec<[usize; 4]> {
     let axes = 0..func.ty(ptr).shape().len();
-    if !runs(func, infos, ptr) {
+    let multiplies = || func.walk().into_iter().any(|at| func.insts[at].opcode == Opcode::Dot);
+    if !runs(func, infos, ptr) && !multiplies() {
         return axes.collect();
     }
     let info = infos.get(func, ptr);
