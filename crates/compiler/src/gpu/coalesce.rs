@@ -5,7 +5,8 @@
 //! each thread as many as one instruction moves: the smallest of 16 bytes, the run of contiguous
 //! and aligned addresses, and what leaves work for every thread. Accesses to tiles of one shape
 //! that run along the same axis share the widest choice, so that values pass between them without
-//! conversions, and so do those that run along none; where one of them strides, the choice is as narrow as it needs. A write, and what is
+//! conversions, and so do those that run along none; where one of them strides, the choice is as
+//! narrow as it needs. A write, and what is
 //! read for it, is as narrow as one instruction, for which its own mask and address decide: what a
 //! thread reads in two parts comes from the cache the second time, what it writes in two parts goes
 //! to memory twice. On an H200, copies of two-byte elements with eight of them in a thread, of which

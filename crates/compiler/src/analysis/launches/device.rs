@@ -4,7 +4,7 @@ use super::names::{Host, Piece};
 use crate::builtins::{self, LANGUAGE, MATH, TORCH, TRITON, torch};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::ExprId;
-use crate::project::{Resolution, launch_scope};
+use crate::project::Resolution;
 use crate::source::FileRange;
 
 /// What the language has besides functions, which host code makes and asks things of.
@@ -33,9 +33,7 @@ const CLASSES: &[&str] = &[
 /// Calls of the language's functions in a piece that certainly runs on the host: it launches, or it
 /// belongs to the module itself.
 pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
-    let launches = host.module.launches.iter().filter(|launch| launch.host.is_some());
-    let mut scopes = launches.map(|launch| launch_scope(host.module, launch));
-    if !piece.path.is_empty() && !scopes.any(|scope| scope == piece.path) {
+    if !piece.path.is_empty() && !host.launching.contains(&piece.path) {
         return Vec::new();
     }
     piece.calls().filter_map(|(callee, _)| call(host, piece, callee)).collect()

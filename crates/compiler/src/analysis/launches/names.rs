@@ -11,8 +11,8 @@ use crate::hir::{
     SourceMap, Stmt, Unbound,
 };
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, resolve,
-    resolve_expr,
+    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, launch_scope,
+    resolve, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::TritonVersion;
@@ -134,7 +134,8 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
     }
     let mut found = undefined(sources, file, module, &compiled);
     let pieces = pieces(file, module, &compiled);
-    let host = Host { sources, file, module, stored: stored(&pieces) };
+    let launching = module.launches.iter().map(|launch| launch_scope(module, launch)).collect();
+    let host = Host { sources, file, module, stored: stored(&pieces), launching };
     for piece in &pieces {
         found.extend(host.members(piece));
         found.extend(host.keywords(piece));
@@ -227,6 +228,8 @@ pub(super) struct Host<'a> {
     pub(super) module: &'a Module,
     /// Attributes that its code sets, or asks for by a string.
     stored: FxHashSet<Name>,
+    /// The scopes that launch.
+    pub(super) launching: FxHashSet<Vec<Name>>,
 }
 
 impl<'a> Piece<'a> {
