@@ -43,6 +43,7 @@ pub fn reparse(data: &[u8]) {
         parse = older.edit(&edit, text);
         let fresh = Parse::new(parse.text().clone());
         assert_eq!(fresh.root().has_error(), parse.root().has_error(), "{:?}", parse.text());
+        assert_eq!(fresh.has_error(), fresh.root().has_error(), "{:?}", parse.text());
         let kept = parse.kept_since(&older);
         let errors = parse.diagnostics(FileId(0));
         if older.diagnostics(FileId(0)).is_empty() {

@@ -7,6 +7,7 @@ mod queries;
 mod robustness;
 mod shape;
 mod standard_library;
+mod whole;
 
 use tree_sitter::{Parser, Tree};
 

@@ -4,7 +4,7 @@
 //! clone; an edit makes a new one that shares the unchanged parts.
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{InputEdit, Node, Parser, Point, Tree};
 
@@ -13,12 +13,14 @@ use crate::source::{FileId, TextRange};
 
 pub use self::kept::Kept;
 use self::kind::Kind;
+use self::node::Nodes;
 
 mod error;
 mod kept;
 pub(crate) mod kind;
 pub(crate) mod node;
 mod rules;
+pub(crate) mod statement;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +28,11 @@ mod tests;
 #[derive(Debug, Clone)]
 pub struct Parse {
     text: Arc<str>,
-    tree: Tree,
+    /// The nodes of a text without errors that was read at once, which is some times faster than
+    /// making a tree that can be edited.
+    nodes: Option<Arc<Nodes>>,
+    /// That tree, once somebody asked for it.
+    tree: Arc<OnceLock<Tree>>,
 }
 
 /// Replacement of a range of the old text.
@@ -42,8 +48,9 @@ impl Parse {
     /// Parses `text` from nothing. Any text has a tree; what does not parse is marked in it.
     pub fn new(text: impl Into<Arc<str>>) -> Parse {
         let text = text.into();
-        let tree = parse(&text, None);
-        Parse { text, tree }
+        let nodes = tree_sitter_tile::whole::parse(&text);
+        let nodes = nodes.map(|nodes| Arc::new(Nodes::whole(&nodes)));
+        Parse { text, nodes, tree: Arc::default() }
     }
 
     /// Parses `new_text`, reusing what `edit` left alone. `new_text` must be the old text with
@@ -54,10 +61,10 @@ impl Parse {
         if !edit.describes(&self.text, &new_text) {
             return Parse::new(new_text);
         }
-        let mut old = self.tree.clone();
+        let mut old = self.tree().clone();
         old.edit(&edit.to_input(&self.text, &new_text));
         let tree = parse(&new_text, Some(&old));
-        Parse { text: new_text, tree }
+        Parse { text: new_text, nodes: None, tree: Arc::new(OnceLock::from(tree)) }
     }
 
     /// The text.
@@ -65,32 +72,19 @@ impl Parse {
         &self.text
     }
 
-    /// The tree.
+    /// The tree. The first call for a text that was not edited makes it.
     pub fn tree(&self) -> &Tree {
-        &self.tree
+        self.tree.get_or_init(|| parse(&self.text, None))
     }
 
     /// The tree's outermost node.
     pub fn root(&self) -> Node<'_> {
-        self.tree.root_node()
+        self.tree().root_node()
     }
 
-    /// Every `# tile:` line in source order. They are extras, which may stand anywhere in the
-    /// tree, so they are found by their text.
-    pub(crate) fn scenario_lines(&self) -> Vec<Node<'_>> {
-        let mut lines: Vec<Node<'_>> = Vec::new();
-        for (at, marker) in self.text.match_indices("tile:") {
-            let before = self.text[..at].trim_end_matches([' ', '\t']);
-            if !before.ends_with('#') {
-                continue;
-            }
-            let start = before.len() - 1;
-            let node = self.root().descendant_for_byte_range(start, at + marker.len());
-            let line = node.and_then(enclosing_scenario_line);
-            lines.extend(line.filter(|line| lines.last() != Some(line)));
-        }
-        lines.retain(|line| !is_remark(*line));
-        lines
+    /// Whether something did not parse.
+    pub fn has_error(&self) -> bool {
+        self.nodes.is_none() && self.root().has_error()
     }
 
     /// Syntax errors, in source order, one per broken place.

@@ -319,7 +319,9 @@ impl LanguageServer for Server {
         self.ask_settings().await;
     }
 
-    async fn did_open(&self, _: DidOpenTextDocumentParams) {
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        let state = self.state.clone();
+        tokio::task::spawn_blocking(move || state.prepare_edits(&params.text_document.uri));
         self.tell_problems().await;
     }
 

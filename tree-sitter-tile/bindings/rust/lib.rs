@@ -15,6 +15,8 @@
 
 use tree_sitter_language::LanguageFn;
 
+pub mod whole;
+
 unsafe extern "C" {
     fn tree_sitter_tile() -> *const ();
 }

@@ -1,7 +1,6 @@
 //! Syntax tree to HIR. Total: any tree yields a module, and what is broken in one place leaves
 //! the rest whole.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -9,8 +8,9 @@ use rustc_hash::FxHashMap;
 use super::{Body, Expr, ExprId, Module, Name, SourceMap, Stmt, StmtId};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::node::{Node, Nodes};
-use crate::syntax::{Kept, Parse, range};
+use crate::syntax::node::Node;
+use crate::syntax::statement::Statement;
+use crate::syntax::{Kept, Parse};
 
 mod again;
 mod broken;
@@ -45,38 +45,13 @@ fn finish(parse: &Parse, statements: &[Statement<'_>], mut module: Module) -> Mo
     let kept = std::mem::take(&mut module.names);
     if module.may_use_kernels() {
         module.names = scopes::of_statements(parse.text(), statements, &kept);
-        let whole = !parse.root().has_error();
-        module.unbound = match whole {
-            true => scopes::unbound(parse.text(), statements, &module.names),
-            false => Vec::new(),
+        module.unbound = match parse.has_error() {
+            true => Vec::new(),
+            false => scopes::unbound(parse.text(), statements, &module.names),
         };
     }
     module.index_items();
     module
-}
-
-/// An outermost statement of a file.
-struct Statement<'t> {
-    node: tree_sitter::Node<'t>,
-    /// Laid out when somebody visits it: what an edit left alone nobody does.
-    nodes: OnceCell<Nodes>,
-}
-
-impl<'t> Statement<'t> {
-    fn all(parse: &'t Parse) -> Vec<Statement<'t>> {
-        let root = parse.root();
-        let mut cursor = root.walk();
-        let nodes = root.named_children(&mut cursor);
-        nodes.map(|node| Statement { node, nodes: OnceCell::new() }).collect()
-    }
-
-    fn range(&self) -> TextRange {
-        range(self.node)
-    }
-
-    fn top(&self) -> Node<'_> {
-        self.nodes.get_or_init(|| Nodes::of(self.node)).top()
-    }
 }
 
 /// Lowers the text of one expression, as given on a command line; `None` when it does not parse
@@ -85,7 +60,7 @@ pub fn lower_expression(text: &str) -> Option<(Body, SourceMap, ExprId)> {
     let parse = Parse::new(text.trim());
     let statements = Statement::all(&parse);
     let [statement] = statements.as_slice() else { return None };
-    if parse.root().has_error() {
+    if parse.has_error() {
         return None;
     }
     let statement = statement.top();

@@ -5,11 +5,13 @@
 //! errors on one line only the first is reported, because the others follow from it.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use tree_sitter::Node;
 
 use super::kind::{Field, Kind};
-use super::{Kept, Parse, enclosing_scenario_line, is_remark, range, rules};
+use super::statement::{Statement, scenario_line_in};
+use super::{Kept, Parse, is_remark, node, range, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -26,14 +28,19 @@ const MAX_QUOTE: usize = 24;
 /// Errors of `parse`, in source order; there are none in what is `kept`.
 pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
     let mut errors = Errors { text: parse.text(), file, found: Vec::new(), unclosed: Vec::new() };
-    errors.broken(parse.root());
-    errors.indentation(parse.root(), kept);
-    for line in parse.scenario_lines() {
-        errors.unfinished(line);
+    if parse.has_error() {
+        errors.broken(parse.root());
+    }
+    let statements = Statement::all(parse);
+    errors.indentation(&statements, kept);
+    for line in Statement::scenario_lines(parse) {
+        if line.top().children().any(|child| child.kind() == Kind::Unfinished) {
+            errors.unfinished(parse, line.range());
+        }
     }
     errors.found.retain(|found| !in_remark(parse, found));
     if errors.found.is_empty() {
-        errors.found = rules::diagnostics(parse, file, kept);
+        errors.found = rules::diagnostics(parse.text(), &statements, file, kept);
     }
     errors.finish()
 }
@@ -41,8 +48,7 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagn
 /// True for an error in a comment that only looks like a scenario line.
 fn in_remark(parse: &Parse, found: &Diagnostic) -> bool {
     let range = found.primary.range;
-    let node = parse.root().descendant_for_byte_range(range.start as usize, range.end as usize);
-    node.and_then(enclosing_scenario_line).is_some_and(is_remark)
+    scenario_line_in(parse, range.start as usize, range.end as usize).is_some_and(is_remark)
 }
 
 struct Errors<'a> {
@@ -172,12 +178,10 @@ impl<'a> Errors<'a> {
     }
 
     /// A scenario line that ends inside brackets or a string.
-    fn unfinished(&mut self, line: Node<'_>) {
+    fn unfinished(&mut self, parse: &Parse, line: TextRange) {
+        let line = scenario_line_in(parse, line.start as usize, line.end as usize);
+        let Some(line) = line else { return };
         let tokens = tokens(line);
-        let mut cursor = line.walk();
-        if !line.children(&mut cursor).any(|child| Kind::of(child) == Kind::Unfinished) {
-            return;
-        }
         match (tokens.iter().find(|token| is_unclosed_string(**token)), unbalanced(&tokens)) {
             (Some(quote), _) => self.report(range(*quote), "this string has no end"),
             (None, Some(Bracket::Unclosed(opener))) => {
@@ -290,26 +294,29 @@ impl<'a> Errors<'a> {
 
     /// Checks what the parser lets pass: that blocks are there and evenly indented, and that each
     /// statement has its line.
-    fn indentation(&mut self, root: Node<'_>, kept: &Kept) {
-        let mut pending = vec![root];
+    fn indentation(&mut self, statements: &[Statement<'_>], kept: &Kept) {
+        let mut module = BlockLines { is_module: true, ..BlockLines::default() };
+        for statement in statements.iter().filter(|statement| !statement.kind().is_extra()) {
+            self.statement_line(statement.kind(), statement.range(), &mut module);
+            if statement.kind().is_compound() && kept.place_before(statement.range()).is_none() {
+                self.indentation_within(statement.top());
+            }
+        }
+    }
+
+    fn indentation_within(&mut self, statement: node::Node<'_>) {
+        let mut pending = vec![statement];
         while let Some(node) = pending.pop() {
-            let mut cursor = node.walk();
-            let mut block =
-                BlockLines { is_module: Kind::of(node) == Kind::Module, ..BlockLines::default() };
-            let holds_statements = block.is_module || Kind::of(node) == Kind::Block;
-            for child in node.named_children(&mut cursor) {
-                let kind = Kind::of(child);
-                if kind.is_extra() {
-                    continue;
-                }
-                if kind == Kind::Block && child.named_child_count() == 0 && !child.has_error() {
+            let mut block = BlockLines::default();
+            for child in node.named_children().filter(|child| !child.kind().is_extra()) {
+                let is_block = child.kind() == Kind::Block;
+                if is_block && child.named_children().next().is_none() && !child.has_error() {
                     self.empty_block(node, child);
                 }
-                if holds_statements {
-                    self.statement_line(child, &mut block);
+                if node.kind() == Kind::Block {
+                    self.statement_line(child.kind(), child.range(), &mut block);
                 }
-                let is_kept = || block.is_module && kept.place_before(range(child)).is_some();
-                if kind.is_compound() && !is_kept() {
+                if child.kind().is_compound() {
                     pending.push(child);
                 }
             }
@@ -317,11 +324,11 @@ impl<'a> Errors<'a> {
     }
 
     /// Compares the place of a statement with those before it in its block.
-    fn statement_line(&mut self, statement: Node<'_>, block: &mut BlockLines<'a>) {
-        let start = statement.start_byte();
-        let is_error = Kind::of(statement) == Kind::Error;
+    fn statement_line(&mut self, kind: Kind, at: TextRange, block: &mut BlockLines<'a>) {
+        let Range { start, end } = at.as_usize();
+        let is_error = kind == Kind::Error;
         let (previous_end, after_error) = (block.end, block.after_error);
-        block.end = statement.end_byte();
+        block.end = end;
         block.after_error = is_error;
         if is_error || after_error {
             return;
@@ -363,8 +370,8 @@ impl<'a> Errors<'a> {
         }
     }
 
-    fn empty_block(&mut self, owner: Node<'_>, block: Node<'_>) {
-        let keyword = owner.child(0).map_or("", |keyword| keyword.kind());
+    fn empty_block(&mut self, owner: node::Node<'_>, block: node::Node<'_>) {
+        let keyword = owner.children().next().map_or("", |keyword| keyword.spelling());
         let at = self.after_code(block.start_byte());
         self.report(at, format!("expected an indented block after `{keyword}`"));
     }

@@ -1,8 +1,8 @@
 //! What an edit leaves alone.
 
-use tree_sitter::Node;
-
-use super::{Parse, range};
+use super::Parse;
+use super::kind::Kind;
+use super::statement::Statement;
 use crate::source::TextRange;
 
 /// The outermost statements of a text that an older text has as well: the same bytes, parsed as
@@ -21,12 +21,10 @@ impl Kept {
         let rest = before.len().min(after.len()) - prefix;
         let ends = before.iter().rev().zip(after.iter().rev());
         let suffix = ends.take(rest).take_while(|(a, b)| a == b).count();
-        let outermost = |parse: &Parse| -> Vec<(TextRange, u16)> {
-            let root = parse.root();
-            let mut cursor = root.walk();
-            let whole = |node: &Node<'_>| !node.has_error();
-            let nodes = root.named_children(&mut cursor).filter(whole);
-            nodes.map(|node| (range(node), node.kind_id())).collect()
+        let outermost = |parse: &Parse| -> Vec<(TextRange, Kind)> {
+            let statements = Statement::all(parse);
+            let whole = statements.iter().filter(|statement| !statement.has_error());
+            whole.map(|statement| (statement.range(), statement.kind())).collect()
         };
         let known = outermost(old);
         let pairs = outermost(new).into_iter().filter_map(|(now, kind)| {

@@ -4,10 +4,14 @@
 //! and which field it is in from the rules that made it. Lowering visits nodes several times, so it
 //! visits a copy of each statement, in which that is written beside the node.
 
+use std::num::NonZeroU16;
+
+use tree_sitter_tile::whole;
+
 use super::kind::{Field, Kind, spelling};
 use crate::source::TextRange;
 
-/// A node of tree-sitter and all below it, each before what it holds, in the order of the text.
+/// Nodes and all below them, each before what it holds, in the order of the text.
 #[derive(Debug)]
 pub(crate) struct Nodes(Vec<Data>);
 
@@ -55,9 +59,50 @@ impl Nodes {
         }
     }
 
-    /// The outermost node.
+    /// The nodes of a text that was read at once.
+    pub(super) fn whole(nodes: &[whole::Node]) -> Nodes {
+        Nodes(nodes.iter().map(Data::from).collect())
+    }
+
+    /// The first outermost node.
     pub(crate) fn top(&self) -> Node<'_> {
         Node { nodes: &self.0, at: 0 }
+    }
+
+    /// The outermost nodes.
+    pub(super) fn outermost(&self) -> impl Iterator<Item = Node<'_>> {
+        siblings(&self.0, 0, self.0.len() as u32)
+    }
+
+    /// The scenario line that begins at this byte.
+    pub(super) fn scenario_line_at(&self, start: usize) -> Option<Node<'_>> {
+        // Nodes begin in the order in which they stand here.
+        let first = self.0.partition_point(|node| (node.start as usize) < start);
+        let nodes = (first..self.0.len()).map(|at| Node { nodes: &self.0, at: at as u32 });
+        let mut here = nodes.take_while(|node| node.start_byte() == start);
+        here.find(|node| node.kind() == Kind::ScenarioLine)
+    }
+}
+
+/// The node at `first` and those after it that are below the same one, which ends at `end`.
+fn siblings(nodes: &[Data], first: u32, end: u32) -> impl Iterator<Item = Node<'_>> {
+    let node = move |at: u32| (at < end).then_some(Node { nodes, at });
+    std::iter::successors(node(first), move |child| node(child.data().next))
+}
+
+impl From<&whole::Node> for Data {
+    fn from(node: &whole::Node) -> Data {
+        Data {
+            start: node.start,
+            end: node.end,
+            next: node.next,
+            id: node.kind,
+            kind: Kind::numbered(node.kind),
+            field: NonZeroU16::new(node.field).and_then(Field::from_id),
+            is_named: node.is_named,
+            is_missing: false,
+            has_error: false,
+        }
     }
 }
 
@@ -128,9 +173,7 @@ impl<'t> Node<'t> {
 
     /// The nodes right below it.
     pub(crate) fn children(self) -> impl Iterator<Item = Node<'t>> {
-        let end = self.data().next;
-        let node = move |at: u32| (at < end).then_some(Node { nodes: self.nodes, at });
-        std::iter::successors(node(self.at + 1), move |child| node(child.data().next))
+        siblings(self.nodes, self.at + 1, self.data().next)
     }
 
     /// Those that are more than keywords and punctuation.

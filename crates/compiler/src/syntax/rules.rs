@@ -2,37 +2,28 @@
 //! repeated names, and statements outside of what they leave.
 
 use rustc_hash::FxHashMap;
-use tree_sitter::Node;
 
+use super::Kept;
 use super::kind::{Field, Kind};
-use super::{Kept, Parse, range};
+use super::node::Node;
+use super::statement::Statement;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
 /// What breaks the rules, in no particular order; nothing of what is `kept` does.
-pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
-    let mut rules = Rules { text: parse.text(), file, found: Vec::new() };
-    let mut cursor = parse.root().walk();
-    // Kinds of the compound nodes around the current one.
-    let mut around = vec![Kind::Module];
-    loop {
-        let node = cursor.node();
-        let kind = Kind::of(node);
-        let is_kept = around.len() == 2 && kept.place_before(range(node)).is_some();
-        if !is_kept {
-            rules.check(node, kind, &around);
-        }
-        if !is_kept && rules.may_break(node, kind) && cursor.goto_first_child() {
-            around.push(kind);
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            around.pop();
-            if !cursor.goto_parent() {
-                return rules.found;
-            }
+pub(super) fn diagnostics(
+    text: &str,
+    statements: &[Statement<'_>],
+    file: FileId,
+    kept: &Kept,
+) -> Vec<Diagnostic> {
+    let mut rules = Rules { text, file, found: Vec::new(), around: vec![Kind::Module] };
+    for statement in statements {
+        if kept.place_before(statement.range()).is_none() {
+            rules.visit(statement.top());
         }
     }
+    rules.found
 }
 
 /// Whether a call in `text` may have an argument after a keyword or after `**values`: the rules of
@@ -45,38 +36,53 @@ fn may_have_argument_after_keyword(text: &[u8]) -> bool {
     keyword.is_some_and(|keyword| memchr::memchr(b',', &inside[keyword..]).is_some())
 }
 
+/// Nodes that lie deeper are not looked at; far beyond code that people write.
+const MAX_DEPTH: usize = 1000;
+
 struct Rules<'a> {
     text: &'a str,
     file: FileId,
     found: Vec<Diagnostic>,
+    /// Kinds of the nodes around the current one.
+    around: Vec<Kind>,
 }
 
 impl<'a> Rules<'a> {
+    fn visit(&mut self, node: Node<'_>) {
+        self.check(node);
+        if self.around.len() < MAX_DEPTH && self.may_break(node) {
+            self.around.push(node.kind());
+            node.children().for_each(|child| self.visit(child));
+            self.around.pop();
+        }
+    }
+
     /// Whether a rule can be broken inside of a node. Most nodes are those of simple statements,
     /// where only calls with keywords and lambdas have rules: text is searched before nodes are visited.
-    fn may_break(&self, node: Node<'_>, kind: Kind) -> bool {
+    fn may_break(&self, node: Node<'_>) -> bool {
+        let kind = node.kind();
         let holds_statements = kind.is_compound()
             || matches!(kind, Kind::Module | Kind::ScenarioLine | Kind::ScenarioFor | Kind::Other);
         if holds_statements {
             return true;
         }
-        let text = self.text[node.byte_range()].as_bytes();
+        let text = self.text[node.range().as_usize()].as_bytes();
         may_have_argument_after_keyword(text) || memchr::memmem::find(text, b"lambda").is_some()
     }
 
-    fn check(&mut self, node: Node<'_>, kind: Kind, around: &[Kind]) {
-        match kind {
+    fn check(&mut self, node: Node<'_>) {
+        match node.kind() {
             Kind::ArgumentList => self.arguments(node),
             Kind::Parameters | Kind::LambdaParameters => self.parameters(node),
-            Kind::ReturnStatement if !within(around, &[Kind::FunctionDefinition], &[]) => {
-                self.report(range(node), "`return` stands outside of a function");
+            Kind::ReturnStatement if !within(&self.around, &[Kind::FunctionDefinition], &[]) => {
+                self.report(node.range(), "`return` stands outside of a function");
             }
             Kind::BreakStatement | Kind::ContinueStatement => {
                 let loops = [Kind::ForStatement, Kind::WhileStatement];
                 let ends = [Kind::FunctionDefinition, Kind::ClassDefinition];
-                if !within(around, &loops, &ends) {
-                    let keyword = &self.text[node.byte_range()];
-                    self.report(range(node), format!("`{keyword}` stands outside of a loop"));
+                if !within(&self.around, &loops, &ends) {
+                    let keyword = &self.text[node.range().as_usize()];
+                    self.report(node.range(), format!("`{keyword}` stands outside of a loop"));
                 }
             }
             _ => {}
@@ -91,22 +97,21 @@ impl<'a> Rules<'a> {
     fn arguments(&mut self, list: Node<'_>) {
         let mut names: FxHashMap<&'a str, TextRange> = FxHashMap::default();
         let mut last_keyword = None;
-        let mut cursor = list.walk();
-        for argument in list.named_children(&mut cursor) {
-            match Kind::of(argument) {
+        for argument in list.named_children() {
+            match argument.kind() {
                 Kind::KeywordArgument => {
-                    let Some(name) = Field::Name.of(argument) else { continue };
+                    let Some(name) = argument.field(Field::Name) else { continue };
                     self.unique(&mut names, name, "keyword argument");
-                    last_keyword = Some(range(argument));
+                    last_keyword = Some(argument.range());
                 }
-                Kind::DictionarySplat => last_keyword = Some(range(argument)),
+                Kind::DictionarySplat => last_keyword = Some(argument.range()),
                 // `*values` may follow keywords.
                 Kind::ListSplat | Kind::Error => {}
                 kind if kind.is_extra() => {}
                 _ => {
                     if let Some(keyword) = last_keyword {
                         let message = "a positional argument cannot follow a keyword argument";
-                        self.report(range(argument), message);
+                        self.report(argument.range(), message);
                         self.relate(keyword, "the keyword argument before it");
                         return;
                     }
@@ -118,26 +123,25 @@ impl<'a> Rules<'a> {
     fn parameters(&mut self, list: Node<'_>) {
         let mut names: FxHashMap<&'a str, TextRange> = FxHashMap::default();
         let mut default = None;
-        let mut cursor = list.walk();
-        for parameter in list.named_children(&mut cursor) {
-            let kind = Kind::of(parameter);
+        for parameter in list.named_children() {
+            let kind = parameter.kind();
             let name = match kind {
                 Kind::DefaultParameter | Kind::TypedDefaultParameter => {
-                    default = default.or(Some(range(parameter)));
-                    Field::Name.of(parameter)
+                    default = default.or(Some(parameter.range()));
+                    parameter.field(Field::Name)
                 }
-                Kind::TypedParameter => parameter.named_child(0),
+                Kind::TypedParameter => parameter.named_children().next(),
                 Kind::Identifier | Kind::ListSplatPattern | Kind::DictionarySplatPattern => {
                     Some(parameter)
                 }
                 _ => None,
             };
-            let plain = name.filter(|name| Kind::of(*name) == Kind::Identifier);
+            let plain = name.filter(|name| name.kind() == Kind::Identifier);
             let has_default = matches!(kind, Kind::DefaultParameter | Kind::TypedDefaultParameter);
             match (plain, default) {
                 (Some(name), Some(first)) if !has_default => {
                     let message = "a parameter without a default cannot follow one with a default";
-                    self.report(range(name), message);
+                    self.report(name.range(), message);
                     self.relate(first, "the parameter with a default");
                     return;
                 }
@@ -158,14 +162,14 @@ impl<'a> Rules<'a> {
 
     /// Reports a name that was there before.
     fn unique(&mut self, names: &mut FxHashMap<&'a str, TextRange>, name: Node<'_>, what: &str) {
-        let text = &self.text[name.byte_range()];
+        let text = &self.text[name.range().as_usize()];
         match names.get(text).copied() {
             Some(first) => {
-                self.report(range(name), format!("{what} `{text}` is repeated"));
+                self.report(name.range(), format!("{what} `{text}` is repeated"));
                 self.relate(first, "the first one");
             }
             None => {
-                names.insert(text, range(name));
+                names.insert(text, name.range());
             }
         }
     }

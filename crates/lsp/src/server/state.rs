@@ -399,6 +399,14 @@ impl State {
         self.changed.notify_one();
     }
 
+    /// Makes the tree that edits of a document need, so that the first of them does not wait for it.
+    pub(crate) fn prepare_edits(&self, uri: &Uri) {
+        let text = lock(&self.host).open.get(uri).map(|open| open.text.clone());
+        if let Some(text) = text {
+            text.parse().tree();
+        }
+    }
+
     /// A document was edited.
     pub(crate) fn change(&self, params: DidChangeTextDocumentParams) {
         let encoding = self.encoding();

@@ -119,10 +119,10 @@ pub(super) struct Piece<'a> {
     pub(super) body: &'a Body,
     pub(super) map: &'a SourceMap,
     pub(super) params: &'a [Param],
-    /// The names that it binds itself.
+    /// The names that it binds itself, apart from its parameters.
     bound: FxHashSet<&'a Name>,
-    /// Where what is compiled begins.
-    end: u32,
+    /// Where what is compiled begins, of the head of a function that is.
+    end: Option<u32>,
 }
 
 /// Names that nothing defines in the code of `file` around its kernels and launches, and members and
@@ -151,10 +151,11 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
 fn pieces<'m>(file: FileId, module: &'m Module, compiled: &[ItemRef]) -> Vec<Piece<'m>> {
     let of_item = |(index, item): (usize, &'m Item)| match &item.kind {
         ItemKind::Function(function) => {
-            let is_compiled = compiled.contains(&ItemRef { file, index: index as u32 });
-            let end = if is_compiled { item.name_range.start } else { u32::MAX };
-            let piece = Piece::new(item.body_scope(), (&function.body, &function.map));
-            Some(Piece { end, ..piece.with_params(&function.params) })
+            let (path, code) = (item.body_scope(), (&*function.body, &function.map));
+            if compiled.contains(&ItemRef { file, index: index as u32 }) {
+                return Some(Piece::head(path, code, item.name_range.start));
+            }
+            Some(Piece { params: &function.params, ..Piece::new(path, code) })
         }
         ItemKind::Class(class) => Some(Piece::new(item.scope.clone(), (&class.body, &class.map))),
         _ => None,
@@ -236,20 +237,30 @@ impl<'a> Piece<'a> {
     /// A whole body with the names that lead to it.
     fn new(path: Vec<Name>, (body, map): (&'a Body, &'a SourceMap)) -> Piece<'a> {
         let bound = body.bound_names().collect();
-        Piece { path, body, map, params: &[], bound, end: u32::MAX }
+        Piece { path, body, map, params: &[], bound, end: None }
     }
 
-    /// The body of a function that takes `params`.
-    fn with_params(mut self, params: &'a [Param]) -> Piece<'a> {
-        self.params = params;
-        self.bound.extend(params.iter().map(|param| &param.name));
-        self
+    /// What of a body stands before `end`.
+    fn head(path: Vec<Name>, (body, map): (&'a Body, &'a SourceMap), end: u32) -> Piece<'a> {
+        let exprs = body.exprs.keys().filter(|expr| map.exprs[*expr].end <= end);
+        let bound = exprs.flat_map(|expr| body.bound_by(expr)).collect();
+        Piece { path, body, map, params: &[], bound, end: Some(end) }
+    }
+
+    /// Whether it is the head of a function that is compiled.
+    pub(super) fn is_head(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether an expression belongs to it.
+    fn holds(&self, at: TextRange) -> bool {
+        self.end.is_none_or(|end| at.end <= end)
     }
 
     /// The attributes that are read, with what of and where the names stand.
     pub(super) fn attributes(&self) -> impl Iterator<Item = (ExprId, &'a Name, TextRange)> {
         let targets: FxHashSet<ExprId> = self.body.stmts.values().flat_map(Stmt::targets).collect();
-        let (body, map, limit) = (self.body, self.map, self.end);
+        let (body, map) = (self.body, self.map);
         let attributes = body.exprs.iter().filter_map(move |(id, expr)| match expr {
             Expr::Attribute { value, attr } if !targets.contains(&id) => {
                 let end = map.exprs[id].end;
@@ -258,14 +269,14 @@ impl<'a> Piece<'a> {
             }
             _ => None,
         });
-        attributes.filter(move |(.., range)| range.end <= limit)
+        attributes.filter(|(.., range)| self.holds(*range))
     }
 
     /// The calls, with what is called and the arguments.
     pub(super) fn calls(&self) -> impl Iterator<Item = (ExprId, &'a [Arg])> {
-        let (body, map, limit) = (self.body, self.map, self.end);
+        let (body, map) = (self.body, self.map);
         body.exprs.iter().filter_map(move |(id, expr)| match expr {
-            Expr::Call { callee, args } if map.exprs[id].end <= limit => {
+            Expr::Call { callee, args } if self.holds(map.exprs[id]) => {
                 Some((*callee, args.as_slice()))
             }
             _ => None,
@@ -274,6 +285,11 @@ impl<'a> Piece<'a> {
 
     /// Whether the code binds a name itself.
     pub(super) fn binds(&self, name: &Name) -> bool {
+        self.rebinds(name) || self.params.iter().any(|param| param.name == *name)
+    }
+
+    /// Whether the code binds a name that may be one of its parameters.
+    pub(super) fn rebinds(&self, name: &Name) -> bool {
         self.bound.contains(name)
     }
 }

@@ -121,7 +121,7 @@ impl Host<'_> {
     fn class_around(&self, piece: &Piece<'_>, name: &Name) -> Option<(&Class, bool)> {
         let first = piece.params.first().filter(|first| first.name == *name)?;
         let (method, path) = piece.path.split_last()?;
-        if piece.body.bound_names().any(|bound| *bound == first.name) {
+        if piece.rebinds(&first.name) {
             return None;
         }
         let class = self.class_named(path)?;
@@ -172,12 +172,12 @@ impl Host<'_> {
             _ => None,
         });
         let value = bound.next()?;
-        let bindings = piece.body.bound_names().filter(|bound| *bound == name).count();
+        let is_bound_once = || piece.body.bound_names().filter(|bound| *bound == name).count() == 1;
         let is_param = piece.params.iter().any(|param| param.name == *name);
         let Expr::Call { callee, .. } = piece.body.exprs[value] else { return None };
         match self.meaning(piece, callee) {
             Resolution::Class(ItemRef { file, index })
-                if file == self.file && bindings == 1 && !is_param =>
+                if file == self.file && !is_param && is_bound_once() =>
             {
                 let item = &self.module.items[index as usize];
                 let path: Vec<Name> = item.scope.iter().chain([&item.name]).cloned().collect();

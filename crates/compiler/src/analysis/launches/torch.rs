@@ -51,6 +51,9 @@ pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
 
 /// The names of a piece that stand for tensors of PyTorch wherever they are bound.
 fn tensors(host: &Host<'_>, piece: &Piece<'_>) -> FxHashSet<Name> {
+    if piece.is_head() {
+        return FxHashSet::default();
+    }
     let bindings = bindings(piece);
     let tensors = bindings.keys().map(|name| (*name).clone()).collect();
     let mut asks = Asks { host, piece, tensors };

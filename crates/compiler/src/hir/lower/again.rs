@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Statement;
 use super::module::Collector;
 use super::scopes::StatementNames;
 use crate::hir::{Class, Function, Item, ItemKind, Launch, MainBlock, Module, SourceMap};
 use crate::source::TextRange;
 use crate::syntax::Kept;
+use crate::syntax::statement::Statement;
 
 /// Collects the items and the launches in host code; see [`super::module::lower`].
 pub(super) fn lower(

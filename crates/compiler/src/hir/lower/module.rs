@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Lowering, Statement, function, parts};
+use super::{Lowering, function, parts};
 use crate::hir::{
     Body, CompareOp, Expr, ExprId, Function, Guard, Item, ItemKind, Launch, Literal, MainBlock,
     Module, Name, Occasion, Stmt,
@@ -10,6 +10,7 @@ use crate::hir::{
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::node::Node;
+use crate::syntax::statement::Statement;
 
 /// Statements may nest this deep before the rest is not looked at.
 const MAX_BLOCKS: usize = 100;

@@ -7,15 +7,18 @@ use crate::hir::{Allow, Expr, ExprId, Launch, Module, Scenario, Stmt, StmtId};
 use crate::source::TextRange;
 use crate::syntax::Parse;
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::node::{Node, Nodes};
+use crate::syntax::node::Node;
+use crate::syntax::statement::Statement;
 
 /// Adds the scenarios, their launches, and the `allow` comments to `module`.
 pub(super) fn lower(parse: &Parse, module: &mut Module) {
-    let placed = |line: tree_sitter::Node<'_>| (line.start_position().row, Nodes::of(line));
-    let lines: Vec<(usize, Nodes)> = parse.scenario_lines().into_iter().map(placed).collect();
+    let lines = Statement::scenario_lines(parse);
     let mut run: Vec<Node<'_>> = Vec::new();
-    let mut next_row = 0;
-    for (row, line) in lines.iter().map(|(row, nodes)| (*row, nodes.top())) {
+    let (mut next_row, mut row, mut at) = (0, 0, 0);
+    for line in lines.iter().map(Statement::top) {
+        let between = &parse.text().as_bytes()[at..line.start_byte()];
+        row += memchr::memchr_iter(b'\n', between).count();
+        at = line.start_byte();
         let statement = line.field(Field::Statement);
         let allow = statement.filter(|node| node.kind() == Kind::Allow);
         if allow.is_none() && row != next_row {

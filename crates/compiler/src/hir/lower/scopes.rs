@@ -11,12 +11,12 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::Statement;
 use crate::builtins::PYTHON_NAMES;
 use crate::hir::{Name, Unbound};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::node::Node;
+use crate::syntax::statement::Statement;
 
 /// Names by which a text may bind others: what is done with them is not followed.
 const BINDERS: &[&str] = &[
@@ -429,7 +429,7 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         let parse = Parse::new(text);
-        assert!(!parse.root().has_error(), "{text} parses");
+        assert!(!parse.has_error(), "{text} parses");
         unbound_in(&parse).iter().map(|found| found.name.to_string()).collect()
     }
 

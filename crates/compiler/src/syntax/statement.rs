@@ -1,0 +1,109 @@
+//! Statements and lines as those who visit them see them, wherever their nodes come from.
+
+use std::cell::OnceCell;
+
+use super::kind::Kind;
+use super::node::{Node, Nodes};
+use super::{Parse, enclosing_scenario_line, range};
+use crate::source::TextRange;
+
+/// An outermost statement of a file, or a scenario line.
+#[derive(Debug)]
+pub(crate) struct Statement<'t>(Source<'t>);
+
+#[derive(Debug)]
+enum Source<'t> {
+    /// A text without errors was read at once.
+    Whole(Node<'t>),
+    /// Laid out when somebody visits it: what an edit left alone nobody does.
+    Tree(tree_sitter::Node<'t>, OnceCell<Nodes>),
+}
+
+impl<'t> Statement<'t> {
+    /// The outermost statements of a file, with the comments and scenario lines between them.
+    pub(crate) fn all(parse: &'t Parse) -> Vec<Statement<'t>> {
+        if let Some(nodes) = &parse.nodes {
+            let named = nodes.outermost().filter(|node| node.is_named());
+            return named.map(|node| Statement(Source::Whole(node))).collect();
+        }
+        let root = parse.root();
+        let mut cursor = root.walk();
+        root.named_children(&mut cursor).map(Statement::in_tree).collect()
+    }
+
+    /// Every `# tile:` line in source order. They are extras, which may stand anywhere in the
+    /// tree, so they are found by their text.
+    pub(crate) fn scenario_lines(parse: &'t Parse) -> Vec<Statement<'t>> {
+        let mut lines: Vec<Statement<'t>> = Vec::new();
+        for (at, marker) in parse.text.match_indices("tile:") {
+            let before = parse.text[..at].trim_end_matches([' ', '\t']);
+            if !before.ends_with('#') {
+                continue;
+            }
+            let (start, end) = (before.len() - 1, at + marker.len());
+            let line = match &parse.nodes {
+                Some(nodes) => nodes.scenario_line_at(start).map(Source::Whole),
+                None => scenario_line_in(parse, start, end)
+                    .map(|node| Source::Tree(node, OnceCell::new())),
+            };
+            let line = line.map(Statement).filter(|line| !line.is_remark(parse.text()));
+            lines.extend(
+                line.filter(|line| lines.last().map(Statement::range) != Some(line.range())),
+            );
+        }
+        lines
+    }
+
+    fn in_tree(node: tree_sitter::Node<'t>) -> Statement<'t> {
+        Statement(Source::Tree(node, OnceCell::new()))
+    }
+
+    /// Where it stands.
+    pub(crate) fn range(&self) -> TextRange {
+        match &self.0 {
+            Source::Whole(node) => node.range(),
+            Source::Tree(node, _) => range(*node),
+        }
+    }
+
+    /// Its kind.
+    pub(crate) fn kind(&self) -> Kind {
+        match &self.0 {
+            Source::Whole(node) => node.kind(),
+            Source::Tree(node, _) => Kind::of(*node),
+        }
+    }
+
+    /// Whether it is, or holds, what did not parse.
+    pub(crate) fn has_error(&self) -> bool {
+        match &self.0 {
+            Source::Whole(node) => node.has_error(),
+            Source::Tree(node, _) => node.has_error(),
+        }
+    }
+
+    /// Its outermost node.
+    pub(crate) fn top(&self) -> Node<'_> {
+        match &self.0 {
+            Source::Whole(node) => *node,
+            Source::Tree(node, nodes) => nodes.get_or_init(|| Nodes::of(*node)).top(),
+        }
+    }
+
+    /// True for a comment inside of indented code that begins like a scenario line and is none: words
+    /// of a longer comment, wrapped there.
+    fn is_remark(&self, text: &str) -> bool {
+        let start = self.range().start as usize;
+        self.has_error() && start > 0 && text.as_bytes()[start - 1] != b'\n'
+    }
+}
+
+/// The scenario line around these bytes.
+pub(super) fn scenario_line_in(
+    parse: &Parse,
+    start: usize,
+    end: usize,
+) -> Option<tree_sitter::Node<'_>> {
+    let node = parse.root().descendant_for_byte_range(start, end)?;
+    enclosing_scenario_line(node)
+}
