@@ -7,6 +7,9 @@ use super::node::{Node, Nodes};
 use super::{Parse, enclosing_scenario_line, range};
 use crate::source::TextRange;
 
+/// What scenario lines have after their `#`.
+const MARKER: &str = "tile:";
+
 /// An outermost statement of a file, or a scenario line.
 #[derive(Debug)]
 pub(crate) struct Statement<'t>(Source<'t>);
@@ -35,12 +38,12 @@ impl<'t> Statement<'t> {
     /// tree, so they are found by their text.
     pub(crate) fn scenario_lines(parse: &'t Parse) -> Vec<Statement<'t>> {
         let mut lines: Vec<Statement<'t>> = Vec::new();
-        for (at, marker) in parse.text.match_indices("tile:") {
+        for at in memchr::memmem::find_iter(parse.text.as_bytes(), MARKER) {
             let before = parse.text[..at].trim_end_matches([' ', '\t']);
             if !before.ends_with('#') {
                 continue;
             }
-            let (start, end) = (before.len() - 1, at + marker.len());
+            let (start, end) = (before.len() - 1, at + MARKER.len());
             let line = match &parse.nodes {
                 Some(nodes) => nodes.scenario_line_at(start).map(Source::Whole),
                 None => scenario_line_in(parse, start, end)

@@ -51,11 +51,20 @@ impl Forest {
     }
 }
 
+/// What was made of a part of the text, and the state after it.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// In [`Forest::made`].
+    made: u32,
+    state: State,
+    /// As in [`Made`].
+    extra: bool,
+}
+
 /// One way to read the text so far.
 #[derive(Debug, Clone)]
 struct Version {
-    /// What was made and the state after it.
-    stack: Vec<(u32, State)>,
+    stack: Vec<Entry>,
     /// The end of what was read.
     position: usize,
     /// The state of the scanner there.
@@ -183,7 +192,7 @@ impl Run<'_> {
             let mut states = other.stack.iter().rev().zip(version.stack.iter().rev());
             other.position == version.position
                 && other.stack.len() == version.stack.len()
-                && states.all(|((_, other), (_, state))| other == state)
+                && states.all(|(other, this)| other.state == this.state)
         };
         match self.others.len() >= MOST_VERSIONS || self.others.iter().any(agrees) {
             true => Err(GaveUp),
@@ -232,7 +241,7 @@ impl Run<'_> {
                     };
                 }
                 (Action::Accept, Some(_)) => {
-                    let outermost = version.stack.iter().map(|(made, _)| *made);
+                    let outermost = version.stack.iter().map(|entry| entry.made);
                     return Ok(Step::Accepted(outermost.collect()));
                 }
                 _ => return Err(GaveUp),
@@ -256,7 +265,7 @@ impl Run<'_> {
     fn shift(&mut self, version: &mut Version, token: Token, next: State, extra: bool) {
         let Token { symbol, start, end, scanner, .. } = token;
         let leaf = Made { start: start as u32, end: end as u32, ..Made::rule(symbol, 0, extra) };
-        version.stack.push((self.forest.add(leaf), next));
+        version.stack.push(Entry { made: self.forest.add(leaf), state: next, extra });
         version.position = end;
         if let Some(scanner) = scanner {
             version.scanner = scanner;
@@ -271,45 +280,30 @@ impl Run<'_> {
         ends_extra: bool,
     ) -> Result<(), GaveUp> {
         let Action::Reduce { children, symbol, production } = action else { return Err(GaveUp) };
-        let taken = self.parts(version, children).ok_or(GaveUp)?;
-        let below = taken.start.checked_sub(1).map_or(START, |at| version.stack[at].1);
+        let taken = parts(&version.stack, children).ok_or(GaveUp)?;
+        let below = taken.start.checked_sub(1).map_or(START, |at| version.stack[at].state);
         let next = self.tables.next_state(below, symbol);
         let extra = ends_extra && next == below;
         let whole = self.rule(version, taken.clone(), Made::rule(symbol, production, extra));
-        let whole = self.forest.add(whole);
+        let whole = Entry { made: self.forest.add(whole), state: next, extra };
         // What may stand anywhere and stood last stays outside.
         let behind = taken.end..version.stack.len();
         let extras = behind.len();
-        version.stack.resize(version.stack.len().max(taken.start + 1), (whole, next));
-        version.stack[taken.start] = (whole, next);
+        version.stack.resize(version.stack.len().max(taken.start + 1), whole);
+        version.stack[taken.start] = whole;
         version.stack.copy_within(behind, taken.start + 1);
         version.stack.truncate(taken.start + 1 + extras);
-        for (_, state) in &mut version.stack[taken.start + 1..] {
-            *state = next;
+        for entry in &mut version.stack[taken.start + 1..] {
+            entry.state = next;
         }
         Ok(())
-    }
-
-    /// Where the last `children` parts of rules are on the stack, with what stands between them.
-    fn parts(&self, version: &Version, children: usize) -> Option<Range<usize>> {
-        let is_extra = |at: usize| self.forest.made[version.stack[at].0 as usize].extra;
-        let mut end = version.stack.len();
-        while children > 0 && end > 0 && is_extra(end - 1) {
-            end -= 1;
-        }
-        let (mut start, mut missing) = (end, children);
-        while missing > 0 {
-            start = start.checked_sub(1)?;
-            missing -= usize::from(!is_extra(start));
-        }
-        Some(start..end)
     }
 
     /// The rule with these parts of the stack.
     fn rule(&mut self, version: &Version, taken: Range<usize>, rule: Made) -> Made {
         let Forest { made, parts } = &mut self.forest;
         let first_part = parts.len();
-        parts.extend(version.stack[taken].iter().map(|(part, _)| *part));
+        parts.extend(version.stack[taken].iter().map(|entry| entry.made));
         let here = version.position as u32;
         let (start, end) = match &parts[first_part..] {
             [] => (here, here),
@@ -407,5 +401,19 @@ impl Run<'_> {
 }
 
 fn state(version: &Version) -> State {
-    version.stack.last().map_or(START, |(_, state)| *state)
+    version.stack.last().map_or(START, |entry| entry.state)
+}
+
+/// Where the last `children` parts of a rule are on the stack, with what stands between them.
+fn parts(stack: &[Entry], children: usize) -> Option<Range<usize>> {
+    let mut end = stack.len();
+    while children > 0 && end > 0 && stack[end - 1].extra {
+        end -= 1;
+    }
+    let (mut start, mut missing) = (end, children);
+    while missing > 0 {
+        start = start.checked_sub(1)?;
+        missing -= usize::from(!stack[start].extra);
+    }
+    Some(start..end)
 }

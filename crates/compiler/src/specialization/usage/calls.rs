@@ -21,9 +21,8 @@ pub(in crate::specialization) const OPTIONS: &[(&str, &str)] = &[
 
 /// Whether an argument is an option of a builtin that is on or off.
 pub(super) fn is_flag(builtin: &str, arg: &Arg) -> bool {
-    let (Some(builtin), ArgKind::Keyword(option)) = (member(LANGUAGE, builtin), &arg.kind) else {
-        return false;
-    };
+    let ArgKind::Keyword(option) = &arg.kind else { return false };
+    let Some(builtin) = member(LANGUAGE, builtin) else { return false };
     builtin.signature.split(", ").filter_map(|param| param.split_once('=')).any(
         |(param, default)| {
             let name = param.split(':').next().unwrap_or(param).trim();

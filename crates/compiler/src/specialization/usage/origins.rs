@@ -10,10 +10,13 @@ impl<'a> BodyUses<'a> {
         let body = self.body;
         match &body.exprs[id] {
             Expr::Name(name) => self.name_origin(name),
-            Expr::Binary { op: BinaryOp::Add, lhs, rhs } => {
-                let (left, right) = (self.origin(*lhs), self.origin(*rhs));
-                self.address(left, right)
-            }
+            Expr::Binary { op: BinaryOp::Add, lhs, rhs } => match self.origin(*lhs) {
+                left if self.is_number(left) => {
+                    let right = self.origin(*rhs);
+                    self.address(left, right)
+                }
+                address => address,
+            },
             Expr::Binary { op: BinaryOp::Sub, lhs, .. } => self.origin(*lhs),
             Expr::Subscript { value, .. } => self.origin(*value),
             Expr::IfElse { on_true, on_false, .. } => {
@@ -30,15 +33,18 @@ impl<'a> BodyUses<'a> {
 
     /// Of two summands the one that is the address.
     pub(super) fn address(&self, left: Option<Origin>, right: Option<Origin>) -> Option<Origin> {
-        let is_number = |origin: Option<Origin>| match origin {
-            Some(Origin::Param(at)) => self.uses[at].number && !self.uses[at].pointer,
-            Some(Origin::Loaded(_)) => true,
-            None => true,
-        };
-        match (is_number(left), is_number(right)) {
+        match (self.is_number(left), self.is_number(right)) {
             (false, _) => left,
             (true, false) => right,
             (true, true) => left.filter(|left| matches!(left, Origin::Loaded(_))).or(right),
+        }
+    }
+
+    fn is_number(&self, origin: Option<Origin>) -> bool {
+        match origin {
+            Some(Origin::Param(at)) => self.uses[at].number && !self.uses[at].pointer,
+            Some(Origin::Loaded(_)) => true,
+            None => true,
         }
     }
 
