@@ -94,7 +94,7 @@ fn marks_line_ends_and_wide_characters_are_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn tokens_in_any_order(indices in prop::collection::vec(0..FRAGMENTS.len(), 0..120)) {
