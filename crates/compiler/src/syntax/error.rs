@@ -10,8 +10,9 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::kind::{Field, Kind};
+use super::node::SyntaxNode;
 use super::statement::{Statement, scenario_line_in};
-use super::{Kept, Parse, is_remark, node, range, rules};
+use super::{Kept, Parse, is_remark, range, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -299,24 +300,28 @@ impl<'a> Errors<'a> {
         for statement in statements.iter().filter(|statement| !statement.kind().is_extra()) {
             self.statement_line(statement.kind(), statement.range(), &mut module);
             if statement.kind().is_compound() && kept.place_before(statement.range()).is_none() {
-                self.indentation_within(statement.top());
+                match statement.in_tree() {
+                    Some(node) => self.indentation_within(node),
+                    None => self.indentation_within(statement.top()),
+                }
             }
         }
     }
 
-    fn indentation_within(&mut self, statement: node::Node<'_>) {
+    fn indentation_within<N: SyntaxNode>(&mut self, statement: N) {
         let mut pending = vec![statement];
         while let Some(node) = pending.pop() {
             let mut block = BlockLines::default();
-            for child in node.named_children().filter(|child| !child.kind().is_extra()) {
-                let is_block = child.kind() == Kind::Block;
-                if is_block && child.named_children().next().is_none() && !child.has_error() {
-                    self.empty_block(node, child);
+            let children = node.named_parts();
+            for child in children.into_iter().filter(|child| !child.sort().is_extra()) {
+                let is_block = child.sort() == Kind::Block;
+                if is_block && child.named_parts().is_empty() && !child.is_broken() {
+                    self.empty_block(node.first_word(), child.place());
                 }
-                if node.kind() == Kind::Block {
-                    self.statement_line(child.kind(), child.range(), &mut block);
+                if node.sort() == Kind::Block {
+                    self.statement_line(child.sort(), child.place(), &mut block);
                 }
-                if child.kind().is_compound() {
+                if child.sort().is_compound() {
                     pending.push(child);
                 }
             }
@@ -370,9 +375,8 @@ impl<'a> Errors<'a> {
         }
     }
 
-    fn empty_block(&mut self, owner: node::Node<'_>, block: node::Node<'_>) {
-        let keyword = owner.children().next().map_or("", |keyword| keyword.spelling());
-        let at = self.after_code(block.start_byte());
+    fn empty_block(&mut self, keyword: &str, block: TextRange) {
+        let at = self.after_code(block.as_usize().start);
         self.report(at, format!("expected an indented block after `{keyword}`"));
     }
 }

@@ -9,6 +9,7 @@ use std::num::NonZeroU16;
 use tree_sitter_tile::whole;
 
 use super::kind::{Field, Kind, spelling};
+use super::range;
 use crate::source::TextRange;
 
 /// Nodes and all below them, each before what it holds, in the order of the text.
@@ -35,6 +36,65 @@ struct Data {
 pub(crate) struct Node<'t> {
     nodes: &'t [Data],
     at: u32,
+}
+
+/// What is asked of nodes that are laid out and of tree-sitter's.
+pub(super) trait SyntaxNode: Copy {
+    /// Its kind.
+    fn sort(self) -> Kind;
+    /// Where it stands.
+    fn place(self) -> TextRange;
+    /// Whether it is, or holds, what did not parse.
+    fn is_broken(self) -> bool;
+    /// The nodes right below it that are more than keywords and punctuation.
+    fn named_parts(self) -> Vec<Self>;
+    /// The grammar's name of its first part: of a keyword, the word.
+    fn first_word(self) -> &'static str;
+}
+
+impl SyntaxNode for Node<'_> {
+    fn sort(self) -> Kind {
+        self.kind()
+    }
+
+    fn place(self) -> TextRange {
+        self.range()
+    }
+
+    fn is_broken(self) -> bool {
+        self.has_error()
+    }
+
+    fn named_parts(self) -> Vec<Self> {
+        self.named_children().collect()
+    }
+
+    fn first_word(self) -> &'static str {
+        self.children().next().map_or("", Node::spelling)
+    }
+}
+
+impl SyntaxNode for tree_sitter::Node<'_> {
+    fn sort(self) -> Kind {
+        Kind::of(self)
+    }
+
+    fn place(self) -> TextRange {
+        range(self)
+    }
+
+    fn is_broken(self) -> bool {
+        self.has_error()
+    }
+
+    fn named_parts(self) -> Vec<Self> {
+        let mut cursor = self.walk();
+        self.named_children(&mut cursor).collect()
+    }
+
+    fn first_word(self) -> &'static str {
+        self.child(0).map_or("", |child| child.kind())
+    }
 }
 
 impl Nodes {

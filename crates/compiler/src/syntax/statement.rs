@@ -31,7 +31,8 @@ impl<'t> Statement<'t> {
         }
         let root = parse.root();
         let mut cursor = root.walk();
-        root.named_children(&mut cursor).map(Statement::in_tree).collect()
+        let nodes = root.named_children(&mut cursor);
+        nodes.map(|node| Statement(Source::Tree(node, OnceCell::new()))).collect()
     }
 
     /// Every `# tile:` line in source order. They are extras, which may stand anywhere in the
@@ -57,8 +58,12 @@ impl<'t> Statement<'t> {
         lines
     }
 
-    fn in_tree(node: tree_sitter::Node<'t>) -> Statement<'t> {
-        Statement(Source::Tree(node, OnceCell::new()))
+    /// Its node in tree-sitter's tree, where it is from there: laying it out costs more than a look.
+    pub(super) fn in_tree(&self) -> Option<tree_sitter::Node<'t>> {
+        match &self.0 {
+            Source::Whole(_) => None,
+            Source::Tree(node, _) => Some(*node),
+        }
     }
 
     /// Where it stands.
