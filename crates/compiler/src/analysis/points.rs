@@ -75,11 +75,11 @@ impl Points {
     }
 
     fn look_at(&mut self, terms: &Terms, numbers: Range<i128>, access: &Access, conds: &[Cond]) {
+        let mut stride = 1;
         let mut vars: FxHashMap<Var, Column> = FxHashMap::default();
-        for number in numbers.clone() {
-            for (var, value) in self.values(number) {
-                vars.entry(var).or_default().push(value.try_into().ok());
-            }
+        for (var, range) in &self.vars {
+            vars.insert(*var, column(*range, stride, &numbers));
+            stride *= extent(*range);
         }
         let points = (numbers.end - numbers.start) as usize;
         let mut columns = Columns::new(terms, points, vars);
@@ -122,6 +122,22 @@ impl Points {
         }
         whole
     }
+}
+
+/// The values of a variable at so many points, of which each `stride` in a row have the same.
+fn column(range: Interval, stride: i128, numbers: &Range<i128>) -> Column {
+    let mut value = range.lo + numbers.start / stride % extent(range);
+    let mut same = stride - numbers.start % stride;
+    let mut missing = numbers.end - numbers.start;
+    let mut column = Column::with_capacity(missing as usize);
+    while missing > 0 {
+        same = same.min(missing);
+        column.extend(std::iter::repeat_n(i64::try_from(value).ok(), same as usize));
+        missing -= same;
+        value = if value == range.hi { range.lo } else { value + 1 };
+        same = stride;
+    }
+    column
 }
 
 fn extent(range: Interval) -> i128 {

@@ -115,17 +115,18 @@ impl<'t> Domain<'t> {
         let simplified = match kind {
             AtomKind::Var(_) | AtomKind::Unknown(_) => Err(*anywhere),
             AtomKind::Binary(op, a, b) => {
-                let ranges = (self.range(a), self.range(b));
                 let (a, b) = (self.resolve(a), self.resolve(b));
+                let ranges = (self.resolved_range(&a), self.resolved_range(&b));
                 let found = simplify(*op, &a, &b, ranges, |term| self.resolved_range(term));
                 found.ok_or_else(|| operation_range(*op, ranges.0, ranges.1))
             }
             AtomKind::Wrap(bits, inner) => {
-                let range = self.range(inner);
+                let inner = self.resolve(inner);
+                let range = self.resolved_range(&inner);
                 let turns = (range.lo - wrapped(*bits, range.lo)) >> bits;
                 let unwrapped = range.plus(Interval::point(-(turns << bits)));
                 if unwrapped.within(Interval::signed(*bits)) {
-                    Ok(self.resolve(inner).offset(-(turns << bits)))
+                    Ok(inner.offset(-(turns << bits)))
                 } else {
                     Err(*anywhere)
                 }
