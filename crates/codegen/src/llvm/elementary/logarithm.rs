@@ -88,7 +88,8 @@ pub(super) fn log1p<M: Machine>(m: &mut M, x: M::F) -> M::F {
     let large = m.sub(one, kept);
     let is_large = m.less(one, x);
     let lost = m.pick(is_large, large, small);
-    let correction = m.div(lost, sum);
+    let reciprocal = m.reciprocal(sum);
+    let correction = m.mul(lost, reciprocal);
     let (exponent, f) = split(m, sum, TWO_THIRDS_BITS);
     let value = log_of_parts(m, exponent, f);
     let value = m.add(value, correction);
