@@ -12,6 +12,7 @@ mod error;
 mod in_flight;
 pub mod line_map;
 mod llvm;
+mod loops;
 mod machine;
 mod predicates;
 pub mod ptxas;
@@ -116,19 +117,21 @@ fn generate(
     let libdevice = options.ptxas.as_deref().and_then(machine::find_libdevice);
     let has_products = resources::has_products(&func);
     // Products have registers for other reasons, and their operands are read in the order written.
-    let orders: &[Order] = match &options.ptxas {
-        Some(_) if !has_products => &[Order::Written, Order::FewRegisters],
-        _ => &[Order::Written],
+    let orders: &[Order] = match (&options.ptxas, has_products, has_loops(&func)) {
+        (None, ..) | (_, true, false) => &[Order::Written],
+        (_, true, true) => &[Order::Written, Order::PlainAddresses],
+        (_, false, false) => &[Order::Written, Order::FewRegisters],
+        (_, false, true) => &[Order::Written, Order::FewRegisters, Order::PlainAddresses],
     };
     let libdevice = libdevice.as_deref();
     let generated = machine::generate(&module, target, libdevice, options.keep.llvm, orders)?;
     let mut printed: Vec<Printed> = Vec::new();
-    for ptx in generated.ptx {
+    for (&order, ptx) in orders.iter().zip(generated.ptx) {
         // Kernels with products have addresses that loops carry.
         let ptx = if has_products { ptx } else { address::fuse_products(&ptx) };
         let (ptx, line_map) = line_map::relocate(&ptx, &func);
         if printed.iter().all(|other| other.ptx != ptx) {
-            printed.push(Printed { ptx, line_map });
+            printed.push(Printed { order, ptx, line_map });
         }
     }
     let mut artifact = Artifact {
@@ -150,8 +153,14 @@ fn generate(
 
 /// PTX in one order of instructions.
 struct Printed {
+    order: Order,
     ptx: String,
     line_map: LineMap,
+}
+
+fn has_loops(func: &Function) -> bool {
+    let is_loop = |inst: &Inst| matches!(func.insts[*inst].opcode, Opcode::For | Opcode::While);
+    func.walk().iter().any(is_loop)
 }
 
 /// What the assembler is asked for beyond what it does by itself.
@@ -191,7 +200,7 @@ impl Wish {
         let has = |opcodes: &[Opcode]| {
             func.walk().iter().any(|&inst: &Inst| opcodes.contains(&func.insts[inst].opcode))
         };
-        let in_loops = has(&[Opcode::For, Opcode::While]);
+        let in_loops = has_loops(func);
         if let Some(room) = streams::room(func) {
             Wish::Loads(room)
         } else if has(&[Opcode::WarpGroupMma]) {
@@ -318,22 +327,51 @@ fn assemble_order(
     Ok(assembled)
 }
 
+/// Whether `other`, which was printed in `order`, takes the place of `chosen`.
+fn is_better(order: Order, manifest: &Manifest, chosen: &Assembled, other: &Assembled) -> bool {
+    match order {
+        Order::Written => false,
+        Order::FewRegisters => saves_registers(manifest, chosen, other),
+        Order::PlainAddresses => shortens_loops(manifest, chosen, other),
+    }
+}
+
 /// Whether `other` takes the place of `written` because it needs fewer registers: an eighth at
 /// least, since it waits a little more for what it has just computed, and so much that other warps
 /// make up for it, those that read memory included.
 fn saves_registers(manifest: &Manifest, written: &Assembled, other: &Assembled) -> bool {
     let sizes = written.code_bytes().zip(other.code_bytes());
     let grows = sizes.is_none_or(|(written, other)| other > written + written / 5);
-    let reads_less = || {
-        let [written, other] =
-            [written, other].map(|assembled| bytes_in_flight(manifest, assembled));
-        other < written.min(ENOUGH_IN_FLIGHT)
-    };
     let [a, b] = [written, other].map(|assembled| &assembled.report);
     b.spill_store_bytes <= a.spill_store_bytes
         && 8 * b.registers <= 7 * a.registers
         && !grows
-        && !reads_less()
+        && !reads_less(manifest, written, other)
+}
+
+/// Whether `other` takes the place of `written` because its loops are a twentieth shorter at least, or no
+/// longer and wait for less that was spilled, and as many CTAs fit a multiprocessor.
+fn shortens_loops(manifest: &Manifest, written: &Assembled, other: &Assembled) -> bool {
+    let capability = manifest.arch.parse().map_or(0, |arch: Arch| arch.capability);
+    let [a, b] = [written, other].map(|assembled| &assembled.report);
+    let work = written.work(capability).zip(other.work(capability));
+    let shortens =
+        work.is_some_and(|(written, other)| match b.spill_load_bytes < a.spill_load_bytes {
+            true => other <= written,
+            false => 20 * other <= 19 * written,
+        });
+    let [room, other_room] = [written, other].map(|assembled| resident_blocks(manifest, assembled));
+    shortens
+        && b.spill_store_bytes <= a.spill_store_bytes
+        && b.spill_load_bytes <= a.spill_load_bytes
+        && other_room >= room
+        && !reads_less(manifest, written, other)
+}
+
+/// Whether the memory is less busy with `other` than with `written`.
+fn reads_less(manifest: &Manifest, written: &Assembled, other: &Assembled) -> bool {
+    let [written, other] = [written, other].map(|assembled| bytes_in_flight(manifest, assembled));
+    other < written.min(ENOUGH_IN_FLIGHT)
 }
 
 /// Bytes on their way to a multiprocessor with which the memory is busy: what an H200's delivers to
@@ -342,12 +380,16 @@ const ENOUGH_IN_FLIGHT: u32 = 28 * 1024;
 
 /// The bytes that loads of all threads of a multiprocessor have on their way at most.
 fn bytes_in_flight(manifest: &Manifest, assembled: &Assembled) -> u32 {
-    let Manifest { arch, num_warps, shared_bytes, .. } = manifest;
     let of_thread = assembled.bytes_in_flight().unwrap_or(0);
-    let resident = SmLimits::of(arch).map_or(1, |limits| {
-        limits.resident_blocks(*num_warps, assembled.report.registers, *shared_bytes).0
-    });
-    of_thread * resident * num_warps * 32
+    of_thread * resident_blocks(manifest, assembled) * manifest.num_warps * 32
+}
+
+/// The CTAs that fit a multiprocessor.
+fn resident_blocks(manifest: &Manifest, assembled: &Assembled) -> u32 {
+    let Manifest { arch, num_warps, shared_bytes, .. } = manifest;
+    let registers = assembled.report.registers;
+    SmLimits::of(arch)
+        .map_or(1, |limits| limits.resident_blocks(*num_warps, registers, *shared_bytes).0)
 }
 
 /// Fills in PTX, machine code, resources and SASS, as far as tools are at hand. Of the orders in
@@ -359,7 +401,7 @@ fn assemble(
     wish: Wish,
 ) -> Result<(), CodegenError> {
     let Some(tool) = options.ptxas.as_deref() else {
-        let Printed { ptx, line_map } = printed.swap_remove(0);
+        let Printed { ptx, line_map, .. } = printed.swap_remove(0);
         (artifact.ptx, artifact.line_map) = (ptx, line_map);
         return Ok(());
     };
@@ -376,7 +418,7 @@ fn assemble(
     let mut assembled = written?;
     for (printed, result) in orders {
         if let Ok(other) = result
-            && saves_registers(manifest, &assembled, &other)
+            && is_better(printed.order, manifest, &assembled, &other)
         {
             (chosen, assembled) = (printed, other);
         }
