@@ -349,21 +349,14 @@ fn saves_registers(manifest: &Manifest, written: &Assembled, other: &Assembled) 
         && !reads_less(manifest, written, other)
 }
 
-/// Whether `other` takes the place of `written` because its loops are a twentieth shorter at least, or no
-/// longer and wait for less that was spilled, and as many CTAs fit a multiprocessor.
+/// Whether `other` takes the place of `written` because its loops are a twentieth less work at least, and
+/// as many CTAs fit a multiprocessor.
 fn shortens_loops(manifest: &Manifest, written: &Assembled, other: &Assembled) -> bool {
     let capability = manifest.arch.parse().map_or(0, |arch: Arch| arch.capability);
-    let [a, b] = [written, other].map(|assembled| &assembled.report);
     let work = written.work(capability).zip(other.work(capability));
-    let shortens =
-        work.is_some_and(|(written, other)| match b.spill_load_bytes < a.spill_load_bytes {
-            true => other <= written,
-            false => 20 * other <= 19 * written,
-        });
     let [room, other_room] = [written, other].map(|assembled| resident_blocks(manifest, assembled));
-    shortens
-        && b.spill_store_bytes <= a.spill_store_bytes
-        && b.spill_load_bytes <= a.spill_load_bytes
+    work.is_some_and(|(written, other)| 20 * other <= 19 * written)
+        && other.report.spill_store_bytes <= written.report.spill_store_bytes
         && other_room >= room
         && !reads_less(manifest, written, other)
 }
