@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -37,6 +37,10 @@ pub(crate) enum Order {
     Written,
     /// With as few registers in use as LLVM can make it.
     FewRegisters,
+    /// As written, and addresses in loops as sums of what does not change and what does. LLVM would carry
+    /// some from iteration to iteration and make the others of these one by one: with many rows that is a
+    /// chain of sums, where the assembler has better ways to add what all threads share.
+    PlainAddresses,
 }
 
 /// Optimizes `module` and generates its PTX in each of `orders`.
@@ -69,9 +73,13 @@ pub(crate) fn generate(
     // Generating code changes the module.
     let copies: Vec<_> = orders.iter().skip(1).map(|_| llvm.clone()).collect();
     let print = |(&order, llvm): (&Order, &LlvmModule<'_>)| {
-        let output = target_machine(target, order)?
-            .write_to_memory_buffer(llvm, FileType::Assembly)
-            .map_err(|error| failed("fails to generate PTX", &error.to_string()))?;
+        let machine = target_machine(target, order)?;
+        let write = || machine.write_to_memory_buffer(llvm, FileType::Assembly);
+        let output = match order {
+            Order::PlainAddresses => without_strength_reduction(write),
+            Order::Written | Order::FewRegisters => with_strength_reduction(write),
+        };
+        let output = output.map_err(|error| failed("fails to generate PTX", &error.to_string()))?;
         let ptx = String::from_utf8_lossy(output.as_slice());
         Ok(without_dwarf(ptx.trim_end_matches('\0')))
     };
@@ -105,6 +113,32 @@ fn initialize() {
     });
 }
 
+/// Held by those who generate code: alone by those who change how loops are reduced meanwhile.
+static STRENGTH_REDUCTION: RwLock<()> = RwLock::new(());
+
+/// Held while options change, and while a generator is made that takes one.
+static OPTIONS: Mutex<()> = Mutex::new(());
+
+/// Runs `write` while loops carry what is cheap to carry, as LLVM does by itself.
+fn with_strength_reduction<T>(write: impl FnOnce() -> T) -> T {
+    let _shared = STRENGTH_REDUCTION.read().unwrap_or_else(PoisonError::into_inner);
+    write()
+}
+
+/// Runs `write` while they do not: LLVM has but an option of the process for it, which code generation
+/// reads when it begins.
+fn without_strength_reduction<T>(write: impl FnOnce() -> T) -> T {
+    let set = |option| {
+        let _held = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        parse_options(&[option]);
+    };
+    let _alone = STRENGTH_REDUCTION.write().unwrap_or_else(PoisonError::into_inner);
+    set("-disable-lsr=true");
+    let written = write();
+    set("-disable-lsr=false");
+    written
+}
+
 /// Sets options that hold for the whole process; the last value of each counts.
 fn parse_options(options: &[&str]) {
     let args: Vec<CString> = std::iter::once(&"tile")
@@ -113,7 +147,7 @@ fn parse_options(options: &[&str]) {
         .collect();
     let pointers: Vec<_> = args.iter().map(|arg| arg.as_ptr()).collect();
     // SAFETY: the array holds as many NUL-terminated strings as the count says, and LLVM copies
-    // them; `initialize` calls this once before anything else, and `target_machine` under a lock.
+    // them; `initialize` calls this once before anything else, the others while they hold `OPTIONS`.
     unsafe {
         inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
             pointers.len() as i32,
@@ -125,10 +159,9 @@ fn parse_options(options: &[&str]) {
 
 /// The generator of code in one order, which LLVM takes from an option when it makes a generator.
 fn target_machine(target: Target, order: Order) -> Result<TargetMachine, CodegenError> {
-    static OPTION: Mutex<()> = Mutex::new(());
-    let _held = OPTION.lock().unwrap_or_else(PoisonError::into_inner);
+    let _held = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
     parse_options(&[match order {
-        Order::Written => "-nvptx-sched4reg=false",
+        Order::Written | Order::PlainAddresses => "-nvptx-sched4reg=false",
         Order::FewRegisters => "-nvptx-sched4reg=true",
     }]);
     let triple = TargetTriple::create(TRIPLE);

@@ -13,6 +13,7 @@ use tile_compiler::gpu::limits::SmLimits;
 use wait_timeout::ChildExt;
 
 use crate::in_flight::bytes_in_flight;
+use crate::loops;
 
 /// How long the assembler may take.
 pub const DEADLINE: Duration = Duration::from_secs(120);
@@ -182,6 +183,14 @@ impl Assembled {
     pub(crate) fn code_bytes(&self) -> Option<u64> {
         let image = object::File::parse(&*self.cubin).ok()?;
         Some(code(&image).map(|section| section.size()).sum())
+    }
+
+    /// The instructions that a warp issues, by [`loops::work`]; `None` when the image is no ELF file.
+    pub(crate) fn work(&self, capability: u32) -> Option<u64> {
+        let image = object::File::parse(&*self.cubin).ok()?;
+        let of_section =
+            |section: object::Section<'_, '_>| section.data().map(|it| loops::work(it, capability));
+        Some(code(&image).filter_map(|section| of_section(section).ok()).sum())
     }
 
     /// The most bytes that loads of one thread have on their way at once; `None` when the image is no

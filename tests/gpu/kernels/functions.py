@@ -1,4 +1,5 @@
-"""Functions of numbers of 64 bits, which call CUDA's libdevice where PTX has no instruction."""
+"""Functions of numbers of 64 bits, which call CUDA's libdevice where PTX has no instruction, and of 32 bits,
+which the compiler writes out."""
 
 import triton
 import triton.language as tl
@@ -111,3 +112,31 @@ def functions(x_ptr, out_ptr, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
     elif FUNCTION == 19:
         y = tl.fma(x, x, x)
     tl.store(out_ptr + at, y, mask=at < n)
+
+
+# tile: x, out = randn(4000, seed=1) * 30, empty(4000, 11)
+# tile: functions_32[(8,)](x, out, 4000, BLOCK=512)
+
+# tile: x, out = randn(4000, seed=2), empty(4000, 11)
+# tile: functions_32[(8,)](x, out, 4000, BLOCK=512)
+
+
+@triton.jit
+def functions_32(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """A row of results for each number, none of them larger than a few hundred."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=1.0)
+    out = out_ptr + at * 11
+    positive = tl.abs(x) + 1e-3
+    tl.store(out, libdevice.exp(tl.minimum(x, 5.0)), mask=at < n)
+    tl.store(out + 1, libdevice.expm1(tl.minimum(x, 5.0)), mask=at < n)
+    tl.store(out + 2, libdevice.tanh(x), mask=at < n)
+    tl.store(out + 3, libdevice.log1p(positive), mask=at < n)
+    tl.store(out + 4, libdevice.log10(positive), mask=at < n)
+    tl.store(out + 5, tl.log2(positive), mask=at < n)
+    tl.store(out + 6, tl.sin(x), mask=at < n)
+    tl.store(out + 7, tl.cos(x), mask=at < n)
+    # Between its poles.
+    tl.store(out + 8, libdevice.tan(tl.sin(x)), mask=at < n)
+    tl.store(out + 9, libdevice.round(x), mask=at < n)
+    tl.store(out + 10, libdevice.round(0.49999997 + tl.floor(x)), mask=at < n)

@@ -122,9 +122,6 @@ impl Machine for Writer {
     fn max(&mut self, a: Val, b: Val) -> Val {
         self.call("llvm.maxnum.f32", &[a, b])
     }
-    fn rint(&mut self, a: Val) -> Val {
-        self.call("llvm.rint.f32", &[a])
-    }
     fn trunc(&mut self, a: Val) -> Val {
         self.call("llvm.trunc.f32", &[a])
     }
@@ -148,9 +145,6 @@ impl Machine for Writer {
     }
     fn float_of_bits(&mut self, a: Val) -> Val {
         self.text.bitcast(INT, a, Ty::Float)
-    }
-    fn to_int(&mut self, a: Val) -> Val {
-        self.text.cast("fptosi", Ty::Float, a, INT)
     }
     fn to_float(&mut self, a: Val) -> Val {
         self.text.cast("sitofp", INT, a, Ty::Float)

@@ -188,7 +188,7 @@ impl Emitter<'_> {
             "truncf" | "trunc" => "llvm.trunc",
             "rintf" | "rint" => "llvm.rint",
             "nearbyintf" | "nearbyint" => "llvm.nearbyint",
-            "roundf" | "round" => "llvm.round",
+            "round" => "llvm.round",
             "copysignf" | "copysign" => "llvm.copysign",
             "fmaf" | "fmaf_rn" | "fma" | "fma_rn" => "llvm.fma",
             _ => "",
@@ -203,6 +203,7 @@ impl Emitter<'_> {
             this.text.binary("fmul", Ty::Float, value, Val::float(factor))
         };
         Some(match symbol {
+            "roundf" => self.round(a),
             "exp2f" => approximate(self, "ex2.approx.ftz.f", a),
             "rsqrtf" => approximate(self, "rsqrt.approx.ftz.f", a),
             "sqrtf" => approximate(self, "sqrt.approx.ftz.f", a),
@@ -254,6 +255,15 @@ impl Emitter<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// To the nearest integer, ties away from zero: half of one is added toward zero, so that no number
+    /// below half of one reaches one.
+    fn round(&mut self, a: Val) -> Val {
+        let ty = Ty::Float;
+        let half = self.text.call("llvm.copysign.f32", ty, &[(ty, Val::float(0.5)), (ty, a)]);
+        let sum = self.text.call("llvm.nvvm.add.rz.f", ty, &[(ty, a), (ty, half)]);
+        self.text.call("llvm.trunc.f32", ty, &[(ty, sum)])
     }
 
     /// A libdevice function by name, with the types of its operands and result.

@@ -1,7 +1,7 @@
 //! The exponential, and functions that are computed by means of it.
 
 use super::logarithm::{LN2, LOG2_E};
-use super::machine::{FRACTION_BITS, Machine, clamp, keep_nan, polynomial};
+use super::machine::{FRACTION_BITS, Machine, clamp, keep_nan, nearest, polynomial};
 
 /// `erf x / x - 1` in `x²`, for `|x| < 0.93`.
 const ERF_SMALL: &[f32] = &[
@@ -41,14 +41,18 @@ const TANH_SPLIT: f32 = 0.6;
 /// `(exp r - 1 - r) / r²`, for `|r| <= ln 2 / 2`.
 const EXP: &[f32] = &[1.392_625e-3, 8.363_233e-3, 4.166_655e-2, 0.166_665_76, 0.5];
 
+/// As libdevice does: the hardware's power of the fraction, times that of an integer.
 pub(super) fn exp<M: Machine>(m: &mut M, x: M::F) -> M::F {
-    let within = clamp(m, x, -105.0, 90.0);
-    let (r, n) = reduce_exp(m, within);
-    let fraction = exp_fraction(m, r);
-    let one = m.f(1.0);
-    let value = m.add(fraction, one);
-    let value = scale(m, value, n);
-    keep_nan(m, x, value)
+    // Beyond, the fraction is no longer one, and its power makes the result 0 or infinite.
+    let within = clamp(m, x, -87.4, 87.4);
+    let (n, bits) = nearest(m, within, LOG2_E[0]);
+    let [high, low] = LOG2_E.map(|part| m.f(part));
+    let negative = m.neg(n);
+    let fraction = m.fma(x, high, negative);
+    let fraction = m.fma(x, low, fraction);
+    let value = m.exp2(fraction);
+    let scale = power_of_two(m, bits);
+    m.mul(value, scale)
 }
 
 pub(super) fn expm1<M: Machine>(m: &mut M, x: M::F) -> M::F {
@@ -78,10 +82,10 @@ pub(super) fn tanh<M: Machine>(m: &mut M, x: M::F) -> M::F {
     let twice = m.f(2.0 * LOG2_E[0]);
     let power = m.mul(magnitude, twice);
     let power = m.exp2(power);
-    let [one, two] = [1.0, 2.0].map(|value| m.f(value));
+    let [one, minus_two] = [1.0, -2.0].map(|value| m.f(value));
     let divisor = m.add(power, one);
-    let rest = m.div(two, divisor);
-    let large = m.sub(one, rest);
+    let reciprocal = m.reciprocal(divisor);
+    let large = m.fma(reciprocal, minus_two, one);
     let large = m.copysign(large, x);
     let limit = m.f(TANH_SPLIT);
     let is_large = m.less(limit, magnitude);
@@ -105,14 +109,13 @@ pub(super) fn erf<M: Machine>(m: &mut M, x: M::F) -> M::F {
     m.pick(is_large, large, small)
 }
 
-/// `r` and `n` with `x = n ln 2 + r`, for `x` within what [`power_of_two`] takes.
+/// `r` and `n` with `x = n ln 2 + r`, for `x` within what [`power_of_two`] takes; `n` as [`nearest`]
+/// gives it.
 fn reduce_exp<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::I) {
-    let scale = m.f(LOG2_E[0]);
-    let n = m.mul(x, scale);
-    let n = m.rint(n);
+    let (n, bits) = nearest(m, x, LOG2_E[0]);
     let [high, low] = LN2.map(|part| m.f(-part));
     let r = m.fma(n, high, x);
-    (m.fma(n, low, r), m.to_int(n))
+    (m.fma(n, low, r), bits)
 }
 
 /// `exp r - 1`.
@@ -122,17 +125,7 @@ fn exp_fraction<M: Machine>(m: &mut M, r: M::F) -> M::F {
     m.fma(square, tail, r)
 }
 
-/// `x * 2^n` for `|n| <= 252`, in two steps so that the result may be below the normal numbers.
-fn scale<M: Machine>(m: &mut M, x: M::F, n: M::I) -> M::F {
-    let one = m.i(1);
-    let half = m.shr(n, one);
-    let rest = m.isub(n, half);
-    let [half, rest] = [half, rest].map(|n| power_of_two(m, n));
-    let x = m.mul(x, half);
-    m.mul(x, rest)
-}
-
-/// `2^n` for `-127 < n < 128`.
+/// `2^n` for `-127 < n < 128`; `n` modulo `2^9` is enough.
 fn power_of_two<M: Machine>(m: &mut M, n: M::I) -> M::F {
     let [bias, shift] = [127, FRACTION_BITS].map(|value| m.i(value));
     let biased = m.iadd(n, bias);

@@ -71,8 +71,10 @@ pub(super) fn log_to_base<M: Machine>(m: &mut M, x: M::F, scale: [f32; 2], two: 
     let negative = m.neg(product);
     let rest = m.fma(f, scale_high, negative);
     let rest = m.fma(f, scale_low, rest);
-    let rest = m.fma(tail, scale_high, rest);
-    let rest = m.fma(exponent, two_low, rest);
+    let mut rest = m.fma(tail, scale_high, rest);
+    if two[1] != 0.0 {
+        rest = m.fma(exponent, two_low, rest);
+    }
     let fraction = m.add(product, rest);
     let value = m.fma(exponent, two_high, fraction);
     log_domain(m, x, value)
@@ -88,7 +90,8 @@ pub(super) fn log1p<M: Machine>(m: &mut M, x: M::F) -> M::F {
     let large = m.sub(one, kept);
     let is_large = m.less(one, x);
     let lost = m.pick(is_large, large, small);
-    let correction = m.div(lost, sum);
+    let reciprocal = m.reciprocal(sum);
+    let correction = m.mul(lost, reciprocal);
     let (exponent, f) = split(m, sum, TWO_THIRDS_BITS);
     let value = log_of_parts(m, exponent, f);
     let value = m.add(value, correction);
@@ -120,12 +123,11 @@ pub(super) fn split<M: Machine>(m: &mut M, x: M::F, least: i32) -> (M::F, M::F) 
 
 /// `log(1 + f) - f`, with the coefficients for the range of `f`.
 fn log_tail<M: Machine>(m: &mut M, f: M::F, coefficients: &[f32]) -> M::F {
-    let square = m.mul(f, f);
     let high = polynomial(m, f, coefficients);
-    let cube = m.mul(square, f);
     let half = m.f(-0.5);
-    let low = m.mul(square, half);
-    m.fma(cube, high, low)
+    let factor = m.fma(high, f, half);
+    let square = m.mul(f, f);
+    m.mul(factor, square)
 }
 
 /// `value` for `0 < x < ∞`; what logarithms are elsewhere.

@@ -18,7 +18,8 @@ pub(crate) trait Machine {
     fn sub(&mut self, a: Self::F, b: Self::F) -> Self::F;
     fn mul(&mut self, a: Self::F, b: Self::F) -> Self::F;
     fn div(&mut self, a: Self::F, b: Self::F) -> Self::F;
-    /// `1 / a` to about one unit in the last place, where both are normal numbers.
+    /// `1 / a` to about one unit in the last place, where both are normal numbers; 0 where that is
+    /// below them.
     fn reciprocal(&mut self, a: Self::F) -> Self::F;
     /// `a * b + c`, rounded once.
     fn fma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
@@ -31,7 +32,6 @@ pub(crate) trait Machine {
     /// The greater, or the number where the other is none.
     fn max(&mut self, a: Self::F, b: Self::F) -> Self::F;
     /// To the nearest integer, ties to even.
-    fn rint(&mut self, a: Self::F) -> Self::F;
     fn trunc(&mut self, a: Self::F) -> Self::F;
     /// `2^a` to about two units in the last place; numbers below the normal ones become 0.
     fn exp2(&mut self, a: Self::F) -> Self::F;
@@ -44,8 +44,6 @@ pub(crate) trait Machine {
 
     fn bits(&mut self, a: Self::F) -> Self::I;
     fn float_of_bits(&mut self, a: Self::I) -> Self::F;
-    /// Of an integer value within range.
-    fn to_int(&mut self, a: Self::F) -> Self::I;
     fn to_float(&mut self, a: Self::I) -> Self::F;
     fn iadd(&mut self, a: Self::I, b: Self::I) -> Self::I;
     fn isub(&mut self, a: Self::I, b: Self::I) -> Self::I;
@@ -93,6 +91,27 @@ pub(super) fn polynomial<M: Machine>(m: &mut M, x: M::F, coefficients: &[f32]) -
         sum = m.fma(sum, x, next);
     }
     sum
+}
+
+/// The integer `n` that is nearest to `x * scale`, for `|n| < 2^22`: as a float, and as an integer that
+/// is `n` modulo `2^22`. Adding a number whose last place counts ones rounds, which saves both conversions;
+/// the hardware does few of them at a time.
+pub(super) fn nearest<M: Machine>(m: &mut M, x: M::F, scale: f32) -> (M::F, M::I) {
+    /// `1.5 * 2^23`.
+    const ONES: f32 = 12_582_912.0;
+    let [scale, ones] = [scale, ONES].map(|value| m.f(value));
+    let shifted = m.fma(x, scale, ones);
+    (m.sub(shifted, ones), m.bits(shifted))
+}
+
+/// `a / b` to about one unit in the last place, where `1 / b` is a normal number. A division that rounds
+/// to nearest would look at its operands first, and call a function for those near the ends of the range.
+pub(super) fn quotient<M: Machine>(m: &mut M, a: M::F, b: M::F) -> M::F {
+    let reciprocal = m.reciprocal(b);
+    let first = m.mul(a, reciprocal);
+    let negative = m.neg(first);
+    let rest = m.fma(negative, b, a);
+    m.fma(rest, reciprocal, first)
 }
 
 /// `x` brought into a range, what is no number to its end.

@@ -51,9 +51,6 @@ impl Machine for Host {
     fn max(&mut self, a: f32, b: f32) -> f32 {
         a.max(b)
     }
-    fn rint(&mut self, a: f32) -> f32 {
-        a.round_ties_even()
-    }
     fn trunc(&mut self, a: f32) -> f32 {
         a.trunc()
     }
@@ -78,9 +75,6 @@ impl Machine for Host {
     }
     fn float_of_bits(&mut self, a: i32) -> f32 {
         f32::from_bits(a as u32)
-    }
-    fn to_int(&mut self, a: f32) -> i32 {
-        a as i32
     }
     fn to_float(&mut self, a: i32) -> f32 {
         a as f32

@@ -4,7 +4,7 @@
 //! Elementary Functions", 1980), large ones by as many bits of 2/π as matter (Payne and Hanek, "Radian
 //! Reduction for Trigonometric Functions", SIGNUM 1983).
 
-use super::machine::{FRACTION_BITS, Machine, polynomial};
+use super::machine::{FRACTION_BITS, Machine, nearest, polynomial, quotient};
 
 /// π/2 in three parts.
 const HALF_PI: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
@@ -54,7 +54,7 @@ pub(super) fn tan<M: Machine>(m: &mut M, x: M::F) -> M::F {
     let reversed = m.neg(cos);
     let above = m.pick(is_even, sin, reversed);
     let below = m.pick(is_even, cos, sin);
-    m.div(above, below)
+    quotient(m, above, below)
 }
 
 fn sin_of<M: Machine>(m: &mut M, r: M::F) -> M::F {
@@ -74,9 +74,7 @@ fn cos_of<M: Machine>(m: &mut M, r: M::F) -> M::F {
 
 /// `r` and `n` with `x = n π/2 + r` and `|r| <= π/4`; `n` modulo 4.
 fn reduce_angle<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::I) {
-    let scale = m.f(TWO_OVER_PI);
-    let n = m.mul(x, scale);
-    let n = m.rint(n);
+    let (n, quadrant) = nearest(m, x, TWO_OVER_PI);
     let mut r = x;
     for part in HALF_PI {
         let part = m.f(-part);
@@ -85,9 +83,6 @@ fn reduce_angle<M: Machine>(m: &mut M, x: M::F) -> (M::F, M::I) {
     let magnitude = m.abs(x);
     let limit = m.f(LARGE_ANGLE);
     let is_large = m.less(limit, magnitude);
-    let zero = m.f(0.0);
-    let within = m.pick(is_large, zero, n);
-    let quadrant = m.to_int(within);
     m.rarely(is_large, (r, quadrant), |m| reduce_large_angle(m, x))
 }
 
