@@ -27,6 +27,7 @@ mod options;
 mod own;
 mod scenarios;
 mod torch;
+mod tuners;
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
@@ -56,6 +57,7 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     found.extend(calls::check(sources, file, &module));
     found.extend(names::check(sources, file, &module));
     found.extend(scenarios::check(sources, file, &module));
+    found.extend(tuners::check(sources, file, &module));
     for at in crate::project::kernels(sources, file) {
         found.extend(
             kernel(sources, at)

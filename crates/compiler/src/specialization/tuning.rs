@@ -14,12 +14,17 @@ use super::spelled::spelled;
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
 use crate::project::{Decorator, Kernel, Resolution, Scope, Sources, wrapping_calls};
+use crate::source::FileRange;
 
 /// What the decorators of a kernel say.
 #[derive(Debug, Clone, Default)]
 pub struct Tuning {
     /// Autotune configurations in order.
     pub configs: Vec<Config>,
+    /// Where a list of configurations has dicts, which are none.
+    pub dicts: Vec<FileRange>,
+    /// Whether a function of the author's chooses among the configurations.
+    pub prunes: bool,
     /// True when there may be other configurations: these are those of one possible run of the
     /// module.
     pub one_run: bool,
@@ -300,7 +305,9 @@ impl<'a> Reader<'a> {
     }
 
     fn autotune(&mut self, id: ExprId) {
+        self.tuning.prunes |= self.argument(id, None, "prune_configs_by").is_some();
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };
+        self.tuning.dicts.extend(self.dicts(configs));
         let mut found = self.value(configs).elements();
         let open = found.is_none();
         if open {
@@ -334,6 +341,17 @@ impl<'a> Reader<'a> {
                 self.tuning.restored.extend(names);
             }
         }
+    }
+
+    /// Where a list that is written out has dicts.
+    fn dicts(&self, list: ExprId) -> Vec<FileRange> {
+        let (file, function) = (self.kernel.at.file, &self.kernel.function);
+        let (Expr::List(items) | Expr::Tuple(items)) = &function.body.exprs[list] else {
+            return Vec::new();
+        };
+        let dicts =
+            items.iter().filter(|item| matches!(function.body.exprs[**item], Expr::Dict(_)));
+        dicts.map(|dict| FileRange { file, range: function.map.exprs[*dict] }).collect()
     }
 
     fn heuristics(&mut self, id: ExprId) {
