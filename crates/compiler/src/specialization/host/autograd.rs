@@ -264,7 +264,8 @@ fn parts(output: &Value) -> &[Value] {
 /// The gradient of a sum of a tensor's elements: one number, of which each is a view.
 fn expanded_number(tensor: &Tensor) -> Tensor {
     let none = |shape: &Vec<Value>| vec![Value::Int(Some(0)); shape.len()];
-    let storage = Storage { id: None, output: None, elements: 1, contents: Contents::Unknown };
+    let contents = Contents::Unknown;
+    let storage = Storage { id: None, output: None, elements: 1, before: 0, contents };
     Tensor {
         dtype: tensor.dtype.clone(),
         shape: tensor.shape.clone(),
