@@ -25,6 +25,9 @@ pub struct Tuning {
     pub dicts: Vec<FileRange>,
     /// Whether a function of the author's chooses among the configurations.
     pub prunes: bool,
+    /// Whether a decorator of the project's own may make something of the kernel that takes other
+    /// arguments.
+    pub wrapped: bool,
     /// True when there may be other configurations: these are those of one possible run of the
     /// module.
     pub one_run: bool,
@@ -169,9 +172,11 @@ impl<'a> Reader<'a> {
     fn of_project(&mut self, id: ExprId) {
         let decorator = self.value(id);
         let kernel = Value::Named(Resolution::Jit(self.kernel.at));
-        self.host.call_value(&decorator, &[(None, kernel)]);
+        let made = self.host.call_value(&decorator, &[(None, kernel.clone())]);
+        let wraps = made.untuned().0 != kernel;
+        self.tuning.wrapped |= wraps;
         let tuners = self.applied();
-        if tuners.is_empty() {
+        if wraps && tuners.is_empty() {
             self.autotune(id);
         }
         let kernel = self.kernel;

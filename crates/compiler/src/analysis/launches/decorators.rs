@@ -13,7 +13,7 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
     let tuning = decorated_tuning(sources, kernel);
     let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
     let open = kernel.function.params.iter().any(|param| param.kind == ParamKind::KwArgs);
-    if open || kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_))) {
+    if open || tuning.wrapped {
         return Vec::new();
     }
     let mut found = Vec::new();

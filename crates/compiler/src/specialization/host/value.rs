@@ -376,7 +376,7 @@ impl Value {
     }
 
     /// The kernel itself, and what it was given to.
-    pub(super) fn untuned(self) -> (Value, Vec<Arc<Tuner>>) {
+    pub(in crate::specialization) fn untuned(self) -> (Value, Vec<Arc<Tuner>>) {
         match self {
             Value::Callable(Callable::Tuned(tuned)) => {
                 (Value::Named(Resolution::Jit(tuned.at)), tuned.tuners.clone())
