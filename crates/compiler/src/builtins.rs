@@ -315,6 +315,29 @@ impl Builtin {
         Builtin::new(LANGUAGE, name, signature, rule, doc)
     }
 
+    /// Whether it builds a kernel's code, which only what is compiled with a kernel can: neither host
+    /// code nor what runs at compile time. Classes and what asks about targets do not.
+    pub fn needs_kernel(&self) -> bool {
+        [LANGUAGE, MATH].contains(&self.module)
+            && !matches!(
+                self.rule,
+                Rule::Constexpr
+                    | Rule::PointerType
+                    | Rule::BlockTypeClass
+                    | Rule::DTypeClass
+                    | Rule::IntDType
+                    | Rule::Class
+                    | Rule::Opaque
+                    | Rule::Condition
+                    | Rule::StaticRange
+                    | Rule::Range
+                    | Rule::HostLog2
+                    | Rule::TargetQuery
+                    | Rule::Answer
+                    | Rule::PythonList
+            )
+    }
+
     /// True when Triton itself has it as a jit function, which may combine elements.
     pub fn is_jit(&self) -> bool {
         const WRITTEN_IN_TRITON: &[&str] = &[

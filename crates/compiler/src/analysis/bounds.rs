@@ -115,7 +115,7 @@ fn outside(
 ) -> Option<Vec<i128>> {
     let size = Linear::constant(buffer.elements);
     let beyond = elements.terms.at_most(&size, &access.offset);
-    let before = elements.terms.less(&access.offset, &Linear::default());
+    let before = elements.terms.less(&access.offset, &Linear::constant(-buffer.before));
     for objective in [beyond, before] {
         let mut conds = happens(access);
         conds.push(objective);

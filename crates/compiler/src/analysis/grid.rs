@@ -1,9 +1,11 @@
 //! What is wrong with the grid of a known launch.
 
+use rustc_hash::FxHashSet;
+
 use super::report;
 use super::{Finding, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::ir::{Attrs, Function, Opcode};
+use crate::ir::{AtomicOp, Attrs, Function, Opcode, Value};
 use crate::passes::eliminate_dead_code;
 use crate::specialization::{GridFault, KnownArg, KnownLaunch};
 
@@ -129,5 +131,28 @@ fn unused_axis(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Option
         "`{}` never asks for its position along axis {axis}, so the {} programs along it do the same",
         func.name, grid[axis],
     );
-    finding(func, Code::UnusedAxis, message)
+    let found = finding(func, Code::UnusedAxis, message)?;
+    Some(match adds(func) {
+        false => found,
+        true => Diagnostic { severity: Severity::Warning, ..found }
+            .with_note("each of them adds to memory what all the others add"),
+    })
+}
+
+/// Whether a kernel adds to memory by atomic operations, none of which tells it what to do.
+fn adds(func: &Function) -> bool {
+    let is_addition = |attrs: &Attrs| match attrs {
+        Attrs::Atomic(atomic) => matches!(atomic.op, AtomicOp::Add | AtomicOp::FAdd),
+        _ => false,
+    };
+    let insts = func.walk();
+    let used: FxHashSet<Value> = insts.iter().flat_map(|inst| func.insts[*inst].uses()).collect();
+    let atomics = insts.iter().map(|inst| &func.insts[*inst]);
+    let mut atomics = atomics
+        .filter(|data| matches!(data.opcode, Opcode::AtomicRmw | Opcode::AtomicCas))
+        .peekable();
+    atomics.peek().is_some()
+        && atomics.all(|data| {
+            is_addition(&data.attrs) && !data.results.iter().any(|result| used.contains(result))
+        })
 }

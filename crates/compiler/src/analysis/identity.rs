@@ -79,8 +79,13 @@ impl<'e, 'f> Origins<'e, 'f> {
         let lane = Position::from_slice(&super::bounds::lane(store, point));
         let own = self.print(data.operand(0), &lane)?;
         let mut open = vec![(data.operand(1), false)];
+        let mut seen = FxHashSet::default();
         while let Some((value, changed)) = open.pop() {
+            if !seen.insert((value, changed)) {
+                continue;
+            }
             use Opcode::{Add, Exp, Exp2, FAdd, FDiv, FExt, FMul, FSub, FTrunc, Load, Mul, Sub};
+            use Opcode::{FAbs, FMax, FMin, FNeg, Select};
             let Some(data) = func.def(value) else { continue };
             match data.opcode {
                 Load if changed && self.print(data.operand(0), &lane) == Some(own) => {
@@ -93,6 +98,10 @@ impl<'e, 'f> Origins<'e, 'f> {
                     open.extend(data.uses().map(|operand| (operand, true)));
                 }
                 FExt | FTrunc => open.push((data.operand(0), changed)),
+                // What is chosen is changed after that.
+                FAbs | FMax | FMin | FNeg | Select if changed => {
+                    open.extend(data.uses().map(|operand| (operand, true)));
+                }
                 _ => {}
             }
         }

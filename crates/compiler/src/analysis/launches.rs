@@ -12,8 +12,8 @@ use crate::hir::{
     UnaryOp,
 };
 use crate::project::{
-    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_expected_to_fail,
-    kernel, launch_scope, launching_item, never_runs, resolve_expr,
+    ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_expected_to_fail, kernel,
+    launch_scope, launching_item, never_runs, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{Config, Tuning, decorated_tuning};
@@ -27,6 +27,7 @@ mod options;
 mod own;
 mod scenarios;
 mod torch;
+mod tuners;
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
@@ -56,6 +57,7 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     found.extend(calls::check(sources, file, &module));
     found.extend(names::check(sources, file, &module));
     found.extend(scenarios::check(sources, file, &module));
+    found.extend(tuners::check(sources, file, &module));
     for at in crate::project::kernels(sources, file) {
         found.extend(
             kernel(sources, at)
@@ -102,10 +104,9 @@ impl Site<'_> {
         let mut found: Vec<Diagnostic> = self.grid().into_iter().chain(self.grid_call()).collect();
         found.extend(self.options());
         found.extend(self.meta_keys(tuning));
-        let wrapped = self.kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_)));
         let params = &self.kernel.function.params;
         let open = params.iter().any(|p| matches!(p.kind, ParamKind::VarArgs | ParamKind::KwArgs));
-        if wrapped || open || !self.is_direct() {
+        if tuning.wrapped || open || !self.is_direct() {
             return found;
         }
         let args = &self.launch.args;

@@ -21,6 +21,7 @@ use crate::ir::{Function, Opcode};
 use crate::specialization::KnownLaunch;
 
 mod counted;
+mod idle;
 mod reads;
 
 /// Boxes that may be looked at for one pair of accesses before points are looked at one by one.
@@ -91,7 +92,13 @@ pub(super) fn check<'f>(
             _ => {}
         }
     }
-    repeated.dedup_by_key(|store| store.param);
+    if let Some(axis) = idle::axis(&programs, asked) {
+        let updated = |store: &&Access| idle::updated(func, launch, elements, axis, store);
+        found.extend(stores.iter().filter_map(updated));
+        repeated.extend(&stores);
+    }
+    let mut seen = FxHashSet::default();
+    repeated.retain(|store| seen.insert(store.param));
     for store in repeated {
         found.extend(counted::left_out(func, launch, elements, &programs, (store, accesses)));
     }

@@ -39,9 +39,11 @@ mod made;
 mod meeting;
 mod memory;
 pub(crate) mod misuse;
+mod modules;
 mod names;
 mod number;
 mod objects;
+mod operations;
 mod operators;
 mod patterns;
 mod rebound;
@@ -92,6 +94,8 @@ pub(super) struct Host<'a> {
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
     classes: FxHashMap<usize, ItemRef>,
+    /// The objects that are instances of PyTorch's own modules.
+    modules: FxHashSet<usize>,
     /// Calls of functions without their decorators so far.
     undecorated: u32,
     /// Results of `autograd.Function`s so far.
@@ -149,6 +153,7 @@ impl<'a> Host<'a> {
             replaced: FxHashSet::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
+            modules: FxHashSet::default(),
             undecorated: 0,
             outputs: 0,
             applied: Vec::new(),

@@ -112,8 +112,10 @@ pub enum KnownArg {
 pub struct KnownBuffer {
     /// Equal for arguments in the same memory; `None` when that is not known.
     pub id: Option<u32>,
-    /// Its size in elements of the argument's type.
+    /// Its size in elements of the argument's type, from the tensor's first on.
     pub elements: i128,
+    /// How many of its elements come before the tensor's first.
+    pub before: i128,
     /// The sizes of the tensor, where its elements are all of the memory, in order.
     pub shape: Option<Vec<i128>>,
     /// What it holds when the launch comes.
@@ -476,10 +478,11 @@ fn note_descriptor(
 /// The buffer behind a tensor whose elements are of the parameter's type.
 fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
-    let Storage { id, elements, contents, .. } = tensor.storage.as_deref().cloned()?;
-    let shape = whole(tensor).filter(|shape| shape.iter().product::<i128>() == elements);
+    let Storage { id, elements, before, contents, .. } = tensor.storage.as_deref().cloned()?;
+    let fills = |shape: &Vec<i128>| before == 0 && shape.iter().product::<i128>() == elements;
+    let shape = whole(tensor).filter(fills);
     let is_expanded = host::is_expanded(tensor);
-    let buffer = KnownBuffer { id, elements, shape, contents, is_expanded };
+    let buffer = KnownBuffer { id, elements, before, shape, contents, is_expanded };
     (tensor.dtype.as_deref() == Some(element)).then_some(buffer)
 }
 

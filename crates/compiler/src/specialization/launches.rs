@@ -14,9 +14,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Origin;
 use super::host::value::Value;
 use super::host::{Host, ObservedLaunch, Options};
-use crate::hir::{Body, Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, jit_functions, launch_scope,
+    ItemRef, Resolution, Scope, Sources, callee, is_expected_to_fail, jit_functions, launch_scope,
     launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
@@ -236,14 +236,15 @@ impl<'a> HostFile<'a> {
     /// classes', those of functions that call these, and of module-level values made from them.
     fn launchers(&self, launching: &FxHashSet<u32>) -> FxHashSet<Name> {
         let mut names: FxHashSet<Name> =
-            launching.iter().map(|index| outermost_name(self.item(*index)).clone()).collect();
+            launching.iter().flat_map(|index| reached_by(self.item(*index))).collect();
         let mut open = self.mentioning(&names);
         while let Some(index) = open.pop_first() {
             let item = self.item(index);
-            let reaching = outermost_name(item);
             let reaches = matches!(item.kind, ItemKind::Assign { .. } | ItemKind::Function(_));
-            if reaches && names.insert(reaching.clone()) {
-                open.extend(self.mentioning([reaching]));
+            for reaching in reached_by(item).filter(|_| reaches) {
+                if names.insert(reaching.clone()) {
+                    open.extend(self.mentioning([&reaching]));
+                }
             }
         }
         names
@@ -341,10 +342,27 @@ fn of_kernel(
     launches.iter().filter(move |launch| launch.kernel == wanted)
 }
 
-/// The name by which a module reaches a function: that of the outermost class or function around
-/// it, or its own.
-fn outermost_name(item: &Item) -> &Name {
-    item.scope.first().unwrap_or(&item.name)
+/// The names by which a module reaches a function: that of the outermost class or function around
+/// it, or its own; and `ops` for an operation that it registers with PyTorch.
+fn reached_by(item: &Item) -> impl Iterator<Item = Name> {
+    let outermost = item.scope.first().unwrap_or(&item.name).clone();
+    [outermost].into_iter().chain(is_registered(item).then(|| Name::from(OPERATIONS)))
+}
+
+/// Where PyTorch has the operations that are registered with it.
+const OPERATIONS: &str = "ops";
+
+/// Whether a decorator registers a function with PyTorch.
+fn is_registered(item: &Item) -> bool {
+    let ItemKind::Function(function) = &item.kind else { return false };
+    let registers =
+        |decorator: &ExprId| match &function.body.exprs[callee(&function.body, *decorator)] {
+            Expr::Attribute { attr: name, .. } | Expr::Name(name) => {
+                matches!(&**name, "custom_op" | "triton_op")
+            }
+            _ => false,
+        };
+    function.decorators.iter().any(registers)
 }
 
 /// The names that each kernel has in a file.
@@ -399,6 +417,7 @@ fn mentions(module: &Module, jit: &FxHashSet<u32>) -> FxHashMap<Name, Vec<u32>> 
 fn named_in(body: &Body) -> impl Iterator<Item = &Name> {
     body.exprs.values().filter_map(|expr| match expr {
         Expr::Name(name) => Some(name),
+        Expr::Attribute { attr, .. } if &**attr == OPERATIONS => Some(attr),
         _ => None,
     })
 }

@@ -14,12 +14,20 @@ use super::spelled::spelled;
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
 use crate::project::{Decorator, Kernel, Resolution, Scope, Sources, wrapping_calls};
+use crate::source::FileRange;
 
 /// What the decorators of a kernel say.
 #[derive(Debug, Clone, Default)]
 pub struct Tuning {
     /// Autotune configurations in order.
     pub configs: Vec<Config>,
+    /// Where a list of configurations has dicts, which are none.
+    pub dicts: Vec<FileRange>,
+    /// Whether a function of the author's chooses among the configurations.
+    pub prunes: bool,
+    /// Whether a decorator of the project's own may make something of the kernel that takes other
+    /// arguments.
+    pub wrapped: bool,
     /// True when there may be other configurations: these are those of one possible run of the
     /// module.
     pub one_run: bool,
@@ -164,9 +172,11 @@ impl<'a> Reader<'a> {
     fn of_project(&mut self, id: ExprId) {
         let decorator = self.value(id);
         let kernel = Value::Named(Resolution::Jit(self.kernel.at));
-        self.host.call_value(&decorator, &[(None, kernel)]);
+        let made = self.host.call_value(&decorator, &[(None, kernel.clone())]);
+        let wraps = made.untuned().0 != kernel;
+        self.tuning.wrapped |= wraps;
         let tuners = self.applied();
-        if tuners.is_empty() {
+        if wraps && tuners.is_empty() {
             self.autotune(id);
         }
         let kernel = self.kernel;
@@ -300,7 +310,9 @@ impl<'a> Reader<'a> {
     }
 
     fn autotune(&mut self, id: ExprId) {
+        self.tuning.prunes |= self.argument(id, None, "prune_configs_by").is_some();
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };
+        self.tuning.dicts.extend(self.dicts(configs));
         let mut found = self.value(configs).elements();
         let open = found.is_none();
         if open {
@@ -334,6 +346,17 @@ impl<'a> Reader<'a> {
                 self.tuning.restored.extend(names);
             }
         }
+    }
+
+    /// Where a list that is written out has dicts.
+    fn dicts(&self, list: ExprId) -> Vec<FileRange> {
+        let (file, function) = (self.kernel.at.file, &self.kernel.function);
+        let (Expr::List(items) | Expr::Tuple(items)) = &function.body.exprs[list] else {
+            return Vec::new();
+        };
+        let dicts =
+            items.iter().filter(|item| matches!(function.body.exprs[**item], Expr::Dict(_)));
+        dicts.map(|dict| FileRange { file, range: function.map.exprs[*dict] }).collect()
     }
 
     fn heuristics(&mut self, id: ExprId) {

@@ -294,14 +294,39 @@ impl Flow<'_, '_> {
         (yes, no)
     }
 
-    /// Whether a condition says that a position is the one which a reduction found.
+    /// Whether a condition says that a position is the one which a reduction found, or which memory
+    /// names: what that lists, as the class of a row, is there.
     fn is_found(&self, condition: Value) -> bool {
         let Some(data) = self.func.def(condition) else { return false };
         let is_equal = match &data.attrs {
             Attrs::IntCompare(compare) => compare.predicate == IntPredicate::Eq,
             _ => false,
         };
-        is_equal && data.uses().any(|value| self.is_position(value))
+        let is_constant = |value: Value| self.func.constant_bits(value).is_some();
+        is_equal
+            && (data.uses().any(|value| self.is_position(value))
+                || data.uses().any(|value| self.is_listed(value)) && !data.uses().any(is_constant))
+    }
+
+    /// Whether a value is read from memory once for all lanes along some axis.
+    fn is_listed(&self, value: Value) -> bool {
+        use Opcode::{Broadcast, ExpandDims, ExtS, ExtU, Splat, Trunc};
+        self.func.def(value).is_some_and(|data| match data.opcode {
+            ExtS | ExtU | Trunc => self.is_listed(data.operand(0)),
+            Broadcast | ExpandDims | Splat => {
+                self.is_listed(data.operand(0)) || self.is_read(data.operand(0))
+            }
+            _ => false,
+        })
+    }
+
+    fn is_read(&self, value: Value) -> bool {
+        use Opcode::{ExtS, ExtU, Load, Trunc};
+        self.func.def(value).is_some_and(|data| match data.opcode {
+            ExtS | ExtU | Trunc => self.is_read(data.operand(0)),
+            Load => true,
+            _ => false,
+        })
     }
 
     fn is_position(&self, value: Value) -> bool {

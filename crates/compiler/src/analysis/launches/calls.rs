@@ -97,8 +97,12 @@ fn in_body(
     found
 }
 
-/// Whether a function does what no kernel can: launch a kernel, call PyTorch, or raise. Any other may
-/// be passed to `triton.jit` somewhere.
+/// Methods of tensors of the host, which those of kernels lack.
+const HOST_METHODS: &[&str] =
+    &["contiguous", "data_ptr", "is_contiguous", "numel", "save_for_backward", "stride"];
+
+/// Whether a function does what no kernel can: launch a kernel, call PyTorch or what its tensors have, or
+/// raise. Any other may be passed to `triton.jit` somewhere.
 fn runs_on_host(sources: &dyn Sources, scope: Scope<'_>, function: &Function) -> bool {
     let is_of_host = |stmt: &Stmt| match stmt {
         Stmt::Unsupported(kind) => HOST_STATEMENTS.contains(kind),
@@ -113,6 +117,7 @@ fn runs_on_host(sources: &dyn Sources, scope: Scope<'_>, function: &Function) ->
         let Expr::Call { callee, .. } = expr else { return false };
         match &function.body.exprs[*callee] {
             Expr::Subscript { value, .. } => matches!(means(*value), Resolution::Jit(_)),
+            Expr::Attribute { attr, .. } if HOST_METHODS.contains(&&**attr) => true,
             Expr::Name(_) | Expr::Attribute { .. } => is_of_torch(&means(*callee)),
             _ => false,
         }

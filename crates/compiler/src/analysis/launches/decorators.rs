@@ -3,7 +3,7 @@
 use super::meta::{asked, is_known};
 use super::options::{OPTIONS, WARP_SIZE, warp_count_fault};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Literal, Name, ParamKind};
+use crate::hir::{Expr, Literal, Name, ParamKind};
 use crate::project::{Decorator, Kernel, Sources};
 use crate::source::FileRange;
 use crate::specialization::{Tuning, decorated_tuning};
@@ -13,7 +13,7 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
     let tuning = decorated_tuning(sources, kernel);
     let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
     let open = kernel.function.params.iter().any(|param| param.kind == ParamKind::KwArgs);
-    if open || kernel.decorators.iter().any(|d| matches!(d, Decorator::Other(_))) {
+    if open || tuning.wrapped {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -42,43 +42,25 @@ pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnosti
     found.extend(warp_counts(kernel, &tuning).filter(|_| !tuning.one_run));
     found.extend(choices(kernel, &tuning));
     found.extend(lacking(kernel, &tuning));
-    found.extend(plain_dicts(kernel));
+    found.extend(tuning.dicts.iter().map(|dict| plain_dict(kernel, *dict)));
     found
 }
 
 /// Dicts in the place of configurations, of which Triton asks attributes when it tunes
 /// (`Autotuner.run` in `runtime/autotuner.py`).
-fn plain_dicts(kernel: &Kernel) -> Vec<Diagnostic> {
-    let (body, map) = (&kernel.function.body, &kernel.function.map);
-    let configs = kernel.decorators.iter().filter_map(|decorator| {
-        let Decorator::Autotune(id) = decorator else { return None };
-        let Expr::Call { args, .. } = &body.exprs[*id] else { return None };
-        let is_configs = |arg: &&Arg| match &arg.kind {
-            ArgKind::Keyword(name) => &**name == "configs",
-            ArgKind::Positional => true,
-            _ => false,
-        };
-        match &body.exprs[args.iter().find(is_configs)?.value] {
-            Expr::List(items) | Expr::Tuple(items) => Some(items),
-            _ => None,
-        }
-    });
-    let dicts = configs.flatten().filter(|item| matches!(body.exprs[**item], Expr::Dict(_)));
-    let finding = |dict: &ExprId| {
-        let at = FileRange { file: kernel.at.file, range: map.exprs[*dict] };
-        let message = "a configuration is a `triton.Config`, but this is a dict";
-        let mut found = Diagnostic::new(Code::ArgumentType, at, message)
-            .with_note("write `triton.Config({...}, num_warps=4)`: options of the launch stand outside of the dict");
-        found.kernel = Some(kernel.item.name.to_string());
-        found
-    };
-    dicts.map(finding).collect()
+fn plain_dict(kernel: &Kernel, at: FileRange) -> Diagnostic {
+    let message = "a configuration is a `triton.Config`, but this is a dict";
+    let mut found = Diagnostic::new(Code::ArgumentType, at, message).with_note(
+        "write `triton.Config({...}, num_warps=4)`: options of the launch stand outside of the dict",
+    );
+    found.kernel = Some(kernel.item.name.to_string());
+    found
 }
 
 /// A configuration that leaves a parameter without a value which others give one: no launch may give
 /// it then. What chooses among configurations may leave it out.
 fn lacking(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
-    if !tuning.complete || tuning.one_run || has_pruning(kernel) {
+    if !tuning.complete || tuning.one_run || tuning.prunes {
         return None;
     }
     let params = &kernel.function.params;
@@ -96,20 +78,6 @@ fn lacking(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
     let mut found = Diagnostic::new(Code::MissingLaunchArgument, at, message);
     found.kernel = Some(kernel.item.name.to_string());
     Some(found.with_related(name, "the kernel is defined here"))
-}
-
-/// Whether a function of the author's chooses among the configurations.
-fn has_pruning(kernel: &Kernel) -> bool {
-    let body = &kernel.function.body;
-    let prunes =
-        |arg: &Arg| matches!(&arg.kind, ArgKind::Keyword(name) if &**name == "prune_configs_by");
-    kernel.decorators.iter().any(|decorator| match decorator {
-        Decorator::Autotune(id) => match &body.exprs[*id] {
-            Expr::Call { args, .. } => args.iter().any(prunes),
-            _ => true,
-        },
-        _ => false,
-    })
 }
 
 /// Keys by which heuristics ask for arguments that the kernel does not have.

@@ -7,29 +7,6 @@ use crate::hir::ExprId;
 use crate::project::Resolution;
 use crate::source::FileRange;
 
-/// What the language has besides functions, which host code makes and asks things of.
-const CLASSES: &[&str] = &[
-    "aggregate_replace",
-    "block_type",
-    "condition",
-    "const",
-    "constexpr",
-    "constexpr_type",
-    "dtype",
-    "pointer_type",
-    "PropagateNan",
-    "range",
-    "slice",
-    "static_range",
-    "str_to_ty",
-    "tensor",
-    "tensor_descriptor",
-    "tensor_descriptor_base",
-    "tensor_descriptor_type",
-    "tuple",
-    "tuple_type",
-];
-
 /// Calls of the language's functions in a piece that certainly runs on the host: it launches, or it
 /// belongs to the module itself.
 pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
@@ -46,10 +23,10 @@ fn call(host: &Host<'_>, piece: &Piece<'_>, callee: ExprId) -> Option<Diagnostic
         Some(name) => builtins::member(MATH, name)?,
         None => builtins::member(LANGUAGE, path)?,
     };
-    let name = function.name;
-    if CLASSES.contains(&name) {
+    if !function.needs_kernel() {
         return None;
     }
+    let name = function.name;
     let at = FileRange { file: host.file, range: piece.map.exprs[callee] };
     let message = format!("`tl.{path}` is compiled with kernels; host code cannot call it");
     let found = Diagnostic::new(Code::DeviceFunction, at, message);

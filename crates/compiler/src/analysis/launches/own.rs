@@ -133,6 +133,16 @@ impl Host<'_> {
         (is_context || method.decorators.is_empty()).then_some((class, is_context))
     }
 
+    /// Whether a piece is the static `backward` of a subclass of `torch.autograd.Function`, which gets a
+    /// context and gradients.
+    pub(super) fn is_backward(&self, piece: &Piece<'_>) -> bool {
+        let is_named = piece.path.last().is_some_and(|name| &**name == "backward");
+        let context = piece.params.first().filter(|_| is_named);
+        context.is_some_and(|context| {
+            self.class_around(piece, &context.name).is_some_and(|(_, is_context)| is_context)
+        })
+    }
+
     /// The attributes that the methods of a class ask of its objects.
     fn asked_of<'c>(&self, class: &'c Class) -> impl Iterator<Item = &'c Name> {
         class.methods.iter().filter(|method| method.decorators.is_empty()).flat_map(|method| {

@@ -27,6 +27,9 @@ const TELLING: &[&str] = &[
 /// What arrays have as well: what has a device beside, or one of the others nearly, is a tensor.
 const SHARED: &[&str] = &["dtype", "ndim", "shape"];
 
+/// The tensors that a context of `torch.autograd.Function` keeps.
+const SAVED: &str = "saved_tensors";
+
 /// Attributes of a tensor that are tensors.
 const PARTS: &[&str] = &["T", "mT", "data"];
 
@@ -54,7 +57,7 @@ fn tensors(host: &Host<'_>, piece: &Piece<'_>) -> FxHashSet<Name> {
     if piece.is_head() {
         return FxHashSet::default();
     }
-    let bindings = bindings(piece);
+    let bindings = bindings(host, piece);
     let tensors = bindings.keys().map(|name| (*name).clone()).collect();
     let mut asks = Asks { host, piece, tensors };
     // What is bound to something else is none, and neither is what is made of it.
@@ -83,13 +86,25 @@ enum Binding {
     Other,
 }
 
+/// Whether an expression is what a context has saved.
+fn is_saved(body: &Body, id: ExprId) -> bool {
+    matches!(&body.exprs[id], Expr::Attribute { attr, .. } if &**attr == SAVED)
+}
+
+/// Whether each name of a tuple gets one of the tensors that a context has saved.
+fn is_unpacked(body: &Body, target: ExprId, value: ExprId) -> bool {
+    let Expr::Tuple(targets) = &body.exprs[target] else { return false };
+    is_saved(body, value) && targets.iter().all(|it| matches!(body.exprs[*it], Expr::Name(_)))
+}
+
 /// All that the names of a piece are bound to.
-fn bindings<'p>(piece: &Piece<'p>) -> FxHashMap<&'p Name, Vec<Binding>> {
+fn bindings<'p>(host: &Host<'_>, piece: &Piece<'p>) -> FxHashMap<&'p Name, Vec<Binding>> {
     let body = piece.body;
     let mut bindings: FxHashMap<&Name, Vec<Binding>> = FxHashMap::default();
     let mut bind = |name, binding| bindings.entry(name).or_default().push(binding);
-    for param in piece.params {
-        let is_tensor = is_tensor_param(piece, param);
+    let gradients = host.is_backward(piece);
+    for (at, param) in piece.params.iter().enumerate() {
+        let is_tensor = gradients && at > 0 || is_tensor_param(piece, param);
         bind(&param.name, if is_tensor { Binding::Tensor } else { Binding::Other });
     }
     for stmt in body.stmts.values() {
@@ -98,7 +113,12 @@ fn bindings<'p>(piece: &Piece<'p>) -> FxHashMap<&'p Name, Vec<Binding>> {
                 for target in targets {
                     for name in body.names_in(*target) {
                         let given = given(body, (*target, *value), name);
-                        bind(name, given.map_or(Binding::Other, Binding::Value));
+                        let binding = match given {
+                            Some(value) => Binding::Value(value),
+                            None if is_unpacked(body, *target, *value) => Binding::Tensor,
+                            None => Binding::Other,
+                        };
+                        bind(name, binding);
                     }
                 }
             }
@@ -201,7 +221,9 @@ impl Asks<'_> {
                 _ => false,
             },
             Expr::Attribute { value, attr } => PARTS.contains(&&**attr) && self.is_tensor(*value),
-            Expr::Subscript { value, .. } => self.is_tensor(*value),
+            Expr::Subscript { value, .. } => {
+                is_saved(self.piece.body, *value) || self.is_tensor(*value)
+            }
             Expr::Binary { lhs, rhs, .. } => self.is_tensor(*lhs) || self.is_tensor(*rhs),
             _ => false,
         }

@@ -496,7 +496,7 @@ impl Evaluator<'_> {
                 if given.iter().any(|(keyword, _)| keyword.as_deref().is_some_and(is_builder)) {
                     return Err(Exit::Unknown);
                 }
-                if needs_kernel(builtin) {
+                if builtin.needs_kernel() {
                     return raise("ValueError", operators::NO_KERNEL);
                 }
                 self.python_outside(source, &Value::Builtin(builtin), given)
@@ -556,27 +556,6 @@ impl Evaluator<'_> {
             (_, value) => Obj::of(&value).ok_or(Exit::Unknown),
         }
     }
-}
-
-/// Members of the language that build a kernel's code, which nothing at compile time can.
-fn needs_kernel(builtin: &language::Builtin) -> bool {
-    [language::LANGUAGE, language::MATH].contains(&builtin.module)
-        && !matches!(
-            builtin.rule,
-            Rule::Constexpr
-                | Rule::PointerType
-                | Rule::BlockTypeClass
-                | Rule::DTypeClass
-                | Rule::IntDType
-                | Rule::Class
-                | Rule::Opaque
-                | Rule::Condition
-                | Rule::StaticRange
-                | Rule::Range
-                | Rule::HostLog2
-                | Rule::TargetQuery
-                | Rule::Answer
-        )
 }
 
 /// A place in the code that runs; nothing is reported there.

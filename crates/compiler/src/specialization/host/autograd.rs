@@ -78,7 +78,7 @@ impl Host<'_> {
         let Some(setup) = self.method(file, class, "setup_context") else {
             let mut given = vec![(None, context.clone())];
             given.extend(args.iter().cloned());
-            return self.call_function(forward, &given);
+            return self.call_of_class(forward, given);
         };
         let output = self.call_function(forward, args);
         let inputs = Value::Tuple(args.iter().map(|(_, value)| value.clone()).collect());
@@ -104,7 +104,12 @@ impl Host<'_> {
         let met = self.launches.len();
         let output = self.forward(file, class, &context, &[]);
         self.launches.truncate(met);
-        Some([context].into_iter().chain(gradients(&output)).collect())
+        let is_marked = function
+            .decorators
+            .iter()
+            .any(|decorator| function.body.exprs[*decorator].is_name("classmethod"));
+        let class = is_marked.then_some(Value::Unknown);
+        Some(class.into_iter().chain([context]).chain(gradients(&output)).collect())
     }
 
     /// Notes that `result` is the sum of all elements of `whole`.
@@ -199,10 +204,36 @@ impl Host<'_> {
         self.run_backward(&applied, known);
     }
 
+    /// Runs what `output.backward(gradient)` does, where the first is all that a `forward` returned: its
+    /// `backward` gets the gradient as it is.
+    pub(super) fn backward_with(&mut self, output: &Value, gradient: &Value) {
+        let (Value::Tensor(tensor), Value::Tensor(gradient)) = (output, gradient) else { return };
+        let number = |value: &Tensor| value.storage.as_ref().and_then(|storage| storage.output);
+        let is_its = |applied: &Applied| match &applied.output {
+            Value::Tensor(own) => {
+                number(own).is_some() && number(own) == number(tensor) && own.shape == tensor.shape
+            }
+            _ => false,
+        };
+        let Some(at) = self.applied.iter().rposition(is_its) else { return };
+        let applied = self.applied.remove(at);
+        if self.keeps_gradients(applied.backward) {
+            self.run_backward(&applied, vec![Value::Tensor(gradient.clone())]);
+        }
+    }
+
     fn run_backward(&mut self, applied: &Applied, gradients: Vec<Value>) {
         let mut given = vec![(None, applied.context.clone())];
         given.extend(gradients.into_iter().map(|gradient| (None, gradient)));
-        self.call_function(applied.backward, &given);
+        self.call_of_class(applied.backward, given);
+    }
+
+    /// Calls a method by its class: one that `@classmethod` marks gets the class before all else.
+    fn call_of_class(&mut self, method: ItemRef, mut given: Vec<(Option<Name>, Value)>) -> Value {
+        if self.is_marked(method, "classmethod") {
+            given.insert(0, (None, Value::Unknown));
+        }
+        self.call_function(method, &given)
     }
 
     /// Whether a function gets gradients as they are: a decorator of the project may copy them.
@@ -233,7 +264,8 @@ fn parts(output: &Value) -> &[Value] {
 /// The gradient of a sum of a tensor's elements: one number, of which each is a view.
 fn expanded_number(tensor: &Tensor) -> Tensor {
     let none = |shape: &Vec<Value>| vec![Value::Int(Some(0)); shape.len()];
-    let storage = Storage { id: None, output: None, elements: 1, contents: Contents::Unknown };
+    let contents = Contents::Unknown;
+    let storage = Storage { id: None, output: None, elements: 1, before: 0, contents };
     Tensor {
         dtype: tensor.dtype.clone(),
         shape: tensor.shape.clone(),

@@ -6,6 +6,7 @@ use super::arguments::Args;
 use super::arguments::bound;
 use super::library::{external_call, triton_call};
 use super::memory::may_write;
+use super::modules::known_class;
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Value};
@@ -142,6 +143,16 @@ impl Host<'_> {
                 if path.iter().map(|name| &**name).eq(["argparse", "ArgumentParser"]) =>
             {
                 self.object()
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if let Some(class) = known_class(&path) =>
+            {
+                self.torch_module(class, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(at) = self.operation(frame.file, &path) =>
+            {
+                self.call_function(at, &values)
             }
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
@@ -289,8 +300,12 @@ impl Host<'_> {
                 {
                     return value;
                 }
-                if name == "backward" && args.0.is_empty() {
-                    self.backward_of(receiver);
+                if name == "backward" {
+                    match args.get(0, "gradient") {
+                        Some(gradient) => self.backward_with(receiver, gradient),
+                        None if args.0.is_empty() => self.backward_of(receiver),
+                        None => {}
+                    }
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 if name == "sum" && args.0.is_empty() {

@@ -1,13 +1,16 @@
 //! Whether code runs at all: conditions that have one outcome which is not known, and exceptions.
 //!
-//! A condition on what callers choose, as on an argument of which nothing is known, may turn out
-//! either way, and what stands under it is meant to run. One on anything else, as on the platform
+//! A condition on what callers choose, as on an argument of which nothing is known or on the numbers in
+//! a tensor, may turn out either way, and what stands under it is meant to run. One on anything else, as on the platform
 //! or on what a library says of a size, has one outcome: what stands under it may be code that
 //! never runs, and then nothing about it is a mistake.
 
 use super::value::Value;
 use super::{Frame, Host};
 use crate::hir::{Expr, ExprId, Name};
+
+/// Methods that ask a tensor for its numbers.
+const READS: &[&str] = &["all", "any", "count_nonzero", "item", "max", "min", "sum", "tolist"];
 
 /// What is known of whether the running code runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,6 +95,30 @@ impl Frame {
                 open
             }
         }
+    }
+
+    /// Whether a condition that is not known may turn out either way.
+    pub(super) fn may_be_either(&self, test: ExprId) -> bool {
+        self.is_open(test) || self.reads_numbers(test)
+    }
+
+    /// Whether an expression asks a tensor for its numbers.
+    fn reads_numbers(&self, id: ExprId) -> bool {
+        let exprs = &self.code.body().exprs;
+        if let Expr::Call { callee, .. } = &exprs[id]
+            && let Expr::Attribute { attr, .. } = &exprs[*callee]
+            && READS.contains(&&**attr)
+        {
+            return true;
+        }
+        let mut reads = false;
+        exprs[id].for_each_child(|child| reads |= self.reads_numbers(child));
+        reads
+    }
+
+    /// Whether what an expression gave, of which not all is known, is what callers choose.
+    pub(super) fn gives_chosen(&self, value: &Value, source: ExprId) -> bool {
+        self.is_open(source) || !is_determined(value) && self.reads_numbers(source)
     }
 
     /// Notes whether a variable holds what callers choose now.

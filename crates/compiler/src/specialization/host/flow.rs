@@ -146,7 +146,7 @@ impl Host<'_> {
                     Some(true) => self.block(frame, body),
                     Some(false) => self.block(frame, orelse),
                     None => {
-                        let doubtful = !frame.is_open(*test);
+                        let doubtful = !frame.may_be_either(*test);
                         self.either(
                             frame,
                             doubtful,
@@ -159,7 +159,7 @@ impl Host<'_> {
             Stmt::Match { subject, cases } => {
                 let value = self.expr(frame, *subject);
                 if !self.doubt.raised {
-                    let doubtful = !frame.is_open(*subject);
+                    let doubtful = !frame.may_be_either(*subject);
                     return self.cases(frame, (&value, doubtful), cases);
                 }
             }
@@ -223,8 +223,8 @@ impl Host<'_> {
 
     /// Binds what `source` has given.
     fn assign_from(&mut self, frame: &mut Frame, target: ExprId, value: &Value, source: ExprId) {
-        if !frame.open.is_empty() {
-            let open = frame.is_open(source);
+        let open = frame.gives_chosen(value, source);
+        if open || !frame.open.is_empty() {
             self.note_open_targets(frame, target, open);
         }
         self.assign(frame, target, value);
@@ -375,8 +375,8 @@ impl Host<'_> {
                 _ => break,
             }
         }
-        let doubtful =
-            !frame.is_open(test) && !matches!(frame.code.body().exprs[test], Expr::Literal(_));
+        let doubtful = !frame.may_be_either(test)
+            && !matches!(frame.code.body().exprs[test], Expr::Literal(_));
         self.doubting(doubtful, |host| host.perhaps(frame, body))
     }
 

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::value::Value;
+use super::arguments::Args;
+use super::modules::known_class;
+use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
@@ -29,6 +31,8 @@ impl Host<'_> {
             let mut given = vec![(None, instance.clone())];
             given.extend(args.iter().cloned());
             self.call_function(init, &given);
+        } else if let Some(base) = self.torch_base(at) {
+            self.construct(number, base, &Args(args));
         } else if !found.decorators.is_empty() {
             self.fill(number, at, &found, args);
         }
@@ -108,11 +112,18 @@ impl Host<'_> {
             Value::Object(inner) => return self.call_instance(inner, args),
             held => return self.call_value(&held, args),
         }
-        let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
+        let Some(at) = self.classes.get(&object).copied() else {
+            let keeps = self.modules.contains(&object) && keeps_module(name, args);
+            return if keeps { Value::Object(object) } else { Value::Unknown };
+        };
         if let Some(method) = self.class_method(at, name) {
             return match self.is_marked(method, "staticmethod") {
                 true => self.call_function(method, args),
-                false if self.is_marked(method, "classmethod") => Value::Unknown,
+                false if self.is_marked(method, "classmethod") => {
+                    let class = (None, Value::Named(Resolution::Class(at)));
+                    let given: Vec<_> = [class].into_iter().chain(args.iter().cloned()).collect();
+                    self.call_function(method, &given)
+                }
                 false => self.call_function(method, &with_receiver(object, args)),
             };
         }
@@ -124,11 +135,22 @@ impl Host<'_> {
                 self.set_attribute(object, &name.clone(), value.clone());
                 Value::None
             }
-            // Devices are texts; types would change what the module holds.
-            ("to", [(None, Value::Str(_))]) if self.is_module(at) => Value::Object(object),
-            _ if KEEPING.contains(&name) && self.is_module(at) => Value::Object(object),
+            _ if self.is_module(at) && keeps_module(name, args) => Value::Object(object),
             _ => Value::Unknown,
         }
+    }
+
+    /// `Class.name` of a method: a function, which `@classmethod` gives the class.
+    pub(super) fn method_of_class(&self, at: ItemRef, name: &str) -> Option<Value> {
+        let method = self.class_method(at, name)?;
+        let function = Value::Named(Resolution::Function(method));
+        Some(match self.is_marked(method, "classmethod") {
+            true => Value::Callable(Callable::Partial {
+                callee: Box::new(function),
+                args: vec![(None, Value::Named(Resolution::Class(at)))],
+            }),
+            false => function,
+        })
     }
 
     /// `super().name(...)` in a method: the first base of the project that has it, for the object
@@ -155,8 +177,23 @@ impl Host<'_> {
         let mut bases = self.lineage(at).into_iter().skip(1);
         match bases.find_map(|base| self.class_method(base, name)) {
             Some(method) => self.call_function(method, &with_receiver(object, args)),
+            None if name == "__init__" => {
+                if let Some(base) = self.torch_base(at) {
+                    self.construct(object, base, &Args(args));
+                }
+                Value::None
+            }
             None => Value::Unknown,
         }
+    }
+
+    /// The known class of PyTorch's modules that a class derives from.
+    fn torch_base(&self, at: ItemRef) -> Option<&'static str> {
+        let bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.into_iter().find_map(|base| match base {
+            Resolution::External(path) => known_class(&path),
+            _ => None,
+        })
     }
 
     /// A method of a class or of the classes of the project that it derives from.
@@ -223,10 +260,16 @@ impl Host<'_> {
     }
 
     /// True where a decorator of Python's own marks a method.
-    fn is_marked(&self, method: ItemRef, by: &str) -> bool {
+    pub(super) fn is_marked(&self, method: ItemRef, by: &str) -> bool {
         let Some(function) = project::function(self.sources, method) else { return false };
         function.decorators.iter().any(|decorator| function.body.exprs[*decorator].is_name(by))
     }
+}
+
+/// Whether a method of PyTorch's modules gives the module, with all that it holds as it is. Devices are
+/// texts; types would change what it holds.
+fn keeps_module(name: &str, args: &[(Option<Name>, Value)]) -> bool {
+    KEEPING.contains(&name) || name == "to" && matches!(args, [(None, Value::Str(_))])
 }
 
 fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<Name>, Value)> {
@@ -236,6 +279,7 @@ fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<N
 fn is_torch_module(base: &Resolution) -> bool {
     is_external(base, &["torch", "nn", "Module"])
         || is_external(base, &["torch", "nn", "modules", "Module"])
+        || matches!(base, Resolution::External(path) if known_class(path).is_some())
 }
 
 fn is_external(found: &Resolution, path: &[&str]) -> bool {

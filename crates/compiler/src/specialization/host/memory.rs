@@ -14,8 +14,9 @@ impl Host<'_> {
         let Value::Tensor(tensor) = value else { return value };
         self.allocations += 1;
         let id = self.allocations;
-        let storage = views::span(&tensor)
-            .map(|elements| Box::new(Storage { id: Some(id), output: None, elements, contents }));
+        let storage = views::span(&tensor).map(|elements| {
+            Box::new(Storage { id: Some(id), output: None, elements, before: 0, contents })
+        });
         Value::Tensor(Tensor { storage, ..tensor })
     }
 

@@ -138,8 +138,11 @@ impl Host<'_> {
     /// A member of something that has a name.
     pub(super) fn member(&mut self, base: &Resolution, name: &str) -> Value {
         match (base, name) {
-            (Resolution::Class(at), "apply") => Value::Callable(Callable::Apply(*at)),
-            (Resolution::Class(at), _) => self.member_of_class(*at, name),
+            (Resolution::Class(at), _) => match self.method_of_class(*at, name) {
+                Some(method) => method,
+                None if name == "apply" => Value::Callable(Callable::Apply(*at)),
+                None => self.member_of_class(*at, name),
+            },
             // A class method of one of Triton's own classes.
             (Resolution::Triton(class), _) => {
                 Value::Named(Resolution::Triton(format!("{class}.{name}").into()))

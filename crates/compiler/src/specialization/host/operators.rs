@@ -264,6 +264,9 @@ fn contains(container: &Value, item: &Value) -> Option<bool> {
         // A variable of the environment is not set unless somebody sets it.
         return Some(false);
     }
+    if let (Value::Str(text), Value::Str(part)) = (container.plain(), item.plain()) {
+        return Some(text.contains(&**part));
+    }
     let items = container.elements()?;
     let mut all_known = true;
     for known in &items {
@@ -306,6 +309,11 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
         }
         (Value::Tensor(tensor), Value::Int(index)) => Value::Tensor(views::item(tensor, *index)),
         (Value::Tensor(tensor), Value::None) => Value::Tensor(views::with_axis(tensor, 0)),
+        (Value::Tensor(tensor), Value::Tensor(rows))
+            if matches!(rows.dtype.as_deref(), Some("i32" | "i64")) =>
+        {
+            Value::Tensor(views::picked(tensor, rows))
+        }
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
         _ => Value::Unknown,
     }

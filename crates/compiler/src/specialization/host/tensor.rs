@@ -19,7 +19,10 @@ use crate::project::Resolution;
 pub(super) fn mapped(name: &str, of: &Value) -> Option<Value> {
     let Value::Tensor(tensor) = of else { return None };
     let is_float = tensor.dtype.as_deref().is_some_and(is_float);
-    let along_axis = matches!(name, "softmax" | "log_softmax");
+    let along_axis = matches!(
+        name,
+        "layer_norm" | "log_softmax" | "normalize" | "rms_norm" | "softmax" | "softmin"
+    );
     let alone = matches!(
         name,
         "acos"
@@ -28,21 +31,29 @@ pub(super) fn mapped(name: &str, of: &Value) -> Option<Value> {
             | "ceil"
             | "cos"
             | "cosh"
+            | "dropout"
+            | "elu"
             | "erf"
             | "exp"
             | "exp2"
             | "expm1"
             | "floor"
             | "gelu"
+            | "hardsigmoid"
+            | "hardswish"
+            | "leaky_relu"
             | "log"
             | "log10"
             | "log1p"
             | "log2"
             | "logsigmoid"
+            | "mish"
             | "reciprocal"
             | "relu"
+            | "relu6"
             | "round"
             | "rsqrt"
+            | "selu"
             | "sigmoid"
             | "sign"
             | "silu"

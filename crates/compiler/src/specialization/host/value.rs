@@ -101,7 +101,7 @@ pub(in crate::specialization) struct Descriptor {
     pub(in crate::specialization) block: Vec<Value>,
 }
 
-/// Memory that a tensor's first element is the first element of.
+/// Memory that a tensor's first element is in, which is the first of it unless it is known to be another.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::specialization) struct Storage {
     /// Which allocation it is; `None` when it may be one of several.
@@ -110,6 +110,8 @@ pub(in crate::specialization) struct Storage {
     pub(in crate::specialization) output: Option<u32>,
     /// Elements from the tensor's first to the end of the memory.
     pub(in crate::specialization) elements: i128,
+    /// Elements of the memory before the tensor's first.
+    pub(in crate::specialization) before: i128,
     /// What it holds from that element on.
     pub(in crate::specialization) contents: Contents,
 }
@@ -374,7 +376,7 @@ impl Value {
     }
 
     /// The kernel itself, and what it was given to.
-    pub(super) fn untuned(self) -> (Value, Vec<Arc<Tuner>>) {
+    pub(in crate::specialization) fn untuned(self) -> (Value, Vec<Arc<Tuner>>) {
         match self {
             Value::Callable(Callable::Tuned(tuned)) => {
                 (Value::Named(Resolution::Jit(tuned.at)), tuned.tuners.clone())

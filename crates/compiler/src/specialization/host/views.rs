@@ -43,8 +43,9 @@ impl Tensor {
         let copy = Tensor { strides: kept_strides(self), storage: None, ..self.clone() };
         let storage = span(&copy);
         let contents = Contents::Unknown;
-        let storage = storage
-            .map(|elements| Box::new(Storage { id: None, output: None, elements, contents }));
+        let storage = storage.map(|elements| {
+            Box::new(Storage { id: None, output: None, elements, before: 0, contents })
+        });
         Tensor { storage, ..copy }
     }
 
@@ -136,6 +137,7 @@ pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor>
         };
         Box::new(Storage {
             elements: storage.elements * from / to,
+            before: storage.before * from / to,
             contents,
             ..Storage::clone(storage)
         })
@@ -262,8 +264,7 @@ pub(super) fn squeezed(tensor: &Tensor, axis: i128) -> Option<Tensor> {
     Some(Tensor { dtype, shape: Some(shape), strides, storage, ..*tensor })
 }
 
-/// `tensor[index]`. Memory is known from a tensor's first element on, so that it is not where
-/// another element comes first.
+/// `tensor[index]`.
 pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
     let rest = |values: Option<Vec<Value>>| {
         values.and_then(|values| values.split_first().map(|(_, rest)| rest.to_vec()))
@@ -272,10 +273,25 @@ pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
         dtype: tensor.dtype.clone(),
         shape: rest(tensor.shape.clone()),
         strides: rest(strides(tensor)),
-        storage: tensor.storage.clone().filter(|_| index == Some(0)),
+        storage: match index {
+            Some(0) => tensor.storage.clone(),
+            _ => index
+                .zip(strides(tensor))
+                .and_then(|(index, strides)| behind(tensor, times(index, strides.first()?))),
+        },
         on_gpu: tensor.on_gpu,
     };
     part.of_part()
+}
+
+/// `tensor[rows]`, a copy of the rows that a tensor of integers lists.
+pub(super) fn picked(tensor: &Tensor, rows: &Tensor) -> Tensor {
+    let shape = tensor.shape.as_ref().zip(rows.shape.as_ref()).and_then(|(shape, listed)| {
+        let (_, rest) = shape.split_first()?;
+        Some(listed.iter().chain(rest).cloned().collect())
+    });
+    let (dtype, on_gpu) = (tensor.dtype.clone(), tensor.on_gpu);
+    Tensor { dtype, shape, on_gpu, ..Tensor::default() }.copied()
 }
 
 /// Tensors of these lengths along an axis, one behind the other.
@@ -350,26 +366,28 @@ pub(super) fn slice(
     parts(tensor, &[Part::Slice(Bound::of(lower), Bound::of(upper))])
 }
 
-/// `tensor[part, part]` of known bounds. Memory is known from a tensor's first element on, so that it
-/// is not where another element comes first.
+/// `tensor[part, part]` of known bounds.
 pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
     let (sizes, strides) = (tensor.shape.as_ref()?, strides(tensor)?);
     let is_axis = |part: &&Part| matches!(part, Part::At(_) | Part::Slice(..));
     let rest = sizes.len().checked_sub(parts.iter().filter(is_axis).count())?;
-    let (mut shape, mut steps, mut starts_there) = (Vec::new(), Vec::new(), true);
+    let (mut shape, mut steps, mut offset) = (Vec::new(), Vec::new(), Some(0));
+    let further = |offset: Option<i128>, at: Option<i128>, step: &Value| {
+        offset.zip(times(at?, step)).map(|(offset, more)| offset + more)
+    };
     let mut axes = sizes.iter().cloned().zip(strides);
     for part in parts {
         match part {
             Part::At(at) => {
-                axes.next()?;
-                starts_there &= *at == Some(0);
+                let (_, step) = axes.next()?;
+                offset = further(offset, *at, &step);
             }
             Part::Slice(lower, upper) => {
                 let (size, step) = axes.next()?;
                 let (size, lower) = cut(size, *lower, *upper)?;
+                offset = further(offset, Some(lower), &step);
                 shape.push(size);
                 steps.push(step);
-                starts_there &= lower == 0;
             }
             Part::NewAxis => {
                 shape.push(Value::Int(Some(1)));
@@ -390,10 +408,34 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
         dtype: tensor.dtype.clone(),
         shape: Some(shape),
         strides: Some(steps),
-        storage: tensor.storage.clone().filter(|_| starts_there),
+        storage: behind(tensor, offset),
         on_gpu: tensor.on_gpu,
     };
     Some(part.of_part())
+}
+
+/// What a number of steps of this length comes to.
+fn times(count: i128, step: &Value) -> Option<i128> {
+    match step {
+        _ if count == 0 => Some(0),
+        Value::Int(Some(step)) if count > 0 => count.checked_mul(*step),
+        _ => None,
+    }
+}
+
+/// The memory of a tensor for a part of it that begins so many elements behind its first. Which memory
+/// that is, is not known then: what is written through one is not seen in the other.
+fn behind(tensor: &Tensor, offset: Option<i128>) -> Option<Box<Storage>> {
+    let storage = tensor.storage.clone()?;
+    match offset? {
+        0 => Some(storage),
+        offset => {
+            let elements = storage.elements.checked_sub(offset).filter(|rest| *rest >= 0)?;
+            let before = storage.before + offset;
+            let contents = Contents::Unknown;
+            Some(Box::new(Storage { id: None, output: None, elements, before, contents }))
+        }
+    }
 }
 
 /// How long a slice of an axis of this size is, and where it begins, if that is known.
@@ -509,10 +551,11 @@ fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
     let (a, b) = (a?, b?);
     let id = a.id.filter(|id| Some(*id) == b.id);
     let contents = a.contents.join(&b.contents);
-    (a.elements == b.elements).then_some(Storage {
+    ((a.elements, a.before) == (b.elements, b.before)).then_some(Storage {
         id,
         output: a.output.filter(|output| Some(*output) == b.output),
         elements: a.elements,
+        before: a.before,
         // Of memory that is not known it is not seen what writes to it.
         contents: match (id, contents) {
             (None, Contents::Uninitialized) => Contents::Uninitialized,
