@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use annotate_snippets::{
-    Annotation, AnnotationKind, Group, Level, Patch, Renderer, Snippet, renderer::DecorStyle,
+    Annotation, AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet,
+    renderer::DecorStyle,
 };
 use serde::Serialize;
 use tile_compiler::diagnostic::{Code, Diagnostic, Fix, Severity};
@@ -41,7 +42,7 @@ pub(crate) fn human(files: &dyn Files, diagnostic: &Diagnostic, styled: bool) ->
     let mut report = vec![
         excerpts(files, diagnostic)
             .into_iter()
-            .fold(Group::with_title(title), |group, excerpt| group.element(excerpt.snippet(files))),
+            .fold(Group::with_title(title), |group, excerpt| excerpt.show_in(group, files)),
     ];
     let notes = diagnostic.notes.iter().cloned().chain(specialization_note(diagnostic));
     if let Some(first) = report.pop() {
@@ -90,10 +91,33 @@ fn excerpts(files: &dyn Files, diagnostic: &Diagnostic) -> Vec<Excerpt> {
     excerpts
 }
 
+/// A line of more bytes is not shown: nobody reads it, and laying it out takes as long as all the rest.
+const LONGEST_LINE: usize = 2000;
+
 impl Excerpt {
-    fn snippet<'f>(&self, files: &'f dyn Files) -> Snippet<'f, Annotation<'f>> {
+    /// Adds the excerpt to what is said of a finding: of lines that are too long, the place alone.
+    fn show_in<'f>(&self, group: Group<'f>, files: &'f dyn Files) -> Group<'f> {
         let ranges = self.labels.iter().map(|(range, ..)| *range);
         let stretch = Stretch::around(files, self.file, ranges);
+        if stretch.is_readable() {
+            return group.element(self.snippet(files, &stretch));
+        }
+        self.labels.iter().fold(group, |group, (range, _, label)| {
+            let at = position(files, self.file, range.start);
+            let place = Origin::path(files.name(self.file)).line(at.line as usize);
+            let group = group.element(place.char_column(at.col as usize));
+            match label {
+                Some(label) => group.element(Level::NOTE.message(label.clone())),
+                None => group,
+            }
+        })
+    }
+
+    fn snippet<'f>(
+        &self,
+        files: &'f dyn Files,
+        stretch: &Stretch<'f>,
+    ) -> Snippet<'f, Annotation<'f>> {
         let annotations = self
             .labels
             .iter()
@@ -129,6 +153,11 @@ impl<'f> Stretch<'f> {
         Stretch { text: shown, first_line: first as usize + 1, start }
     }
 
+    /// Whether all of its lines are short enough to be read.
+    fn is_readable(&self) -> bool {
+        self.text.lines().all(|line| line.len() <= LONGEST_LINE)
+    }
+
     /// A range as indices into the stretch, on character boundaries.
     fn within(&self, range: TextRange) -> Range<usize> {
         let index = |offset: u32| {
@@ -144,6 +173,9 @@ fn fix_group<'f>(files: &'f dyn Files, fix: &Fix) -> Option<Group<'f>> {
     let file = fix.edits.first()?.at.file;
     let edits = || fix.edits.iter().filter(|edit| edit.at.file == file);
     let stretch = Stretch::around(files, file, edits().map(|edit| edit.at.range));
+    if !stretch.is_readable() {
+        return Some(Group::with_title(Level::HELP.secondary_title(fix.title.clone())));
+    }
     let patches = edits().map(|edit| Patch::new(stretch.within(edit.at.range), edit.text.clone()));
     let snippet = Snippet::source(stretch.text)
         .line_start(stretch.first_line)
@@ -256,10 +288,12 @@ pub(crate) fn json_read_error<'d>(file: &'d str, message: &'d str) -> JsonDiagno
 
 /// A range in lines and columns from 1.
 fn range(files: &dyn Files, at: FileRange) -> JsonRange {
-    let (text, lines) = (files.text(at.file), files.lines(at.file));
-    let position = |offset| {
-        let LineCol { line, col } = lines.line_col(text, offset);
-        JsonPosition { line: line + 1, col: col + 1 }
-    };
+    let position = |offset| position(files, at.file, offset);
     JsonRange { start: position(at.range.start), end: position(at.range.end) }
+}
+
+/// A place in lines and columns from 1.
+fn position(files: &dyn Files, file: FileId, offset: u32) -> JsonPosition {
+    let LineCol { line, col } = files.lines(file).line_col(files.text(file), offset);
+    JsonPosition { line: line + 1, col: col + 1 }
 }

@@ -182,6 +182,16 @@ fn findings_have_the_contracts_shape_and_exit_code() {
 }
 
 #[test]
+fn of_lines_that_nobody_can_read_the_place_is_shown_alone() {
+    let table = format!("{BROKEN}table = [{}missing]\n", "1, ".repeat(2000));
+    let folder = Folder::new(&[("k.py", &table)]);
+    let human = folder.run("check k.py");
+    assert!(human.stdout.contains("`missing` is not defined"), "{}", human.stdout);
+    assert!(human.stdout.contains("--> k.py:9:6010"), "{}", human.stdout);
+    assert!(human.stdout.lines().all(|line| line.len() < 200), "{}", human.stdout);
+}
+
+#[test]
 fn a_code_is_switched_off_by_comment_and_by_project_file() {
     let allowed = BROKEN.replace("0.0)", "0.0)  # tile: allow name/undefined");
     let folder = Folder::new(&[("k.py", &allowed)]);

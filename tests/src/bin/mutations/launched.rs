@@ -272,6 +272,7 @@ impl Working {
                     KnownArg::Buffer(KnownBuffer {
                         id,
                         elements,
+                        before: 0,
                         shape,
                         contents,
                         is_expanded: false,
