@@ -137,12 +137,6 @@ fn point(text: &str, offset: usize) -> Point {
     Point { row, column: offset - start }
 }
 
-/// True for a comment inside of indented code that begins like a scenario line and is none: words
-/// of a longer comment, wrapped there.
-pub(crate) fn is_remark(line: Node<'_>) -> bool {
-    line.start_position().column > 0 && line.has_error()
-}
-
 fn enclosing_scenario_line(node: Node<'_>) -> Option<Node<'_>> {
     let mut current = Some(node);
     while let Some(node) = current {

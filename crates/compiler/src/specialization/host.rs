@@ -43,7 +43,7 @@ mod modules;
 mod names;
 mod number;
 mod objects;
-mod operations;
+pub(super) mod operations;
 mod operators;
 mod patterns;
 mod rebound;

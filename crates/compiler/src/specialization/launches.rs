@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
+use super::host::operations::may_register;
 use super::host::value::Value;
 use super::host::{Host, ObservedLaunch, Options};
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module, Name};
@@ -357,9 +358,7 @@ fn is_registered(item: &Item) -> bool {
     let ItemKind::Function(function) = &item.kind else { return false };
     let registers =
         |decorator: &ExprId| match &function.body.exprs[callee(&function.body, *decorator)] {
-            Expr::Attribute { attr: name, .. } | Expr::Name(name) => {
-                matches!(&**name, "custom_op" | "triton_op")
-            }
+            Expr::Attribute { attr: name, .. } | Expr::Name(name) => may_register(name),
             _ => false,
         };
     function.decorators.iter().any(registers)

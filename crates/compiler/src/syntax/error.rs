@@ -12,7 +12,7 @@ use tree_sitter::Node;
 use super::kind::{Field, Kind};
 use super::node::SyntaxNode;
 use super::statement::{Statement, scenario_line_in};
-use super::{Kept, Parse, is_remark, range, rules};
+use super::{Kept, Parse, range, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -49,7 +49,8 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagn
 /// True for an error in a comment that only looks like a scenario line.
 fn in_remark(parse: &Parse, found: &Diagnostic) -> bool {
     let range = found.primary.range;
-    scenario_line_in(parse, range.start as usize, range.end as usize).is_some_and(is_remark)
+    let line = scenario_line_in(parse, range.start as usize, range.end as usize);
+    line.is_some_and(|line| Statement::of(line).is_remark(parse.text()))
 }
 
 struct Errors<'a> {

@@ -31,8 +31,12 @@ impl<'t> Statement<'t> {
         }
         let root = parse.root();
         let mut cursor = root.walk();
-        let nodes = root.named_children(&mut cursor);
-        nodes.map(|node| Statement(Source::Tree(node, OnceCell::new()))).collect()
+        root.named_children(&mut cursor).map(Statement::of).collect()
+    }
+
+    /// The one that a node of tree-sitter's tree is.
+    pub(super) fn of(node: tree_sitter::Node<'t>) -> Statement<'t> {
+        Statement(Source::Tree(node, OnceCell::new()))
     }
 
     /// Every `# tile:` line in source order. They are extras, which may stand anywhere in the
@@ -46,11 +50,12 @@ impl<'t> Statement<'t> {
             }
             let (start, end) = (before.len() - 1, at + MARKER.len());
             let line = match &parse.nodes {
-                Some(nodes) => nodes.scenario_line_at(start).map(Source::Whole),
-                None => scenario_line_in(parse, start, end)
-                    .map(|node| Source::Tree(node, OnceCell::new())),
+                Some(nodes) => {
+                    nodes.scenario_line_at(start).map(|node| Statement(Source::Whole(node)))
+                }
+                None => scenario_line_in(parse, start, end).map(Statement::of),
             };
-            let line = line.map(Statement).filter(|line| !line.is_remark(parse.text()));
+            let line = line.filter(|line| !line.is_remark(parse.text()));
             lines.extend(
                 line.filter(|line| lines.last().map(Statement::range) != Some(line.range())),
             );
@@ -100,7 +105,7 @@ impl<'t> Statement<'t> {
 
     /// True for a comment inside of indented code that begins like a scenario line and is none: words
     /// of a longer comment, wrapped there.
-    fn is_remark(&self, text: &str) -> bool {
+    pub(super) fn is_remark(&self, text: &str) -> bool {
         let start = self.range().start as usize;
         self.has_error() && start > 0 && text.as_bytes()[start - 1] != b'\n'
     }

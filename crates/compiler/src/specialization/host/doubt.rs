@@ -1,9 +1,9 @@
 //! Whether code runs at all: conditions that have one outcome which is not known, and exceptions.
 //!
 //! A condition on what callers choose, as on an argument of which nothing is known or on the numbers in
-//! a tensor, may turn out either way, and what stands under it is meant to run. One on anything else, as on the platform
-//! or on what a library says of a size, has one outcome: what stands under it may be code that
-//! never runs, and then nothing about it is a mistake.
+//! a tensor, may turn out either way, and what stands under it is meant to run. One on anything else,
+//! as on the platform or on what a library says of a size, has one outcome: what stands under it may be
+//! code that never runs, and then nothing about it is a mistake.
 
 use super::value::Value;
 use super::{Frame, Host};

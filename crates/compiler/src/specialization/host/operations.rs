@@ -16,6 +16,11 @@ const REGISTERS: &[&[&str]] = &[
     &["torch", "_library", "triton", "triton_op"],
 ];
 
+/// Whether a decorator of this name may register a function, by whatever path it is reached.
+pub(in crate::specialization) fn may_register(name: &str) -> bool {
+    REGISTERS.iter().any(|path| path.last() == Some(&name))
+}
+
 impl Host<'_> {
     /// The function of `file` that the operation at a dotted path is: `torch.ops.library.name`, with an
     /// overload or without.
