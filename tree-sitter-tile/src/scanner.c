@@ -623,13 +623,30 @@ static bool scan_bracket(Scanner *scanner, TSLexer *lexer) {
 // it is still open.
 static bool is_statement_keyword(const char *word) {
     static const char *const table[] = {
-        "assert", "break",  "class",    "continue", "def",   "del", "global",
-        "import", "nonlocal", "pass", "raise", "return", "try", "while", "with",
+        "assert", "break",  "class",  "continue", "def",  "del",   "elif",   "except", "finally",
+        "global", "import", "nonlocal", "pass",   "raise", "return", "try",  "while",  "with",
     };
     for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(word, table[i]) == 0) return true;
     }
     return false;
+}
+
+// Whether this word can follow an operand inside brackets.
+static bool goes_on_after_operand(const char *word) {
+    static const char *const table[] = {
+        "and", "as", "async", "else", "for", "if", "in", "is", "not", "or",
+    };
+    for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(word, table[i]) == 0) return true;
+    }
+    return false;
+}
+
+// Whether the parser is behind an operand inside brackets: it could be called, subscripted or
+// followed by another element, and no other operand can begin.
+static bool after_operand(const bool *valid) {
+    return valid[OPEN_PAREN] && valid[COMMA] && !valid[OPEN_BRACE];
 }
 
 static bool scan_diagnostic_code(TSLexer *lexer) {
@@ -672,8 +689,14 @@ static bool scan_word(
         return flags >= 0 && scan_string_start(scanner, lexer, flags);
     }
     if (lexer->lookahead >= 0x80) return false;
-    if (may_close && (is_statement_keyword(word) || at_assignment(lexer, valid))) {
-        return scan_unclosed(scanner, lexer, valid, indent);
+    if (may_close) {
+        // Two operands in a row are wrong in any case. Where the second is deeper than the
+        // statement, rather a comma is missing.
+        bool beside = after_operand(valid) && indent <= current_indent(scanner);
+        bool begins = is_statement_keyword(word) || (beside && !goes_on_after_operand(word));
+        if (begins || at_assignment(lexer, valid)) {
+            return scan_unclosed(scanner, lexer, valid, indent);
+        }
     }
     if (may_allow && strcmp(word, "allow") == 0) {
         lexer->mark_end(lexer);
