@@ -236,7 +236,7 @@ struct Evaluator<'a> {
     imports: python::Imports,
     /// Modules whose statements run, the innermost last.
     importing: Vec<python::Import>,
-    lines: FxHashMap<FileId, (Arc<str>, LineIndex)>,
+    lines: FxHashMap<FileId, (Arc<str>, Arc<LineIndex>)>,
     /// Symbols that are certainly integers.
     integer_symbols: FxHashSet<symbolic::Atom>,
     /// Symbols that are certainly no numbers.
@@ -372,7 +372,7 @@ impl<'a> Evaluator<'a> {
         let project = self.project;
         let (text, lines) = self.lines.entry(file).or_insert_with(|| {
             let text = project.text(file).unwrap_or_else(|| Arc::from(""));
-            let lines = LineIndex::new(&text);
+            let lines = project.lines(file).unwrap_or_default();
             (text, lines)
         });
         let at = lines.line_col(text, offset);

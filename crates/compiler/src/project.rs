@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Module, Name, SourceMap};
-use crate::source::FileId;
+use crate::source::{FileId, LineIndex};
 use crate::specialization::Facts;
 
 mod annotations;
@@ -57,6 +57,11 @@ pub trait Sources {
 
     /// The text of `file`.
     fn text(&self, file: FileId) -> Option<Arc<str>>;
+
+    /// Where the lines of [`Sources::text`] begin. An owner of files keeps them.
+    fn lines(&self, file: FileId) -> Option<Arc<LineIndex>> {
+        Some(Arc::new(LineIndex::new(&self.text(file)?)))
+    }
 
     /// The path of `file` as users see it.
     fn path(&self, file: FileId) -> String;

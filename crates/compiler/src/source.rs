@@ -98,6 +98,13 @@ pub struct LineCol {
     pub col: u32,
 }
 
+impl Default for LineIndex {
+    /// The lines of an empty text.
+    fn default() -> LineIndex {
+        LineIndex::new("")
+    }
+}
+
 impl LineIndex {
     /// Indexes `text`. A line ends after `\n`, `\r\n` or a lone `\r`.
     pub fn new(text: &str) -> LineIndex {

@@ -280,6 +280,6 @@ pub(crate) fn syntax_diagnostics(db: &dyn Db, file: SourceFile) -> &[Diagnostic]
 
 /// Where the lines of a file start.
 #[salsa::tracked(returns(ref))]
-pub(crate) fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
-    LineIndex::new(file.text(db).as_ref().map_or("", |text| text.text()))
+pub(crate) fn line_index(db: &dyn Db, file: SourceFile) -> Arc<LineIndex> {
+    Arc::new(LineIndex::new(file.text(db).as_ref().map_or("", |text| text.text())))
 }

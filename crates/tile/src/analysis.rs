@@ -78,7 +78,7 @@ pub(crate) fn check(
         diagnostics.extend(proved.into_iter().flatten());
         kernels.push(item.name.to_string());
     }
-    let text = (source.lines(), &*source.text);
+    let text = (&**source.lines(), &*source.text);
     settle(&mut diagnostics, file, source.module(), text, &options.lints);
     Found { diagnostics, kernels, is_about_kernels }
 }

@@ -40,7 +40,7 @@ pub(crate) struct File {
     pub(crate) path: PathBuf,
     /// The text.
     pub(crate) text: Arc<str>,
-    lines: OnceLock<LineIndex>,
+    lines: OnceLock<Arc<LineIndex>>,
     contents: OnceLock<Contents>,
     /// What analysis asked for that the text names: imports, and arrays.
     asked: Mutex<Asked>,
@@ -76,8 +76,8 @@ impl File {
     }
 
     /// Its lines.
-    pub(crate) fn lines(&self) -> &LineIndex {
-        self.lines.get_or_init(|| LineIndex::new(&self.text))
+    pub(crate) fn lines(&self) -> &Arc<LineIndex> {
+        self.lines.get_or_init(|| Arc::new(LineIndex::new(&self.text)))
     }
 
     /// Its meaning, free of positions.
@@ -297,6 +297,10 @@ impl Sources for Workspace {
 
     fn text(&self, file: FileId) -> Option<Arc<str>> {
         Some(Arc::clone(&self.file(file)?.text))
+    }
+
+    fn lines(&self, file: FileId) -> Option<Arc<LineIndex>> {
+        Some(Arc::clone(self.file(file)?.lines()))
     }
 
     fn path(&self, file: FileId) -> String {

@@ -213,14 +213,12 @@ impl Evaluator<'_> {
         let scoped = Scope { file, path: scope };
         let resolution = project::resolve_under(self.project, self.version, scoped, name);
         let mut global = self.resolved(&resolution);
-        if matches!(resolution, Resolution::Unknown | Resolution::Undefined)
-            && self.is_of_module(scoped, name)
-        {
-            global = self.bound_by_running(file, name).or(global);
+        if matches!(resolution, Resolution::Unknown | Resolution::Undefined) {
+            global = self.bound_by_running(scoped, name).or(global);
         }
         let is_bound = |global: &Global| !matches!(global.value, Value::Const(Const::None));
-        if !global.as_ref().is_some_and(is_bound) && self.is_of_module(scoped, name) {
-            global = self.bound_later(file, name).or(global);
+        if !global.as_ref().is_some_and(is_bound) {
+            global = self.bound_later(scoped, name).or(global);
         }
         self.globals.insert(key, global.clone());
         global
@@ -243,23 +241,30 @@ impl Evaluator<'_> {
     }
 
     /// A variable of a module that no statement names as its target alone.
-    fn bound_by_running(&mut self, file: FileId, name: &Name) -> Option<Global> {
-        let module = self.project.module(file)?;
-        if !module.mains.iter().any(|main| main.body.bound_names().any(|bound| bound == name)) {
+    fn bound_by_running(&mut self, scope: Scope<'_>, name: &Name) -> Option<Global> {
+        let module = self.project.module(scope.file)?;
+        let is_bound =
+            module.mains.iter().any(|main| main.body.bound_names().any(|bound| bound == name));
+        if !is_bound || !self.is_of_module(scope, name) {
             return None;
         }
-        let (value, constexpr) = self.imported(file, name).unwrap_or((Value::Unknown, true));
+        let (value, constexpr) = self.imported(scope.file, name).unwrap_or((Value::Unknown, true));
         Some(Global { value, item: None, constexpr })
     }
 
     /// What functions of its file give a variable of a module by `global`: what stands there before
     /// they run, `None` or nothing, no kernel is compiled with.
-    fn bound_later(&mut self, file: FileId, name: &Name) -> Option<Global> {
+    fn bound_later(&mut self, scope: Scope<'_>, name: &Name) -> Option<Global> {
+        let file = scope.file;
         let module = self.project.module(file)?;
         let binding = module.items.iter().filter(|item| match &item.kind {
             ItemKind::Function(function) => function.globals.contains(name),
             _ => false,
         });
+        let mut binding = binding.peekable();
+        if binding.peek().is_none() || !self.is_of_module(scope, name) {
+            return None;
+        }
         let found: Vec<Resolution> = binding
             .map(|item| {
                 let path = item.body_scope();

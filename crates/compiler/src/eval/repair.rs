@@ -133,6 +133,8 @@ struct Progress {
     of_product: bool,
     /// Whether it is about sizes, which constants decide.
     about_sizes: bool,
+    /// Whether what fails is not known to Tile, so that it helps only not to get there.
+    is_unknown: bool,
 }
 
 impl Progress {
@@ -147,6 +149,7 @@ impl Progress {
             failing: result.failing.clone(),
             about_sizes: error.code.name().starts_with("shape/"),
             of_product: error.code == Code::DotType,
+            is_unknown: error.code == Code::NotUnderstood,
             between_values: matches!(
                 error.code,
                 Code::DotType | Code::LoopCarried | Code::BranchMismatch
@@ -191,6 +194,9 @@ fn suspects(spec: &Specialization, progress: &Progress) -> Vec<Name> {
     };
     let mut found = blamed(&progress.failing);
     found.retain(is_free);
+    if progress.is_unknown {
+        found.retain(|name| !spec.args.get(name).is_some_and(is_pointer));
+    }
     if progress.about_sizes {
         let is_constant = |name: &Name| matches!(spec.args.get(name), Some(ArgSpec::Constexpr(_)));
         found.sort_by_key(|name| !is_constant(name));

@@ -1,6 +1,8 @@
 //! Places that count from the start of the item that they lie in, so that they stay right when
 //! the item moves.
 
+use std::sync::Arc;
+
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::{Module, Name};
 use tile_compiler::ir::{self, Opcode};
@@ -157,14 +159,13 @@ impl Anchored {
 pub(crate) fn anchor_locations(db: &dyn Db, function: &mut ir::Function) -> Anchors {
     let prints_lines = function.insts.values().any(|inst| inst.opcode == Opcode::DeviceAssert);
     let mut anchors = Anchors::default();
-    let mut lines: Vec<(FileId, LineIndex)> = Vec::new();
+    let mut lines: Vec<(FileId, Arc<LineIndex>)> = Vec::new();
     for data in function.locs.values_mut().filter(|data| data.line > 0) {
         let (anchor, start) =
             if prints_lines { whole_file(db, data.at) } else { anchor_of(db, data.at) };
         if !lines.iter().any(|(file, _)| *file == data.at.file) {
             let heads = db.file_of(data.at.file).and_then(|file| heads(db, file).as_ref());
-            let text = heads.map_or("", |heads| &heads.text);
-            lines.push((data.at.file, LineIndex::new(text)));
+            lines.push((data.at.file, heads.map(|heads| heads.lines.clone()).unwrap_or_default()));
         }
         let index = lines.iter().find(|(file, _)| *file == data.at.file);
         let first = index.map_or(0, |(_, lines)| lines.line(start));

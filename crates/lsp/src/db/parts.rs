@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use tile_compiler::hir::{Function, Item, ItemKind, Module, Name, apart};
 use tile_compiler::project::{self, ArrayHead, ItemRef, Sources};
-use tile_compiler::source::{FileId, TextRange};
+use tile_compiler::source::{FileId, LineIndex, TextRange};
 use tile_compiler::specialization::may_write;
 
-use super::{Analysis, Database, Db, SourceFile, folder_rules, module};
+use super::{Analysis, Database, Db, SourceFile, folder_rules, line_index, module};
 
 /// A module, equal to another one when the heads of its items are.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub(crate) struct Heads {
     pub(crate) module: Arc<Module>,
     /// The text as it stands.
     pub(crate) text: Arc<str>,
+    /// Where the lines of the text begin.
+    pub(crate) lines: Arc<LineIndex>,
     /// Hashes of the heads' texts.
     texts: Vec<u64>,
 }
@@ -57,7 +59,7 @@ pub(crate) fn heads(db: &dyn Db, file: SourceFile) -> Option<Heads> {
         _ => 0,
     });
     let texts = texts.collect();
-    Some(Heads { module, text, texts })
+    Some(Heads { module, text, lines: line_index(db, file).clone(), texts })
 }
 
 /// Where the head of a function ends: after its last parameter, or the return annotation.
@@ -191,6 +193,10 @@ impl Sources for Observed<'_> {
     fn text(&self, file: FileId) -> Option<Arc<str>> {
         // What is read of it lies in the items that were looked at.
         Some(heads(self.db, self.db.file_of(file)?).as_ref()?.text.clone())
+    }
+
+    fn lines(&self, file: FileId) -> Option<Arc<LineIndex>> {
+        Some(heads(self.db, self.db.file_of(file)?).as_ref()?.lines.clone())
     }
 
     fn path(&self, file: FileId) -> String {

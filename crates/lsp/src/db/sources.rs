@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tile_compiler::hir::{Module, Name};
 use tile_compiler::project::{self, ArrayHead, ItemRef, paths};
-use tile_compiler::source::FileId;
+use tile_compiler::source::{FileId, LineIndex};
 
-use super::{Db, SourceFile, Workspace, folder_rules, module, parts};
+use super::{Db, SourceFile, Workspace, folder_rules, line_index, module, parts};
 
 /// The folders from which absolute imports of a file start, nearest first.
 #[salsa::tracked(returns(ref))]
@@ -82,6 +82,10 @@ impl project::Sources for Analysis<'_> {
 
     fn text(&self, file: FileId) -> Option<Arc<str>> {
         Some(self.0.file_of(file)?.text(self.0).as_ref()?.text().clone())
+    }
+
+    fn lines(&self, file: FileId) -> Option<Arc<LineIndex>> {
+        Some(line_index(self.0, self.0.file_of(file)?).clone())
     }
 
     fn path(&self, file: FileId) -> String {

@@ -109,7 +109,9 @@ fn send(outgoing: &UnboundedSender<String>, message: &impl Serialize) {
 
 async fn write(mut output: impl AsyncWrite + Unpin, mut queue: UnboundedReceiver<String>) {
     while let Some(body) = queue.recv().await {
-        let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        // Standard output passes on whole lines: with one more, which JSON allows, a message goes out at
+        // once instead of its header first.
+        let message = format!("Content-Length: {}\r\n\r\n{body}\n", body.len() + 1);
         let written = output.write_all(message.as_bytes()).await;
         let flushed = if queue.is_empty() { output.flush().await } else { Ok(()) };
         if let Err(error) = written.and(flushed) {
