@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use tile_compiler::artifact::{Artifact, Resources};
+use tile_compiler::artifact::{Artifact, Listing, Resources};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
 use tile_compiler::source::FileId;
@@ -23,6 +23,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::db::Labelled;
 use crate::db::anchored::Anchors;
 use crate::ide::layouts::Layouts;
+use crate::packed::Packed;
 
 /// A compile that was overtaken is left to end by itself when it is this close to its start:
 /// ending its worker costs more.
@@ -62,9 +63,10 @@ pub(crate) struct Wish {
 pub(crate) struct Compiled {
     /// The wish.
     pub(crate) wish: Wish,
-    /// What came of it, without machine code: nobody asks for it, and it is kept for as long as the
-    /// kernel is open.
-    pub(crate) artifact: Artifact,
+    /// Measured resources; `None` when no assembler was at hand.
+    pub(crate) resources: Option<Resources>,
+    /// Its PTX. Machine code is not kept: nobody asks for it.
+    ptx: Packed<Listing>,
     /// How its values lie in registers; found when first asked for.
     layouts: OnceLock<Layouts>,
 }
@@ -471,6 +473,16 @@ fn failure(message: &str) -> WorkerError {
 }
 
 impl Compiled {
+    fn new(wish: Wish, artifact: Artifact) -> Compiled {
+        let ptx = Packed::new(&Listing { text: artifact.ptx, line_map: artifact.line_map });
+        Compiled { wish, resources: artifact.resources, ptx, layouts: OnceLock::new() }
+    }
+
+    /// Its PTX with all directives.
+    pub(crate) fn ptx(&self) -> Listing {
+        self.ptx.get()
+    }
+
     /// How its values lie in registers.
     pub(crate) fn layouts(&self) -> &Layouts {
         self.layouts.get_or_init(|| {
@@ -493,13 +505,11 @@ impl Entry {
         let current = self.status.wish == wish;
         match outcome {
             Ok(artifact) => {
-                let layouts = OnceLock::new();
-                let artifact = Artifact { cubin: None, ..artifact };
-                let compiled = Arc::new(Compiled { wish, artifact, layouts });
+                let compiled = Arc::new(Compiled::new(wish, artifact));
                 if current {
                     let known = self.status.last_good.take();
                     if let Some(older) = known.filter(|older| older.is_before(&compiled)) {
-                        let measured = older.artifact.resources.clone();
+                        let measured = older.resources.clone();
                         let label = older.wish.label.clone();
                         self.status.before = measured.map(|resources| Older { label, resources });
                     }

@@ -2,6 +2,7 @@
 //!
 //! - `document`, `cell`, `encoding`: open texts, cells of notebooks, edits, positions.
 //! - `files`, `db`: where texts come from, and the queries over them.
+//! - `compile`, `packed`: what kernels compile to, in workers, and how that is kept.
 //! - `ide`: features as plain functions over a snapshot, byte offsets in, plain data out.
 //! - `server`: the protocol. Nothing below it names a type of the protocol except positions.
 
@@ -13,6 +14,7 @@ mod encoding;
 mod environment;
 mod files;
 mod ide;
+mod packed;
 mod server;
 mod threads;
 

@@ -2,11 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Frame, LineMap, LineRun};
 use crate::source::FileId;
 
 /// A generated text with its line map.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Listing {
     /// The text.
     pub text: String,

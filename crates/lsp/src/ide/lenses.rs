@@ -134,7 +134,7 @@ fn resources_lens(status: Option<Status>) -> (String, Action) {
         Some(Stage::Ready(compiled)) => {
             let before = before.filter(|before| before.label == compiled.wish.label);
             let before = before.as_ref().map(|before| &before.resources);
-            let title = match &compiled.artifact.resources {
+            let title = match &compiled.resources {
                 Some(found) => resources::lens_title(found, &compiled.wish.options.arch, before),
                 None => not_measured(ptxas::MISSING),
             };

@@ -338,7 +338,7 @@ async fn tell_status(state: &State, key: &KernelKey) {
     let (name, message, resources) = match &status.stage {
         Stage::Compiling => ("compiling", None, None),
         Stage::Ready(compiled) => {
-            let resources = compiled.artifact.resources.as_ref();
+            let resources = compiled.resources.as_ref();
             ("ready", None, resources.map(|found| Resources::new(found, arch)))
         }
         Stage::Failed(message) | Stage::Unknown(message) => ("error", Some(message.clone()), None),

@@ -119,8 +119,8 @@ pub(super) fn ptx_of_line(
 fn ptx_lines(db: &dyn Db, compiled: &Compiled, line: (FileId, u32)) -> Option<String> {
     let anchors = &compiled.wish.anchors;
     let is_line = |frame: &Frame| anchors.find_line(db, frame.file, frame.line) == Some(line);
-    let artifact = &compiled.artifact;
-    let listing = Listing::ptx(&artifact.ptx, &artifact.line_map);
+    let listing = compiled.ptx();
+    let listing = Listing::ptx(&listing.text, &listing.line_map);
     let runs = listing.line_map.runs.iter();
     let of_line = runs.filter(|run| run.frames.iter().any(is_line));
     let lines: Vec<&str> = listing.text.lines().collect();

@@ -43,7 +43,7 @@ pub(super) fn about_kernel(
     let key = KernelKey { file: file.id(db), kernel: kernel.name.clone() };
     match (known.status)(&key).map(|status| status.stage) {
         Some(Stage::Ready(compiled)) => {
-            if let Some(found) = &compiled.artifact.resources {
+            if let Some(found) = &compiled.resources {
                 let line = resources::hover_line(found, &compiled.wish.options.arch);
                 let _ = write!(text, "\n\n{line}");
             }

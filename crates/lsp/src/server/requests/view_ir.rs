@@ -144,8 +144,12 @@ async fn view(state: &Arc<State>, target: &Target, params: &ViewIrParams) -> Res
     let shown = blocking(state, move |state| {
         let compiler = state.compiler().ok_or(NO_WORKER.to_owned());
         Ok(compiler.and_then(|compiler| {
+            if let (IrStage::Ptx, Good::Compiled(compiled)) = (stage, &good) {
+                return Ok((ptx_listing(compiled.ptx(), raw), compiled.resources.clone()));
+            }
             let artifact = complete(compiler, good, stage)?;
-            Ok((listing(&artifact, stage, raw)?, artifact.resources))
+            let resources = artifact.resources.clone();
+            Ok((listing(artifact, stage, raw)?, resources))
         }))
     });
     Ok(match shown.await? {
@@ -208,9 +212,6 @@ fn complete(
         llvm: stage == IrStage::Llvm,
         sass: stage == IrStage::Sass,
     };
-    if let (Good::Compiled(compiled), true) = (&good, keep == Keep::default()) {
-        return Ok(compiled.artifact.clone());
-    }
     let mut wish = good.wish().clone();
     wish.options.keep = keep;
     if keep.gpu {
@@ -222,20 +223,24 @@ fn complete(
     compiler.compile(&wish, &Cancel::default()).map_err(|error| error.to_string())
 }
 
-fn listing(artifact: &Artifact, stage: IrStage, raw: bool) -> std::result::Result<Listing, String> {
+fn listing(artifact: Artifact, stage: IrStage, raw: bool) -> std::result::Result<Listing, String> {
     Ok(match stage {
         IrStage::Gpu => Listing::ir(&artifact.gpu_ir, raw),
         IrStage::Llvm if raw => {
-            Listing { text: artifact.llvm_ir.clone(), line_map: artifact.llvm_line_map.clone() }
+            Listing { text: artifact.llvm_ir, line_map: artifact.llvm_line_map }
         }
         IrStage::Llvm => Listing::llvm(&artifact.llvm_ir, &artifact.llvm_line_map),
-        IrStage::Sass => match &artifact.sass {
-            Some(sass) => Listing { text: sass.text.clone(), line_map: sass.line_map.clone() },
+        IrStage::Sass => match artifact.sass {
+            Some(sass) => Listing { text: sass.text, line_map: sass.line_map },
             None => return Err("there is no nvdisasm; `tile doctor --fix` fetches it".to_owned()),
         },
-        _ if raw => Listing { text: artifact.ptx.clone(), line_map: artifact.line_map.clone() },
-        _ => Listing::ptx(&artifact.ptx, &artifact.line_map),
+        _ => ptx_listing(Listing { text: artifact.ptx, line_map: artifact.line_map }, raw),
     })
+}
+
+/// PTX with all directives, or what a reader wants of it.
+fn ptx_listing(ptx: Listing, raw: bool) -> Listing {
+    if raw { ptx } else { Listing::ptx(&ptx.text, &ptx.line_map) }
 }
 
 /// Tile IR after its passes, as the back end takes it.
