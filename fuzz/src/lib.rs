@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use serde_json::{Value, json};
 use tile_compiler::hir;
 use tile_compiler::source::{FileId, TextRange};
-use tile_compiler::syntax::{Edit, Parse};
+use tile_compiler::syntax::{Edit, Kept, Parse, Statements};
 use tile_lsp::{FileSystem, Options, serve_on};
 use tile_worker::Cache;
 use tokio::io::AsyncWrite;
@@ -44,12 +44,13 @@ pub fn reparse(data: &[u8]) {
         let fresh = Parse::new(parse.text().clone());
         assert_eq!(fresh.root().has_error(), parse.root().has_error(), "{:?}", parse.text());
         assert_eq!(fresh.has_error(), fresh.root().has_error(), "{:?}", parse.text());
-        let kept = parse.kept_since(&older);
+        let statements = Statements::of(&parse);
+        let kept = Kept::between(&Statements::of(&older).outline(), &statements.outline());
         let errors = parse.diagnostics(FileId(0));
         if older.diagnostics(FileId(0)).is_empty() {
-            assert_eq!(parse.diagnostics_beside(FileId(0), &kept), errors, "{:?}", parse.text());
+            assert_eq!(statements.diagnostics(FileId(0), &kept), errors, "{:?}", parse.text());
         }
-        let again = hir::lower_again(&parse, &module, &kept);
+        let again = hir::lower_again(&statements, &module, &kept);
         module = hir::lower(&parse);
         assert_eq!(again, module, "{:?}", parse.text());
         if !fresh.root().has_error() {
@@ -93,7 +94,7 @@ pub fn session(data: &[u8]) {
         Some(raw) => raw.to_vec(),
         None => framed(data),
     };
-    let output = Kept::default();
+    let output = Output::default();
     let options = Options { files: Arc::new(NoFiles), worker: None, cache: Cache::disabled() };
     RUNTIME.block_on(serve_on(&input[..], output.clone(), options));
     let said = output.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,9 +132,9 @@ fn check_messages(mut said: &[u8]) {
 
 /// Keeps what is written to it.
 #[derive(Debug, Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct Output(Arc<Mutex<Vec<u8>>>);
 
-impl AsyncWrite for Kept {
+impl AsyncWrite for Output {
     fn poll_write(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,

@@ -11,9 +11,10 @@ use tree_sitter::{InputEdit, Node, Parser, Point, Tree};
 use crate::diagnostic::Diagnostic;
 use crate::source::{FileId, TextRange};
 
-pub use self::kept::Kept;
+pub use self::kept::{Kept, Outline};
 use self::kind::Kind;
 use self::node::Nodes;
+pub use self::statement::Statements;
 
 mod error;
 mod kept;
@@ -89,17 +90,7 @@ impl Parse {
 
     /// Syntax errors, in source order, one per broken place.
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic> {
-        error::diagnostics(self, file, &Kept::default())
-    }
-
-    /// As [`Parse::diagnostics`], where `kept` stood in a text without errors.
-    pub fn diagnostics_beside(&self, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
-        error::diagnostics(self, file, kept)
-    }
-
-    /// The outermost statements that `old` has as well, wherever they stand there.
-    pub fn kept_since(&self, old: &Parse) -> Kept {
-        Kept::between(old, self)
+        Statements::of(self).diagnostics(file, &Kept::default())
     }
 }
 

@@ -9,8 +9,7 @@ use super::{Body, Expr, ExprId, Module, Name, SourceMap, Stmt, StmtId};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::node::Node;
-use crate::syntax::statement::Statement;
-use crate::syntax::{Kept, Parse};
+use crate::syntax::{Kept, Parse, Statements};
 
 mod again;
 mod broken;
@@ -29,18 +28,19 @@ pub const MAX_DEPTH: u32 = 200;
 
 /// Lowers a whole file.
 pub fn lower(parse: &Parse) -> Module {
-    let statements = Statement::all(parse);
-    finish(parse, &statements, module::lower(parse.text(), &statements))
+    let statements = Statements::of(parse);
+    finish(&statements, module::lower(parse.text(), statements.all()))
 }
 
 /// As [`lower`], after an edit: `old` is the module of a text of which `kept` stands in this one.
-pub fn lower_again(parse: &Parse, old: &Module, kept: &Kept) -> Module {
-    let statements = Statement::all(parse);
-    finish(parse, &statements, again::lower(parse.text(), &statements, (old, kept)))
+pub fn lower_again(statements: &Statements<'_>, old: &Module, kept: &Kept) -> Module {
+    let text = statements.parse().text();
+    finish(statements, again::lower(text, statements.all(), (old, kept)))
 }
 
 /// Adds what follows from the outermost statements of a module, or from the text as a whole.
-fn finish(parse: &Parse, statements: &[Statement<'_>], mut module: Module) -> Module {
+fn finish(statements: &Statements<'_>, mut module: Module) -> Module {
+    let (parse, statements) = (statements.parse(), statements.all());
     scenario::lower(parse, &mut module);
     let kept = std::mem::take(&mut module.names);
     if module.may_use_kernels() {
@@ -58,8 +58,8 @@ fn finish(parse: &Parse, statements: &[Statement<'_>], mut module: Module) -> Mo
 /// as exactly one expression.
 pub fn lower_expression(text: &str) -> Option<(Body, SourceMap, ExprId)> {
     let parse = Parse::new(text.trim());
-    let statements = Statement::all(&parse);
-    let [statement] = statements.as_slice() else { return None };
+    let statements = Statements::of(&parse);
+    let [statement] = statements.all() else { return None };
     if parse.has_error() {
         return None;
     }

@@ -11,7 +11,7 @@ use tree_sitter::Node;
 
 use super::kind::{Field, Kind};
 use super::node::SyntaxNode;
-use super::statement::{Statement, scenario_line_in};
+use super::statement::{Statement, Statements, scenario_line_in};
 use super::{Kept, Parse, range, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, FileRange, TextRange};
@@ -26,14 +26,18 @@ const COMPOUND_KEYWORDS: &[&str] =
 /// Text shown in a message is cut after this many characters.
 const MAX_QUOTE: usize = 24;
 
-/// Errors of `parse`, in source order; there are none in what is `kept`.
-pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
+/// Errors of a text, in source order; there are none in what is `kept`.
+pub(super) fn diagnostics(
+    statements: &Statements<'_>,
+    file: FileId,
+    kept: &Kept,
+) -> Vec<Diagnostic> {
+    let parse = statements.parse();
     let mut errors = Errors { text: parse.text(), file, found: Vec::new(), unclosed: Vec::new() };
     if parse.has_error() {
         errors.broken(parse.root());
     }
-    let statements = Statement::all(parse);
-    errors.indentation(&statements, kept);
+    errors.indentation(statements.all(), kept);
     for line in Statement::scenario_lines(parse) {
         if line.top().children().any(|child| child.kind() == Kind::Unfinished) {
             errors.unfinished(parse, line.range());
@@ -41,7 +45,7 @@ pub(super) fn diagnostics(parse: &Parse, file: FileId, kept: &Kept) -> Vec<Diagn
     }
     errors.found.retain(|found| !in_remark(parse, found));
     if errors.found.is_empty() {
-        errors.found = rules::diagnostics(parse.text(), &statements, file, kept);
+        errors.found = rules::diagnostics(parse.text(), statements.all(), file, kept);
     }
     errors.finish()
 }

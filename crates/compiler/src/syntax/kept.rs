@@ -1,9 +1,25 @@
 //! What an edit leaves alone.
 
-use super::Parse;
+use std::sync::Arc;
+
 use super::kind::Kind;
-use super::statement::Statement;
+use super::statement::Statements;
 use crate::source::TextRange;
+
+/// A text, and where its outermost statements stand that hold no errors.
+#[derive(Debug, Clone, Default)]
+pub struct Outline {
+    text: Arc<str>,
+    whole: Vec<(TextRange, Kind)>,
+}
+
+impl Outline {
+    pub(super) fn of(statements: &Statements<'_>) -> Outline {
+        let whole = statements.all().iter().filter(|statement| !statement.has_error());
+        let whole = whole.map(|statement| (statement.range(), statement.kind())).collect();
+        Outline { text: statements.parse().text().clone(), whole }
+    }
+}
 
 /// The outermost statements of a text that an older text has as well: the same bytes, parsed as
 /// the same kind of statement, without errors. So all that they hold is the same.
@@ -15,19 +31,13 @@ pub struct Kept {
 
 impl Kept {
     /// Compares two texts from both ends: what lies between is what edits touched.
-    pub(super) fn between(old: &Parse, new: &Parse) -> Kept {
-        let (before, after) = (old.text().as_bytes(), new.text().as_bytes());
+    pub fn between(old: &Outline, new: &Outline) -> Kept {
+        let (before, after) = (old.text.as_bytes(), new.text.as_bytes());
         let prefix = before.iter().zip(after).take_while(|(a, b)| a == b).count();
         let rest = before.len().min(after.len()) - prefix;
         let ends = before.iter().rev().zip(after.iter().rev());
         let suffix = ends.take(rest).take_while(|(a, b)| a == b).count();
-        let outermost = |parse: &Parse| -> Vec<(TextRange, Kind)> {
-            let statements = Statement::all(parse);
-            let whole = statements.iter().filter(|statement| !statement.has_error());
-            whole.map(|statement| (statement.range(), statement.kind())).collect()
-        };
-        let known = outermost(old);
-        let pairs = outermost(new).into_iter().filter_map(|(now, kind)| {
+        let pairs = new.whole.iter().filter_map(|&(now, kind)| {
             let then = if now.end as usize <= prefix {
                 now
             } else if now.start as usize >= after.len() - suffix {
@@ -36,8 +46,9 @@ impl Kept {
             } else {
                 return None;
             };
-            let same = known.binary_search_by_key(&then.start, |(range, _)| range.start).ok()?;
-            (known[same] == (then, kind)).then_some((now, then))
+            let same =
+                old.whole.binary_search_by_key(&then.start, |(range, _)| range.start).ok()?;
+            (old.whole[same] == (then, kind)).then_some((now, then))
         });
         Kept { pairs: pairs.collect() }
     }

@@ -4,11 +4,47 @@ use std::cell::OnceCell;
 
 use super::kind::Kind;
 use super::node::{Node, Nodes};
-use super::{Parse, enclosing_scenario_line, range};
-use crate::source::TextRange;
+use super::{Kept, Outline, Parse, enclosing_scenario_line, error, range};
+use crate::diagnostic::Diagnostic;
+use crate::source::{FileId, TextRange};
 
 /// What scenario lines have after their `#`.
 const MARKER: &str = "tile:";
+
+/// The outermost statements of a text, with the comments and scenario lines between them. Whoever
+/// looks through a text more than once takes the same ones: each is laid out when it is first visited.
+#[derive(Debug)]
+pub struct Statements<'t> {
+    parse: &'t Parse,
+    all: Vec<Statement<'t>>,
+}
+
+impl<'t> Statements<'t> {
+    /// Those of a text.
+    pub fn of(parse: &'t Parse) -> Statements<'t> {
+        Statements { parse, all: Statement::all(parse) }
+    }
+
+    /// The text with its tree.
+    pub(crate) fn parse(&self) -> &'t Parse {
+        self.parse
+    }
+
+    /// The statements in source order.
+    pub(crate) fn all(&self) -> &[Statement<'t>] {
+        &self.all
+    }
+
+    /// Where they stand.
+    pub fn outline(&self) -> Outline {
+        Outline::of(self)
+    }
+
+    /// Syntax errors, in source order, one per broken place; there are none in what is `kept`.
+    pub fn diagnostics(&self, file: FileId, kept: &Kept) -> Vec<Diagnostic> {
+        error::diagnostics(self, file, kept)
+    }
+}
 
 /// An outermost statement of a file, or a scenario line.
 #[derive(Debug)]
@@ -23,8 +59,7 @@ enum Source<'t> {
 }
 
 impl<'t> Statement<'t> {
-    /// The outermost statements of a file, with the comments and scenario lines between them.
-    pub(crate) fn all(parse: &'t Parse) -> Vec<Statement<'t>> {
+    fn all(parse: &'t Parse) -> Vec<Statement<'t>> {
         if let Some(nodes) = &parse.nodes {
             let named = nodes.outermost().filter(|node| node.is_named());
             return named.map(|node| Statement(Source::Whole(node))).collect();

@@ -263,14 +263,15 @@ proptest! {
             let older = parse;
             parse = older.edit(&edit, new);
             let fresh = Parse::new(parse.text().clone());
-            let kept = parse.kept_since(&older);
-            let again = hir::lower_again(&parse, &module, &kept);
+            let statements = Statements::of(&parse);
+            let kept = Kept::between(&Statements::of(&older).outline(), &statements.outline());
+            let again = hir::lower_again(&statements, &module, &kept);
             module = hir::lower(&parse);
             prop_assert_eq!(&again, &module);
             hir::pretty::module(&module);
             let errors = parse.diagnostics(FileId(0));
             if older.diagnostics(FileId(0)).is_empty() {
-                prop_assert_eq!(parse.diagnostics_beside(FileId(0), &kept), errors);
+                prop_assert_eq!(statements.diagnostics(FileId(0), &kept), errors);
             }
             prop_assert_eq!(fresh.root().has_error(), parse.root().has_error());
             if !fresh.root().has_error() {
@@ -314,7 +315,9 @@ fn launches_between_the_lines_of_a_scenario_are_taken_over() {
     assert!(module.launches.iter().any(inside), "one stands between the lines");
     let (edit, new) = apply(text, text.len() - 1, 0, "0");
     let parse = older.edit(&edit, new);
-    let again = hir::lower_again(&parse, &module, &parse.kept_since(&older));
+    let statements = Statements::of(&parse);
+    let kept = Kept::between(&Statements::of(&older).outline(), &statements.outline());
+    let again = hir::lower_again(&statements, &module, &kept);
     assert_eq!(again, hir::lower(&parse));
     assert_eq!(again.launches.len(), module.launches.len());
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use ropey::Rope;
 use tile_compiler::hir::{self, Module};
 use tile_compiler::source::FileId;
-use tile_compiler::syntax::Parse;
+use tile_compiler::syntax::{Kept, Outline, Parse, Statements};
 
 use super::{Contents, lock};
 
@@ -23,13 +23,14 @@ struct Forms {
     tree: Mutex<Option<Parse>>,
     rope: OnceLock<Rope>,
     lowered: OnceLock<LoweredText>,
-    /// An older text of the file, of which much may be the same.
-    before: Mutex<Option<(Parse, LoweredText)>>,
+    /// What lowering an older text of the file gave, of which much may be the same.
+    before: Mutex<Option<LoweredText>>,
 }
 
-/// What lowering a text gave.
-#[derive(Debug, Clone)]
+/// What lowering a text gave; of an empty one by default.
+#[derive(Debug, Clone, Default)]
 struct LoweredText {
+    outline: Arc<Outline>,
     module: Arc<Module>,
     /// Whether there are no syntax errors.
     is_clean: bool,
@@ -51,11 +52,8 @@ impl SourceText {
     /// Takes over from an older text what helps to look into this one.
     pub(super) fn follow(&self, older: &SourceText) {
         let lowered = older.forms.lowered.get().cloned();
-        let older = match (older.known_tree(), lowered) {
-            (Some(parse), Some(lowered)) => Some((parse, lowered)),
-            _ => lock(&older.forms.before).take(),
-        };
-        *lock(&self.forms.before) = older;
+        let lowered = lowered.or_else(|| lock(&older.forms.before).take());
+        *lock(&self.forms.before) = lowered;
     }
 
     /// The HIR, and the syntax errors as those of `file`.
@@ -67,18 +65,18 @@ impl SourceText {
                 errors: parse.diagnostics(file),
             };
         };
-        let before = lock(&self.forms.before).take();
-        let before = before.map(|(older, lowered)| (parse.kept_since(&older), lowered));
-        let module = match (self.forms.lowered.get(), &before) {
-            (Some(known), _) => known.module.clone(),
-            (None, Some((kept, older))) => Arc::new(hir::lower_again(parse, &older.module, kept)),
-            (None, None) => Arc::new(hir::lower(parse)),
+        let statements = Statements::of(parse);
+        let outline = Arc::new(statements.outline());
+        let older = lock(&self.forms.before).take().unwrap_or_default();
+        let kept = Kept::between(&older.outline, &outline);
+        let module = match self.forms.lowered.get() {
+            Some(known) => known.module.clone(),
+            None => Arc::new(hir::lower_again(&statements, &older.module, &kept)),
         };
-        let errors = match &before {
-            Some((kept, older)) if older.is_clean => parse.diagnostics_beside(file, kept),
-            _ => parse.diagnostics(file),
-        };
-        let lowered = LoweredText { module: module.clone(), is_clean: errors.is_empty() };
+        let kept = if older.is_clean { kept } else { Kept::default() };
+        let errors = statements.diagnostics(file, &kept);
+        let is_clean = errors.is_empty();
+        let lowered = LoweredText { outline, module: module.clone(), is_clean };
         // Another database that has the text may have been faster, with the same outcome.
         let _ = self.forms.lowered.set(lowered);
         Contents { module, errors }

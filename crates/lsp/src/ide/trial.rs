@@ -13,7 +13,7 @@ use tile_compiler::hir::{self, Module, Name};
 use tile_compiler::project::{self, ArrayHead, ItemRef, Sources};
 use tile_compiler::source::{FileId, TextRange};
 use tile_compiler::specialization::Specialization;
-use tile_compiler::syntax::{Edit, Parse};
+use tile_compiler::syntax::{Edit, Kept, Parse, Statements};
 
 use crate::db::{self, Analysis, Db, FolderRules, SourceFile};
 
@@ -82,11 +82,12 @@ fn outcome(db: &dyn Db, file: SourceFile, fix: Fix) -> bool {
     let Some(source) = file.text(db) else { return false };
     let (text, known) = (source.text(), db.files().parse(source));
     let Some((parse, places)) = applied(&known, file.id(db), &fix) else { return false };
-    let kept = parse.kept_since(&known);
+    let statements = Statements::of(&parse);
+    let kept = Kept::between(&Statements::of(&known).outline(), &statements.outline());
     let errors_before = db::syntax_diagnostics(db, file).len();
     let errors_after = match errors_before {
-        0 => parse.diagnostics_beside(file.id(db), &kept),
-        _ => parse.diagnostics(file.id(db)),
+        0 => statements.diagnostics(file.id(db), &kept),
+        _ => statements.diagnostics(file.id(db), &Kept::default()),
     };
     if errors_after.len() > errors_before {
         return false;
@@ -99,7 +100,7 @@ fn outcome(db: &dyn Db, file: SourceFile, fix: Fix) -> bool {
         text: text.clone(),
     };
     let mut before = version(db::module(db, file).clone(), text);
-    let module = hir::lower_again(&parse, &before.module, &kept);
+    let module = hir::lower_again(&statements, &before.module, &kept);
     let mut after = version(Arc::new(module), parse.text());
     let concerned = concerned(&after, &places);
     if concerned.is_empty() {

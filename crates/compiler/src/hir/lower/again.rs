@@ -53,7 +53,7 @@ impl<'a> Older<'a> {
     }
 
     /// Adds what there is of the outermost statement that stood at `then`.
-    fn hand_over(&self, module: &mut Module, then: TextRange, shift: Shift) {
+    fn hand_over(&self, module: &mut Module, then: TextRange, mut shift: Shift) {
         let items = of_statement(self.items, then, |item| item.range);
         let mut items: Vec<Item> = items.iter().map(|item| shift.item(item)).collect();
         share_methods(&mut items);
@@ -101,32 +101,45 @@ fn share_methods(items: &mut [Item]) {
     }
 }
 
-/// How far a statement moved, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct Shift(i64);
+/// How far a statement moved.
+#[derive(Debug)]
+struct Shift {
+    /// In bytes.
+    by: i64,
+    /// The last map that several parts may share, and where it lies now: `a = b = c` are two items.
+    last: Option<(Arc<SourceMap>, Arc<SourceMap>)>,
+}
 
 impl Shift {
     fn between(then: TextRange, now: TextRange) -> Shift {
-        Shift(i64::from(now.start) - i64::from(then.start))
+        Shift { by: i64::from(now.start) - i64::from(then.start), last: None }
     }
 
-    fn range(self, range: TextRange) -> TextRange {
-        let place = |offset: u32| (i64::from(offset) + self.0) as u32;
+    fn range(&self, range: TextRange) -> TextRange {
+        let place = |offset: u32| (i64::from(offset) + self.by) as u32;
         TextRange { start: place(range.start), end: place(range.end) }
     }
 
-    fn map(self, map: &SourceMap) -> SourceMap {
+    fn map(&self, map: &SourceMap) -> SourceMap {
         let mut map = map.clone();
         let ranges = map.exprs.values_mut().chain(map.stmts.values_mut());
         ranges.for_each(|range| *range = self.range(*range));
         map
     }
 
-    fn shared_map(self, map: &Arc<SourceMap>) -> Arc<SourceMap> {
-        if self.0 == 0 { map.clone() } else { Arc::new(self.map(map)) }
+    fn shared_map(&mut self, map: &Arc<SourceMap>) -> Arc<SourceMap> {
+        if self.by == 0 {
+            return map.clone();
+        }
+        if let Some((_, now)) = self.last.as_ref().filter(|(then, _)| Arc::ptr_eq(then, map)) {
+            return now.clone();
+        }
+        let now = Arc::new(self.map(map));
+        self.last = Some((map.clone(), now.clone()));
+        now
     }
 
-    fn item(self, item: &Item) -> Item {
+    fn item(&mut self, item: &Item) -> Item {
         let kind = match &item.kind {
             ItemKind::Function(function) => ItemKind::Function(self.function(function)),
             ItemKind::Class(class) => ItemKind::Class(self.class(class)),
@@ -149,8 +162,8 @@ impl Shift {
         }
     }
 
-    fn function(self, function: &Arc<Function>) -> Arc<Function> {
-        if self.0 == 0 {
+    fn function(&self, function: &Arc<Function>) -> Arc<Function> {
+        if self.by == 0 {
             return function.clone();
         }
         let mut params = function.params.clone();
@@ -168,8 +181,8 @@ impl Shift {
         })
     }
 
-    fn class(self, class: &Arc<Class>) -> Arc<Class> {
-        if self.0 == 0 {
+    fn class(&self, class: &Arc<Class>) -> Arc<Class> {
+        if self.by == 0 {
             return class.clone();
         }
         Arc::new(Class {
@@ -183,12 +196,12 @@ impl Shift {
         })
     }
 
-    fn launch(self, launch: &Launch) -> Launch {
+    fn launch(&mut self, launch: &Launch) -> Launch {
         let map = self.shared_map(&launch.map);
         Launch { range: self.range(launch.range), map, ..launch.clone() }
     }
 
-    fn main(self, main: &MainBlock) -> MainBlock {
+    fn main(&mut self, main: &MainBlock) -> MainBlock {
         let map = self.shared_map(&main.map);
         MainBlock { range: self.range(main.range), map, ..main.clone() }
     }

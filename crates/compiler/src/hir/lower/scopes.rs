@@ -420,11 +420,11 @@ impl<'t> Names<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::Parse;
+    use crate::syntax::{Parse, Statements};
 
     fn unbound_in(parse: &Parse) -> Vec<Unbound> {
-        let statements = Statement::all(parse);
-        unbound(parse.text(), &statements, &of_statements(parse.text(), &statements, &[]))
+        let (text, statements) = (parse.text(), Statements::of(parse));
+        unbound(text, statements.all(), &of_statements(text, statements.all(), &[]))
     }
 
     fn names(text: &str) -> Vec<String> {
