@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::artifact::{Artifact, Listing, Resources};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::hir::Name;
@@ -65,6 +65,9 @@ pub(crate) struct Compiled {
     pub(crate) wish: Wish,
     /// Measured resources; `None` when no assembler was at hand.
     pub(crate) resources: Option<Resources>,
+    /// The lines that its PTX comes from, those of inlined helpers among them; each counts from
+    /// its anchor.
+    pub(crate) lines: FxHashSet<(FileId, u32)>,
     /// Its PTX. Machine code is not kept: nobody asks for it.
     ptx: Packed<Listing>,
     /// How its values lie in registers; found when first asked for.
@@ -474,8 +477,10 @@ fn failure(message: &str) -> WorkerError {
 
 impl Compiled {
     fn new(wish: Wish, artifact: Artifact) -> Compiled {
+        let frames = artifact.line_map.runs.iter().flat_map(|run| &run.frames);
+        let lines = frames.map(|frame| (frame.file, frame.line)).collect();
         let ptx = Packed::new(&Listing { text: artifact.ptx, line_map: artifact.line_map });
-        Compiled { wish, resources: artifact.resources, ptx, layouts: OnceLock::new() }
+        Compiled { wish, resources: artifact.resources, lines, ptx, layouts: OnceLock::new() }
     }
 
     /// Its PTX with all directives.

@@ -321,3 +321,26 @@ fn launches_between_the_lines_of_a_scenario_are_taken_over() {
     assert_eq!(again, hir::lower(&parse));
     assert_eq!(again.launches.len(), module.launches.len());
 }
+
+#[test]
+fn items_of_one_statement_share_their_places_when_it_moves() {
+    let text = "a = b = c = 1\n";
+    let older = Parse::new(text);
+    let module = hir::lower(&older);
+    let (edit, new) = apply(text, 0, 0, "\n");
+    let parse = older.edit(&edit, new);
+    let statements = Statements::of(&parse);
+    let kept = Kept::between(&Statements::of(&older).outline(), &statements.outline());
+    let again = hir::lower_again(&statements, &module, &kept);
+    assert_eq!(again, hir::lower(&parse));
+    let maps: Vec<_> = again
+        .items
+        .iter()
+        .filter_map(|item| match &item.kind {
+            hir::ItemKind::Assign { map, .. } => Some(map),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(maps.len(), 3);
+    assert!(maps.windows(2).all(|pair| Arc::ptr_eq(pair[0], pair[1])));
+}

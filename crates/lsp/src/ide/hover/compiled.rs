@@ -118,11 +118,15 @@ pub(super) fn ptx_of_line(
 
 fn ptx_lines(db: &dyn Db, compiled: &Compiled, line: (FileId, u32)) -> Option<String> {
     let anchors = &compiled.wish.anchors;
-    let is_line = |frame: &Frame| anchors.find_line(db, frame.file, frame.line) == Some(line);
+    let is_line = |file, at| anchors.find_line(db, file, at) == Some(line);
+    if !compiled.lines.iter().any(|(file, at)| is_line(*file, *at)) {
+        return None;
+    }
+    let is_of_line = |frame: &Frame| is_line(frame.file, frame.line);
     let listing = compiled.ptx();
     let listing = Listing::ptx(&listing.text, &listing.line_map);
     let runs = listing.line_map.runs.iter();
-    let of_line = runs.filter(|run| run.frames.iter().any(is_line));
+    let of_line = runs.filter(|run| run.frames.iter().any(is_of_line));
     let lines: Vec<&str> = listing.text.lines().collect();
     let became: Vec<&str> = of_line
         .flat_map(|run| lines.get(run.start as usize..run.end as usize).unwrap_or_default())
