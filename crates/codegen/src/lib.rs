@@ -164,8 +164,12 @@ enum Wish {
     /// So many registers for loads, see [`streams`].
     Loads(u32),
     /// One CTA more on each multiprocessor: where one waits for a product, another multiplies. The
-    /// assembler takes registers freely up to the next limit that it knows of.
+    /// assembler takes registers freely up to the next limit that it knows of. Else as [`Wish::Fit`].
     Block,
+    /// The CTAs that fit a multiprocessor anyway. The assembler knows of no shared memory that is given
+    /// at launch, and without a number of CTAs it weighs registers against a CTA more that never comes.
+    /// Measured on an H100, 45 products take 0.94 to 1.012 times as long, 0.9965 in the mean.
+    Fit,
     /// A quarter of the CTAs less on each multiprocessor, and more registers for each: a reduction
     /// waits for the last load, so that more loads at once are worth more than more warps. Measured on
     /// an H200, kernels that reduce rows once take 0.98 to 1.01 times as long, loops that reduce 0.7 to
@@ -200,7 +204,7 @@ impl Wish {
         } else if has(&[Opcode::WarpGroupMma]) {
             Wish::Block
         } else if resources::has_products(func) {
-            Wish::Nothing
+            Wish::Fit
         } else if streams::has_map(func) {
             Wish::Blocks(GROWTH_IN_LOOPS)
         } else if has(&[Opcode::Reduce])
@@ -229,7 +233,7 @@ impl Wish {
                 Wish::Room { .. } => {
                     other.report.registers > plain.report.registers && !grows(u64::MAX)
                 }
-                Wish::Nothing | Wish::Loads(_) | Wish::Block => true,
+                Wish::Nothing | Wish::Loads(_) | Wish::Block | Wish::Fit => true,
             }
     }
 
@@ -255,13 +259,13 @@ impl Wish {
         /// when it may: with ptxas 12.9, none of 42 such kernels of published packages did.
         const SPARE: u32 = 5;
         let Manifest { num_warps, shared_bytes, .. } = manifest;
+        let (resident, _) = limits.resident_blocks(*num_warps, registers, *shared_bytes);
         match self {
             Wish::Nothing => None,
             Wish::Loads(room) => {
                 streams::blocks_with_room(num_warps * 32, limits.warps, registers, room)
             }
             Wish::Room { in_loops } => {
-                let (resident, _) = limits.resident_blocks(*num_warps, registers, *shared_bytes);
                 let is_full = resident * num_warps >= limits.warps;
                 let (with_spare, _) =
                     limits.resident_blocks(*num_warps, registers + SPARE, *shared_bytes);
@@ -270,11 +274,16 @@ impl Wish {
                 (fewer < resident && !has_enough).then_some(fewer)
             }
             Wish::Block => {
-                let (blocks, limit) =
-                    limits.more_blocks(*num_warps, registers, *shared_bytes).next()?;
-                let waits = (blocks - 1) * num_warps < ENOUGH_WARPS;
-                (waits && can_lose(registers, limit)).then_some(blocks)
+                let waits = resident * num_warps < ENOUGH_WARPS;
+                let mut more = limits.more_blocks(*num_warps, registers, *shared_bytes);
+                let one_more =
+                    more.next().filter(|&(_, limit)| waits && can_lose(registers, limit));
+                one_more
+                    .map(|(blocks, _)| blocks)
+                    .or_else(|| Wish::Fit.blocks(limits, manifest, registers))
             }
+            // One CTA may have all registers anyway.
+            Wish::Fit => (resident > 1).then_some(resident),
             Wish::Blocks(_) => {
                 let more = limits.more_blocks(*num_warps, registers, *shared_bytes);
                 more.take_while(|&(_, limit)| can_lose(registers, limit))
@@ -403,6 +412,19 @@ mod tests {
         assert_eq!(Wish::Block.blocks(limits, &manifest, 142), Some(2));
         assert_eq!(Wish::Block.blocks(limits, &manifest, 200), None);
         assert_eq!(Wish::Nothing.blocks(limits, &manifest, 142), None);
+    }
+
+    #[test]
+    fn products_say_how_many_blocks_fit() {
+        let limits = SmLimits::of("sm_90a").expect("it is listed");
+        let manifest = Manifest { num_warps: 8, shared_bytes: 98_304, ..Manifest::default() };
+        assert_eq!(Wish::Fit.blocks(limits, &manifest, 120), Some(2));
+        assert_eq!(
+            Wish::Block.blocks(limits, &manifest, 120),
+            Some(2),
+            "shared memory is in the way"
+        );
+        assert_eq!(Wish::Fit.blocks(limits, &manifest, 142), None, "one is all that fits");
     }
 
     #[test]
