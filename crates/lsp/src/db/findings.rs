@@ -4,7 +4,7 @@ use tile_compiler::analysis::{self, AtLaunch};
 use tile_compiler::diagnostic::{Diagnostic, settle};
 use tile_compiler::eval::{self, BodyTypes};
 use tile_compiler::project::ItemRef;
-use tile_compiler::specialization::{Specialization, worth_checking};
+use tile_compiler::specialization::{Discovery, Flags, Specialization, worth_checking};
 
 use super::anchored::Anchored;
 use super::kernel::specializations;
@@ -30,7 +30,11 @@ fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 /// This takes a while, so it is not waited for; see [`diagnostics`].
 #[salsa::tracked(returns(ref))]
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
-    let mut found = analysis::check_launches(&Analysis(db), file.id(db));
+    let sources = Analysis(db);
+    let mut found = analysis::check_launches(&sources, file.id(db));
+    let flags = Flags::default();
+    let discovery = Discovery::new(&sources, &flags);
+    found.extend(analysis::check_host(&sources, &discovery, file.id(db)));
     for kernel in kernels(db, file) {
         let specs: Vec<&Specialization> =
             kernel.specializations.iter().map(|labelled| &labelled.spec).collect();
