@@ -32,10 +32,7 @@ fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) -> Option<Dia
             format!("this assertion does not hold{}", values(sources, compared))
         }
         Exception::Condition(compared) => {
-            format!(
-                "an exception is raised here: the condition decides so{}",
-                values(sources, compared)
-            )
+            format!("this condition leads to a `raise`{}", values(sources, compared))
         }
         Exception::Misuse(misuse) => misuse_text(misuse),
     };

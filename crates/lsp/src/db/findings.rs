@@ -30,11 +30,8 @@ fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 /// This takes a while, so it is not waited for; see [`diagnostics`].
 #[salsa::tracked(returns(ref))]
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
-    let sources = Analysis(db);
-    let mut found = analysis::check_launches(&sources, file.id(db));
-    let flags = Flags::default();
-    let discovery = Discovery::new(&sources, &flags);
-    found.extend(analysis::check_host(&sources, &discovery, file.id(db)));
+    let mut found = analysis::check_launches(&Analysis(db), file.id(db));
+    found.extend(of_host_code(db, file).place(db));
     for kernel in kernels(db, file) {
         let specs: Vec<&Specialization> =
             kernel.specializations.iter().map(|labelled| &labelled.spec).collect();
@@ -53,6 +50,15 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
         found.extend(proved.into_iter().flatten());
     }
     found
+}
+
+/// What running the host code of a file finds, which takes long: an edit of a kernel leaves it alone.
+#[salsa::tracked(returns(ref))]
+fn of_host_code(db: &dyn Db, file: SourceFile) -> Anchored {
+    let sources = Observed::host(db, folder_rules(db, file).capability);
+    let flags = Flags::default();
+    let discovery = Discovery::new(&sources, &flags);
+    Anchored::new(db, analysis::check_host(&sources, &discovery, file.id(db)))
 }
 
 /// Every finding in a file, in order. `exact` is what is known of its specializations, perhaps

@@ -10,6 +10,14 @@ use crate::project::{ItemRef, function, item};
 use crate::source::FileId;
 use crate::specialization::contents::Contents;
 
+/// Whether a method is one by which a `forward` tells its context of tensors.
+pub(super) fn keeps_tensors(method: &str) -> bool {
+    matches!(
+        method,
+        "mark_dirty" | "mark_non_differentiable" | "save_for_backward" | "save_for_forward"
+    )
+}
+
 /// A call of `forward` that `backward` may follow.
 #[derive(Debug)]
 pub(super) struct Applied {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::arguments::bound;
+use super::autograd::keeps_tensors;
 use super::library::{external_call, triton_call};
 use super::memory::may_write;
 use super::modules::known_class;
@@ -129,8 +130,12 @@ impl Host<'_> {
             (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),
             _ => false,
         };
+        let only_kept = method.as_ref().is_some_and(|(_, name)| keeps_tensors(name));
         // What a method of the project writes is seen where it does.
-        let written = if own { Vec::new() } else { may_write(&callee, receiver.as_ref(), &args) };
+        let written = match own || only_kept {
+            true => Vec::new(),
+            false => may_write(&callee, receiver.as_ref(), &args),
+        };
         self.note_written(frame, &written);
         if !written.is_empty() {
             values.iter().for_each(|(_, value)| self.note_change(value));

@@ -152,14 +152,13 @@ fn tells_of_tensors(body: &Body, id: ExprId, steps: u32) -> bool {
 }
 
 fn is_assigned_so(body: &Body, name: &Name, steps: u32) -> bool {
-    let assigned = body.stmts.values().any(|stmt| match stmt {
+    body.stmts.values().any(|stmt| match stmt {
         Stmt::Assign { targets, value } => {
             targets.iter().any(|target| body.names_in(*target).contains(&name))
                 && tells_of_tensors(body, *value, steps)
         }
         _ => false,
-    });
-    assigned
+    })
 }
 
 /// A value as Python writes it; `None` of others than numbers, dtypes and tuples of them.

@@ -154,8 +154,7 @@ pub(super) fn no_part(tensor: &Tensor, parts: &[Part]) -> Option<Misuse> {
         return Some(Misuse::NoDimension { at: of.len() as i128, rank: of.len() });
     }
     let before_rest = parts.iter().take_while(|part| !matches!(part, Part::Rest));
-    let indexed = before_rest.filter(is_axis).zip(&of);
-    indexed.into_iter().find_map(|(part, size)| match part {
+    before_rest.filter(is_axis).zip(&of).find_map(|(part, size)| match part {
         Part::At(Some(at)) if !(-size..*size).contains(at) => {
             Some(Misuse::Sizes(Misfit::Index { at: *at, size: *size }))
         }
@@ -235,5 +234,6 @@ fn not_multiplied(a: Vec<i128>, b: Vec<i128>) -> Option<Misfit> {
         [] => return None,
     };
     let differ = pairs(batch, others).any(|(a, b)| a != b && a != 1 && b != 1);
-    (differ || columns != rows).then(|| Misfit::Product([a, b]))
+    let is_refused = differ || columns != rows;
+    is_refused.then_some(Misfit::Product([a, b]))
 }

@@ -313,7 +313,7 @@ fn linear(args: &Args<'_>) -> Option<Value> {
     if let Some(misfit) = fits::no_product(input, &views::transpose(weight)) {
         return Some(misfit.into());
     }
-    let shape = (columns == inner).then(|| [rest, &[rows.clone()]].concat());
+    let shape = (columns == inner).then(|| [rest, std::slice::from_ref(rows)].concat());
     let dtype = input.dtype.clone().filter(|dtype| Some(dtype) == weight.dtype.as_ref());
     Some(Value::Tensor(Tensor { dtype, shape, on_gpu: input.on_gpu, ..Tensor::default() }.copied()))
 }
