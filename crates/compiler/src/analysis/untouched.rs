@@ -101,11 +101,18 @@ impl Search<'_, '_> {
     /// A finding about elements that `access` leaves untouched.
     fn untouched(&mut self, access: &Access) -> Option<Diagnostic> {
         let buffer = buffer(self.func, self.launch, access.param)?;
-        let along = self.axes(access, buffer);
+        let mut along = self.axes(access, buffer);
+        along.retain(|along| !along.before || !self.begins(access));
         along.into_iter().find_map(|along| {
             let (position, element) = self.missed(access, along)?;
             Some(self.describe(access, buffer, along, (position, element)))
         })
+    }
+
+    /// Whether the first element of an access's buffer may be written.
+    fn begins(&mut self, access: &Access) -> bool {
+        let reaches = (self.func, self.launch, &mut *self.elements, self.accesses);
+        may_reach(reaches, access, 0, &mut { READ_FUEL })
     }
 
     /// The axes along which `access` should reach all elements.

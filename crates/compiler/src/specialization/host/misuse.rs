@@ -140,7 +140,7 @@ pub(super) fn call(tensor: &Tensor, name: &str) -> Option<Value> {
 fn no_member(tensor: &Tensor, name: &str) -> Option<Misuse> {
     let singular = name.strip_suffix('s');
     let known = METHODS.iter().chain(PLAIN).find(|known| Some(**known) == singular);
-    let near = || torch::tensor_member_near(name).filter(|_| tensor.dtype.is_some());
+    let near = || tensor.dtype.as_ref().and_then(|_| torch::tensor_member_near(name));
     let meant = known.copied().or_else(near)?;
     Some(Misuse::NoMember { name: name.into(), meant })
 }
