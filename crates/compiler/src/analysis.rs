@@ -13,6 +13,7 @@ mod blame;
 mod bounds;
 mod compiled;
 pub mod elements;
+mod failing;
 mod first_block;
 mod flow;
 mod fresh;
@@ -37,6 +38,7 @@ mod written;
 
 pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
+pub use failing::check_host;
 pub use launches::check_launches;
 pub use solve::Pause;
 pub use tuned::pass_over;

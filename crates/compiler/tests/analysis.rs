@@ -20,7 +20,7 @@ use tile_compiler::ir::{Function, verify};
 use tile_compiler::passes;
 use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
-use tile_compiler::specialization::{Flags, Origin, Specialization, discover};
+use tile_compiler::specialization::{Discovery, Flags, Origin, Specialization, discover};
 
 #[path = "literate/fixes.rs"]
 mod fixes;
@@ -58,6 +58,8 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
         found.extend(kernel.diagnostics);
     }
     found.extend(analysis::check_launches(sources, file));
+    let flags = Flags::default();
+    found.extend(analysis::check_host(sources, &Discovery::new(sources, &flags), file));
     for at in project::kernels(sources, file) {
         let mut specs = discover(sources, at, &Flags::default());
         specs.retain(|spec| spec.origin != Origin::Guess);

@@ -72,6 +72,10 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("perf/tensor-cores", &["tl.dot("]),
     ("perf/uncoalesced", &["tl.load(", "tl.store("]),
     ("python/device-function", &["tl."]),
+    (
+        "python/raises",
+        &["assert ", "raise ", ".shape", ".view(", " @ ", ".backward(", "torch.cat("],
+    ),
     ("python/host-function", &["tl.", "def "]),
     ("python/not-understood", &["pair", "tl."]),
     ("python/unsupported", &["for ", "while ", "if ", "return"]),

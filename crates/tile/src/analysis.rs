@@ -51,6 +51,7 @@ pub(crate) fn check(
     diagnostics.extend(analysis::check_launches(workspace, file));
     let mut kernels = Vec::new();
     let discovery = Discovery::new(workspace, &options.flags);
+    diagnostics.extend(analysis::check_host(workspace, &discovery, file));
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
         let mut lowering = options.rules.lowering(workspace, at);

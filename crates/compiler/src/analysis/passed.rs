@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::no_power_of_two;
 use crate::project::{ItemRef, Sources, kernel};
 use crate::source::FileRange;
-use crate::specialization::{ArgFault, KnownLaunch, Misuse, Specialization};
+use crate::specialization::{ArgFault, KnownLaunch, Misfit, Misuse, Specialization};
 
 /// Findings about what the launches under `spec` pass to the kernel at `at`.
 pub(super) fn check(
@@ -43,6 +43,12 @@ pub(super) fn check(
                 let message = format!("`{param}` is an extent of tiles, but is given a tensor");
                 (Code::ArgumentType, message, passed(param))
             }
+            ArgFault::Elements(param, dtype) => {
+                let message = format!(
+                    "`{param}` is given a tensor of `torch.{dtype}`, for which Triton has no type"
+                );
+                (Code::ArgumentType, message, passed(param))
+            }
             ArgFault::Misuse(param, misuse) => {
                 let message = misuse_text(&format!("`{param}` is given"), misuse);
                 (Code::ArgumentType, message, passed(param))
@@ -60,6 +66,9 @@ pub(super) fn check(
         if let ArgFault::Text(param) = fault {
             found = found
                 .with_note(format!("strings are compile-time values: `{param}: tl.constexpr`"));
+        }
+        if let ArgFault::Elements(..) = fault {
+            found = found.with_note("`torch.view_as_real` shows both parts as numbers");
         }
         if let ArgFault::Misuse(_, misuse) | ArgFault::GridMisuse(misuse) = fault {
             found.notes.extend(instead(misuse));
@@ -95,13 +104,55 @@ fn misuse_text(what: &str, misuse: &Misuse) -> String {
         Misuse::Called(name) => {
             format!("{what} what `{name}` of a tensor returns, but that is no method")
         }
+        Misuse::Sizes(misfit) => {
+            format!("{what} what PyTorch does not compute: {}", misfit_text(misfit))
+        }
+    }
+}
+
+/// Which sizes do not fit.
+pub(super) fn misfit_text(misfit: &Misfit) -> String {
+    let of = |sizes: &[i128]| match sizes {
+        [one] => format!("({one},)"),
+        sizes => {
+            format!("({})", sizes.iter().map(i128::to_string).collect::<Vec<_>>().join(", "))
+        }
+    };
+    match misfit {
+        Misfit::Broadcast([a, b]) => {
+            format!("tensors of sizes {} and {} do not broadcast", of(a), of(b))
+        }
+        Misfit::Product([a, b]) => {
+            format!("tensors of sizes {} and {} have no matrix product", of(a), of(b))
+        }
+        Misfit::View { of: own, to } => {
+            format!("a tensor of sizes {} has no view of sizes {}", of(own), of(to))
+        }
+        Misfit::Expanded { of: own, to } => {
+            format!("a tensor of sizes {} is not expanded to {}", of(own), of(to))
+        }
+        Misfit::Joined([a, b]) => {
+            format!("tensors of sizes {} and {} do not fit together", of(a), of(b))
+        }
+        Misfit::Permuted { of: own, axes } => {
+            format!("a tensor of sizes {} has not {axes} dimensions to permute", of(own))
+        }
+        Misfit::Index { at, size } => {
+            format!("there is no index {at} along a dimension of {size}")
+        }
+        Misfit::Gradient { of: own, is } => {
+            format!("the gradient has sizes {}, but the result has {}", of(is), of(own))
+        }
+        Misfit::NoGradient(own) => {
+            format!("the result has sizes {}, so its gradient must be given", of(own))
+        }
     }
 }
 
 /// What gives the value that a misuse of a tensor does not.
-fn instead(misuse: &Misuse) -> Option<String> {
+pub(super) fn instead(misuse: &Misuse) -> Option<String> {
     match misuse {
-        Misuse::NoDimension { .. } | Misuse::NoElement { .. } => None,
+        Misuse::NoDimension { .. } | Misuse::NoElement { .. } | Misuse::Sizes(_) => None,
         Misuse::Unpacked { .. } => {
             Some("a tuple is unpacked into as many names as it has elements".to_owned())
         }

@@ -30,6 +30,18 @@ struct Along {
     extent: u32,
     /// Whether the mask must say how many there should be.
     by_mask: bool,
+    /// Whether what is looked for is a program before the first one, where a kernel begins too late.
+    before: bool,
+}
+
+impl Along {
+    /// The positions that are looked at.
+    fn positions(&self) -> Interval {
+        match self.before {
+            true => Interval::new(-1, -1),
+            false => Interval::new(0, most(self.extent)),
+        }
+    }
 }
 
 /// The finding about elements that `launch` leaves untouched.
@@ -80,7 +92,7 @@ struct Search<'s, 'e> {
     elements: &'s mut Elements<'e>,
     accesses: &'s [Access],
     /// What happens with more programs or lanes along an axis.
-    longer: FxHashMap<Variable, (Elements<'s>, Vec<Access>)>,
+    longer: FxHashMap<(Variable, bool), (Elements<'s>, Vec<Access>)>,
     fuel: u32,
     pause: Pause<'s>,
 }
@@ -89,11 +101,18 @@ impl Search<'_, '_> {
     /// A finding about elements that `access` leaves untouched.
     fn untouched(&mut self, access: &Access) -> Option<Diagnostic> {
         let buffer = buffer(self.func, self.launch, access.param)?;
-        let along = self.axes(access, buffer);
+        let mut along = self.axes(access, buffer);
+        along.retain(|along| !along.before || !self.begins(access));
         along.into_iter().find_map(|along| {
             let (position, element) = self.missed(access, along)?;
             Some(self.describe(access, buffer, along, (position, element)))
         })
+    }
+
+    /// Whether the first element of an access's buffer may be written.
+    fn begins(&mut self, access: &Access) -> bool {
+        let reaches = (self.func, self.launch, &mut *self.elements, self.accesses);
+        may_reach(reaches, access, 0, &mut { READ_FUEL })
     }
 
     /// The axes along which `access` should reach all elements.
@@ -117,12 +136,25 @@ impl Search<'_, '_> {
                 _ if lacks && !(opcode == Opcode::Load && is_new) => false,
                 by_mask => by_mask?,
             };
-            Some(Along { variable: Variable::Program(axis), extent, by_mask })
+            Some(Along { variable: Variable::Program(axis), extent, by_mask, before: false })
         });
+        let earlier = (0..3).zip(self.grid).filter(|_| opcode == Opcode::Store && is_new);
+        let earlier =
+            earlier.filter(|(axis, _)| self.asked[*axis as usize]).map(|(axis, extent)| Along {
+                variable: Variable::Program(axis),
+                extent,
+                by_mask: false,
+                before: true,
+            });
         let by_lanes = opcode == Opcode::Load && !is_new || opcode == Opcode::Store && is_new;
         let lanes = self.masked_lanes(access).into_iter().filter(|_| by_lanes);
-        let lanes = lanes.map(|(variable, extent)| Along { variable, extent, by_mask: true });
-        programs.chain(lanes).collect()
+        let lanes = lanes.map(|(variable, extent)| Along {
+            variable,
+            extent,
+            by_mask: true,
+            before: false,
+        });
+        programs.chain(lanes).chain(earlier).collect()
     }
 
     /// Whether the kernel reads each element that an access stores to.
@@ -156,25 +188,35 @@ impl Search<'_, '_> {
     /// An element that a program beyond the grid or a lane beyond the block would reach, and none
     /// within them does.
     fn missed(&mut self, access: &Access, along: Along) -> Option<([i128; 3], i128)> {
-        let Along { variable, extent, by_mask } = along;
+        let Along { variable, extent, by_mask, before } = along;
+        let positions = along.positions();
         let size = buffer(self.func, self.launch, access.param)?.elements;
         let (func, launch, pause) = (self.func, self.launch, self.pause);
-        let longer = self.longer.entry(variable).or_insert_with(|| {
+        let longer = self.longer.entry((variable, before)).or_insert_with(|| {
             let mut elements = Elements::of_launch(func, launch, pause);
-            elements.variable_term(variable, Interval::new(0, most(extent)));
+            elements.variable_term(variable, positions);
             let accesses = elements.accesses();
             (elements, accesses)
         });
         let is_load = func.insts[access.inst].opcode == Opcode::Load;
         let most_boxes = if is_load { READ_FUEL } else { WRITE_FUEL };
         let (wide, accesses) = (&mut longer.0, &longer.1);
-        let further = wide.variable_term(variable, Interval::new(0, most(extent)));
+        let further = wide.variable_term(variable, positions);
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);
         let same = accesses.iter().find(is_same)?;
         if by_mask && !depends(wide, same.mask, variable) && !ends(wide, same, &further, extent) {
             return None;
         }
-        let beyond = wide.terms.at_most(&Linear::constant(i128::from(extent)), &further);
+        let first = if before { -1 } else { i128::from(extent) };
+        let beyond = wide.terms.at_most(&Linear::constant(first), &further);
+        // Before the first of several rows is where another one ends.
+        let others = (0..3).filter(|axis| before && variable != Variable::Program(*axis));
+        let first_there = others.map(|axis| {
+            let last = i128::from(self.grid[axis as usize]) - 1;
+            let there = wide.variable_term(Variable::Program(axis), Interval::new(0, last));
+            wide.terms.at_most(&there, &Linear::default())
+        });
+        let first_there: Vec<Cond> = first_there.collect();
         let start = wide.terms.at_most(&Linear::default(), &same.offset);
         let end = wide.terms.less(&same.offset, &Linear::constant(size));
         let mut missed = None;
@@ -183,6 +225,7 @@ impl Search<'_, '_> {
             let mut conds = happens(same);
             let far = wide.terms.at_most(&Linear::constant(least), &same.offset);
             conds.extend([start, end, beyond, far]);
+            conds.extend(&first_there);
             let mut share = most_boxes.min(self.fuel);
             let before = share;
             let outcome = wide.search(&conds, &mut share);
@@ -213,6 +256,10 @@ impl Search<'_, '_> {
         let what = format!("{verb} element {element} of `{name}`, which has {has}");
         let rank = self.launch.grid_rank;
         let (message, note) = match along.variable {
+            Variable::Program(_) if along.before => (
+                format!("no program {what}: the first program begins behind it"),
+                "a program's part begins at its position times the length of the part".to_owned(),
+            ),
             Variable::Program(axis) => {
                 let extents = &self.grid[..rank.clamp(1, 3)];
                 let extents: Vec<i128> = extents.iter().map(|extent| i128::from(*extent)).collect();

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::diagnostic::misspelled;
+
 /// Names, in no order.
 pub(crate) type Names = FxHashSet<&'static str>;
 
@@ -40,6 +42,24 @@ pub(crate) fn instance_members(class: &str) -> Option<&'static Names> {
 /// The members of tensors.
 pub(crate) fn tensor_members() -> Option<&'static Names> {
     names("tensor", "")
+}
+
+/// Devices of backends that are packages of their own: PyTorch and its tensors have members of their
+/// names where one is installed, which nothing need import.
+const BACKENDS: &[&str] =
+    &["gcu", "hpu", "iluvatar", "mlu", "musa", "npu", "sdaa", "spyre", "supa", "txda"];
+
+/// Whether PyTorch may have a member that its documentation does not tell of: private ones come and go,
+/// and backends add theirs.
+pub(crate) fn may_be_there(attr: &str) -> bool {
+    attr.starts_with('_') || BACKENDS.contains(&attr.strip_prefix("is_").unwrap_or(attr))
+}
+
+/// The member of tensors that a name is nearly, of names that none has.
+pub(crate) fn tensor_member_near(name: &str) -> Option<&'static str> {
+    let members = tensor_members()?;
+    let is_known = members.contains(name) || may_be_there(name);
+    (!is_known).then(|| misspelled(name, members.iter().copied())).flatten()
 }
 
 /// Whether the function `torch.name` gives one tensor.

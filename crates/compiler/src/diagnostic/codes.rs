@@ -108,6 +108,8 @@ codes! {
         include_str!("explain/python-host-function.md");
     DeviceFunction = "python/device-function", Error, "a call of a function of the language in host code",
         include_str!("explain/python-device-function.md");
+    Raises = "python/raises", Warning, "host code that raises an exception whenever it runs",
+        include_str!("explain/python-raises.md");
     MissingArgument = "type/missing-argument", Error, "a call lacks an argument",
         include_str!("explain/type-missing-argument.md");
     TooManyArguments = "type/extra-argument", Error, "a call has too many arguments",

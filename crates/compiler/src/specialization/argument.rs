@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::bind::{Binder, Bound};
 use super::guess;
 use super::host::value::{Tensor, Value};
-use super::host::{Host, SPELLINGS, language_dtype};
+use super::host::{Host, SPELLINGS, is_complex, language_dtype};
 use super::launches::ShownLaunches;
 use super::usage::Compared;
 use super::{ArgSpec, ConstArg, TupleArg, TupleNames};
@@ -138,7 +138,7 @@ impl Binder<'_> {
             Value::Bool(_) => guess::number("u1"),
             Value::Int(value) => self.integer(param, *value, None),
             Value::Float(_) => guess::number("fp32"),
-            Value::Tensor(Tensor { dtype: Some(dtype), .. }) => {
+            Value::Tensor(Tensor { dtype: Some(dtype), .. }) if !is_complex(dtype) => {
                 let konst = if self.is_const_pointer(param) { "k" } else { "" };
                 let divisible_by_16 = self.tuning.specializes_on_alignment(&param.name);
                 let signature = format!("*{konst}{dtype}").into();
@@ -154,7 +154,9 @@ impl Binder<'_> {
                 let items = items.collect::<Option<_>>()?;
                 ArgSpec::Tuple(TupleArg { items, named: Some(names.clone()) })
             }
-            Value::DType(dtype) => ArgSpec::Constexpr(ConstArg::DType(dtype.clone())),
+            Value::DType(dtype) if !is_complex(dtype) => {
+                ArgSpec::Constexpr(ConstArg::DType(dtype.clone()))
+            }
             Value::Named(Resolution::Jit(at)) => self.function_argument(*at)?,
             _ => return None,
         })

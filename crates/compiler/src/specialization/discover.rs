@@ -8,9 +8,11 @@ use indexmap::map::Entry;
 
 use super::bind::Binder;
 use super::flags::Flags;
+use super::host::Failure;
 use super::launches::{HostCode, ShownLaunches};
 use super::{ArgSpec, Origin, Specialization};
-use crate::project::{ItemRef, Sources, kernel};
+use crate::project::{ItemRef, Sources, jit_functions, kernel};
+use crate::source::FileId;
 
 /// At most this many specializations of one kernel are listed.
 pub(crate) const MAX_SPECIALIZATIONS: usize = 64;
@@ -43,6 +45,14 @@ impl<'a> Discovery<'a> {
     /// As [`discover`].
     pub fn of(&self, at: ItemRef) -> Vec<Specialization> {
         bind(self.sources, at, &self.launches(at), self.flags)
+    }
+
+    /// The exceptions that the host code of a file certainly raises, if it is about kernels.
+    pub fn failures(&self, file: FileId) -> Vec<Failure> {
+        match jit_functions(self.sources, file).is_empty() {
+            true => Vec::new(),
+            false => self.host_code.failures(file),
+        }
     }
 
     /// What host code launches of the kernel `at`.

@@ -14,7 +14,7 @@ use self::value::Value;
 use crate::eval::Python;
 use crate::hir::{self, Body, ExprId, Function, MainBlock, Name, Scenario, SourceMap, Stmt};
 use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item};
-use crate::source::FileId;
+use crate::source::{FileId, FileRange};
 
 mod arguments;
 mod assign;
@@ -28,6 +28,8 @@ mod dtype;
 mod enumeration;
 mod exact;
 mod expr;
+mod failing;
+mod fits;
 mod flow;
 mod frame;
 mod functions;
@@ -60,7 +62,8 @@ pub(super) use arguments::{Args as Arguments, REST};
 use autograd::{Applied, Summand};
 use doubt::Doubt;
 pub(crate) use dtype::named_dtype;
-pub(super) use dtype::{SPELLINGS, language_dtype};
+pub(super) use dtype::{SPELLINGS, is_complex, language_dtype};
+pub use failing::{Compared, Exception, Failure};
 use flow::Flow;
 pub(super) use frame::Variables;
 use frame::{Code, Frame};
@@ -114,6 +117,10 @@ pub(super) struct Host<'a> {
     changed: Vec<Value>,
     /// What may keep the running code from running.
     doubt: Doubt,
+    /// The calls that are running, the outermost first.
+    calls: Vec<FileRange>,
+    /// The exception that the run certainly raises.
+    pub(super) failure: Option<Failure>,
     /// What knows Python exactly, once it was asked.
     python: Option<Box<Python<'a>>>,
     /// What running modules left in variables, as far as that was asked for.
@@ -163,6 +170,8 @@ impl<'a> Host<'a> {
             rebound: FxHashMap::default(),
             changed: Vec::new(),
             doubt: Doubt::default(),
+            calls: Vec::new(),
+            failure: None,
             python: None,
             left: FxHashMap::default(),
             meanings: FxHashMap::default(),
@@ -175,6 +184,8 @@ impl<'a> Host<'a> {
         self.joined = false;
         self.launches.clear();
         self.applied.clear();
+        self.calls.clear();
+        self.failure = None;
         self.doubt = Doubt::default();
     }
 
@@ -248,9 +259,26 @@ impl<'a> Host<'a> {
             variables.insert(param.name.clone(), value);
         }
         self.doubt = Doubt::of_entry();
+        self.doubt.is_whole = self.is_as_it_stands()
+            && function.params.is_empty()
+            && function.decorators.is_empty()
+            && scope.is_empty();
         let frame = self.frame_of(file, scope, function, variables);
         self.body_of(frame, function);
         self.doubt = Doubt::default();
+    }
+
+    /// Whether nothing that the text leaves open is taken in another way than it may be.
+    fn is_as_it_stands(&self) -> bool {
+        self.options == Options::default()
+    }
+
+    /// Runs a file as a program.
+    pub(super) fn run_program(&mut self, file: FileId, mains: &[MainBlock]) {
+        if self.is_as_it_stands() {
+            self.doubt = Doubt::of_whole();
+        }
+        self.run_mains(file, mains);
     }
 
     /// Runs the statements of a scenario.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::contents::Contents;
 use super::host::misuse::Misuse;
 use super::host::value::{Callable, Storage, Tensor, Value};
-use super::host::{self, Host, ObservedLaunch, REST};
+use super::host::{self, Host, ObservedLaunch, REST, is_complex};
 use super::{ArgSpec, Origin};
 use crate::hir::{ArgKind, Expr, Launch, Literal, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
@@ -57,6 +57,8 @@ pub enum ArgFault {
     Text(Name),
     /// A parameter that is an extent of tiles gets a tensor.
     TensorExtent(Name),
+    /// A parameter gets a tensor of elements that Triton has no type for.
+    Elements(Name, Arc<str>),
     /// A parameter gets what a tensor or a tuple does not have.
     Misuse(Name, Misuse),
     /// An extent of the grid is computed from what a tensor or a tuple does not have.
@@ -328,6 +330,11 @@ fn arg_faults(
         }
         Value::Tensor(_) if binding.extents.contains(&&param.name) => {
             Some(ArgFault::TensorExtent(param.name.clone()))
+        }
+        Value::Tensor(Tensor { dtype: Some(dtype), .. })
+            if is_complex(dtype) && !binding.constexpr.contains(&param.name) =>
+        {
+            Some(ArgFault::Elements(param.name.clone(), dtype.clone()))
         }
         Value::Raises(misuse) => Some(ArgFault::Misuse(param.name.clone(), misuse.clone())),
         _ => None,

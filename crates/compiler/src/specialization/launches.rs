@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Origin;
 use super::host::operations::may_register;
 use super::host::value::Value;
-use super::host::{Host, ObservedLaunch, Options};
+use super::host::{Failure, Host, ObservedLaunch, Options};
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, callee, is_expected_to_fail, jit_functions, launch_scope,
@@ -62,6 +62,11 @@ impl<'a> HostCode<'a> {
             }
         }
         ShownLaunches(found)
+    }
+
+    /// The exceptions that a file certainly raises, as a program and in functions that take nothing.
+    pub(super) fn failures(&self, file: FileId) -> Vec<Failure> {
+        self.file(file).failures()
     }
 
     fn file(&self, file: FileId) -> Rc<HostFile<'a>> {
@@ -121,6 +126,8 @@ struct Run {
     launches: Vec<ObservedLaunch>,
     /// Whether branches left something unknown.
     joined: bool,
+    /// The exception that it certainly raises.
+    failure: Option<Failure>,
 }
 
 /// Pieces of one file that were run.
@@ -161,6 +168,24 @@ impl<'a> HostFile<'a> {
         }
     }
 
+    /// The exceptions that its code certainly raises, each once.
+    fn failures(&self) -> Vec<Failure> {
+        let runs_alone = |item: &Item| match &item.kind {
+            ItemKind::Function(function) => item.scope.is_empty() && function.params.is_empty(),
+            _ => false,
+        };
+        let items = (0..).zip(&self.module.items).filter(|(_, item)| runs_alone(item));
+        let pieces = items.map(|(index, _)| Piece::Item(index));
+        let program = (!self.module.mains.is_empty()).then_some(Piece::Program);
+        let mut found: Vec<Failure> = Vec::new();
+        for piece in program.into_iter().chain(pieces) {
+            let failure = self.run(piece, Options::default()).failure.clone();
+            found
+                .extend(failure.filter(|failure| found.iter().all(|known| known.at != failure.at)));
+        }
+        found
+    }
+
     /// Launches of a kernel in the file's scenarios.
     fn of_scenarios(&self, kernel: ItemRef) -> Vec<ObservedLaunch> {
         let mut run = self.scenarios.borrow_mut();
@@ -169,7 +194,7 @@ impl<'a> HostFile<'a> {
             for scenario in &self.module.scenarios {
                 host.run_scenario(self.file, scenario);
             }
-            Rc::new(Run { launches: host.launches, joined: host.joined })
+            Rc::new(Run { launches: host.launches, joined: host.joined, failure: None })
         });
         of_kernel(&run.launches, kernel).cloned().collect()
     }
@@ -307,7 +332,11 @@ impl<'a> HostFile<'a> {
         let run = done.entry(piece).or_insert_with(|| {
             host.begin();
             self.run_in(host, piece);
-            Rc::new(Run { launches: std::mem::take(&mut host.launches), joined: host.joined })
+            Rc::new(Run {
+                launches: std::mem::take(&mut host.launches),
+                joined: host.joined,
+                failure: host.failure.take(),
+            })
         });
         Rc::clone(run)
     }
@@ -327,7 +356,7 @@ impl<'a> HostFile<'a> {
                 }
             }
             Piece::Program => {
-                host.run_mains(self.file, &self.module.mains);
+                host.run_program(self.file, &self.module.mains);
             }
             Piece::Launch(index) => host.observe(self.file, &self.module.launches[index as usize]),
         }

@@ -4,7 +4,7 @@ use tile_compiler::analysis::{self, AtLaunch};
 use tile_compiler::diagnostic::{Diagnostic, settle};
 use tile_compiler::eval::{self, BodyTypes};
 use tile_compiler::project::ItemRef;
-use tile_compiler::specialization::{Specialization, worth_checking};
+use tile_compiler::specialization::{Discovery, Flags, Specialization, worth_checking};
 
 use super::anchored::Anchored;
 use super::kernel::specializations;
@@ -31,6 +31,7 @@ fn general_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 #[salsa::tracked(returns(ref))]
 pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = analysis::check_launches(&Analysis(db), file.id(db));
+    found.extend(of_host_code(db, file).place(db));
     for kernel in kernels(db, file) {
         let specs: Vec<&Specialization> =
             kernel.specializations.iter().map(|labelled| &labelled.spec).collect();
@@ -49,6 +50,15 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
         found.extend(proved.into_iter().flatten());
     }
     found
+}
+
+/// What running the host code of a file finds, which takes long: an edit of a kernel leaves it alone.
+#[salsa::tracked(returns(ref))]
+fn of_host_code(db: &dyn Db, file: SourceFile) -> Anchored {
+    let sources = Observed::host(db, folder_rules(db, file).capability);
+    let flags = Flags::default();
+    let discovery = Discovery::new(&sources, &flags);
+    Anchored::new(db, analysis::check_host(&sources, &discovery, file.id(db)))
 }
 
 /// Every finding in a file, in order. `exact` is what is known of its specializations, perhaps

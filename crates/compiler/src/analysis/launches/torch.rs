@@ -36,11 +36,6 @@ const PARTS: &[&str] = &["T", "mT", "data"];
 /// What arrays of NumPy have, which pass for tensors in much of host code.
 const OF_ARRAYS: &[&str] = &["strides"];
 
-/// Devices of backends that are packages of their own: PyTorch and its tensors have members of their
-/// names where one is installed, which nothing need import.
-const BACKENDS: &[&str] =
-    &["gcu", "hpu", "iluvatar", "mlu", "musa", "npu", "sdaa", "spyre", "supa", "txda"];
-
 /// What is wrong with what a piece of host code asks of PyTorch.
 pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
     let asks = Asks { host, piece, tensors: tensors(host, piece) };
@@ -241,7 +236,7 @@ impl Asks<'_> {
             }
             None => return None,
         };
-        if members.contains(&**attr) || may_be_there(attr) || self.host.sets(attr) {
+        if members.contains(&**attr) || torch::may_be_there(attr) || self.host.sets(attr) {
             return None;
         }
         let best = misspelled(attr, members.iter().copied())?;
@@ -268,12 +263,6 @@ impl Asks<'_> {
     }
 }
 
-/// Whether PyTorch may have a member that its documentation does not tell of: private ones come and go,
-/// and backends add theirs.
-fn may_be_there(attr: &str) -> bool {
-    attr.starts_with('_') || BACKENDS.contains(&attr.strip_prefix("is_").unwrap_or(attr))
-}
-
 /// What is said of the release of PyTorch that is known here: another may have what is missed.
 fn in_this_release(found: Diagnostic) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, ..found }
@@ -281,10 +270,5 @@ fn in_this_release(found: Diagnostic) -> Diagnostic {
 
 /// The member of tensors that a name stands for, which may be misspelled.
 fn meant(attr: &str) -> &str {
-    match torch::tensor_members() {
-        Some(members) if !members.contains(attr) => {
-            misspelled(attr, members.iter().copied()).unwrap_or(attr)
-        }
-        _ => attr,
-    }
+    torch::tensor_member_near(attr).unwrap_or(attr)
 }

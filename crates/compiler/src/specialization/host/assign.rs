@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
 use super::value::{Descriptor, Value};
-use super::{Host, collections, operators, views};
+use super::{Host, collections, fits, operators, views};
 use crate::hir::{Expr, ExprId};
 
 impl Host<'_> {
@@ -31,6 +31,9 @@ impl Host<'_> {
                     }
                     _ => None,
                 };
+                if let Some(raised) = &raised {
+                    self.note_raised(frame, target, raised, &[]);
+                }
                 for (at, target) in targets.iter().enumerate() {
                     let item = items.as_ref().map(|items| items[at].clone());
                     let item = item.or_else(|| raised.clone());
@@ -62,8 +65,18 @@ impl Host<'_> {
 
     /// `object[index] = value`.
     fn assign_item(&mut self, frame: &mut Frame, object: ExprId, index: ExprId, value: &Value) {
+        let owner = self.expr(frame, object);
+        if let Value::Tensor(_) = &owner {
+            let part = self.subscript(frame, &owner, index);
+            let refused = match &part {
+                Value::Raises(_) => part,
+                part => fits::not_assigned(part, value).map_or(Value::Unknown, Value::from),
+            };
+            self.note_raised(frame, index, &refused, &[]);
+            return self.note_write(frame, object);
+        }
         let key = self.expr(frame, index);
-        match self.expr(frame, object) {
+        match owner {
             Value::Dict(mut entries) => {
                 let changed = collections::set(&mut entries, key, value.clone());
                 frame.change(object, changed.map_or(Value::Unknown, |()| Value::Dict(entries)));
@@ -76,7 +89,6 @@ impl Host<'_> {
                 let changed = at.map(|at| items[at] = value.clone());
                 frame.change(object, changed.map_or(Value::Unknown, |()| Value::List(items)));
             }
-            Value::Tensor(_) => self.note_write(frame, object),
             _ => {}
         }
     }

@@ -1,13 +1,22 @@
 //! What PyTorch's automatic differentiation runs: the `forward` of an `autograd.Function`, and its
 //! `backward` with gradients.
 
-use super::Host;
+use super::arguments::Args;
 use super::value::{Storage, Tensor, Value};
 use super::views::{elements, unknown_strides};
+use super::{Host, fits};
 use crate::hir::{BinaryOp, Function, Name};
 use crate::project::{ItemRef, function, item};
 use crate::source::FileId;
 use crate::specialization::contents::Contents;
+
+/// Whether a method is one by which a `forward` tells its context of tensors.
+pub(super) fn keeps_tensors(method: &str) -> bool {
+    matches!(
+        method,
+        "mark_dirty" | "mark_non_differentiable" | "save_for_backward" | "save_for_forward"
+    )
+}
 
 /// A call of `forward` that `backward` may follow.
 #[derive(Debug)]
@@ -43,7 +52,7 @@ impl Host<'_> {
         let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
             let applied = Applied { backward, context, output: output.clone() };
-            self.run_backward(&applied, gradients(&output));
+            self.perhaps_running(|host| host.run_backward(&applied, gradients(&output)));
             self.applied.push(applied);
         }
         output
@@ -175,51 +184,84 @@ impl Host<'_> {
         self.applied.retain(|applied| !parts(&applied.output).iter().any(is_changed));
     }
 
-    /// Runs what `sum.backward()` does, where the sum adds up what one `forward` returned and nothing
-    /// else: gradients are expanded numbers then.
-    pub(super) fn backward_of(&mut self, sum: &Value) {
-        let Value::Tensor(sum) = sum else { return };
-        let summands = sum.allocation().and_then(|sum| self.sums.get(&sum)).cloned();
-        let Some(summands) = summands else { return };
-        let is_sum = |applied: &Applied| {
+    /// Runs what `torch.autograd.backward(tensors, gradients)` does.
+    pub(super) fn backward_from(&mut self, args: &Args<'_>) -> Value {
+        let listed = |value: Option<&Value>| {
+            value.map(|value| match value.elements() {
+                Some(items) => items,
+                None => vec![value.clone()],
+            })
+        };
+        let results = listed(args.get(0, "tensors")).unwrap_or_default();
+        let given = listed(args.get(1, "grad_tensors"));
+        let is_whole = given.as_ref().is_none_or(|given| given.len() == results.len());
+        if !is_whole || args.keyword("inputs").is_some() {
+            return Value::Unknown;
+        }
+        let gradient = |at: usize| match given.as_ref()?.get(at)? {
+            Value::None => None,
+            gradient => Some(gradient),
+        };
+        let pairs: Vec<_> =
+            results.iter().enumerate().map(|(at, result)| (result, gradient(at))).collect();
+        self.backward(&pairs)
+    }
+
+    /// Runs what the backward pass from these results does, each with its gradient if one is given,
+    /// where all that is known of what they are made of is one `forward`. Gradients of what a sum adds
+    /// up are expanded numbers.
+    pub(super) fn backward(&mut self, results: &[(&Value, Option<&Value>)]) -> Value {
+        let refused =
+            results.iter().find_map(|(result, gradient)| fits::no_gradient_of(result, *gradient));
+        if let Some(misfit) = refused {
+            return misfit.into();
+        }
+        let mut known: Vec<(Summand, Option<Tensor>)> = Vec::new();
+        for (result, gradient) in results {
+            let Value::Tensor(result) = result else { return Value::Unknown };
+            match gradient {
+                Some(Value::Tensor(gradient)) => {
+                    let Some(own) = Summand::of(result) else { return Value::Unknown };
+                    known.push((own, Some(gradient.clone())));
+                }
+                Some(_) => return Value::Unknown,
+                None => {
+                    let summands = result.allocation().and_then(|sum| self.sums.get(&sum));
+                    let Some(summands) = summands else { return Value::Unknown };
+                    known.extend(summands.iter().map(|summand| (*summand, None)));
+                }
+            }
+        }
+        self.differentiate(&known);
+        Value::None
+    }
+
+    /// Runs the `backward` of the last `forward` that returned all of these, with their gradients.
+    fn differentiate(&mut self, known: &[(Summand, Option<Tensor>)]) {
+        let returns_all = |applied: &Applied| {
             let outputs: Vec<Summand> =
                 parts(&applied.output).iter().filter_map(summand_of).collect();
-            summands.iter().all(|summand| outputs.contains(summand))
+            known.iter().all(|(own, _)| outputs.contains(own))
         };
-        let Some(at) = self.applied.iter().rposition(is_sum) else { return };
+        let Some(at) = self.applied.iter().rposition(returns_all) else { return };
         let applied = self.applied.remove(at);
         if !self.keeps_gradients(applied.backward) {
             return;
         }
-        let layouts = gradients(&applied.output);
-        let gradient = |(output, open): (&Value, Value)| match output {
-            Value::Tensor(tensor)
-                if summand_of(output).is_some_and(|own| summands.contains(&own)) =>
-            {
-                Value::Tensor(expanded_number(tensor))
+        let gradient = |(output, open): (&Value, Value)| {
+            let own = summand_of(output);
+            let found = known.iter().find(|(known, _)| Some(*known) == own);
+            match (output, found) {
+                (Value::Tensor(tensor), Some((_, Some(given)))) if given.shape == tensor.shape => {
+                    Value::Tensor(given.clone())
+                }
+                (Value::Tensor(tensor), Some((_, None))) => Value::Tensor(expanded_number(tensor)),
+                _ => open,
             }
-            _ => open,
         };
+        let layouts = gradients(&applied.output);
         let known = parts(&applied.output).iter().zip(layouts).map(gradient).collect();
         self.run_backward(&applied, known);
-    }
-
-    /// Runs what `output.backward(gradient)` does, where the first is all that a `forward` returned: its
-    /// `backward` gets the gradient as it is.
-    pub(super) fn backward_with(&mut self, output: &Value, gradient: &Value) {
-        let (Value::Tensor(tensor), Value::Tensor(gradient)) = (output, gradient) else { return };
-        let number = |value: &Tensor| value.storage.as_ref().and_then(|storage| storage.output);
-        let is_its = |applied: &Applied| match &applied.output {
-            Value::Tensor(own) => {
-                number(own).is_some() && number(own) == number(tensor) && own.shape == tensor.shape
-            }
-            _ => false,
-        };
-        let Some(at) = self.applied.iter().rposition(is_its) else { return };
-        let applied = self.applied.remove(at);
-        if self.keeps_gradients(applied.backward) {
-            self.run_backward(&applied, vec![Value::Tensor(gradient.clone())]);
-        }
     }
 
     fn run_backward(&mut self, applied: &Applied, gradients: Vec<Value>) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::arguments::bound;
+use super::autograd::keeps_tensors;
 use super::library::{external_call, triton_call};
 use super::memory::may_write;
 use super::modules::known_class;
@@ -25,7 +26,13 @@ const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tup
 
 impl Host<'_> {
     /// `callee(args)`.
-    pub(super) fn call(&mut self, frame: &mut Frame, callee: ExprId, args: &[Arg]) -> Value {
+    pub(super) fn call(
+        &mut self,
+        frame: &mut Frame,
+        id: ExprId,
+        callee: ExprId,
+        args: &[Arg],
+    ) -> Value {
         let (code, called, given) = (frame.code.clone(), callee, args);
         if let Expr::Subscript { value, index } = code.body().exprs[callee] {
             return self.call_subscript(frame, (callee, value, index), args);
@@ -72,7 +79,14 @@ impl Host<'_> {
         self.changed.clear();
         let chosen = frame.is_open(called) || given.iter().any(|arg| frame.is_open(arg.value));
         let around = std::mem::replace(&mut self.doubt.chosen, chosen);
+        self.calls.extend(place);
+        let parts = receiver.iter().chain(given_values.0.iter().map(|(_, value)| value));
+        let raises = parts.into_iter().any(|part| matches!(part, Value::Raises(_)));
         let result = self.call_with(frame, (callee, receiver, method), given_values, place);
+        self.calls.truncate(self.calls.len() - usize::from(place.is_some()));
+        if !raises {
+            self.note_raised(frame, id, &result, &[]);
+        }
         self.doubt.chosen = around;
         self.change_arguments(frame, given);
         result
@@ -116,8 +130,12 @@ impl Host<'_> {
             (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),
             _ => false,
         };
+        let only_kept = method.as_ref().is_some_and(|(_, name)| keeps_tensors(name));
         // What a method of the project writes is seen where it does.
-        let written = if own { Vec::new() } else { may_write(&callee, receiver.as_ref(), &args) };
+        let written = match own || only_kept {
+            true => Vec::new(),
+            false => may_write(&callee, receiver.as_ref(), &args),
+        };
         self.note_written(frame, &written);
         if !written.is_empty() {
             values.iter().for_each(|(_, value)| self.note_change(value));
@@ -153,6 +171,11 @@ impl Host<'_> {
                 if complete && let Some(at) = self.operation(frame.file, &path) =>
             {
                 self.call_function(at, &values)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "backward"]) =>
+            {
+                self.backward_from(&args)
             }
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
@@ -191,7 +214,9 @@ impl Host<'_> {
                 let mut raised = true;
                 let call = |callee| {
                     let given = (values.clone(), complete);
-                    let result = self.call_with(frame, (callee, None, None), given, place);
+                    let result = self.perhaps_running(|host| {
+                        host.call_with(frame, (callee, None, None), given, place)
+                    });
                     raised &= std::mem::take(&mut self.doubt.raised);
                     result
                 };
@@ -301,13 +326,13 @@ impl Host<'_> {
                     return value;
                 }
                 if name == "backward" {
-                    match args.get(0, "gradient") {
-                        Some(gradient) => self.backward_with(receiver, gradient),
-                        None if args.0.is_empty() => self.backward_of(receiver),
-                        None => {}
+                    let gradient = args.get(0, "gradient");
+                    if gradient.is_some() || args.0.is_empty() {
+                        return self.backward(&[(receiver, gradient)]);
                     }
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
+                let result = self.unless_set(frame.file, result);
                 if name == "sum" && args.0.is_empty() {
                     return self.note_sum(receiver, result);
                 }

@@ -5,6 +5,7 @@
 //! as on the platform or on what a library says of a size, has one outcome: what stands under it may be
 //! code that never runs, and then nothing about it is a mistake.
 
+use super::flow::Flow;
 use super::value::Value;
 use super::{Frame, Host};
 use crate::hir::{Expr, ExprId, Name};
@@ -24,6 +25,15 @@ pub(super) struct Doubt {
     pub(super) raised: bool,
     /// Whether the running function may have raised one under such a condition.
     may_raise: bool,
+    /// Whether what begins the run is known whole, so that it runs as it stands.
+    pub(super) is_whole: bool,
+    /// Conditions of any kind that are not known, under which the code stands, and handlers of
+    /// exceptions around it.
+    open: u32,
+    /// Whether the running function may have ended before.
+    left: bool,
+    /// Whether the run may have ended before, or follows more than what runs.
+    lost: bool,
 }
 
 impl Doubt {
@@ -32,11 +42,37 @@ impl Doubt {
         Doubt { chosen: true, ..Doubt::default() }
     }
 
+    /// That of a program, and of a function that takes nothing.
+    pub(super) fn of_whole() -> Doubt {
+        Doubt { is_whole: true, ..Doubt::default() }
+    }
+
+    /// Whether the code runs for certain.
+    pub(super) fn is_none(&self) -> bool {
+        self.is_whole && self.open == 0 && !self.left && !self.lost && !self.raised
+    }
+
+    /// Notes that a condition which is not known leads to code that ends so.
+    pub(super) fn note_way(&mut self, flow: &Flow) {
+        match flow {
+            Flow::Next => {}
+            Flow::Return(None) => self.lost = true,
+            _ => self.left = true,
+        }
+    }
+
+    /// Notes that more is followed than what runs.
+    pub(super) fn note_more(&mut self) {
+        self.lost = true;
+    }
+
     /// Begins a function; what it was around it.
     pub(super) fn enter(&mut self) -> Doubt {
         let around = *self;
         self.may_raise = false;
         self.chosen = false;
+        self.open += u32::from(self.left);
+        self.left = false;
         around
     }
 
@@ -50,6 +86,7 @@ impl Doubt {
             conditions: around.conditions + u32::from(may_raise),
             may_raise: around.may_raise || may_raise,
             raised,
+            lost: self.lost || (raises && may_return),
             ..around
         };
     }
@@ -65,6 +102,7 @@ impl Doubt {
     /// Exceptions go no further: a handler takes them. It was this before the code that may raise.
     pub(super) fn handled(&mut self, before: Doubt) {
         self.may_raise = before.may_raise;
+        self.lost = before.lost;
     }
 
     /// What follows runs if a condition with a settled outcome was met; else there was an exception
@@ -72,6 +110,7 @@ impl Doubt {
     pub(super) fn begin(&mut self, by_exception: bool) {
         self.conditions += 1;
         self.may_raise |= by_exception;
+        self.lost |= by_exception;
     }
 }
 
@@ -134,8 +173,16 @@ impl Host<'_> {
     /// Runs what stands under a condition that is not known.
     pub(super) fn doubting<T>(&mut self, doubtful: bool, code: impl FnOnce(&mut Self) -> T) -> T {
         self.doubt.conditions += u32::from(doubtful);
-        let result = code(self);
+        let result = self.perhaps_running(code);
         self.doubt.conditions = self.doubt.conditions.saturating_sub(u32::from(doubtful));
+        result
+    }
+
+    /// Runs what may not run, or may raise an exception that is taken.
+    pub(super) fn perhaps_running<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> T {
+        self.doubt.open += 1;
+        let result = code(self);
+        self.doubt.open = self.doubt.open.saturating_sub(1);
         result
     }
 }

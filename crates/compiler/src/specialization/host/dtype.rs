@@ -38,6 +38,16 @@ const DTYPES: &[(&str, &str)] = &[
     ("uint8", "u8"),
 ];
 
+/// Names of PyTorch's dtypes of complex numbers, which Triton has not, with the usual one of each.
+const COMPLEX: &[(&str, &str)] = &[
+    ("cdouble", "complex128"),
+    ("cfloat", "complex64"),
+    ("chalf", "complex32"),
+    ("complex128", "complex128"),
+    ("complex32", "complex32"),
+    ("complex64", "complex64"),
+];
+
 /// Signature spellings of the types that a number or an element can have.
 pub(in crate::specialization) const SPELLINGS: &[&str] = &[
     "i1", "u1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp8e4nv", "fp8e4b8",
@@ -58,7 +68,10 @@ pub(in crate::specialization) fn language_dtype(path: &str) -> Option<&'static s
 /// The dtype that a dotted path outside of the project is: `torch.float16`.
 pub(super) fn torch_dtype(path: &[Name]) -> Option<&'static str> {
     match path {
-        [torch, name] if &**torch == "torch" => named_dtype(name),
+        [torch, name] if &**torch == "torch" => {
+            let complex = COMPLEX.iter().find(|(known, _)| *known == &**name);
+            named_dtype(name).or(complex.map(|(_, usual)| *usual))
+        }
         _ => None,
     }
 }
@@ -88,6 +101,9 @@ pub(super) fn number_dtype(value: &Value) -> Option<&'static str> {
 /// documentation of type promotion.
 pub(super) fn with_number(dtype: Option<&Arc<str>>, number: &Value) -> Option<Arc<str>> {
     let dtype = dtype?;
+    if is_complex(dtype) {
+        return Some(dtype.clone());
+    }
     let wider = match number_dtype(number)? {
         "fp32" => !is_float(dtype),
         "i64" => &**dtype == "i1",
@@ -102,6 +118,9 @@ pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc
     let (a, b) = (a?, b?);
     if a == b {
         return Some(a.clone());
+    }
+    if is_complex(a) || is_complex(b) {
+        return None;
     }
     match (is_float(a), is_float(b)) {
         (true, false) => return Some(a.clone()),
@@ -125,6 +144,11 @@ pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc
 /// Whether a dtype, in Triton's spelling, is one of floats.
 pub(super) fn is_float(dtype: &str) -> bool {
     dtype.starts_with("fp") || dtype.starts_with("bf")
+}
+
+/// Whether a dtype is one of complex numbers, which Triton has not.
+pub(in crate::specialization) fn is_complex(dtype: &str) -> bool {
+    dtype.starts_with("complex")
 }
 
 /// True for a dtype of integers, in Triton's spelling: truth values are none.

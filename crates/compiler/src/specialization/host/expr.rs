@@ -41,6 +41,10 @@ impl Host<'_> {
                 let rhs = self.expr(frame, *rhs);
                 match operators::binary(*op, &lhs, &rhs) {
                     Value::Unknown => self.exact_binary(*op, &lhs, &rhs),
+                    raised @ Value::Raises(_) => {
+                        self.note_raised(frame, id, &raised, &[&lhs, &rhs]);
+                        raised
+                    }
                     value => match operators::contents(*op, &lhs, &rhs) {
                         Contents::Unknown => self.note_sums(*op, (&lhs, &rhs), value),
                         contents => self.allocate(value, contents),
@@ -63,6 +67,7 @@ impl Host<'_> {
                     if rest.len() == 1
                         && let Some(tensor) = operators::compared(*op, &left, &right)
                     {
+                        self.note_raised(frame, id, &tensor, &[&left, &right]);
                         return tensor;
                     }
                     all = match (all, compare(*op, &left, &right)) {
@@ -74,33 +79,17 @@ impl Host<'_> {
                 }
                 Value::Bool(all)
             }
-            Expr::Call { callee, args } => self.call(frame, *callee, args),
-            Expr::Attribute { value, attr } => self.attribute(frame, *value, attr),
+            Expr::Call { callee, args } => self.call(frame, id, *callee, args),
+            Expr::Attribute { value, attr } => {
+                let (owner, member) = self.attribute(frame, *value, attr);
+                self.note_raised(frame, id, &member, &[&owner]);
+                member
+            }
             Expr::Subscript { value, index } => {
                 let value = self.expr(frame, *value);
-                let part = match &body.exprs[*index] {
-                    Expr::Slice { lower, upper, step } => {
-                        let [lower, upper, step] = [lower, upper, step]
-                            .map(|bound| bound.map(|bound| self.expr(frame, bound)));
-                        let simple = match &step {
-                            None => operators::slice(&value, lower.as_ref(), upper.as_ref()),
-                            Some(_) => Value::Unknown,
-                        };
-                        match simple {
-                            Value::Unknown => self.exact_slice(&value, [lower, upper, step]),
-                            value => value,
-                        }
-                    }
-                    Expr::Tuple(parts) if matches!(value, Value::Tensor(_)) => {
-                        let parts = parts.iter().map(|part| self.part(frame, *part));
-                        operators::parts(&value, parts.collect())
-                    }
-                    _ => {
-                        let index = self.expr(frame, *index);
-                        operators::subscript(&value, &index)
-                    }
-                };
+                let part = self.subscript(frame, &value, *index);
                 self.note_part(frame, &value, &part);
+                self.note_raised(frame, id, &part, &[&value]);
                 part
             }
             Expr::IfElse { condition, on_true, on_false } => {
@@ -109,9 +98,9 @@ impl Host<'_> {
                     Some(true) => self.expr(frame, *on_true),
                     Some(false) => self.expr(frame, *on_false),
                     None => {
-                        let on_true = self.expr(frame, *on_true);
+                        let on_true = self.perhaps_running(|host| host.expr(frame, *on_true));
                         let raised = std::mem::take(&mut self.doubt.raised);
-                        let on_false = self.expr(frame, *on_false);
+                        let on_false = self.perhaps_running(|host| host.expr(frame, *on_false));
                         self.doubt.raised &= raised;
                         self.one_of(on_true, &on_false)
                     }
@@ -134,6 +123,33 @@ impl Host<'_> {
             }
             Expr::Dict(entries) => self.dict(frame, entries),
             _ => Value::Unknown,
+        }
+    }
+
+    /// `value[index]`.
+    pub(super) fn subscript(&mut self, frame: &mut Frame, value: &Value, index: ExprId) -> Value {
+        let code = frame.code.clone();
+        match &code.body().exprs[index] {
+            Expr::Slice { lower, upper, step } => {
+                let [lower, upper, step] =
+                    [lower, upper, step].map(|bound| bound.map(|bound| self.expr(frame, bound)));
+                let simple = match &step {
+                    None => operators::slice(value, lower.as_ref(), upper.as_ref()),
+                    Some(_) => Value::Unknown,
+                };
+                match simple {
+                    Value::Unknown => self.exact_slice(value, [lower, upper, step]),
+                    value => value,
+                }
+            }
+            Expr::Tuple(parts) if matches!(value, Value::Tensor(_)) => {
+                let parts = parts.iter().map(|part| self.part(frame, *part));
+                operators::parts(value, parts.collect())
+            }
+            _ => {
+                let index = self.expr(frame, index);
+                operators::subscript(value, &index)
+            }
         }
     }
 
@@ -200,8 +216,10 @@ impl Host<'_> {
                 }
             }
             // A condition that is not known keeps the element.
-            if keep == Some(false) {
-                continue;
+            match keep {
+                Some(false) => continue,
+                Some(true) => {}
+                None => self.doubt.note_more(),
             }
             let raised = self.doubt.raised;
             match flatten {
@@ -226,7 +244,7 @@ impl Host<'_> {
                 None => {
                     let raised = self.doubt.raised;
                     for rest in &values[at + 1..] {
-                        let rest = self.expr(frame, *rest);
+                        let rest = self.perhaps_running(|host| host.expr(frame, *rest));
                         self.doubt.raised = raised;
                         if truth(&rest) == Some(!and) {
                             return if and {

@@ -5,8 +5,9 @@ use super::installed::is_installed;
 use super::operators::{self, truth};
 use super::value::Value;
 use super::{Frame, Host, Variables};
+use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Handler, Literal, Stmt, StmtId};
-use crate::project::{Resolution, Scope, resolve_expr, takes_exceptions};
+use crate::project::{Resolution, Scope, callee, resolve_expr, takes_exceptions};
 
 /// Functions outside of the project that do not return.
 const NEVER_RETURN: &[&[&str]] = &[
@@ -134,6 +135,7 @@ impl Host<'_> {
                 let old = self.expr(frame, *target);
                 let value = self.expr(frame, *value);
                 let result = operators::binary(*op, &old, &value);
+                self.note_raised(frame, *target, &result, &[&old, &value]);
                 match is_collection(&old) {
                     true => frame.change(*target, result),
                     false => self.assign(frame, *target, &result),
@@ -143,8 +145,14 @@ impl Host<'_> {
                 let value = self.expr(frame, *test);
                 return match truth(&value) {
                     _ if self.doubt.raised => Flow::Next,
-                    Some(true) => self.block(frame, body),
-                    Some(false) => self.block(frame, orelse),
+                    Some(holds) => {
+                        let taken = if holds { body } else { orelse };
+                        let flow = self.block(frame, taken);
+                        if matches!(flow, Flow::Return(None)) {
+                            self.note_condition(frame, *test, taken);
+                        }
+                        flow
+                    }
                     None => {
                         let doubtful = !frame.may_be_either(*test);
                         self.either(
@@ -193,7 +201,11 @@ impl Host<'_> {
                     }
                 }
                 if !self.doubt.raised {
-                    return self.block(frame, body);
+                    let hands_on = |(manager, _): &(ExprId, _)| self.is_of_torch(frame, *manager);
+                    return match items.iter().all(hands_on) {
+                        true => self.block(frame, body),
+                        false => self.perhaps_running(|host| host.block(frame, body)),
+                    };
                 }
             }
             Stmt::Try { body, handlers, orelse, finally } => {
@@ -205,6 +217,7 @@ impl Host<'_> {
                 // Where it is not known, the author says that it holds.
                 let value = self.expr(frame, *test);
                 if truth(&value) == Some(false) {
+                    self.note_assertion(frame, *test);
                     return Flow::Return(None);
                 }
             }
@@ -267,6 +280,16 @@ impl Host<'_> {
         }
     }
 
+    /// Whether PyTorch makes a context manager: those take no exceptions.
+    fn is_of_torch(&self, frame: &Frame, manager: ExprId) -> bool {
+        let body = frame.code.body();
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        match resolve_expr(self.sources, scope, body, callee(body, manager)) {
+            Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
+            _ => false,
+        }
+    }
+
     /// Runs the iterations of a loop, then its `else`; ways out of the loop end at it.
     fn in_loop(
         &mut self,
@@ -302,7 +325,10 @@ impl Host<'_> {
     ) -> Flow {
         let around = frame.exits.raised.replace(frame.variables.clone());
         let around_doubt = self.doubt;
-        let mut flow = self.block(frame, body);
+        let mut flow = match handlers {
+            [] => self.block(frame, body),
+            _ => self.perhaps_running(|host| host.block(frame, body)),
+        };
         let raised = std::mem::replace(&mut frame.exits.raised, around).unwrap_or_default();
         if frame.exits.raised.is_some() {
             self.add_exit(&mut frame.exits.raised, raised.clone());
@@ -383,9 +409,12 @@ impl Host<'_> {
     /// Runs what runs once, or not, or several times. What holds in each iteration alone is known
     /// in it.
     fn perhaps(&mut self, frame: &mut Frame, body: &[StmtId]) -> Flow {
-        self.widen(frame, body);
-        let before = frame.variables.clone();
-        let flow = self.iteration(frame, body);
+        let (before, flow) = self.perhaps_running(|host| {
+            host.widen(frame, body);
+            let before = frame.variables.clone();
+            (before, host.iteration(frame, body))
+        });
+        self.doubt.note_way(&flow);
         let after = std::mem::replace(&mut frame.variables, before);
         match flow {
             // The code after the loop runs with what it leaves, as after an iteration.

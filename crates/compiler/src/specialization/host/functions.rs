@@ -236,11 +236,19 @@ impl Host<'_> {
         let collections = frame.variables.iter().filter(|(_, value)| changes::is_collection(value));
         let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
         let around = self.doubt.enter();
-        let flow = self.block(&mut frame, &function.body.root);
+        let yields = |expr: &Expr| matches!(expr, Expr::Unsupported("Yield"));
+        let is_generator = function.body.exprs.values().any(yields);
+        let outer = frame.scope.len().saturating_sub(1);
+        let runs =
+            !is_generator && self.hands_exceptions_on(frame.file, &frame.scope[..outer], function);
+        let flow = match runs {
+            true => self.block(&mut frame, &function.body.root),
+            false => self.perhaps_running(|host| host.block(&mut frame, &function.body.root)),
+        };
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
         self.changed = frame.changed_of(collections).collect();
-        match function.body.exprs.values().any(|expr| matches!(expr, Expr::Unsupported("Yield"))) {
+        match is_generator {
             // A generator, or what a context manager makes of one.
             true => {
                 self.doubt.raised = false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::Args;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
-use super::{Host, devices, operators, reduced, tensor, views};
+use super::{Host, devices, fits, operators, reduced, tensor, views};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
@@ -85,7 +85,11 @@ impl Host<'_> {
                 Value::None => item.clone(),
                 function => self.call_value(function, &[(None, item.clone())]),
             };
-            operators::truth(&kept) != Some(false)
+            let kept = operators::truth(&kept);
+            if kept.is_none() {
+                self.doubt.note_more();
+            }
+            kept != Some(false)
         });
         Value::List(items)
     }
@@ -218,6 +222,13 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
     match path.as_slice() {
         ["torch", "broadcast_tensors"] => broadcast(args).unwrap_or(Value::Unknown),
         ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),
+        ["torch", "where"] => chosen(args).unwrap_or(Value::Unknown),
+        ["torch", name]
+            if let Some((tensor, rest)) = args.of_tensor()
+                && let Some(misuse) = fits::refusal(name, tensor, &rest) =>
+        {
+            Value::Raises(misuse)
+        }
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| tensor::mapped(name, args.get(0, "input")?))
             .or_else(|| {
@@ -230,6 +241,15 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             })
             .map_or(Value::Unknown, |made| devices::made(args, made)),
         ["torch", "nn", "functional", "pad"] => tensor::padded(args).unwrap_or(Value::Unknown),
+        ["torch", "nn", "functional", "linear"] => linear(args).unwrap_or(Value::Unknown),
+        ["torch", "nn", "functional", "embedding"] => {
+            match (args.get(0, "input"), args.get(1, "weight")) {
+                (Some(Value::Tensor(rows)), Some(Value::Tensor(table))) => {
+                    Value::Tensor(views::picked(table, rows))
+                }
+                _ => Value::Unknown,
+            }
+        }
         ["torch", "nn", "functional", name] => {
             args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
         }
@@ -266,6 +286,36 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Unknown)
         }
     }
+}
+
+/// What `torch.where` takes of two tensors.
+fn chosen(args: &Args<'_>) -> Option<Value> {
+    let (Value::Tensor(condition), Value::Tensor(on_true), Value::Tensor(on_false)) =
+        (args.get(0, "condition")?, args.get(1, "input")?, args.get(2, "other")?)
+    else {
+        return None;
+    };
+    let taken = views::elementwise(on_true, Some(on_false));
+    let shape = views::broadcast(condition.shape.as_deref(), taken.shape.as_deref());
+    let tensor = Tensor { dtype: taken.dtype, shape, on_gpu: taken.on_gpu, ..Tensor::default() };
+    Some(Value::Tensor(tensor.copied()))
+}
+
+/// What `torch.nn.functional.linear` makes: the product with the transposed weight.
+fn linear(args: &Args<'_>) -> Option<Value> {
+    let (Value::Tensor(input), Value::Tensor(weight)) =
+        (args.get(0, "input")?, args.get(1, "weight")?)
+    else {
+        return None;
+    };
+    let (columns, rest) = input.shape.as_ref()?.split_last()?;
+    let [rows, inner] = weight.shape.as_deref()? else { return None };
+    if let Some(misfit) = fits::no_product(input, &views::transpose(weight)) {
+        return Some(misfit.into());
+    }
+    let shape = (columns == inner).then(|| [rest, std::slice::from_ref(rows)].concat());
+    let dtype = input.dtype.clone().filter(|dtype| Some(dtype) == weight.dtype.as_ref());
+    Some(Value::Tensor(Tensor { dtype, shape, on_gpu: input.on_gpu, ..Tensor::default() }.copied()))
 }
 
 /// What an operator makes of a number and those of a list, one after the other.
@@ -323,8 +373,14 @@ fn math_call(name: &str, args: &Args<'_>) -> Value {
 }
 
 fn product(args: &Args<'_>) -> Option<Vec<Value>> {
+    let times = match args.keyword("repeat") {
+        None => 1,
+        Some(Value::Int(Some(times))) => usize::try_from(*times).ok()?,
+        Some(_) => return None,
+    };
+    let factors = args.positional();
     let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
-    for factor in args.positional() {
+    for factor in std::iter::repeat_n(factors, times).flatten() {
         let items = factor.elements()?;
         if rows.len().checked_mul(items.len())? > MAX_RANGE as usize {
             return None;

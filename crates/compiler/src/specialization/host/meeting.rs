@@ -37,6 +37,8 @@ impl Host<'_> {
         let first = self.doubting(doubtful, |host| body(host, frame));
         let after_first = std::mem::replace(&mut frame.variables, before);
         let second = self.doubting(doubtful, |host| orelse(host, frame));
+        self.doubt.note_way(&first);
+        self.doubt.note_way(&second);
         if doubtful {
             match (&first, &second) {
                 (Flow::Next, Flow::Next) => {}

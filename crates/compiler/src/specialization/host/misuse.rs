@@ -1,6 +1,7 @@
 //! What host code raises an exception for: a tensor is asked for what it does not have, or a tuple.
 
 use super::value::{Tensor, Value};
+use crate::builtins::torch;
 use crate::hir::Name;
 
 /// A use of a tensor, or of a tuple as its shape is one, that gives no value.
@@ -38,6 +39,69 @@ pub enum Misuse {
     NotCalled(&'static str),
     /// A member that is called, and is no method.
     Called(&'static str),
+    /// Sizes that do not fit.
+    Sizes(Misfit),
+}
+
+/// Sizes of tensors for which PyTorch refuses what is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    /// Tensors whose sizes do not broadcast.
+    Broadcast([Vec<i128>; 2]),
+    /// A matrix product of tensors of which one has not as many columns as the other has rows.
+    Product([Vec<i128>; 2]),
+    /// Other sizes that are asked for, which have not as many elements.
+    View {
+        /// The sizes.
+        of: Vec<i128>,
+        /// Those asked for; one may be -1.
+        to: Vec<i128>,
+    },
+    /// Sizes that a tensor cannot be expanded to.
+    Expanded {
+        /// The sizes.
+        of: Vec<i128>,
+        /// Those asked for.
+        to: Vec<i128>,
+    },
+    /// Tensors that are joined along a dimension, and differ along another one.
+    Joined([Vec<i128>; 2]),
+    /// Dimensions that are permuted, more or fewer than there are.
+    Permuted {
+        /// The sizes.
+        of: Vec<i128>,
+        /// How many dimensions are listed.
+        axes: usize,
+    },
+    /// An index that is none of a dimension.
+    Index {
+        /// The index.
+        at: i128,
+        /// How many elements there are along the dimension.
+        size: i128,
+    },
+    /// A gradient of other sizes than what it is the gradient of.
+    Gradient {
+        /// The sizes of the result.
+        of: Vec<i128>,
+        /// Those of the gradient.
+        is: Vec<i128>,
+    },
+    /// A backward pass without a gradient, from what is not one number.
+    NoGradient(Vec<i128>),
+}
+
+impl From<Misfit> for Value {
+    fn from(misfit: Misfit) -> Value {
+        Value::Raises(Misuse::Sizes(misfit))
+    }
+}
+
+impl Misuse {
+    /// Whether Python raises an exception where it stands: a method that is not called is a value.
+    pub(super) fn raises(&self) -> bool {
+        !matches!(self, Misuse::NotCalled(_))
+    }
 }
 
 /// Methods that tell numbers about a tensor.
@@ -61,19 +125,22 @@ pub(super) fn attribute(tensor: &Tensor, name: &str) -> Option<Value> {
     let method = METHODS.iter().find(|method| **method == name).copied();
     // Whose element type is known is PyTorch's.
     let is_of_arrays = name == STRIDES_OF_ARRAYS && tensor.dtype.is_none();
-    let missing = || no_member(name).filter(|_| !is_of_arrays);
+    let missing = || no_member(tensor, name).filter(|_| !is_of_arrays);
     method.map(Misuse::NotCalled).or_else(missing).map(Value::Raises)
 }
 
 /// What `tensor.name(…)` is where it is no method that is known.
-pub(super) fn call(name: &str) -> Option<Value> {
+pub(super) fn call(tensor: &Tensor, name: &str) -> Option<Value> {
     let plain = PLAIN.iter().find(|plain| **plain == name).copied();
-    plain.map(Misuse::Called).or_else(|| no_member(name)).map(Value::Raises)
+    plain.map(Misuse::Called).or_else(|| no_member(tensor, name)).map(Value::Raises)
 }
 
-/// The plural of a member, which no class of tensors has: subclasses may have others.
-fn no_member(name: &str) -> Option<Misuse> {
-    let singular = name.strip_suffix('s')?;
-    let known = METHODS.iter().chain(PLAIN).find(|known| **known == singular);
-    known.map(|meant| Misuse::NoMember { name: name.into(), meant })
+/// The plural of a member, which no class of tensors has: subclasses may have others. Of what
+/// certainly is PyTorch's, what is nearly called like a member.
+fn no_member(tensor: &Tensor, name: &str) -> Option<Misuse> {
+    let singular = name.strip_suffix('s');
+    let known = METHODS.iter().chain(PLAIN).find(|known| Some(**known) == singular);
+    let near = || tensor.dtype.as_ref().and_then(|_| torch::tensor_member_near(name));
+    let meant = known.copied().or_else(near)?;
+    Some(Misuse::NoMember { name: name.into(), meant })
 }

@@ -3,13 +3,15 @@
 
 use super::dtype::language_dtype;
 use super::frame::Frame;
+use super::misuse::Misuse;
 use super::value::{Callable, Value};
 use super::{Host, MAX_DEPTH, dtype, tensor};
-use crate::hir::{ExprId, Item, Name};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
 use crate::project::{
     ItemRef, Resolution, Scope, constant, function, installation, item, item_scope, resolve,
     resolve_item, resolve_member,
 };
+use crate::source::FileId;
 use crate::specialization::TritonVersion;
 
 impl Host<'_> {
@@ -122,16 +124,44 @@ impl Host<'_> {
         }
     }
 
-    /// `value.attr`.
-    pub(super) fn attribute(&mut self, frame: &mut Frame, value: ExprId, attr: &Name) -> Value {
-        match self.expr(frame, value) {
-            Value::Member(member) => self.attribute_of_member(&member, attr),
-            Value::Named(base) => self.member(&base, attr),
-            Value::Object(object) => match self.object_attribute(object, attr) {
-                Value::Unknown => self.of_class(object, attr),
+    /// `value.attr`, after what it is an attribute of.
+    pub(super) fn attribute(
+        &mut self,
+        frame: &mut Frame,
+        value: ExprId,
+        attr: &Name,
+    ) -> (Value, Value) {
+        let owner = self.expr(frame, value);
+        let member = match &owner {
+            Value::Member(member) => self.attribute_of_member(member, attr),
+            Value::Named(base) => self.member(base, attr),
+            Value::Object(object) => match self.object_attribute(*object, attr) {
+                Value::Unknown => self.of_class(*object, attr),
                 value => value,
             },
-            value => tensor::attribute(&value, attr),
+            value => self.unless_set(frame.file, tensor::attribute(value, attr)),
+        };
+        (owner, member)
+    }
+
+    /// A member of a tensor; not known where the file gives such a member to anything.
+    pub(super) fn unless_set(&self, file: FileId, member: Value) -> Value {
+        let Value::Raises(Misuse::NoMember { name, .. }) = &member else { return member };
+        let sets = |body: &Body| {
+            let is_it = |target: &ExprId| matches!(&body.exprs[*target], Expr::Attribute { attr, .. } if attr == name);
+            let is_text =
+                |expr: &Expr| matches!(expr, Expr::Literal(Literal::Str(text)) if **text == **name);
+            body.stmts.values().flat_map(Stmt::targets).any(|target| is_it(&target))
+                || body.exprs.values().any(is_text)
+        };
+        let Some(module) = self.sources.module(file) else { return member };
+        let is_set = module.items.iter().any(|item| match &item.kind {
+            ItemKind::Function(function) => sets(&function.body),
+            _ => false,
+        });
+        match is_set || module.mains.iter().any(|main| sets(&main.body)) {
+            true => Value::Unknown,
+            false => member,
         }
     }
 

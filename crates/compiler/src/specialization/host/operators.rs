@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{is_float, is_integer, with_number};
+use super::fits;
 use super::misuse::{Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
@@ -80,9 +81,12 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     match (left, right) {
         (raised @ Value::Raises(_), _) | (_, raised @ Value::Raises(_)) => raised.clone(),
         (Value::Tensor(a), Value::Tensor(b)) if op == BinaryOp::MatMul => {
-            Value::Tensor(views::product(a, b))
+            fits::no_product(a, b).map_or_else(|| Value::Tensor(views::product(a, b)), Value::from)
         }
         (Value::Tensor(a), Value::Tensor(b)) => {
+            if let Some(misfit) = fits::no_elementwise(a, b) {
+                return misfit.into();
+            }
             let result = views::elementwise(a, Some(b));
             Value::Tensor(Tensor { dtype: quotient(op, result.dtype.clone()), ..result })
         }
@@ -192,6 +196,7 @@ pub(super) fn compared(op: CompareOp, left: &Value, right: &Value) -> Option<Val
         Value::Tensor(tensor) => {
             Some(Value::Tensor(Tensor { dtype: Some(Arc::from("i1")), ..tensor }))
         }
+        raised @ Value::Raises(_) => Some(raised),
         _ => None,
     }
 }
@@ -307,7 +312,12 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
             found.map_or(Value::Unknown, |(_, value)| value.clone())
         }
-        (Value::Tensor(tensor), Value::Int(index)) => Value::Tensor(views::item(tensor, *index)),
+        (Value::Tensor(tensor), Value::Int(index)) => {
+            match index.and_then(|index| fits::no_element(tensor, index)) {
+                Some(misuse) => Value::Raises(misuse),
+                None => Value::Tensor(views::item(tensor, *index)),
+            }
+        }
         (Value::Tensor(tensor), Value::None) => Value::Tensor(views::with_axis(tensor, 0)),
         (Value::Tensor(tensor), Value::Tensor(rows))
             if matches!(rows.dtype.as_deref(), Some("i32" | "i64")) =>
@@ -322,10 +332,13 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
 /// `tensor[part, part]`.
 pub(super) fn parts(value: &Value, parts: Vec<Part>) -> Value {
     match value {
-        Value::Tensor(tensor) => match views::parts(tensor, &parts) {
-            Some(part) => Value::Tensor(part),
-            None => Value::tensor(tensor.dtype.as_deref()),
-        },
+        Value::Tensor(tensor) => {
+            match (fits::no_part(tensor, &parts), views::parts(tensor, &parts)) {
+                (Some(misuse), _) => Value::Raises(misuse),
+                (None, Some(part)) => Value::Tensor(part),
+                (None, None) => Value::tensor(tensor.dtype.as_deref()),
+            }
+        }
         _ => Value::Unknown,
     }
 }

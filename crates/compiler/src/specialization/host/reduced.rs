@@ -34,6 +34,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         false => along_axis(name, tensor, args)
             .or_else(|| combined(name, tensor, args))
             .or_else(|| cut(name, tensor, args))
+            .or_else(|| looked_up(name, tensor, args))
             .or_else(|| counted(name, tensor)),
     }
 }
@@ -78,6 +79,37 @@ fn cut(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
         _ => return None,
     };
     views::cut_up(tensor, axis()?, &lengths).map(Value::Tuple)
+}
+
+/// What is looked up for each element of a tensor, or asked of it: positions, elements at positions,
+/// truth values.
+fn looked_up(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let of = |dtype: Option<Arc<str>>, shape: Option<Vec<Value>>| {
+        Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()))
+    };
+    let tensor_at = |at: usize, name: &str| match args.get(at, name)? {
+        Value::Tensor(tensor) => Some(tensor),
+        _ => None,
+    };
+    let positions = || match args.keyword("out_int32") {
+        None | Some(Value::Bool(Some(false))) => Some(Arc::from("i64")),
+        Some(Value::Bool(Some(true))) => Some(Arc::from("i32")),
+        Some(_) => None,
+    };
+    match name {
+        "bucketize" => of(positions(), tensor.shape.clone()),
+        "searchsorted" => of(positions(), tensor_at(0, "input")?.shape.clone()),
+        "isfinite" | "isinf" | "isnan" | "logical_not" => {
+            of(Some(Arc::from("i1")), tensor.shape.clone())
+        }
+        "index_select" => {
+            let mut shape = tensor.shape.clone()?;
+            let axis = position(shape.len(), known(args.get(0, "dim")?)?)?;
+            shape[axis] = tensor_at(1, "index")?.shape.as_ref()?.first()?.clone();
+            of(tensor.dtype.clone(), Some(shape))
+        }
+        _ => None,
+    }
 }
 
 /// What `name` makes whose number of elements depends on those of `tensor` or on other arguments.

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::devices;
-use super::dtype::{element_size, is_float, named_dtype, number_dtype, promoted, python_type};
+use super::dtype::{
+    element_size, is_complex, is_float, named_dtype, number_dtype, promoted, python_type,
+};
+use super::fits;
 use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::operators::{binary, position};
 use super::reduced::made_of;
 use super::value::{Descriptor, Tensor, Value};
-use super::views::{self, elements, strides, swap_last, transpose, unknown_strides};
+use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
 
@@ -159,15 +162,18 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
         }
         "empty_like" | "zeros_like" | "ones_like" | "rand_like" | "randn_like" | "full_like"
         | "randint_like" | "clone" | "abs" | "relu" => match args.get(0, "input")? {
-            Value::Tensor(tensor) => Value::Tensor(Tensor {
-                dtype: args.dtype(tensor.dtype.as_deref()),
-                ..tensor.copied()
-            }),
+            Value::Tensor(tensor) => {
+                let own = tensor.dtype.as_deref().filter(|own| name != "abs" || !is_complex(own));
+                Value::Tensor(Tensor { dtype: args.dtype(own), ..tensor.copied() })
+            }
             _ => Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }),
         },
-        "cat" | "concat" | "stack" => {
-            joined(if name == "stack" { name } else { "cat" }, args).unwrap_or(Value::Unknown)
-        }
+        "cat" | "concat" | "stack" => match fits::not_joined(name, args) {
+            Some(misfit) => misfit.into(),
+            None => {
+                joined(if name == "stack" { name } else { "cat" }, args).unwrap_or(Value::Unknown)
+            }
+        },
         "outer" => match (args.get(0, "input")?, args.get(1, "vec2")?) {
             (Value::Tensor(rows), Value::Tensor(columns)) => {
                 let only = |tensor: &Tensor| match tensor.shape.as_deref() {
@@ -372,6 +378,9 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         Value::Unknown => &unknown,
         _ => return None,
     };
+    if let Some(misuse) = fits::refusal(name, tensor, args) {
+        return Some(Value::Raises(misuse));
+    }
     let cast = |dtype: &str| {
         Value::Tensor(match tensor.dtype.as_deref() == Some(dtype) {
             true => tensor.clone(),
@@ -421,6 +430,9 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         "contiguous" if args.has_memory_format() => Value::Tensor(reordered(tensor)),
         "contiguous" if tensor.strides.is_none() => value.clone(),
         "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied()),
+        "abs" if tensor.dtype.as_deref().is_some_and(is_complex) => {
+            Value::Tensor(Tensor { dtype: None, ..tensor.copied() })
+        }
         "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
         "cuda" | "cpu" | "detach" => Value::Tensor(tensor.clone().moved()),
         "requires_grad_" | "fill_" | "zero_" | "normal_" | "uniform_" | "copy_" | "div_"
@@ -440,6 +452,21 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             let Some(Value::DType(dtype)) = args.get(0, "dtype") else { return None };
             let view = views::reinterpreted(tensor, dtype);
             view.map_or_else(|| Value::tensor(Some(dtype)), Value::Tensor)
+        }
+        "view_as" | "reshape_as" => {
+            let Some(Value::Tensor(other)) = args.get(0, "other") else { return None };
+            let sizes = other.shape.clone().map_or(Value::Ints, Value::Tuple);
+            return method_of(value, name.trim_end_matches("_as"), &Args(&[(None, sizes)]));
+        }
+        "type_as" => match args.get(0, "other")? {
+            Value::Tensor(other) => Value::Tensor(views::with_dtype(tensor, other.dtype.clone())),
+            _ => return None,
+        },
+        "flatten" | "unflatten" if let Some(sizes) = regrouped(tensor, name, args) => {
+            return method_of(value, "reshape", &Args(&[(None, Value::Tuple(sizes))]));
+        }
+        "narrow" | "select" if let Some(part) = part_along(tensor, name, args) => {
+            Value::Tensor(part)
         }
         "flatten" | "ravel" if args.0.is_empty() => {
             let all = [Value::Int(Some(-1))];
@@ -494,7 +521,8 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         _ if let (Value::Tensor(_), Some(made)) = (value, made_of(name, tensor, args)) => made,
         // `dtype=` says what elements become.
         _ => {
-            let misuse = || misuse::call(name).filter(|_| matches!(value, Value::Tensor(_)));
+            let misuse =
+                || misuse::call(tensor, name).filter(|_| matches!(value, Value::Tensor(_)));
             let plain = args.keyword("dtype").is_none();
             return plain.then(|| mapped(name, value)).flatten().or_else(misuse);
         }
@@ -530,6 +558,45 @@ fn viewed(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
         "squeeze" => views::squeezed(tensor, number(args.get(0, "dim")?)?),
         _ => None,
     }
+}
+
+/// The sizes of a tensor of which `flatten` makes several dimensions one, or `unflatten` one several.
+fn regrouped(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Vec<Value>> {
+    let shape = tensor.shape.as_ref()?;
+    let axis = |at: usize, name: &str, default: i128| {
+        let axis = match args.get(at, name) {
+            None => default,
+            Some(Value::Int(axis)) => (*axis)?,
+            Some(_) => return None,
+        };
+        position(shape.len(), axis)
+    };
+    if name == "unflatten" {
+        let at = axis(0, "dim", 0)?;
+        let sizes = args.get(1, "sizes")?.elements()?;
+        return Some([&shape[..at], &sizes, &shape[at + 1..]].concat());
+    }
+    let (first, last) = (axis(0, "start_dim", 0)?, axis(1, "end_dim", -1)?);
+    let inner = Value::Int(Some(elements(shape.get(first..=last)?)?));
+    Some([&shape[..first], &[inner], &shape[last + 1..]].concat())
+}
+
+/// What `narrow` and `select` show of a tensor along one dimension.
+fn part_along(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
+    let number = |at: usize, name: &str| match args.get(at, name)? {
+        Value::Int(number) => *number,
+        _ => None,
+    };
+    let axis = position(tensor.shape.as_ref()?.len(), number(0, "dim")?)?;
+    let whole = std::iter::repeat_with(|| Part::Slice(Bound::Open, Bound::Open));
+    let part = match name {
+        "narrow" => {
+            let start = number(1, "start").filter(|start| *start >= 0)?;
+            Part::Slice(Bound::At(start), Bound::At(start + number(2, "length")?))
+        }
+        _ => Part::At(Some(number(1, "index")?)),
+    };
+    views::parts(tensor, &whole.take(axis).chain([part]).collect::<Vec<_>>())
 }
 
 /// A copy whose elements are in another order, which is not followed.

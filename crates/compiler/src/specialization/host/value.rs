@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Frame;
+use super::dtype::is_complex;
 use super::misuse::Misuse;
 use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::installation::Fact;
@@ -523,7 +524,7 @@ impl Value {
             Value::Int(value) => ConstArg::Int((*value)?),
             Value::Float(value) => ConstArg::Float((*value)?.to_bits()),
             Value::Str(text) => ConstArg::Str(text.clone()),
-            Value::DType(dtype) => ConstArg::DType(dtype.clone()),
+            Value::DType(dtype) if !is_complex(dtype) => ConstArg::DType(dtype.clone()),
             Value::Member(member) => ConstArg::Member(member.clone()),
             Value::Constexpr(value) => value.to_const()?,
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {

@@ -77,7 +77,25 @@ impl Host<'_> {
     pub(super) fn is_wrapped(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
         self.decorators(file, scope, function).iter().any(is_wrapper_of)
     }
+
+    /// Whether the exceptions of a function reach its callers, whatever stands before it.
+    pub(super) fn hands_exceptions_on(
+        &self,
+        file: FileId,
+        scope: &[Name],
+        function: &Function,
+    ) -> bool {
+        self.decorators(file, scope, function).iter().all(|found| match found {
+            Resolution::External(path) => {
+                path.first().is_some_and(|package| TRANSPARENT.contains(&&**package))
+            }
+            found => matches!(found, Resolution::Undefined),
+        })
+    }
 }
+
+/// Packages whose decorators take no exceptions.
+const TRANSPARENT: &[&str] = &["abc", "functools", "torch", "typing"];
 
 /// Whether a decorator may hand on other arguments to a function than it gets.
 fn is_wrapper_of(found: &Resolution) -> bool {
