@@ -191,9 +191,12 @@ def run_sanitizer(tile, only):
                    tile, "run", str(path), "--device", "cuda:0"]
         status, output, errors = output_of(command)
         text = output + errors
-        summary = [line for line in text.splitlines() if "SUMMARY" in line and " 0 " not in line]
-        problem = summary[0] if summary else last_line(text)
-        clean = status == 0 and not summary
+        summaries = [line for line in text.splitlines() if "SUMMARY" in line]
+        found = [line for line in summaries if " 0 " not in line]
+        # The tool itself can die, which says nothing of the kernel.
+        end = last_line(text) if summaries else f"status {status}, no summary: {last_line(text)}"
+        problem = found[0] if found else end
+        clean = status == 0 and not found
         return {"file": path.name, "tool": tool, "ok": clean, "problem": None if clean else problem}
 
     wanted = [path for path in example_files(ROOT / "tests/gpu/kernels")
