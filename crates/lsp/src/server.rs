@@ -63,6 +63,7 @@ use requests::{editing, navigation, workspace};
 use session::Session;
 pub use settings::{SETTINGS, Setting};
 use state::{ReadError, Request, Snapshot, State};
+use transport::DirectStdout;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -95,7 +96,8 @@ pub fn serve(options: Options) -> std::io::Result<bool> {
         .enable_all()
         .thread_stack_size(tile_compiler::eval::STACK_BYTES)
         .build()?;
-    let stopped = runtime.block_on(serve_on(tokio::io::stdin(), tokio::io::stdout(), options));
+    let stopped =
+        runtime.block_on(serve_on(tokio::io::stdin(), DirectStdout(std::io::stdout()), options));
     // A thread may still wait for input that will never come.
     runtime.shutdown_background();
     Ok(stopped)

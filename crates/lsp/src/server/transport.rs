@@ -4,6 +4,10 @@
 //! a task of its own. A message that cannot be read is answered with an error and skipped: a
 //! client's mistake does not end the session.
 
+use std::io::Write;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,10 +65,11 @@ where
                 let ends = request.method() == "exit";
                 // What follows may rely on what was agreed, and must not overtake the end.
                 let in_order = matches!(request.method(), "initialize" | "shutdown");
-                let handled = answer(service.call(request), outgoing.clone());
+                let mut handled = Box::pin(answer(service.call(request), outgoing.clone()));
+                // Begun here, so that whoever works on it need not wait for another thread to wake.
                 if in_order {
                     handled.await;
-                } else {
+                } else if futures_util::poll!(&mut handled).is_pending() {
                     tasks.spawn(handled);
                 }
                 if ends {
@@ -118,6 +123,30 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut queue: UnboundedReceiver
             tracing::warn!(%error, "the client does not listen any more");
             return;
         }
+    }
+}
+
+/// Standard output, written where a message is ready: through threads for what blocks, as tokio's is, a
+/// message waits for two of them to wake. A client that does not read holds up the other answers, never
+/// what it sends.
+#[derive(Debug)]
+pub(crate) struct DirectStdout(pub(crate) std::io::Stdout);
+
+impl AsyncWrite for DirectStdout {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Poll::Ready(self.0.write(bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(self.0.flush())
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        self.poll_flush(context)
     }
 }
 
