@@ -5,10 +5,11 @@
 //! client's mistake does not end the session.
 
 use std::io::Write;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
@@ -17,6 +18,9 @@ use tokio::task::JoinSet;
 use tower::Service;
 use tower_lsp::ClientSocket;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
+
+use crate::server::internal;
+use crate::server::state::panic_text;
 
 /// A message beyond this size is a mistake; the session ends rather than take the memory.
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
@@ -65,7 +69,8 @@ where
                 let ends = request.method() == "exit";
                 // What follows may rely on what was agreed, and must not overtake the end.
                 let in_order = matches!(request.method(), "initialize" | "shutdown");
-                let mut handled = Box::pin(answer(service.call(request), outgoing.clone()));
+                let id = request.id().cloned();
+                let mut handled = Box::pin(answer(id, service.call(request), outgoing.clone()));
                 // Begun here, so that whoever works on it need not wait for another thread to wake.
                 if in_order {
                     handled.await;
@@ -93,14 +98,22 @@ fn refusal(request: &Request) -> Option<Response> {
     Some(Response::from_error(id.clone(), Error::method_not_found()))
 }
 
+/// Sends what a handler answers. One that panics ends with its own message.
 async fn answer<E: std::fmt::Display>(
+    id: Option<Id>,
     handled: impl Future<Output = Result<Option<Response>, E>>,
     outgoing: UnboundedSender<String>,
 ) {
-    match handled.await {
-        Ok(Some(response)) => send(&outgoing, &response),
-        Ok(None) => {}
-        Err(error) => tracing::error!(%error, "a message was not handled"),
+    match AssertUnwindSafe(handled).catch_unwind().await {
+        Ok(Ok(Some(response))) => send(&outgoing, &response),
+        Ok(Ok(None)) => {}
+        Ok(Err(error)) => tracing::error!(%error, "a message was not handled"),
+        Err(payload) => {
+            let error = internal(&panic_text(&*payload));
+            if let Some(id) = id {
+                send(&outgoing, &Response::from_error(id, error));
+            }
+        }
     }
 }
 
