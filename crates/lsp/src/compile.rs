@@ -51,7 +51,7 @@ pub(crate) struct Wish {
     /// Label of the specialization.
     pub(crate) label: String,
     /// Tile IR, or in one line why there is none.
-    pub(crate) ir: Result<Arc<str>, String>,
+    pub(crate) ir: Result<Packed<String>, String>,
     /// What the locations of the IR count from.
     pub(crate) anchors: Arc<Anchors>,
     /// For what machine, and what to keep.
@@ -117,7 +117,7 @@ pub(crate) struct Older {
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     /// The IR that was compiled.
-    pub(crate) ir: Arc<str>,
+    pub(crate) ir: Packed<String>,
     /// For what architecture.
     pub(crate) arch: String,
     /// What was measured.
@@ -436,7 +436,7 @@ impl Compiler {
     /// What the worker says.
     pub(crate) fn compile(&self, wish: &Wish, cancel: &Cancel) -> Result<Artifact, WorkerError> {
         let ir = match &wish.ir {
-            Ok(ir) => ir.to_string(),
+            Ok(ir) => ir.get(),
             Err(message) => return Err(failure(message)),
         };
         let request = CompileRequest { ir, options: wish.options.clone() };
@@ -491,8 +491,8 @@ impl Compiled {
     /// How its values lie in registers.
     pub(crate) fn layouts(&self) -> &Layouts {
         self.layouts.get_or_init(|| {
-            let ir = self.wish.ir.as_deref().unwrap_or_default();
-            Layouts::of(ir, &self.wish.options.arch)
+            let ir = self.wish.ir.as_ref().map(Packed::get).unwrap_or_default();
+            Layouts::of(&ir, &self.wish.options.arch)
         })
     }
 

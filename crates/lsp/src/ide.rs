@@ -11,6 +11,7 @@ pub(crate) mod hover;
 pub(crate) mod installed;
 pub(crate) mod layouts;
 pub(crate) mod lenses;
+pub(crate) mod matching;
 pub(crate) mod mentions;
 pub(crate) mod moves;
 pub(crate) mod navigation;

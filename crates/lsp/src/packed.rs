@@ -1,14 +1,17 @@
-//! Values that are kept long and read rarely, such as the PTX of every kernel of every open file.
+//! Values that are kept long and read rarely, such as the IR of every specialization of the kernels of
+//! every open file.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A value as compressed JSON: a listing of PTX takes a tenth of its size, and a millisecond to read.
-#[derive(Debug, Clone)]
+/// Equal values are packed alike. Clones share their bytes.
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Packed<T> {
-    bytes: Box<[u8]>,
+    bytes: Arc<[u8]>,
     value: PhantomData<fn() -> T>,
 }
 
@@ -25,5 +28,17 @@ impl<T: Serialize + DeserializeOwned> Packed<T> {
         let text = lz4_flex::decompress_size_prepended(&self.bytes);
         let text = text.expect("invariant: these bytes were compressed here");
         serde_json::from_slice(&text).expect("invariant: what was written is read")
+    }
+
+    /// Whether both were packed by one call.
+    #[cfg(test)]
+    pub(crate) fn is_shared(&self, other: &Packed<T>) -> bool {
+        Arc::ptr_eq(&self.bytes, &other.bytes)
+    }
+}
+
+impl<T> Clone for Packed<T> {
+    fn clone(&self) -> Packed<T> {
+        Packed { bytes: self.bytes.clone(), value: PhantomData }
     }
 }

@@ -35,6 +35,7 @@ use tower_lsp::{LanguageServer, LspService};
 use crate::compile::Compiler;
 use crate::files::{Disk, FileSystem};
 
+mod answering;
 mod background;
 mod capabilities;
 mod commands;
@@ -63,7 +64,7 @@ use requests::{editing, navigation, workspace};
 use session::Session;
 pub use settings::{SETTINGS, Setting};
 use state::{ReadError, Request, Snapshot, State};
-use transport::DirectStdout;
+use transport::{DirectStdin, DirectStdout};
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -96,9 +97,9 @@ pub fn serve(options: Options) -> std::io::Result<bool> {
         .enable_all()
         .thread_stack_size(tile_compiler::eval::STACK_BYTES)
         .build()?;
-    let stopped =
-        runtime.block_on(serve_on(tokio::io::stdin(), DirectStdout(std::io::stdout()), options));
-    // A thread may still wait for input that will never come.
+    let (input, output) = (DirectStdin(std::io::stdin()), DirectStdout(std::io::stdout()));
+    let stopped = runtime.block_on(serve_on(input, output, options));
+    // What still works need not end first.
     runtime.shutdown_background();
     Ok(stopped)
 }
@@ -140,6 +141,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     state: &Arc<State>,
     work: impl FnOnce(&State) -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    let _answer = state.answering.begin();
     let state = state.clone();
     let guarded = move || match catch_unwind(AssertUnwindSafe(|| work(&state))) {
         Ok(result) => result,

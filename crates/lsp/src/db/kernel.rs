@@ -16,6 +16,7 @@ use super::parts::{Observed, jit_items};
 use super::{
     Analysis, Database, Db, SourceFile, Workspace, folder_rules, labels, module, syntax_diagnostics,
 };
+use crate::packed::Packed;
 
 /// A kernel of a file and what it is compiled for.
 #[derive(Debug, Clone)]
@@ -162,7 +163,7 @@ pub(crate) fn configurations(
 #[derive(Debug, Default)]
 pub(crate) struct Lowered {
     /// Tile IR, locations by `anchors`; `None` when there is an error.
-    pub(crate) ir: Option<Arc<str>>,
+    pub(crate) ir: Option<Packed<String>>,
     /// What the locations of the IR count from.
     pub(crate) anchors: Arc<Anchors>,
     /// What is wrong.
@@ -183,7 +184,7 @@ pub(super) fn lower_under(
     let mut result = lower(db, file, item, spec)?;
     let anchors = result.function.as_mut().map(|function| anchor_locations(db, function));
     Some(Lowered {
-        ir: result.function.map(|function| Arc::from(function.to_string())),
+        ir: result.function.map(|function| Packed::new(&function.to_string())),
         anchors: Arc::new(anchors.unwrap_or_default()),
         found: Anchored::new(db, result.diagnostics),
         types: result.types,

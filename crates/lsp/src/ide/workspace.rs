@@ -8,6 +8,7 @@ use tile_compiler::project;
 use tile_compiler::source::{FileRange, TextRange};
 
 use crate::db::{self, Db, SourceFile};
+use crate::ide::matching::matches;
 use crate::ide::symbol::{Semantics, Symbol};
 use crate::ide::tree::{range, walk_below};
 use crate::ide::{mentions, navigation};
@@ -95,12 +96,6 @@ fn best_name(text: &str, query: &str) -> Option<usize> {
     let names = text.split("def ").skip(1).map(str::trim_start);
     let names = names.map(|rest| rest.split(|c| !is_word(c)).next().unwrap_or_default());
     names.filter(|name| matches(name, query)).map(str::len).min()
-}
-
-/// True when `name` has the characters of `query` in their order, whatever their case.
-fn matches(name: &str, query: &str) -> bool {
-    let mut rest = name.chars().flat_map(char::to_lowercase);
-    query.chars().flat_map(char::to_lowercase).all(|wanted| rest.any(|c| c == wanted))
 }
 
 /// A function in the hierarchy of calls.

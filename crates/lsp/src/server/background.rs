@@ -43,7 +43,8 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
         } else {
             diagnostics::publish_changed(&state, &mut published, dirty.clone(), &open).await;
         }
-        // What follows takes longer: a newer text is answered for first.
+        // What follows takes longer: requests and a newer text are answered first.
+        state.answering.go_first().await;
         if state.is_dirty() {
             continue;
         }

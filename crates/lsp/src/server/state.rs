@@ -23,6 +23,7 @@ use crate::encoding::Encoding;
 use crate::files::FileSystem;
 use crate::ide::mentions;
 use crate::ide::workspace::{self, MAX_FILES};
+use crate::server::answering::Answering;
 use crate::server::capabilities;
 use crate::server::configuration::{Configurations, SettingSources};
 use crate::server::heap::Worked;
@@ -79,6 +80,8 @@ pub(crate) struct State {
     pub(crate) changed: tokio::sync::Notify,
     /// Whether there was work since memory was given back.
     pub(crate) worked: Arc<Worked>,
+    /// The requests that are being answered.
+    pub(crate) answering: Answering,
 }
 
 /// The one place where inputs change. Whoever holds a [`Snapshot`] must not lock it: a change
@@ -139,6 +142,7 @@ impl State {
             views: Mutex::default(),
             changed: tokio::sync::Notify::new(),
             worked: Arc::default(),
+            answering: Answering::default(),
         }
     }
 

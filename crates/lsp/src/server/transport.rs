@@ -4,7 +4,7 @@
 //! a task of its own. A message that cannot be read is answered with an error and skipped: a
 //! client's mistake does not end the session.
 
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,9 @@ use std::task::{Context, Poll};
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tower::Service;
@@ -135,6 +137,26 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut queue: UnboundedReceiver
         if let Err(error) = written.and(flushed) {
             tracing::warn!(%error, "the client does not listen any more");
             return;
+        }
+    }
+}
+
+/// Standard input, read where messages are begun: whoever reads it through tokio waits for a thread to
+/// wake for every few bytes. Reads block their thread, which must have nothing else to do.
+#[derive(Debug)]
+pub(crate) struct DirectStdin(pub(crate) std::io::Stdin);
+
+impl AsyncRead for DirectStdin {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        loop {
+            match self.0.read(buffer.initialize_unfilled()) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return Poll::Ready(read.map(|count| buffer.advance(count))),
+            }
         }
     }
 }

@@ -626,9 +626,12 @@ async fn completions_know_snippets_scenarios_and_launches() {
     has(&items, &["kernel"]);
     let kernel = items.iter().find(|item| item["label"] == "kernel").unwrap();
     assert_eq!(kernel["insertTextFormat"], 2);
-    has(&ask("\n@triton.jit\ndef f(x):\n    red$0\n").await, &["masked load", "reduction loop"]);
-    has(&ask("# tile: y = ran$0\n").await, &["randn", "cdiv", "load"]);
-    has(&ask("\ndef run(x):\n    copy_kernel[(1,)](x, num$0)\n").await, &["num_warps=", "BLOCK="]);
+    has(&ask("\n@triton.jit\ndef f(x):\n    d$0\n").await, &["masked load", "reduction loop"]);
+    let typed = ask("\n@triton.jit\ndef f(x):\n    Red$0\n").await;
+    has(&typed, &["reduction loop"]);
+    assert!(!labels(&typed).contains(&"masked load".to_owned()), "it has no `r`");
+    has(&ask("# tile: y = d$0\n").await, &["randn", "cdiv", "load"]);
+    has(&ask("\ndef run(x):\n    copy_kernel[(1,)](x, $0)\n").await, &["num_warps=", "BLOCK="]);
     let grid = "\ndef run(x):\n    copy_kernel[lambda meta: (meta[\"$0\"],)](x)\n";
     assert_eq!(labels(&ask(grid).await), ["BLOCK"]);
     let config = "\n@triton.autotune(configs=[triton.Config({\"$0\": 1})], key=[])\n@triton.jit\n\

@@ -145,8 +145,11 @@ pub(super) fn left_out(
     if func.walk().iter().filter(|inst| is_write(inst)).count() != writes.len() {
         return None;
     }
+    if buffer.elements > MAX_COUNTED * writes.len() as i128 {
+        return None;
+    }
     let mut left = buffer.elements;
-    let mut written = FxHashSet::default();
+    let mut written = vec![false; buffer.elements as usize];
     for write in writes {
         if !may_be_same_memory(func, launch, write.param, store.param) {
             continue;
@@ -159,19 +162,25 @@ pub(super) fn left_out(
         if !points.complete || left < 0 {
             return None;
         }
-        written.extend(points.found.iter().map(|(_, element)| *element));
+        for (_, element) in &points.found {
+            // What lies outside of the buffer is another mistake.
+            if let Some(written) = usize::try_from(*element).ok().and_then(|at| written.get_mut(at)) {
+                *written = true;
+            }
+        }
     }
     if left > 0 {
         return None;
     }
-    let missed = (0..buffer.elements).find(|element| !written.contains(element))?;
+    let missed = written.iter().position(|written| !written)?;
     let name = elements.param_name(store.param);
     let message = format!(
         "as many values are stored to `{name}` as it has elements, but element {missed} gets none"
     );
     let found = report::finding(func, func.insts[store.inst].loc, Code::Uncovered, message);
     let has = report::count(buffer.elements, "element");
-    let note = format!("of {has}, {} are written, some of them several times", written.len());
+    let count = written.iter().filter(|written| **written).count();
+    let note = format!("of {has}, {count} are written, some of them several times");
     Some(found.with_note(note))
 }
 

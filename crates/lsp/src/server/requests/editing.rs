@@ -16,9 +16,10 @@ use tower_lsp::ls_types::{
 };
 
 use crate::db::{self, SourceFile};
-use crate::ide::completion::{ItemKindHint, completions, documented};
+use crate::ide::completion::{Item, ItemKindHint, completions, documented};
 use crate::ide::hints::{Wanted, hints};
 use crate::ide::lenses::Action;
+use crate::ide::matching::matches;
 use crate::ide::tokens::{TokenKind, tokens};
 use crate::ide::{assists, fixes, signature};
 use crate::server::requests::lenses::command;
@@ -30,7 +31,8 @@ fn markdown(value: String) -> Documentation {
     Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }
 
-/// `textDocument/completion`. Documentation waits for `completionItem/resolve`.
+/// `textDocument/completion`: what has the characters that were typed. Documentation waits for
+/// `completionItem/resolve`.
 pub(crate) fn completion(
     state: &State,
     snapshot: &Snapshot,
@@ -40,9 +42,12 @@ pub(crate) fn completion(
     let word = word_before(snapshot, file, offset);
     let range = snapshot.range(file, word);
     let fills_in = state.session().is_some_and(|session| session.client.snippets);
+    let text = file.text(&snapshot.db).as_ref().map_or("", |text| text.text());
+    let typed = |item: &Item| &text[item.replaces.unwrap_or(word).as_usize()];
     let items = completions(&snapshot.db, file, offset).into_iter();
     items
         .filter(|item| fills_in || !item.snippet)
+        .filter(|item| matches(&item.label, typed(item)))
         .map(|item| {
             let new_text = item.insert.unwrap_or_else(|| item.label.clone());
             let range = item.replaces.map_or(range, |bytes| snapshot.range(file, bytes));

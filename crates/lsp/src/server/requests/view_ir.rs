@@ -247,7 +247,7 @@ fn ptx_listing(ptx: Listing, raw: bool) -> Listing {
 fn tile_listing(wish: &Wish, raw: bool) -> Result<Listing> {
     let text = wish.ir.as_ref().map_err(|message| failed(message.clone()))?;
     let defect = |text: String| -> Error { failed(format!("the compiler is at fault: {text}")) };
-    let mut function = ir::parse(text).map_err(|error| defect(error.to_string()))?;
+    let mut function = ir::parse(&text.get()).map_err(|error| defect(error.to_string()))?;
     passes::optimize(&mut function).map_err(|(pass, errors)| {
         defect(format!("{pass}: {}", errors.first().map(ToString::to_string).unwrap_or_default()))
     })?;

@@ -17,6 +17,7 @@ use tower_lsp::ls_types::{
 use super::{ReadError, Request, Snapshot, State, lock};
 use crate::db;
 use crate::files::FileSystem;
+use crate::packed::Packed;
 use crate::server::requests::{editing, hover, kernels, lenses, navigation, workspace};
 use crate::server::session::Session;
 use crate::server::{Server, diagnostics};
@@ -195,7 +196,7 @@ fn of_document(
     for kernel in file.iter().flat_map(|file| db::kernels(&snapshot.db, *file)) {
         let file = file.expect("it has kernels");
         let lowered = db::lowered(&snapshot.db, file, kernel.at.index, kernel.active(&snapshot.db));
-        let ir = lowered.ir.as_deref().unwrap_or("no IR").to_owned();
+        let ir = lowered.ir.as_ref().map_or("no IR".to_owned(), Packed::get);
         say(&format!("IR of {}", kernel.name), ir);
     }
     said
