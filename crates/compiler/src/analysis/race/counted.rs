@@ -164,7 +164,8 @@ pub(super) fn left_out(
         }
         for (_, element) in &points.found {
             // What lies outside of the buffer is another mistake.
-            if let Some(written) = usize::try_from(*element).ok().and_then(|at| written.get_mut(at)) {
+            if let Some(written) = usize::try_from(*element).ok().and_then(|at| written.get_mut(at))
+            {
                 *written = true;
             }
         }
