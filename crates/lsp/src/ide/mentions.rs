@@ -85,12 +85,17 @@ pub(crate) struct Candidates {
     pub(crate) callees: Vec<String>,
 }
 
-/// The files among `paths` that may mean `symbol` by `word`. Of what a function binds they can mean
-/// parameters, as keywords of calls: those files call the function by its name, or by one that it was
-/// given elsewhere.
+/// The files among `paths` that may mean `symbol` by `word`. Members of the language are those of
+/// kernels. Of what a function binds they can mean parameters, as keywords of calls: those files call
+/// the function by its name, or by one that it was given elsewhere.
 pub(crate) fn of_symbol(db: &dyn Db, paths: &[PathBuf], symbol: &Symbol, word: &str) -> Candidates {
+    let of_language = matches!(symbol, Symbol::Builtin(_) | Symbol::BuiltinParameter(..));
     let Symbol::Local(at, _) = symbol else {
-        return Candidates { files: mentioning(db, paths, word), callees: Vec::new() };
+        let files = holding(db, paths, |path, text| {
+            let concerns = || project::paths::may_concern_kernels(&path.to_string_lossy(), text);
+            places(text, word).next().is_some() && (!of_language || concerns())
+        });
+        return Candidates { files, callees: Vec::new() };
     };
     let Some(function) = project::function(&Analysis(db), *at) else {
         return Candidates::default();

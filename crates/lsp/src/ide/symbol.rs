@@ -260,8 +260,17 @@ impl<'db> Semantics<'db> {
                 let found = project::resolve_member(&Analysis(self.db), &base, name);
                 of_resolution(found)
             }
-            None => builtins::method(name).map(Symbol::Builtin),
+            // What values of host code are, others know better.
+            None if self.is_in_kernel(attribute) => builtins::method(name).map(Symbol::Builtin),
+            None => None,
         }
+    }
+
+    /// Whether a node stands in a jit function.
+    fn is_in_kernel(&self, node: Node<'_>) -> bool {
+        let jit = db::parts::jit_items(self.db, self.file);
+        let is_jit = |at: &ItemRef| jit.iter().any(|(index, _)| *index == at.index);
+        self.functions_around(node.start_byte()).iter().any(|(at, _)| is_jit(at))
     }
 
     /// Where the word at `offset` is a method of a value: the value's text, a name that stands for it

@@ -44,7 +44,10 @@ pub(crate) async fn follow_changes(state: Arc<State>) {
             diagnostics::publish_changed(&state, &mut published, dirty.clone(), &open).await;
         }
         // What follows takes longer: requests and a newer text are answered first.
-        state.answering.go_first().await;
+        tokio::select! {
+            () = state.answering.go_first() => {}
+            () = state.changed.notified() => state.changed.notify_one(),
+        }
         if state.is_dirty() {
             continue;
         }

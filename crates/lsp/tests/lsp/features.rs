@@ -481,6 +481,29 @@ async fn plain_python_is_left_to_others() {
     client.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn methods_of_values_in_host_code_are_left_to_others() {
+    let text = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n\
+                def copy(x_ptr, y_ptr):\n    tl.store(y_ptr, tl.load(x_ptr).to(tl.float32))\n\n\n\
+                def run(x, y):\n    copy[(1,)](x.to(\"cuda\"), y)\n";
+    let mut client = Client::start(json!({})).await;
+    client.open(URI, text).await;
+    let at = |line: u32, character: u32| {
+        let position = json!({ "line": line, "character": character });
+        let context = json!({ "includeDeclaration": true });
+        json!({ "textDocument": { "uri": URI }, "position": position, "context": context })
+    };
+    let host = client.request("textDocument/hover", at(10, 18)).await.unwrap();
+    assert_eq!(host, Value::Null);
+    let kernel = client.request("textDocument/hover", at(6, 36)).await.unwrap();
+    assert!(kernel["contents"]["value"].as_str().unwrap().contains("dtype"), "{kernel}");
+    let uses = client.request("textDocument/references", at(6, 36)).await.unwrap();
+    let lines: Vec<_> =
+        uses.as_array().unwrap().iter().map(|at| &at["range"]["start"]["line"]).collect();
+    assert_eq!(lines, [6]);
+    client.stop().await;
+}
+
 /// Tokens as `line:column length type[modifiers]`.
 fn token_lines(data: &Value) -> Vec<String> {
     let types = ["namespace", "function", "parameter", "variable", "class"];
