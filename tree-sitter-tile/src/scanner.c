@@ -619,28 +619,29 @@ static bool scan_bracket(Scanner *scanner, TSLexer *lexer) {
     return emit(lexer, token);
 }
 
+// Whether a table, which a null pointer ends, has this word.
+static bool is_among(const char *word, const char *const *table) {
+    while (*table != NULL && strcmp(word, *table) != 0) table++;
+    return *table != NULL;
+}
+
 // Whether a line that begins with this word begins a statement, even if a bracket before
 // it is still open.
 static bool is_statement_keyword(const char *word) {
     static const char *const table[] = {
         "assert", "break",  "class",  "continue", "def",  "del",   "elif",   "except", "finally",
         "global", "import", "nonlocal", "pass",   "raise", "return", "try",  "while",  "with",
+        NULL,
     };
-    for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
-        if (strcmp(word, table[i]) == 0) return true;
-    }
-    return false;
+    return is_among(word, table);
 }
 
 // Whether this word can follow an operand inside brackets.
 static bool goes_on_after_operand(const char *word) {
     static const char *const table[] = {
-        "and", "as", "async", "else", "for", "if", "in", "is", "not", "or",
+        "and", "as", "async", "else", "for", "if", "in", "is", "not", "or", NULL,
     };
-    for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
-        if (strcmp(word, table[i]) == 0) return true;
-    }
-    return false;
+    return is_among(word, table);
 }
 
 // Whether the parser is behind an operand inside brackets: it could be called, subscripted or
