@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Module, Name, SourceMap};
 use crate::source::{FileId, LineIndex};
-use crate::specialization::Facts;
+use crate::specialization::{Facts, Usage};
 
 mod annotations;
 mod arrays;
@@ -39,8 +39,8 @@ pub use enumeration::{Also, Enumeration};
 pub(crate) use enumeration::{enumeration, is_member_name};
 pub(crate) use failing::{is_expected_to_fail, takes_exceptions};
 pub use kernels::{
-    Kernel, called_from_jit, callees, is_broken, jit_functions, kernel, kernels, used_files,
-    with_callees,
+    Kernel, called_from_jit, callees, is_broken, jit_functions, kernel, kernel_head, kernels,
+    used_files, with_callees,
 };
 pub(crate) use kernels::{is_entry, is_helper_of_others, is_method, launch_scope, launching_item};
 pub(crate) use kernels::{is_wrapped_by_call, wrapping_calls};
@@ -79,6 +79,12 @@ pub trait Sources {
     /// Whether each parameter of the jit function `at` may be written to, where the owner of files
     /// keeps that; see [`may_write`](crate::specialization::may_write).
     fn written(&self, _at: ItemRef) -> Option<Arc<[bool]>> {
+        None
+    }
+
+    /// How the jit function `at` uses its parameters, where the owner of files keeps that; see
+    /// [`usage`](crate::specialization::usage).
+    fn usage(&self, _at: ItemRef) -> Option<Usage> {
         None
     }
 

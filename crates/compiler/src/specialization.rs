@@ -51,8 +51,8 @@ pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub(crate) use tuning::decorated_tuning;
 pub use tuning::{Tuning, launched_tuning, tuning};
-pub use usage::may_write;
 pub(crate) use usage::uses;
+pub use usage::{Usage, may_write, usage};
 pub use written::{LaunchGap, WrittenLaunch, tuned_launches, written_launches, written_options};
 
 /// A version of Triton whose rules apply.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, is_jit, item,
+    Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
     resolve_expr,
 };
 use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
@@ -24,11 +24,19 @@ pub struct Kernel {
 
 /// The jit function at `at`, if it is one.
 pub fn kernel(sources: &dyn Sources, at: ItemRef) -> Option<Kernel> {
+    let kernel = kernel_head(sources, at)?;
+    sources.look_inside(at);
+    Some(kernel)
+}
+
+/// The jit function at `at`, if it is one, for whoever looks at its head alone: parameters,
+/// decorators and annotations.
+pub fn kernel_head(sources: &dyn Sources, at: ItemRef) -> Option<Kernel> {
     if !is_jit(sources, at) {
         return None;
     }
     let item = item(sources, at)?;
-    let function = function(sources, at)?;
+    let function = head(sources, at)?;
     Some(Kernel { at, item, function, decorators: decorators(sources, at) })
 }
 

@@ -15,7 +15,7 @@ use super::host::{Host, ObservedLaunch, Options};
 use super::known::{Binding, KnownLaunch, known_launch};
 use super::launches::ShownLaunches;
 use super::tuning::{Tuning, launched_tuning, tuning_by};
-use super::usage::{self, Use};
+use super::usage::{self, Usage, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Name, Param, ParamKind};
 use crate::ir::LaunchOptions;
@@ -84,15 +84,11 @@ impl<'a> Binder<'a> {
         launches: &ShownLaunches,
     ) -> Binder<'a> {
         let constexpr = constexpr_params(sources, kernel.at);
-        let uses = usage::uses(sources, kernel.at);
+        let Usage { uses, has_dot, has_columns } = usage::usage(sources, kernel.at);
         let extents = kernel.function.params.iter().zip(uses.iter());
         let extents =
             extents.filter(|(param, uses)| uses.extent && constexpr.contains(&param.name));
-        let facts = KernelFacts {
-            extents: extents.count(),
-            has_dot: usage::has_dot(&kernel.function.body),
-            has_columns: usage::has_columns(&kernel.function.body),
-        };
+        let facts = KernelFacts { extents: extents.count(), has_dot, has_columns };
         let tuning = launched_tuning(sources, kernel, launches);
         Binder { sources, kernel, tuning, uses, constexpr, facts }
     }

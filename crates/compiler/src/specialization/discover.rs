@@ -11,7 +11,7 @@ use super::flags::Flags;
 use super::host::Failure;
 use super::launches::{HostCode, ShownLaunches};
 use super::{ArgSpec, Origin, Specialization};
-use crate::project::{ItemRef, Sources, jit_functions, kernel};
+use crate::project::{ItemRef, Sources, jit_functions, kernel_head};
 use crate::source::FileId;
 
 /// At most this many specializations of one kernel are listed.
@@ -68,7 +68,7 @@ pub fn bind(
     launches: &ShownLaunches,
     flags: &Flags,
 ) -> Vec<Specialization> {
-    let Some(kernel) = kernel(sources, at) else { return Vec::new() };
+    let Some(kernel) = kernel_head(sources, at) else { return Vec::new() };
     let binder = Binder::new(sources, &kernel, launches);
     let mut found = binder.of_launches(launches);
     if found.is_empty() {

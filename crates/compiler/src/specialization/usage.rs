@@ -91,6 +91,33 @@ pub(super) struct Compared {
     pub(super) value: ExprId,
 }
 
+/// What specializations follow from of a jit function's body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Usage {
+    /// How each parameter is used.
+    pub(super) uses: Arc<[Use]>,
+    /// Whether it multiplies matrices.
+    pub(super) has_dot: bool,
+    /// Whether it makes columns of tiles (`x[:, None]`), as those do whose tiles have more than one axis.
+    pub(super) has_columns: bool,
+}
+
+/// What specializations follow from of the body of the jit function `at`. An owner of files that keeps
+/// it need not bind launches again when a body changes and this does not.
+pub fn usage(sources: &dyn Sources, at: ItemRef) -> Usage {
+    sources.usage(at).unwrap_or_else(|| {
+        let function = function(sources, at);
+        let body_has = |what: fn(&Body) -> bool| {
+            function.as_ref().is_some_and(|function| what(&function.body))
+        };
+        Usage {
+            uses: uses(sources, at),
+            has_dot: body_has(has_dot),
+            has_columns: body_has(has_columns),
+        }
+    })
+}
+
 /// Uses of every parameter, in order.
 pub(crate) fn uses(sources: &dyn Sources, at: ItemRef) -> Arc<[Use]> {
     let find = || {
@@ -116,8 +143,7 @@ impl Use {
     }
 }
 
-/// True when the function multiplies matrices.
-pub(super) fn has_dot(body: &Body) -> bool {
+fn has_dot(body: &Body) -> bool {
     body.exprs.values().any(|expr| match expr {
         Expr::Call { callee, .. } => {
             matches!(called_name(body, *callee), Some("dot" | "dot_scaled"))
@@ -126,9 +152,7 @@ pub(super) fn has_dot(body: &Body) -> bool {
     })
 }
 
-/// True when the function makes columns of tiles (`x[:, None]`), as those do whose tiles have more
-/// than one axis.
-pub(super) fn has_columns(body: &Body) -> bool {
+fn has_columns(body: &Body) -> bool {
     let is_none = |expr: ExprId| matches!(body.exprs[expr], Expr::Literal(Literal::None));
     body.exprs.values().any(|expr| match expr {
         Expr::Subscript { index, .. } => match &body.exprs[*index] {

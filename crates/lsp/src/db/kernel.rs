@@ -153,7 +153,7 @@ pub(crate) fn configurations(
 ) -> Vec<Vec<(String, String)>> {
     let at = ItemRef { file: file.id(db), index };
     let sources = Observed::host(db, folder_rules(db, file).capability);
-    let Some(kernel) = project::kernel(&sources, at) else { return Vec::new() };
+    let Some(kernel) = project::kernel_head(&sources, at) else { return Vec::new() };
     let none = ShownLaunches::default();
     let launches = shown_launches(db, file).get(&index).unwrap_or(&none);
     launched_tuning(&sources, &kernel, launches).configs.iter().map(Config::values).collect()

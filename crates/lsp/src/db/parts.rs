@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tile_compiler::hir::{Function, Item, ItemKind, Module, Name, apart};
 use tile_compiler::project::{self, ArrayHead, ItemRef, Sources};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
-use tile_compiler::specialization::may_write;
+use tile_compiler::specialization::{Usage, may_write, usage};
 
 use super::{Analysis, Database, Db, SourceFile, folder_rules, line_index, module};
 
@@ -119,6 +119,13 @@ fn written(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[bool]> {
     may_write(&sources, ItemRef { file: file.id(db), index })
 }
 
+/// What specializations of the jit function that is this item of a file follow from of its body.
+#[salsa::tracked(returns(ref))]
+fn body_usage(db: &dyn Db, file: SourceFile, index: u32) -> Usage {
+    let sources = Observed::kernels(db, folder_rules(db, file).capability);
+    usage(&sources, ItemRef { file: file.id(db), index })
+}
+
 /// The jit functions that the jit function names which is this item of a file.
 #[salsa::tracked(returns(ref))]
 pub(super) fn callees(db: &dyn Db, file: SourceFile, index: u32) -> Arc<[ItemRef]> {
@@ -188,6 +195,11 @@ impl Sources for Observed<'_> {
     fn written(&self, at: ItemRef) -> Option<Arc<[bool]>> {
         let file = self.db.file_of(at.file).filter(|_| self.host)?;
         Some(written(self.db, file, at.index).clone())
+    }
+
+    fn usage(&self, at: ItemRef) -> Option<Usage> {
+        let file = self.db.file_of(at.file).filter(|_| self.host)?;
+        Some(body_usage(self.db, file, at.index).clone())
     }
 
     fn text(&self, file: FileId) -> Option<Arc<str>> {
