@@ -12,7 +12,7 @@ use super::solve::Outcome;
 use super::terms::{Domain, Linear};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode};
-use crate::specialization::{Contents, KnownBuffer, KnownLaunch};
+use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
 /// Boxes that may be looked at for one access, or one element.
 const FUEL: u32 = 1_000;
@@ -51,9 +51,10 @@ struct Fresh<'s, 'e> {
 }
 
 impl<'s> Fresh<'s, '_> {
+    /// The memory of a parameter, if nothing was written there but to parts of it.
     fn new_buffer(&self, param: usize) -> Option<&'s KnownBuffer> {
         let buffer = buffer(self.func, self.launch, param)?;
-        (buffer.contents == Contents::Uninitialized && buffer.id.is_some()).then_some(buffer)
+        (buffer.contents.is_new() && buffer.id.is_some()).then_some(buffer)
     }
 
     /// Whether everything that the kernel stores to held something before, which is not zeros. Who
@@ -96,6 +97,9 @@ impl<'s> Fresh<'s, '_> {
             _ => false,
         };
         let buffer = self.new_buffer(access.param).filter(|_| is_unwritten)?;
+        if buffer.contents != Contents::Uninitialized {
+            return None;
+        }
         let name = self.elements.param_name(access.param);
         let verb = report::verb(opcode);
         let message = match self.element(access, buffer) {
@@ -139,35 +143,73 @@ impl<'s> Fresh<'s, '_> {
         let func = self.func;
         // Lengths and positions that are read may be meant to leave a part out. Integers of 8 bits are
         // what is computed with.
-        let reads_integers = self.accesses.iter().any(|access| {
-            let signature = func.params[access.param].signature.trim_start_matches(['*', 'k']);
-            let is_small = matches!(signature, "i8" | "u8");
-            let is_integer = signature.starts_with(['i', 'u']);
-            func.insts[access.inst].opcode == Opcode::Load && is_integer && !is_small
-        });
-        if reads_integers {
+        let reads_integers = |inst: Inst| {
+            let data = &func.insts[inst];
+            let read = (data.opcode == Opcode::Load).then(|| func.ty(data.result()).number());
+            read.flatten().is_some_and(|number| !number.is_float() && number.bits() > 8)
+        };
+        let writers = self.writers(param);
+        if writers.iter().any(|writer| self.elements.rests_on(writer.inst, &reads_integers)) {
             return None;
         }
-        let store = self.writers(param).into_iter().find(|access| access.param == param)?;
-        let input = self.accesses.iter().find_map(|load| {
-            let input = buffer(func, self.launch, load.param)?;
-            let is_input = func.insts[load.inst].opcode == Opcode::Load
-                && input.contents != Contents::Uninitialized
-                && input.shape.is_some()
-                && input.shape == new.shape;
-            is_input.then_some(load.param)
-        })?;
+        let store = writers.into_iter().find(|access| access.param == param)?;
+        let shape = new.shape.as_ref()?;
+        let like = self.inputs().find(|(_, input)| *input == shape).map(|(param, _)| param);
+        if like.is_none() && !self.is_sized(shape) {
+            return None;
+        }
         let last = new.elements - 1;
-        let element =
-            [last, last / 2, 0].into_iter().find(|element| !self.may_write(param, *element))?;
-        let (name, input) = (self.elements.param_name(param), self.elements.param_name(input));
-        let message = format!(
-            "no program stores element {element} of `{name}`, which has as many as `{input}`: {}",
-            report::count(new.elements, "element")
-        );
+        let is_left = |element: &i128| {
+            !new.contents.is_written_at(*element) && !self.may_write(param, *element)
+        };
+        let element = [last, last / 2, 0].into_iter().find(is_left)?;
+        let (name, count) =
+            (self.elements.param_name(param), report::count(new.elements, "element"));
+        let has = match like {
+            Some(input) => {
+                format!("which has as many as `{}`: {count}", self.elements.param_name(input))
+            }
+            None => format!("which has {count}, as the sizes say that the launch passes"),
+        };
+        let message = format!("no program stores element {element} of `{name}`, {has}");
         let loc = func.insts[store.inst].loc;
         let found = report::finding(func, loc, Code::Uncovered, message);
         Some(found.with_note("the grid, or the mask, ends before that"))
+    }
+
+    /// The parameters that the kernel reads and that hold something, with their shapes.
+    fn inputs(&self) -> impl Iterator<Item = (usize, &'s Vec<i128>)> {
+        let (func, launch) = (self.func, self.launch);
+        self.accesses.iter().filter_map(move |load| {
+            let input = buffer(func, launch, load.param)?;
+            let is_input = func.insts[load.inst].opcode == Opcode::Load && !input.contents.is_new();
+            Some((load.param, input.shape.as_ref().filter(|_| is_input)?))
+        })
+    }
+
+    /// Whether the launch passes each size, as a number of its own or an extent of the grid: scratch
+    /// memory is longer than that.
+    fn is_sized(&self, shape: &[i128]) -> bool {
+        let mut passed: Vec<i128> = self
+            .launch
+            .args
+            .iter()
+            .filter_map(|(_, arg)| match arg {
+                KnownArg::Int(number) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        let extents = self.launch.grid.into_iter().flatten().map(i128::from);
+        for extent in extents {
+            if !passed.contains(&extent) {
+                passed.push(extent);
+            }
+        }
+        let mut sizes = shape.iter().filter(|size| **size > 1);
+        sizes.all(|size| {
+            let at = passed.iter().position(|number| number == size);
+            at.map(|at| passed.swap_remove(at)).is_some()
+        })
     }
 
     fn may_write(&mut self, param: usize, element: i128) -> bool {
