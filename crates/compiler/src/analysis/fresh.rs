@@ -12,7 +12,7 @@ use super::solve::Outcome;
 use super::terms::{Domain, Linear};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode};
-use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
+use crate::specialization::{Contents, KnownBuffer, KnownLaunch};
 
 /// Boxes that may be looked at for one access, or one element.
 const FUEL: u32 = 1_000;
@@ -153,63 +153,27 @@ impl<'s> Fresh<'s, '_> {
             return None;
         }
         let store = writers.into_iter().find(|access| access.param == param)?;
-        let shape = new.shape.as_ref()?;
-        let like = self.inputs().find(|(_, input)| *input == shape).map(|(param, _)| param);
-        if like.is_none() && !self.is_sized(shape) {
-            return None;
-        }
+        let input = self.accesses.iter().find_map(|load| {
+            let input = buffer(func, self.launch, load.param)?;
+            let is_input = func.insts[load.inst].opcode == Opcode::Load
+                && !input.contents.is_new()
+                && input.shape.is_some()
+                && input.shape == new.shape;
+            is_input.then_some(load.param)
+        })?;
         let last = new.elements - 1;
         let is_left = |element: &i128| {
             !new.contents.is_written_at(*element) && !self.may_write(param, *element)
         };
         let element = [last, last / 2, 0].into_iter().find(is_left)?;
-        let (name, count) =
-            (self.elements.param_name(param), report::count(new.elements, "element"));
-        let has = match like {
-            Some(input) => {
-                format!("which has as many as `{}`: {count}", self.elements.param_name(input))
-            }
-            None => format!("which has {count}, as the sizes say that the launch passes"),
-        };
-        let message = format!("no program stores element {element} of `{name}`, {has}");
+        let (name, input) = (self.elements.param_name(param), self.elements.param_name(input));
+        let message = format!(
+            "no program stores element {element} of `{name}`, which has as many as `{input}`: {}",
+            report::count(new.elements, "element")
+        );
         let loc = func.insts[store.inst].loc;
         let found = report::finding(func, loc, Code::Uncovered, message);
         Some(found.with_note("the grid, or the mask, ends before that"))
-    }
-
-    /// The parameters that the kernel reads and that hold something, with their shapes.
-    fn inputs(&self) -> impl Iterator<Item = (usize, &'s Vec<i128>)> {
-        let (func, launch) = (self.func, self.launch);
-        self.accesses.iter().filter_map(move |load| {
-            let input = buffer(func, launch, load.param)?;
-            let is_input = func.insts[load.inst].opcode == Opcode::Load && !input.contents.is_new();
-            Some((load.param, input.shape.as_ref().filter(|_| is_input)?))
-        })
-    }
-
-    /// Whether the launch passes each size, as a number of its own or an extent of the grid: scratch
-    /// memory is longer than that.
-    fn is_sized(&self, shape: &[i128]) -> bool {
-        let mut passed: Vec<i128> = self
-            .launch
-            .args
-            .iter()
-            .filter_map(|(_, arg)| match arg {
-                KnownArg::Int(number) => Some(*number),
-                _ => None,
-            })
-            .collect();
-        let extents = self.launch.grid.into_iter().flatten().map(i128::from);
-        for extent in extents {
-            if !passed.contains(&extent) {
-                passed.push(extent);
-            }
-        }
-        let mut sizes = shape.iter().filter(|size| **size > 1);
-        sizes.all(|size| {
-            let at = passed.iter().position(|number| number == size);
-            at.map(|at| passed.swap_remove(at)).is_some()
-        })
     }
 
     fn may_write(&mut self, param: usize, element: i128) -> bool {
