@@ -151,7 +151,7 @@ fn generate(
         None => Wish::of(&func),
     };
     let needs = (wish != Wish::Nothing && has(&func, &[Opcode::WarpGroupMma, Opcode::Mma]))
-        .then(|| Needs { registers: module.has_steps.then(|| gpu::pressure::registers(&func)) });
+        .then(|| Needs { registers: gpu::pressure::registers(&func), are_all: module.has_steps });
     assemble(&mut artifact, printed, options, wish, needs)?;
     Ok(artifact)
 }
