@@ -16,6 +16,7 @@ mod loops;
 mod machine;
 mod orders;
 mod predicates;
+mod products;
 pub mod ptxas;
 mod sass;
 mod streams;
@@ -34,6 +35,7 @@ use tile_compiler::passes;
 
 use self::machine::Order;
 use self::orders::{Printed, assemble_orders, better_of};
+use self::products::{Needs, with_fewer_registers};
 use self::ptxas::Assembled;
 
 pub use error::CodegenError;
@@ -148,13 +150,18 @@ fn generate(
         Some(_) => Wish::Nothing,
         None => Wish::of(&func),
     };
-    assemble(&mut artifact, printed, options, wish)?;
+    let needs = (wish != Wish::Nothing && has(&func, &[Opcode::WarpGroupMma, Opcode::Mma]))
+        .then(|| Needs { registers: gpu::pressure::registers(&func), are_all: module.has_steps });
+    assemble(&mut artifact, printed, options, wish, needs)?;
     Ok(artifact)
 }
 
 fn has_loops(func: &Function) -> bool {
-    let is_loop = |inst: &Inst| matches!(func.insts[*inst].opcode, Opcode::For | Opcode::While);
-    func.walk().iter().any(is_loop)
+    has(func, &[Opcode::For, Opcode::While])
+}
+
+fn has(func: &Function, opcodes: &[Opcode]) -> bool {
+    func.walk().iter().any(|&inst: &Inst| opcodes.contains(&func.insts[inst].opcode))
 }
 
 /// What the assembler is asked for beyond what it does by itself.
@@ -195,9 +202,7 @@ impl Wish {
     fn of(func: &Function) -> Wish {
         /// Loops wait in every iteration.
         const GROWTH_IN_LOOPS: u64 = 8;
-        let has = |opcodes: &[Opcode]| {
-            func.walk().iter().any(|&inst: &Inst| opcodes.contains(&func.insts[inst].opcode))
-        };
+        let has = |opcodes: &[Opcode]| has(func, opcodes);
         let in_loops = has_loops(func);
         if let Some(room) = streams::room(func) {
             Wish::Loads(room)
@@ -296,9 +301,14 @@ impl Wish {
 
 /// The PTX of a kernel of which `blocks` CTAs of `threads` are to fit a multiprocessor.
 fn with_blocks(ptx: &str, threads: u32, blocks: u32) -> Option<String> {
+    with_directive(ptx, threads, &format!(".minnctapersm {blocks}"))
+}
+
+/// The PTX of a kernel of `threads` with one more directive.
+fn with_directive(ptx: &str, threads: u32, directive: &str) -> Option<String> {
     let size = format!(".reqntid {threads}, 1, 1");
     // On the same line: the map of lines stays true.
-    ptx.contains(&size).then(|| ptx.replacen(&size, &format!("{size} .minnctapersm {blocks}"), 1))
+    ptx.contains(&size).then(|| ptx.replacen(&size, &format!("{size} {directive}"), 1))
 }
 
 /// Assembles PTX, and what is wished for if that needs no more spills and fulfils the wish's other
@@ -337,6 +347,7 @@ fn assemble(
     mut printed: Vec<Printed>,
     options: &Options,
     wish: Wish,
+    needs: Option<Needs>,
 ) -> Result<(), CodegenError> {
     let Some(tool) = options.ptxas.as_deref() else {
         let Printed { ptx, line_map, .. } = printed.swap_remove(0);
@@ -356,6 +367,9 @@ fn assemble(
     let mut best = orders.fold((first, written?), choose);
     if best.1.report.spill_load_bytes > 0 {
         best = assemble_orders(tool, manifest, wish, plain).into_iter().fold(best, choose);
+    }
+    if let Some(needs) = needs {
+        best = with_fewer_registers(tool, manifest, needs, best);
     }
     let (chosen, assembled) = best;
     let Manifest { arch, num_warps, shared_bytes, .. } = manifest;

@@ -29,6 +29,7 @@ mod memory;
 mod scan;
 mod shape;
 mod sort;
+mod steps;
 mod text;
 mod totals;
 mod warp_group;
@@ -55,6 +56,8 @@ pub(crate) struct Module {
     pub(crate) text: String,
     /// Dynamic shared memory that the kernel needs, in bytes.
     pub(crate) shared_bytes: u32,
+    /// Whether loops of products have addresses at known distances from others, see [`steps`].
+    pub(crate) has_steps: bool,
     /// A function of libdevice that is called, if any is.
     pub(crate) libdevice_function: Option<String>,
 }
@@ -90,9 +93,12 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         unfenced: false,
         byte_pairs: FxHashMap::default(),
         crowded: FxHashSet::default(),
+        stepping: FxHashSet::default(),
+        has_steps: false,
         strings: Vec::new(),
     };
     emitter.crowded = emitter.crowded_exponentials();
+    emitter.stepping = emitter.addresses_in_products();
     for (at, &arg) in func.regions[func.body].args.iter().enumerate() {
         emitter.values.insert(arg, vec![Val::Param(at as u32)]);
     }
@@ -129,6 +135,10 @@ struct Emitter<'f> {
     byte_pairs: FxHashMap<[Val; 2], Val>,
     /// Exponentials that have no predicates to themselves.
     crowded: FxHashSet<Value>,
+    /// Addresses in loops of products.
+    stepping: FxHashSet<Value>,
+    /// Whether some of them were written by their distances.
+    has_steps: bool,
     /// Definitions of string constants.
     strings: Vec<String>,
 }
@@ -316,7 +326,8 @@ impl<'f> Emitter<'f> {
         out.extend(definitions);
         self.write_function(&mut out);
         self.write_metadata(&mut out);
-        Module { text: out, shared_bytes, libdevice_function: self.libdevice_function }
+        let Emitter { has_steps, libdevice_function, .. } = self;
+        Module { text: out, shared_bytes, has_steps, libdevice_function }
     }
 
     fn write_function(&self, out: &mut String) {

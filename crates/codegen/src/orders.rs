@@ -70,19 +70,23 @@ fn saves_registers(manifest: &Manifest, written: &Assembled, other: &Assembled) 
 /// Whether `other` takes the place of `written` because its loops are a twentieth less work at least, or
 /// no more and read less that was spilled, and as many CTAs fit a multiprocessor.
 fn shortens_loops(manifest: &Manifest, written: &Assembled, other: &Assembled) -> bool {
-    let capability = manifest.arch.parse().map_or(0, |arch: Arch| arch.capability);
-    let work = written.work(capability).zip(other.work(capability));
     let [room, other_room] = [written, other].map(|assembled| resident_blocks(manifest, assembled));
     let [a, b] = [written, other].map(|assembled| &assembled.report);
     let reads_fewer_spills = b.spill_load_bytes < a.spill_load_bytes;
     let shortens = |(written, other): (u64, u64)| {
         20 * other <= 19 * written || (reads_fewer_spills && other <= written)
     };
-    work.is_some_and(shortens)
+    work_of(manifest, written, other).is_some_and(shortens)
         && b.spill_store_bytes <= a.spill_store_bytes
         && b.spill_load_bytes <= a.spill_load_bytes
         && other_room >= room
         && !reads_less(manifest, written, other)
+}
+
+/// The instructions that a warp issues of two versions of a kernel, as far as they are known.
+pub(crate) fn work_of(manifest: &Manifest, a: &Assembled, b: &Assembled) -> Option<(u64, u64)> {
+    let capability = manifest.arch.parse().map_or(0, |arch: Arch| arch.capability);
+    a.work(capability).zip(b.work(capability))
 }
 
 /// Whether the memory is less busy with `other` than with `written`.
@@ -102,7 +106,7 @@ fn bytes_in_flight(manifest: &Manifest, assembled: &Assembled) -> u32 {
 }
 
 /// The CTAs that fit a multiprocessor.
-fn resident_blocks(manifest: &Manifest, assembled: &Assembled) -> u32 {
+pub(crate) fn resident_blocks(manifest: &Manifest, assembled: &Assembled) -> u32 {
     let Manifest { arch, num_warps, shared_bytes, .. } = manifest;
     let registers = assembled.report.registers;
     SmLimits::of(arch)

@@ -21,6 +21,7 @@ mod grid;
 mod identity;
 mod launches;
 mod masks;
+mod misuse;
 mod narrow;
 mod neutral;
 mod passed;

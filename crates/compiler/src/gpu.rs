@@ -45,7 +45,7 @@ mod operands;
 mod origin;
 mod pipeline;
 pub mod precision;
-mod pressure;
+pub mod pressure;
 pub mod product;
 mod propagate;
 mod rebuild;

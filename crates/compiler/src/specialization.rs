@@ -227,9 +227,6 @@ impl Specialization {
             launch.arg_faults.iter().any(|fault| matches!(fault, ArgFault::Warps(_)))
         };
         let is_told = code == Code::WarpCount && !self.launches.iter().any(computes_warps);
-        if self.proves_nothing() || is_told {
-            return false;
-        }
         let of_launch = matches!(
             code,
             Code::MissingLaunchArgument
@@ -238,6 +235,11 @@ impl Specialization {
                 | Code::ArgumentType
                 | Code::WarpCount
         );
+        // What a launch gives is given whatever a configuration adds.
+        let is_launched = of_launch && !self.launches.is_empty();
+        if self.proves_nothing(is_launched) || is_told {
+            return false;
+        }
         if self.is_certain() || of_launch {
             return true;
         }
@@ -259,12 +261,13 @@ impl Specialization {
         by_shape || matches!(code, Code::MaskShape | Code::UndefinedLanes | Code::MaskAxis)
     }
 
-    /// True when no finding under this specialization need be the author's mistake.
-    fn proves_nothing(&self) -> bool {
+    /// True when no finding under this specialization need be the author's mistake, of a launch if
+    /// `is_launched`.
+    fn proves_nothing(&self, is_launched: bool) -> bool {
         // Its elements may be compile-time values.
         let guesses_a_tuple =
             self.assumed.iter().any(|name| matches!(self.args.get(name), Some(ArgSpec::Tuple(_))));
-        let launched = matches!(self.origin, Origin::Launch | Origin::Scenario);
+        let launched = is_launched || matches!(self.origin, Origin::Launch | Origin::Scenario);
         self.origin == Origin::Guess
             || guesses_a_tuple
             || (self.guesses_a_value() && !launched)
@@ -292,7 +295,8 @@ pub fn worth_checking(found: &[&Specialization]) -> Vec<usize> {
             let known = found[*known];
             known.args == spec.args && known.launches == spec.launches
         };
-        if !spec.proves_nothing() && !chosen.iter().any(same) {
+        let is_launched = spec.launches.iter().any(|launch| !launch.arg_faults.is_empty());
+        if !spec.proves_nothing(is_launched) && !chosen.iter().any(same) {
             chosen.push(index);
         }
     }

@@ -21,6 +21,10 @@ impl Emitter<'_> {
             self.set(*result, registers);
             return Ok(());
         }
+        if let Some(registers) = self.stepped(data, &operands)? {
+            self.set(*result, registers);
+            return Ok(());
+        }
         let same_as = self.first_of_alike(*result);
         let mut registers: Vec<Val> = Vec::with_capacity(self.register_count(*result));
         for at in 0..self.register_count(*result) {
@@ -60,7 +64,7 @@ impl Emitter<'_> {
         CodegenError::Unsupported { what: format!("`{}` (line {})", data.opcode, at.line) }
     }
 
-    fn element(&mut self, data: &InstData, args: &[Val]) -> Result<Val, CodegenError> {
+    pub(super) fn element(&mut self, data: &InstData, args: &[Val]) -> Result<Val, CodegenError> {
         let ty = self.register_ty(data.operand(0))?;
         if let Some(op) = integer_instruction(data.opcode) {
             return Ok(self.text.binary(op, ty, args[0], args[1]));

@@ -3,6 +3,7 @@
 //! One instruction copies 4, 8 or 16 bytes, and may read fewer of them: the rest is zeros. So neighbors
 //! of which a mask lets pass the first ones alone, as at the end of a row, are copied together.
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tile_compiler::gpu::ASYNC_COPIES;
 use tile_compiler::ir::{
@@ -139,9 +140,16 @@ impl Emitter<'_> {
         let func = self.func;
         let data = func.def(mask);
         match data.map(|data| (data, data.opcode, &data.attrs)) {
-            Some((data, Opcode::And, _)) => {
-                let [a, b] = [0, 1].map(|slot| self.passed(data.operand(slot), piece));
-                self.passed_by_both(a, b)
+            Some((_, Opcode::And, _)) => {
+                let mut parts = Vec::new();
+                self.conjuncts(mask, piece, &mut parts);
+                parts.sort_by_key(|&part| self.differing(part, piece));
+                let mut passed = self.passed(parts[0], piece);
+                for &part in &parts[1..] {
+                    let other = self.passed(part, piece);
+                    passed = self.passed_by_both(passed, other);
+                }
+                passed
             }
             Some((data, Opcode::Broadcast, _)) => match self.broadcast_registers(data) {
                 Some(from) => {
@@ -155,6 +163,24 @@ impl Emitter<'_> {
             }
             _ => self.counted(&values, piece),
         }
+    }
+
+    /// What `mask` joins.
+    fn conjuncts(&self, mask: Value, piece: &Piece, parts: &mut Vec<Value>) {
+        let is_whole = self.alike(Some(mask), piece.axis) >= piece.len() as i64;
+        match self.func.def(mask).filter(|data| data.opcode == Opcode::And && !is_whole) {
+            Some(data) => (0..2).for_each(|slot| self.conjuncts(data.operand(slot), piece, parts)),
+            None => parts.push(mask),
+        }
+    }
+
+    /// How many values of a part there are for all pieces: what few of them share comes first, so that it
+    /// is done once.
+    fn differing(&self, part: Value, piece: &Piece) -> usize {
+        if self.alike(Some(part), piece.axis) < piece.len() as i64 {
+            return 0;
+        }
+        self.registers(part).into_iter().collect::<FxHashSet<_>>().len()
     }
 
     fn passed_by_both(&mut self, a: Passed, b: Passed) -> Passed {

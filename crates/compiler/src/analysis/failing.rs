@@ -1,11 +1,11 @@
 //! Exceptions that host code raises whenever it runs.
 
-use super::passed::{instead, misfit_text};
+use super::misuse::{instead, misuse_text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Launch;
 use crate::project::Sources;
 use crate::source::{FileId, FileRange};
-use crate::specialization::{Compared, Discovery, Exception, Failure, Misuse};
+use crate::specialization::{Compared, Discovery, Exception, Failure};
 
 /// Findings about exceptions that the host code of `file` certainly raises.
 pub fn check_host(
@@ -37,11 +37,11 @@ fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) -> Option<Dia
         Exception::Misuse(misuse) => misuse_text(misuse),
     };
     let calls = failure.calls.iter().rev();
-    let mut places = [failure.at].into_iter().chain(calls.copied());
+    let places = [failure.at].into_iter().chain(calls.copied());
     let shown = places.clone().find(|place| place.file == file)?;
     let mut found = Diagnostic::new(Code::Raises, shown, message);
     let mut last = shown;
-    for place in places.by_ref() {
+    for place in places {
         if !contains(place, last) && !contains(last, place) {
             let text =
                 if place == failure.at { "this raises the exception" } else { "in this call" };
@@ -70,22 +70,5 @@ fn values(sources: &dyn Sources, compared: &[Compared]) -> String {
     match sides.as_slice() {
         [] => String::new(),
         sides => format!(": {}", sides.join(", ")),
-    }
-}
-
-/// What a tensor or a tuple is asked for that it does not have.
-fn misuse_text(misuse: &Misuse) -> String {
-    match misuse {
-        Misuse::NoDimension { at, rank } => {
-            format!("there is no dimension {at}: the tensor has {rank}")
-        }
-        Misuse::NoElement { at, len } => format!("there is no element {at}: the tuple has {len}"),
-        Misuse::Unpacked { len, names } => {
-            format!("a tuple of {len} is unpacked into {names} names")
-        }
-        Misuse::NoMember { name, .. } => format!("a tensor has no attribute `{name}`"),
-        Misuse::NotCalled(name) => format!("`{name}` is a method of tensors"),
-        Misuse::Called(name) => format!("`{name}` of a tensor is no method"),
-        Misuse::Sizes(misfit) => misfit_text(misfit),
     }
 }

@@ -14,7 +14,7 @@ use super::terms::{AtomKind, Cond, CondKind, Domain, Linear};
 use super::untouched::may_reach;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value, ValueDef};
-use crate::specialization::{Contents, KnownLaunch};
+use crate::specialization::KnownLaunch;
 
 /// Findings about comparisons with constants in the masks of `func`, for launches of several blocks.
 pub(super) fn check(
@@ -44,12 +44,13 @@ pub(super) fn check(
                 }
                 // A number may be meant to end where it does. Programs that store nothing are not, where
                 // nobody else stores what they would.
-                buffer.contents == Contents::Uninitialized
+                buffer.contents.is_new()
                     && func.insts[access].opcode == Opcode::Store
                     && stores_nothing(func, &mut elements, &accesses, first)
                     && left(&mut elements).is_some_and(|element| {
                         let reaches = (func, launch, &mut elements, accesses.as_slice());
-                        !may_reach(reaches, here, element, &mut { FUEL })
+                        !buffer.contents.is_written_at(element)
+                            && !may_reach(reaches, here, element, &mut { FUEL })
                     })
             };
             if !here.any(has_more) {

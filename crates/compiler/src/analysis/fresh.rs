@@ -51,9 +51,10 @@ struct Fresh<'s, 'e> {
 }
 
 impl<'s> Fresh<'s, '_> {
+    /// The memory of a parameter, if nothing was written there but to parts of it.
     fn new_buffer(&self, param: usize) -> Option<&'s KnownBuffer> {
         let buffer = buffer(self.func, self.launch, param)?;
-        (buffer.contents == Contents::Uninitialized && buffer.id.is_some()).then_some(buffer)
+        (buffer.contents.is_new() && buffer.id.is_some()).then_some(buffer)
     }
 
     /// Whether everything that the kernel stores to held something before, which is not zeros. Who
@@ -96,6 +97,9 @@ impl<'s> Fresh<'s, '_> {
             _ => false,
         };
         let buffer = self.new_buffer(access.param).filter(|_| is_unwritten)?;
+        if buffer.contents != Contents::Uninitialized {
+            return None;
+        }
         let name = self.elements.param_name(access.param);
         let verb = report::verb(opcode);
         let message = match self.element(access, buffer) {
@@ -139,27 +143,29 @@ impl<'s> Fresh<'s, '_> {
         let func = self.func;
         // Lengths and positions that are read may be meant to leave a part out. Integers of 8 bits are
         // what is computed with.
-        let reads_integers = self.accesses.iter().any(|access| {
-            let signature = func.params[access.param].signature.trim_start_matches(['*', 'k']);
-            let is_small = matches!(signature, "i8" | "u8");
-            let is_integer = signature.starts_with(['i', 'u']);
-            func.insts[access.inst].opcode == Opcode::Load && is_integer && !is_small
-        });
-        if reads_integers {
+        let reads_integers = |inst: Inst| {
+            let data = &func.insts[inst];
+            let read = (data.opcode == Opcode::Load).then(|| func.ty(data.result()).number());
+            read.flatten().is_some_and(|number| !number.is_float() && number.bits() > 8)
+        };
+        let writers = self.writers(param);
+        if writers.iter().any(|writer| self.elements.rests_on(writer.inst, &reads_integers)) {
             return None;
         }
-        let store = self.writers(param).into_iter().find(|access| access.param == param)?;
+        let store = writers.into_iter().find(|access| access.param == param)?;
         let input = self.accesses.iter().find_map(|load| {
             let input = buffer(func, self.launch, load.param)?;
             let is_input = func.insts[load.inst].opcode == Opcode::Load
-                && input.contents != Contents::Uninitialized
+                && !input.contents.is_new()
                 && input.shape.is_some()
                 && input.shape == new.shape;
             is_input.then_some(load.param)
         })?;
         let last = new.elements - 1;
-        let element =
-            [last, last / 2, 0].into_iter().find(|element| !self.may_write(param, *element))?;
+        let is_left = |element: &i128| {
+            !new.contents.is_written_at(*element) && !self.may_write(param, *element)
+        };
+        let element = [last, last / 2, 0].into_iter().find(is_left)?;
         let (name, input) = (self.elements.param_name(param), self.elements.param_name(input));
         let message = format!(
             "no program stores element {element} of `{name}`, which has as many as `{input}`: {}",

@@ -10,7 +10,7 @@
 use rustc_hash::FxHashSet;
 
 use self::axes::wrong_axes;
-use self::counted::{added_lanes, counted, counted_lanes, reductions, spoiling_lanes};
+use self::counted::{counted, reductions};
 use super::elements::{Element, Elements, Index};
 use super::flow::{FUEL, Flow, Followed, Fuel, Reached, mask_of, reached};
 use super::identity::padded;
@@ -62,10 +62,8 @@ pub(super) fn check(
             let mut elements = Elements::of_open_launch(&shared, launch, pause);
             let reached = self::reached(&shared, &mut elements);
             let lanes = undefined_lanes(&shared, &mut elements, &reached);
-            let counted = counted_lanes(&shared, &mut elements, &reached);
-            let added = added_lanes(&shared, &mut elements, &reached);
-            let spoiled = spoiling_lanes(&shared, &mut elements, &reached);
-            for finding in lanes.into_iter().chain(counted).chain(added).chain(spoiled) {
+            let counted = counted::check(&shared, &mut elements, &reached);
+            for finding in lanes.into_iter().chain(counted) {
                 if found.iter().all(|known| known.primary != finding.primary) {
                     found.push(finding);
                 }
@@ -73,9 +71,7 @@ pub(super) fn check(
         }
     } else {
         found.extend(undefined_lanes(&shared, &mut elements, &reached));
-        found.extend(counted_lanes(&shared, &mut elements, &reached));
-        found.extend(added_lanes(&shared, &mut elements, &reached));
-        found.extend(spoiling_lanes(&shared, &mut elements, &reached));
+        found.extend(counted::check(&shared, &mut elements, &reached));
     }
     found.extend(always_true(&shared, &mut elements, &reached));
     found.extend(first_block::check(&shared, launches, pause));

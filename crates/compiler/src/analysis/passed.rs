@@ -1,11 +1,12 @@
 //! Arguments with which no kernel is launched, where only running the host code shows them.
 
+use super::misuse::{instead, misuse_text};
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::no_power_of_two;
 use crate::project::{ItemRef, Sources, kernel};
 use crate::source::FileRange;
-use crate::specialization::{ArgFault, KnownLaunch, Misfit, Misuse, Specialization};
+use crate::specialization::{ArgFault, KnownLaunch, Misuse, Specialization};
 
 /// Findings about what the launches under `spec` pass to the kernel at `at`.
 pub(super) fn check(
@@ -50,11 +51,11 @@ pub(super) fn check(
                 (Code::ArgumentType, message, passed(param))
             }
             ArgFault::Misuse(param, misuse) => {
-                let message = misuse_text(&format!("`{param}` is given"), misuse);
+                let message = taken_text(&format!("`{param}` is given"), misuse);
                 (Code::ArgumentType, message, passed(param))
             }
             ArgFault::GridMisuse(misuse) => {
-                (Code::GridShape, misuse_text("the grid is computed from", misuse), Spot::Grid)
+                (Code::GridShape, taken_text("the grid is computed from", misuse), Spot::Grid)
             }
             ArgFault::Warps(warps) => {
                 let message = no_power_of_two("num_warps", *warps).unwrap_or_default();
@@ -84,86 +85,8 @@ pub(super) fn check(
 }
 
 /// That `what` takes a value that a tensor or a tuple does not have.
-fn misuse_text(what: &str, misuse: &Misuse) -> String {
-    match misuse {
-        Misuse::NoDimension { at, rank } => format!(
-            "{what} what a tensor has along dimension {at}, but the tensor has {rank} dimensions"
-        ),
-        Misuse::NoElement { at, len } => {
-            format!("{what} element {at} of a tuple, but the tuple has {len}")
-        }
-        Misuse::Unpacked { len, names } => {
-            format!("{what} one of {names} names that a tuple of {len} is unpacked into")
-        }
-        Misuse::NoMember { name, .. } => {
-            format!("{what} `{name}` of a tensor, but tensors have no such member")
-        }
-        Misuse::NotCalled(name) => {
-            format!("{what} the method `{name}` of a tensor, not what it returns")
-        }
-        Misuse::Called(name) => {
-            format!("{what} what `{name}` of a tensor returns, but that is no method")
-        }
-        Misuse::Sizes(misfit) => {
-            format!("{what} what PyTorch does not compute: {}", misfit_text(misfit))
-        }
-    }
-}
-
-/// Which sizes do not fit.
-pub(super) fn misfit_text(misfit: &Misfit) -> String {
-    let of = |sizes: &[i128]| match sizes {
-        [one] => format!("({one},)"),
-        sizes => {
-            format!("({})", sizes.iter().map(i128::to_string).collect::<Vec<_>>().join(", "))
-        }
-    };
-    match misfit {
-        Misfit::Broadcast([a, b]) => {
-            format!("tensors of sizes {} and {} do not broadcast", of(a), of(b))
-        }
-        Misfit::Product([a, b]) => {
-            format!("tensors of sizes {} and {} have no matrix product", of(a), of(b))
-        }
-        Misfit::View { of: own, to } => {
-            format!("a tensor of sizes {} has no view of sizes {}", of(own), of(to))
-        }
-        Misfit::Expanded { of: own, to } => {
-            format!("a tensor of sizes {} is not expanded to {}", of(own), of(to))
-        }
-        Misfit::Joined([a, b]) => {
-            format!("tensors of sizes {} and {} do not fit together", of(a), of(b))
-        }
-        Misfit::Permuted { of: own, axes } => {
-            format!("a tensor of sizes {} has not {axes} dimensions to permute", of(own))
-        }
-        Misfit::Index { at, size } => {
-            format!("there is no index {at} along a dimension of {size}")
-        }
-        Misfit::Gradient { of: own, is } => {
-            format!("the gradient has sizes {}, but the result has {}", of(is), of(own))
-        }
-        Misfit::NoGradient(own) => {
-            format!("the result has sizes {}, so its gradient must be given", of(own))
-        }
-    }
-}
-
-/// What gives the value that a misuse of a tensor does not.
-pub(super) fn instead(misuse: &Misuse) -> Option<String> {
-    match misuse {
-        Misuse::NoDimension { .. } | Misuse::NoElement { .. } | Misuse::Sizes(_) => None,
-        Misuse::Unpacked { .. } => {
-            Some("a tuple is unpacked into as many names as it has elements".to_owned())
-        }
-        Misuse::NoMember { meant, .. } => Some(format!("it is called `{meant}`")),
-        Misuse::NotCalled(name @ ("stride" | "size")) => {
-            Some(format!("call it with the dimension: `.{name}(0)`"))
-        }
-        Misuse::NotCalled(name) => Some(format!("call it: `.{name}()`")),
-        Misuse::Called("shape") => Some("index it: `.shape[0]`, or call `.size(0)`".to_owned()),
-        Misuse::Called(name) => Some(format!("leave out the parentheses: `.{name}`")),
-    }
+fn taken_text(what: &str, misuse: &Misuse) -> String {
+    format!("{what} what is not there: {}", misuse_text(misuse))
 }
 
 /// That a launch of `kernel` lacks arguments for these parameters.

@@ -8,7 +8,7 @@ use super::elements::{Access, Elements, Variable};
 use super::grid::axes_asked_for;
 use super::report;
 use super::solve::{Outcome, Pause};
-use super::terms::{AtomKind, Cond, Domain, Interval, Linear};
+use super::terms::{AtomKind, Cond, CondKind, Domain, Interval, Linear};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
@@ -112,7 +112,9 @@ impl Search<'_, '_> {
     /// Whether the first element of an access's buffer may be written.
     fn begins(&mut self, access: &Access) -> bool {
         let reaches = (self.func, self.launch, &mut *self.elements, self.accesses);
-        may_reach(reaches, access, 0, &mut { READ_FUEL })
+        let written = buffer(self.func, self.launch, access.param)
+            .is_some_and(|buffer| buffer.contents.is_written_at(0));
+        written || may_reach(reaches, access, 0, &mut { READ_FUEL })
     }
 
     /// The axes along which `access` should reach all elements.
@@ -122,7 +124,7 @@ impl Search<'_, '_> {
     /// for its position along an axis that the grid lacks was written for several programs there.
     fn axes(&self, access: &Access, buffer: &KnownBuffer) -> Vec<Along> {
         let opcode = self.func.insts[access.inst].opcode;
-        let is_new = buffer.contents == Contents::Uninitialized;
+        let is_new = buffer.contents.is_new();
         let by_programs = match opcode {
             Opcode::Store if is_new => Some(false),
             Opcode::Store => self.is_read_first(access).then_some(true),
@@ -190,7 +192,9 @@ impl Search<'_, '_> {
     fn missed(&mut self, access: &Access, along: Along) -> Option<([i128; 3], i128)> {
         let Along { variable, extent, by_mask, before } = along;
         let positions = along.positions();
-        let size = buffer(self.func, self.launch, access.param)?.elements;
+        let KnownBuffer { elements: size, contents, .. } =
+            buffer(self.func, self.launch, access.param)?;
+        let size = *size;
         let (func, launch, pause) = (self.func, self.launch, self.pause);
         let longer = self.longer.entry((variable, before)).or_insert_with(|| {
             let mut elements = Elements::of_launch(func, launch, pause);
@@ -205,6 +209,11 @@ impl Search<'_, '_> {
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);
         let same = accesses.iter().find(is_same)?;
         if by_mask && !depends(wide, same.mask, variable) && !ends(wide, same, &further, extent) {
+            return None;
+        }
+        // What is longer than the programs need, as a table of positions is, need not be read whole.
+        let is_lane = matches!(variable, Variable::Lane(..));
+        if is_load && is_lane && is_moved(wide, same.mask, variable) {
             return None;
         }
         let first = if before { -1 } else { i128::from(extent) };
@@ -234,7 +243,9 @@ impl Search<'_, '_> {
             let Outcome::Found(point) = outcome else { break };
             let Some(element) = Domain::at(&wide.terms, &point).value(&same.offset) else { break };
             let reaches = (func, launch, &mut *self.elements, self.accesses);
-            if !may_reach(reaches, access, element, &mut { most_boxes }) {
+            if !contents.is_written_at(element)
+                && !may_reach(reaches, access, element, &mut { most_boxes })
+            {
                 missed = Some((position(wide, &point), element));
                 break;
             }
@@ -349,6 +360,26 @@ fn ends(wide: &mut Elements<'_>, access: &Access, position: &Linear, extent: u32
     let far = wide.terms.at_most(&Linear::constant(most(extent) / 2), position);
     let conds: Vec<Cond> = access.path.iter().copied().chain([far]).collect();
     !access.path.is_empty() && wide.search(&conds, &mut { READ_FUEL }) == Outcome::Never
+}
+
+/// Whether a mask compares what the lane and the program or the trip make together: then it is further
+/// programs and trips that go as far as the mask says, rather than longer blocks.
+fn is_moved(elements: &Elements<'_>, cond: Cond, lane: Variable) -> bool {
+    match elements.terms.cond(cond) {
+        CondKind::And(a, b) | CondKind::Or(a, b) => {
+            is_moved(elements, *a, lane) || is_moved(elements, *b, lane)
+        }
+        CondKind::Not(inner) => is_moved(elements, *inner, lane),
+        CondKind::AtMostZero(_) | CondKind::IsZero(_) => {
+            let mut others = elements.variables().filter(|(variable, var)| {
+                let range = elements.terms.var_ranges()[var.0 as usize];
+                !matches!(variable, Variable::Lane(..)) && range.lo < range.hi
+            });
+            depends(elements, cond, lane)
+                && others.any(|(variable, _)| depends(elements, cond, variable))
+        }
+        CondKind::True | CondKind::False | CondKind::Unknown(_) => false,
+    }
 }
 
 /// True when a condition depends on a variable.

@@ -364,9 +364,37 @@ impl Mentions<'_> {
 mod tests {
     use expect_test::{Expect, expect};
 
+    use super::{Progress, suspects};
     use crate::eval::Rules;
+    use crate::eval::kernel::lower_function;
     use crate::project::MemorySources;
     use crate::specialization::{Flags, TritonVersion, discover};
+
+    /// The arguments that may be wrong where the only kernel of `text` does not lower.
+    fn suspected(text: &str) -> Vec<String> {
+        let mut sources = MemorySources::new(Vec::new());
+        let head = "import triton\nimport triton.language as tl\nfrom missing import strange\n";
+        let file = sources.add("kernel.py", &format!("{head}@triton.jit\n{text}"));
+        let at = crate::project::kernels(&sources, file).pop().expect("a kernel");
+        let spec = discover(&sources, at, &Flags::default()).remove(0);
+        let failed = lower_function(&sources, at, &spec, TritonVersion::V3_9);
+        let progress = Progress::of(&failed).expect("an error");
+        suspects(&spec, &progress).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn no_pointers_elements_are_tried_for_what_nobody_understands() {
+        let kernel = |what: &str| {
+            format!(
+                "def kernel(x_ptr, y_ptr, FAST: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, {what}(tl.load(x_ptr + i), FAST))
+"
+            )
+        };
+        assert_eq!(suspected(&kernel("strange")), ["FAST", "BLOCK"]);
+        assert_eq!(suspected(&kernel("tl.dot")), ["FAST", "x_ptr", "y_ptr", "BLOCK"]);
+    }
 
     /// Checks for what the last kernel of `text` is compiled when nothing is known of it.
     fn check(text: &str, expected: Expect) {

@@ -13,6 +13,8 @@ pub enum Contents {
     Unknown,
     /// Nothing has been written to it since it was allocated.
     Uninitialized,
+    /// The same, but to these parts of it, to which something may have been written.
+    Partly(Arc<[Region]>),
     /// The first element is `start`, and each is `step` more than the one before.
     Progression {
         /// The first.
@@ -40,7 +42,77 @@ pub enum Contents {
     },
 }
 
+/// A part of memory: its first element, and the sizes and strides of what it has more, the longest
+/// stride first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    start: i128,
+    axes: Vec<(i128, i128)>,
+}
+
+impl Region {
+    /// Of elements from `start` on with these sizes and strides; `None` where elements of several
+    /// positions along one axis may be between those of another.
+    pub(super) fn new(start: i128, axes: impl IntoIterator<Item = (i128, i128)>) -> Option<Region> {
+        let mut axes: Vec<_> = axes.into_iter().filter(|(size, _)| *size != 1).collect();
+        axes.sort_by_key(|(_, stride)| std::cmp::Reverse(*stride));
+        let inside = |axes: &[(i128, i128)]| {
+            axes.iter().try_fold(1i128, |span, (size, stride)| {
+                span.checked_add(stride.checked_mul(size - 1)?)
+            })
+        };
+        let is_plain = axes.iter().all(|(size, stride)| *size >= 0 && *stride > 0);
+        let nest = |at: usize| inside(&axes[at + 1..]).is_some_and(|inner| inner <= axes[at].1);
+        (is_plain && (0..axes.len()).all(nest)).then_some(Region { start, axes })
+    }
+
+    /// The same, counted from an element of the memory.
+    pub(super) fn from(&self, element: i128) -> Region {
+        Region { start: self.start - element, axes: self.axes.clone() }
+    }
+
+    /// Whether an element is in it.
+    fn holds(&self, element: i128) -> bool {
+        let mut rest = element - self.start;
+        let is_along = |(size, stride): &(i128, i128)| {
+            let at = rest.div_euclid(*stride);
+            rest -= at * stride;
+            (0..*size).contains(&at)
+        };
+        self.axes.iter().all(is_along) && rest == 0
+    }
+}
+
 impl Contents {
+    /// Whether nothing, or only some parts, have been written since it was allocated.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self, Contents::Uninitialized | Contents::Partly(_))
+    }
+
+    /// Whether an element is in a part of new memory that may have been written.
+    pub(crate) fn is_written_at(&self, element: i128) -> bool {
+        let Contents::Partly(regions) = self else { return false };
+        regions.iter().any(|region| region.holds(element))
+    }
+
+    /// The same after parts may have been written, or are at hand to be `written`; positions of the
+    /// parts are from where these contents begin.
+    pub(super) fn with_parts(
+        &self,
+        parts: impl Iterator<Item = Region>,
+        written: bool,
+    ) -> Contents {
+        match self {
+            Contents::Uninitialized => Contents::Partly(parts.collect()),
+            Contents::Partly(known) => {
+                let more = parts.filter(|part| !known.contains(part));
+                Contents::Partly(known.iter().cloned().chain(more).collect())
+            }
+            _ if written => Contents::Unknown,
+            known => known.clone(),
+        }
+    }
+
     /// `value` throughout.
     pub(super) fn constant(value: i128) -> Contents {
         Contents::Progression { start: value, step: 0 }
@@ -50,7 +122,7 @@ impl Contents {
     /// copy, or to another part of the memory.
     pub(super) fn initialized(&self) -> Contents {
         match self {
-            Contents::Uninitialized => Contents::Unknown,
+            Contents::Uninitialized | Contents::Partly(_) => Contents::Unknown,
             known => known.clone(),
         }
     }
@@ -89,8 +161,35 @@ impl Contents {
         known.unwrap_or_default()
     }
 
+    /// What it holds from an element on.
+    pub(super) fn behind(&self, element: i128) -> Contents {
+        let known = match self {
+            Contents::Progression { start, step } => {
+                let moved = step.checked_mul(element).and_then(|moved| start.checked_add(moved));
+                moved.map(|start| Contents::Progression { start, step: *step })
+            }
+            Contents::Listed(numbers) => {
+                let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
+                rest.map(|rest| Contents::Listed(rest.into()))
+            }
+            known => Some(known.initialized()),
+        };
+        known.unwrap_or_default()
+    }
+
+    /// The first `count` numbers, where each is known.
+    pub(super) fn numbers(&self, count: usize) -> Option<Vec<i128>> {
+        match self {
+            Contents::Progression { start, step } => (0..count as i128)
+                .map(|at| step.checked_mul(at).and_then(|moved| start.checked_add(moved)))
+                .collect(),
+            Contents::Listed(numbers) => numbers.get(..count).map(<[i128]>::to_vec),
+            _ => None,
+        }
+    }
+
     /// These in order.
-    fn listed(numbers: Arc<[i128]>) -> Contents {
+    pub(super) fn listed(numbers: Arc<[i128]>) -> Contents {
         let step = match *numbers {
             [first, second, ..] => second.checked_sub(first),
             _ => None,

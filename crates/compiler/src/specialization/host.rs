@@ -44,6 +44,7 @@ pub(crate) mod misuse;
 mod modules;
 mod names;
 mod number;
+mod numbers;
 mod objects;
 pub(super) mod operations;
 mod operators;
@@ -68,6 +69,7 @@ use flow::Flow;
 pub(super) use frame::Variables;
 use frame::{Code, Frame};
 pub(super) use launch::ObservedLaunch;
+use memory::Parts;
 use rebound::Rebound;
 pub(super) use views::{is_contiguous, is_expanded, strides};
 
@@ -99,6 +101,8 @@ pub(super) struct Host<'a> {
     classes: FxHashMap<usize, ItemRef>,
     /// The objects that are instances of PyTorch's own modules.
     modules: FxHashSet<usize>,
+    /// Whether modules may not be in training any more, as they are when they are made.
+    modes_change: bool,
     /// Calls of functions without their decorators so far.
     undecorated: u32,
     /// Results of `autograd.Function`s so far.
@@ -107,8 +111,12 @@ pub(super) struct Host<'a> {
     applied: Vec<Applied>,
     /// By the allocations of sums, what they add up.
     sums: FxHashMap<u32, Vec<Summand>>,
-    /// Allocations that launches may have written.
+    /// Allocations that launches or host code may have written.
     written: FxHashSet<u32>,
+    /// By allocation, the parts of it that host code may have written.
+    parts: FxHashMap<u32, Parts>,
+    /// Allocations of which parts may have been written that are not known.
+    touched: FxHashSet<u32>,
     /// By kernel, which of its arguments it may write to.
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
@@ -161,11 +169,14 @@ impl<'a> Host<'a> {
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashSet::default(),
+            modes_change: false,
             undecorated: 0,
             outputs: 0,
             applied: Vec::new(),
             sums: FxHashMap::default(),
             written: FxHashSet::default(),
+            parts: FxHashMap::default(),
+            touched: FxHashSet::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),
             changed: Vec::new(),

@@ -243,9 +243,11 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
             in_shape(format!("arange({lo}, {}{of})", lo + count))
         }
         Contents::Distinct { lo, hi } | Contents::Random { lo, hi } => between(*lo, *hi),
-        Contents::Unknown | Contents::Signed if dtype.is_float() => {
+        Contents::Unknown | Contents::Partly(_) | Contents::Signed if dtype.is_float() => {
             format!("randn({sizes}{of}, seed={seed})")
         }
-        Contents::Unknown | Contents::Signed => format!("zeros({sizes}{of})"),
+        Contents::Unknown | Contents::Partly(_) | Contents::Signed => {
+            format!("zeros({sizes}{of})")
+        }
     })
 }

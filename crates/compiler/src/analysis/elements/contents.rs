@@ -58,7 +58,10 @@ impl<'f> Elements<'f> {
         let contents = self.contents(param)?;
         let fits = |lo, hi| Interval::new(lo, hi).within(Interval::signed(bits));
         match contents {
-            Contents::Unknown | Contents::Uninitialized | Contents::Signed => None,
+            Contents::Unknown
+            | Contents::Uninitialized
+            | Contents::Partly(_)
+            | Contents::Signed => None,
             Contents::Progression { start, step } => {
                 let moved = self.terms.binary(Operation::Mul, offset, &Linear::constant(*step));
                 let term = moved.offset(*start);
@@ -144,10 +147,15 @@ impl<'f> Elements<'f> {
     fn may_write(&self, param: usize, buffer: &KnownBuffer) -> bool {
         let written = self.written.get_or_init(|| written_params(self.func));
         let Some(written) = written else { return true };
-        written.iter().any(|other| match self.buffer(*other) {
-            _ if *other == param => true,
+        written.iter().any(|written_param| match self.buffer(*written_param) {
+            _ if *written_param == param => true,
+            // A part is in memory of which it is not known which it is.
+            Some(other) if buffer.before > 0 && buffer.id.is_none() => {
+                let signature = |param: usize| &self.func.params[param].signature;
+                signature(*written_param) == signature(param) || other.id.is_none()
+            }
             Some(other) => other.id.is_none() || other.id == buffer.id,
-            None => self.func.params[*other].signature == self.func.params[param].signature,
+            None => self.func.params[*written_param].signature == self.func.params[param].signature,
         })
     }
 

@@ -1,6 +1,9 @@
 //! Loops: how often they run, and what they carry from trip to trip.
 
+use rustc_hash::FxHashSet;
+
 use super::{Carried, Element, Elements, Index, Variable};
+use crate::analysis::flow::mask_of;
 use crate::analysis::terms::{AtomKind, Cond, Interval, Linear, Operation};
 use crate::ir::{Inst, InstData, Opcode, Region, Value, ValueDef};
 
@@ -185,6 +188,54 @@ impl Elements<'_> {
             _ => {}
         });
         invariant
+    }
+
+    /// Whether it depends on what some operation gives, of those for which `counts` holds, where an
+    /// access goes or whether it happens.
+    pub(in crate::analysis) fn rests_on(
+        &self,
+        access: Inst,
+        counts: &dyn Fn(Inst) -> bool,
+    ) -> bool {
+        let data = &self.func.insts[access];
+        let mut open: Vec<Value> = vec![data.operand(0)];
+        open.extend(mask_of(data));
+        let mut inside = access;
+        while let Some(&around) = self.home.get(&inside).and_then(|region| self.owner.get(region)) {
+            open.extend(self.decides(around));
+            inside = around;
+        }
+        let mut seen = FxHashSet::default();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match self.func.values[value].def {
+                ValueDef::Result(inst, _) if counts(inst) => return true,
+                ValueDef::Result(inst, _) => open.extend(self.gives(inst)),
+                ValueDef::Argument(region, _) => {
+                    open.extend(self.owner.get(&region).into_iter().flat_map(|it| self.gives(*it)));
+                }
+            }
+        }
+        false
+    }
+
+    /// The values that decide whether the regions of an operation run.
+    fn decides(&self, inst: Inst) -> Vec<Value> {
+        let data = &self.func.insts[inst];
+        match data.opcode {
+            Opcode::For => (0..3).filter_map(|at| data.operand_opt(at)).collect(),
+            Opcode::While => self.gives(inst),
+            _ => data.uses().collect(),
+        }
+    }
+
+    /// The values that what an operation gives is made of.
+    fn gives(&self, inst: Inst) -> Vec<Value> {
+        let data = &self.func.insts[inst];
+        let ends = data.regions.iter().filter_map(|region| self.func.terminator(*region));
+        data.uses().chain(ends.flat_map(|end| end.uses())).collect()
     }
 
     /// True when a value is defined inside `inst`.

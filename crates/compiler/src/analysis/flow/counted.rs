@@ -555,20 +555,27 @@ impl Flow<'_, '_> {
                 cases.iter_mut().for_each(|case| case.holds = one(opcode, case.holds));
                 cases
             }
-            (opcode, [a, b]) => {
-                let square = a == b;
-                let (a, b) = (self.held(walk, *a, index), self.held(walk, *b, index));
-                self.combined(&a, &b, square, |a, b| two(opcode, a, b))
-            }
+            (opcode, [a, b]) => self.of_two(walk, opcode, (*a, *b), index),
             (Opcode::Fma, [a, b, c]) => {
-                let square = a == b;
-                let (a, b) = (self.held(walk, *a, index), self.held(walk, *b, index));
-                let product = self.combined(&a, &b, square, |a, b| two(Opcode::FMul, a, b));
+                let product = self.of_two(walk, Opcode::FMul, (*a, *b), index);
                 let c = self.held(walk, *c, index);
                 self.combined(&product, &c, false, |a, b| two(Opcode::FAdd, a, b))
             }
             _ => only(Holds::Any),
         }
+    }
+
+    /// What an operation gives of two values in each of their cases.
+    fn of_two(
+        &mut self,
+        walk: &mut Walk,
+        opcode: Opcode,
+        (a, b): (Value, Value),
+        index: &Index,
+    ) -> Cases {
+        let square = a == b;
+        let (a, b) = (self.held(walk, a, index), self.held(walk, b, index));
+        self.combined(&a, &b, square, |a, b| two(opcode, a, b))
     }
 
     /// What two operands give in each of their cases, where `same` says that they are one value.

@@ -14,17 +14,28 @@ use crate::analysis::terms::Domain;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{AtomicOp, Attrs, Function, Inst, InstData, Opcode, Value};
 
-/// Reductions that count lanes which a mask leaves out: sums where what `other` says does not become
-/// zero, and maxima and minima where it may be beyond what others hold.
-pub(super) fn counted_lanes<'f>(
+/// Reductions, atomic additions and matrix products that count lanes which a mask leaves out.
+pub(super) fn check<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
     reached: &[Reached],
 ) -> Vec<Diagnostic> {
+    let rules = [counted_lanes, added_lanes, spoiling_lanes];
+    let found = rules.map(|rule| rule(func, &mut *elements, reached, &mut Fuel::new(KERNEL_FUEL)));
+    found.concat()
+}
+
+/// Reductions that count lanes which a mask leaves out: sums where what `other` says does not become
+/// zero, and maxima and minima where it may be beyond what others hold.
+fn counted_lanes<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    reached: &[Reached],
+    fuel: &mut Fuel,
+) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
-    let mut fuel = Fuel::new(KERNEL_FUEL);
     for (reduction, gives) in reductions(func) {
-        let seen = counted(func, elements, reached, (reduction, None), &mut fuel);
+        let seen = counted(func, elements, reached, (reduction, None), fuel);
         let Some((point, counted, lane)) = seen else { continue };
         let becomes = match counted.holds {
             Holds::Number(number) => {
@@ -72,18 +83,18 @@ pub(super) fn reductions(func: &Function) -> impl Iterator<Item = (Inst, Gives)>
 
 /// Atomic additions of a constant at places that are read, where lanes which the read's mask leaves
 /// out are counted at place 0: that is what its `other` says.
-pub(super) fn added_lanes<'f>(
+fn added_lanes<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
     reached: &[Reached],
+    fuel: &mut Fuel,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let mut fuel = Fuel::new(KERNEL_FUEL);
     let adds = |reached: &&Reached| counts(func, &func.insts[reached.inst]);
     for addition in reached.iter().filter(adds) {
         let data = &func.insts[addition.inst];
         for load in func.walk().into_iter().filter(|inst| fills_with_zero(func, *inst)) {
-            let mut flow = Flow::new(func, elements, (load, Followed::Masked), &mut fuel);
+            let mut flow = Flow::new(func, elements, (load, Followed::Masked), fuel);
             let Some(point) = flow.address_witness(addition) else { continue };
             let message = "this addition counts lanes that a mask leaves out, at the place that the load's \
                  `other` says";
@@ -101,13 +112,13 @@ pub(super) fn added_lanes<'f>(
 }
 
 /// Loads that give NaN where their masks are false, where a sum or a product of matrices takes that.
-pub(super) fn spoiling_lanes<'f>(
+fn spoiling_lanes<'f>(
     func: &'f Function,
     elements: &mut Elements<'f>,
     reached: &[Reached],
+    fuel: &mut Fuel,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let mut fuel = Fuel::new(KERNEL_FUEL);
     for load in func.walk().into_iter().filter(|inst| fills_with_nan(func, *inst)) {
         let Some(taking) = combining(func, load).map(|combining| combining.inst) else { continue };
         let what = match (func.insts[taking].opcode, Gives::of(func, taking)) {
@@ -115,7 +126,7 @@ pub(super) fn spoiling_lanes<'f>(
             (_, Some(Gives::Sum)) => "a sum",
             _ => continue,
         };
-        let mut flow = Flow::new(func, elements, (load, Followed::Masked), &mut fuel);
+        let mut flow = Flow::new(func, elements, (load, Followed::Masked), fuel);
         let Some(point) = reached.iter().find_map(|reached| flow.witness(reached)) else {
             continue;
         };

@@ -311,8 +311,7 @@ impl Evaluator<'_> {
         let mut mask: Option<Tensor> = None;
         let at = FileRange::default();
         for axis in 0..rank {
-            let index = self.block_index(&offsets[axis], block, axis);
-            let index = self.cast(&index, int64, at).unwrap_or(index);
+            let index = self.block_index(&offsets[axis], block, axis, DType::Int64);
             let stride = self.expand_to(&strides[axis], &index.shape);
             let moved =
                 self.op(Opcode::Mul, &[&index, &stride], Attrs::None, int64, index.shape.clone());
@@ -320,8 +319,11 @@ impl Evaluator<'_> {
             let (left, right) = (self.expand_to(&ptr, &shape), self.expand_to(&moved, &shape));
             ptr = self.op(Opcode::PtrAdd, &[&left, &right], Attrs::None, base.elem, shape);
             if checked.contains(&axis) {
-                let extent = self.cast(&extents[axis], int64, at).unwrap_or(extents[axis].clone());
-                let inside = self.inside(&index, &extent);
+                let dtype = bounds_type(&extents[axis]);
+                let index = self.block_index(&offsets[axis], block, axis, dtype);
+                let elem = Elem::Num(dtype);
+                let extent = self.cast(&extents[axis], elem, at).unwrap_or(extents[axis].clone());
+                let inside = self.inside(&index, &extent, dtype);
                 mask = Some(match mask {
                     None => inside,
                     Some(mask) => {
@@ -337,19 +339,18 @@ impl Evaluator<'_> {
         Addresses { ptr: self.expand_to(&ptr, block), mask }
     }
 
-    /// `0 <= index < extent`, elementwise in 64 bits.
-    fn inside(&mut self, index: &Tensor, extent: &Tensor) -> Tensor {
-        let int64 = DType::Int64;
+    /// `0 <= index < extent`, elementwise in `dtype`.
+    fn inside(&mut self, index: &Tensor, extent: &Tensor, dtype: DType) -> Tensor {
         let extent = self.expand_to(extent, &index.shape);
-        let zero = self.int_constant(0, int64);
+        let zero = self.int_constant(0, dtype);
         let zero = self.expand_to(&zero, &index.shape);
-        let below = self.compare_numbers(CompareOp::Lt, index, &extent, int64);
-        let above = self.compare_numbers(CompareOp::Ge, index, &zero, int64);
+        let below = self.compare_numbers(CompareOp::Lt, index, &extent, dtype);
+        let above = self.compare_numbers(CompareOp::Ge, index, &zero, dtype);
         self.op(Opcode::And, &[&above, &below], Attrs::None, Elem::BOOL, index.shape.clone())
     }
 
-    /// `offset + arange` along one axis of a block, with extent 1 along the others.
-    fn block_index(&mut self, offset: &Tensor, block: &Shape, axis: usize) -> Tensor {
+    /// `offset + arange` in `dtype` along one axis of a block, with extent 1 along the others.
+    fn block_index(&mut self, offset: &Tensor, block: &Shape, axis: usize, dtype: DType) -> Tensor {
         let Some(dims) = block.dims() else { return offset.clone() };
         let extent = dims[axis].clone();
         let range = crate::ir::Range { start: 0, end: extent.int().unwrap_or(0) as i64 };
@@ -360,11 +361,11 @@ impl Evaluator<'_> {
             }
         }
         let at = FileRange::default();
-        let int64 = Elem::Num(DType::Int64);
-        let steps = self.cast(&steps, int64, at).unwrap_or(steps);
-        let offset = self.cast(offset, int64, at).unwrap_or_else(|_| offset.clone());
+        let elem = Elem::Num(dtype);
+        let steps = self.cast(&steps, elem, at).unwrap_or(steps);
+        let offset = self.cast(offset, elem, at).unwrap_or_else(|_| offset.clone());
         let offset = self.expand_to(&offset, &steps.shape);
-        self.op(Opcode::Add, &[&offset, &steps], Attrs::None, int64, steps.shape.clone())
+        self.op(Opcode::Add, &[&offset, &steps], Attrs::None, elem, steps.shape.clone())
     }
 
     fn padding(&mut self, call: &Call, elem: Elem) -> Eval<Padding> {
@@ -502,4 +503,10 @@ fn broadcast_known(a: &Shape, b: &Shape) -> Shape {
 
 fn fits(value: i128, dtype: DType) -> bool {
     dtype.int_range().is_none_or(|(least, greatest)| (least..=greatest).contains(&value))
+}
+
+/// The type in which indices are compared with this extent. Those of descriptors have 32 bits: an index
+/// that wraps around is negative, so outside, as it is without wrapping.
+fn bounds_type(extent: &Tensor) -> DType {
+    if extent.elem == Elem::I32 { DType::Int32 } else { DType::Int64 }
 }

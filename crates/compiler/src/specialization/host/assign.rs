@@ -69,11 +69,14 @@ impl Host<'_> {
         if let Value::Tensor(_) = &owner {
             let part = self.subscript(frame, &owner, index);
             let refused = match &part {
-                Value::Raises(_) => part,
+                Value::Raises(_) => part.clone(),
                 part => fits::not_assigned(part, value).map_or(Value::Unknown, Value::from),
             };
             self.note_raised(frame, index, &refused, &[]);
-            return self.note_write(frame, object);
+            return match owner.allocations().as_slice() {
+                [id] => self.note_part_written(*id, &part),
+                _ => self.note_write(frame, object, &owner),
+            };
         }
         let key = self.expr(frame, index);
         match owner {

@@ -306,8 +306,7 @@ fn parts(output: &Value) -> &[Value] {
 /// The gradient of a sum of a tensor's elements: one number, of which each is a view.
 fn expanded_number(tensor: &Tensor) -> Tensor {
     let none = |shape: &Vec<Value>| vec![Value::Int(Some(0)); shape.len()];
-    let contents = Contents::Unknown;
-    let storage = Storage { id: None, output: None, elements: 1, before: 0, contents };
+    let storage = Storage { elements: 1, ..Storage::default() };
     Tensor {
         dtype: tensor.dtype.clone(),
         shape: tensor.shape.clone(),

@@ -11,7 +11,7 @@ use super::modules::known_class;
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Value};
-use super::{Frame, Host, collections, launch, made, operators, rebound};
+use super::{Frame, Host, collections, launch, made, numbers, operators, rebound};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
@@ -126,6 +126,9 @@ impl Host<'_> {
             false => values.into_iter().map(plainly).collect(),
         };
         let args = Args(&values);
+        if let Some((_, name)) = &method {
+            self.note_mode(name);
+        }
         let own = match (&receiver, &method) {
             (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),
             _ => false,
@@ -136,7 +139,7 @@ impl Host<'_> {
             true => Vec::new(),
             false => may_write(&callee, receiver.as_ref(), &args),
         };
-        self.note_written(frame, &written);
+        self.note_written(&written);
         if !written.is_empty() {
             values.iter().for_each(|(_, value)| self.note_change(value));
         }
@@ -313,7 +316,7 @@ impl Host<'_> {
             }
             _ => {
                 if name.ends_with('_') {
-                    self.note_write(frame, object);
+                    self.note_write(frame, object, receiver);
                     self.note_change(receiver);
                 }
                 if rebound::replaces(name) {
@@ -333,14 +336,21 @@ impl Host<'_> {
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
-                if name == "sum" && args.0.is_empty() {
+                let numbers = match receiver {
+                    Value::Tensor(tensor) => numbers::made_of(name, tensor, args),
+                    _ => Contents::Unknown,
+                };
+                if name == "sum" && args.0.is_empty() && numbers == Contents::Unknown {
                     return self.note_sum(receiver, result);
                 }
                 let is_new = name.starts_with("new_") || name == "clone";
-                match (is_new, result.kept_contents()) {
-                    (true, _) => self.allocate(result, made::by_torch(name, args)),
-                    (false, Some(contents)) => self.allocate(result, contents),
-                    (false, None) => result,
+                match (numbers, result.kept_contents()) {
+                    (Contents::Unknown, None) if !is_new => result,
+                    (Contents::Unknown, _) if is_new => {
+                        self.allocate(result, made::by_torch(name, args))
+                    }
+                    (Contents::Unknown, kept) => self.allocate(result, kept.unwrap_or_default()),
+                    (known, _) => self.allocate(result, known),
                 }
             }
         }

@@ -13,6 +13,9 @@ use crate::hir::{Expr, ExprId, Name};
 /// Methods that ask a tensor for its numbers.
 const READS: &[&str] = &["all", "any", "count_nonzero", "item", "max", "min", "sum", "tolist"];
 
+/// The attribute of a tensor that says whether a gradient is wanted.
+const WANTS_GRADIENT: &str = "requires_grad";
+
 /// What is known of whether the running code runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Doubt {
@@ -138,26 +141,29 @@ impl Frame {
 
     /// Whether a condition that is not known may turn out either way.
     pub(super) fn may_be_either(&self, test: ExprId) -> bool {
-        self.is_open(test) || self.reads_numbers(test)
+        self.is_open(test) || self.asks_a_tensor(test)
     }
 
-    /// Whether an expression asks a tensor for its numbers.
-    fn reads_numbers(&self, id: ExprId) -> bool {
+    /// Whether an expression asks a tensor for what callers choose: its numbers, or whether its gradient
+    /// is wanted.
+    fn asks_a_tensor(&self, id: ExprId) -> bool {
         let exprs = &self.code.body().exprs;
-        if let Expr::Call { callee, .. } = &exprs[id]
-            && let Expr::Attribute { attr, .. } = &exprs[*callee]
-            && READS.contains(&&**attr)
-        {
-            return true;
-        }
-        let mut reads = false;
-        exprs[id].for_each_child(|child| reads |= self.reads_numbers(child));
-        reads
+        let asks = match &exprs[id] {
+            Expr::Call { callee, .. } => match &exprs[*callee] {
+                Expr::Attribute { attr, .. } => READS.contains(&&**attr),
+                _ => false,
+            },
+            Expr::Attribute { attr, .. } => &**attr == WANTS_GRADIENT,
+            _ => false,
+        };
+        let mut found = asks;
+        exprs[id].for_each_child(|child| found |= self.asks_a_tensor(child));
+        found
     }
 
     /// Whether what an expression gave, of which not all is known, is what callers choose.
     pub(super) fn gives_chosen(&self, value: &Value, source: ExprId) -> bool {
-        self.is_open(source) || !is_determined(value) && self.reads_numbers(source)
+        self.is_open(source) || !is_determined(value) && self.asks_a_tensor(source)
     }
 
     /// Notes whether a variable holds what callers choose now.

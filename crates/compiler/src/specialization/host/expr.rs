@@ -4,7 +4,7 @@ use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
 use super::views::{Bound, Part};
 use super::{Frame, Host, MAX_DEPTH, collections};
-use crate::hir::{Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
+use crate::hir::{CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
 use crate::specialization::contents::Contents;
 
 impl Host<'_> {
@@ -63,7 +63,7 @@ impl Host<'_> {
                 let mut left = self.expr(frame, *first);
                 let mut all = Some(true);
                 for (op, right) in rest {
-                    let right = self.expr(frame, *right);
+                    let right = self.compared(frame, *op, *right);
                     if rest.len() == 1
                         && let Some(tensor) = operators::compared(*op, &left, &right)
                     {
@@ -88,7 +88,7 @@ impl Host<'_> {
             Expr::Subscript { value, index } => {
                 let value = self.expr(frame, *value);
                 let part = self.subscript(frame, &value, *index);
-                self.note_part(frame, &value, &part);
+                self.note_part(&value, &part);
                 self.note_raised(frame, id, &part, &[&value]);
                 part
             }
@@ -123,6 +123,17 @@ impl Host<'_> {
             }
             Expr::Dict(entries) => self.dict(frame, entries),
             _ => Value::Unknown,
+        }
+    }
+
+    /// The right side of a comparison: nothing changes a set that is only looked into.
+    fn compared(&mut self, frame: &mut Frame, op: CompareOp, right: ExprId) -> Value {
+        let code = frame.code.clone();
+        match &code.body().exprs[right] {
+            Expr::Set(items) if matches!(op, CompareOp::In | CompareOp::NotIn) => {
+                self.items(frame, items).map_or(Value::Collection, Value::Tuple)
+            }
+            _ => self.expr(frame, right),
         }
     }
 

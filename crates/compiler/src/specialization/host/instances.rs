@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::modules::known_class;
+use super::modules::{known_class, torch_class};
 use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name};
@@ -17,7 +17,23 @@ const MAX_BASES: usize = 8;
 const KEEPING: &[&str] =
     &["cpu", "cuda", "eval", "requires_grad_", "share_memory", "train", "zero_grad"];
 
+/// The attribute of a module that says whether it is in training.
+const TRAINING: &str = "training";
+
+/// Methods that change it, also that of modules which others hold.
+const CHANGE_MODE: &[&str] = &["eval", "train"];
+
 impl Host<'_> {
+    /// Notes what calls of a method of this name may do to any module.
+    pub(super) fn note_mode(&mut self, method: &str) {
+        self.modes_change |= CHANGE_MODE.contains(&method);
+    }
+
+    /// Whether an attribute need not be what it was set to, because modules change it by themselves.
+    pub(super) fn is_of_mode(&self, attr: &str) -> bool {
+        attr == TRAINING && self.modes_change
+    }
+
     /// `Class(...)` with what the constructor sets; unknown for classes whose bases or decorators
     /// may make something else of it.
     pub(super) fn instance(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
@@ -27,6 +43,9 @@ impl Host<'_> {
         let instance = self.object();
         let Value::Object(number) = instance else { return Value::Unknown };
         self.classes.insert(number, at);
+        if self.is_module(at) {
+            self.set_attribute(number, &TRAINING.into(), Value::Bool(Some(true)));
+        }
         if let Some(init) = self.class_method(at, "__init__") {
             let mut given = vec![(None, instance.clone())];
             given.extend(args.iter().cloned());
@@ -277,9 +296,8 @@ fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<N
 }
 
 fn is_torch_module(base: &Resolution) -> bool {
-    is_external(base, &["torch", "nn", "Module"])
-        || is_external(base, &["torch", "nn", "modules", "Module"])
-        || matches!(base, Resolution::External(path) if known_class(path).is_some())
+    is_external(base, &["torch", "nn", "modules", "Module"])
+        || matches!(base, Resolution::External(path) if torch_class(path).is_some())
 }
 
 fn is_external(found: &Resolution, path: &[&str]) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::Args;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
-use super::{Host, devices, fits, operators, reduced, tensor, views};
+use super::{Host, devices, fits, numbers, operators, reduced, tensor, views};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
@@ -110,6 +110,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("int", [Value::Float(value)]) => Value::Int(value.map(|value| value as i128)),
         ("int", [Value::Bool(value)]) => Value::Int(value.map(i128::from)),
         ("int", [Value::Int(value)]) => Value::Int(*value),
+        ("int", [Value::Tensor(tensor)]) => Value::Int(numbers::number(tensor)),
         ("int", _) => Value::Int(None),
         ("float", [Value::Int(value)]) => Value::Float(value.map(|value| value as f64)),
         ("float", [Value::Float(value)]) => Value::Float(*value),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
+use super::numbers;
 use super::value::Value;
 use crate::specialization::contents::{Contents, MAX_LISTED};
 
@@ -31,7 +32,7 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Contents {
         "tensor" | "as_tensor" => args.get(0, "data").and_then(listed),
         _ => filled(name, args.get(1, "fill_value")),
     };
-    found.unwrap_or_default()
+    found.or_else(|| numbers::by_torch(name, args)).unwrap_or_default()
 }
 
 /// What a tensor holds that a scenario's constructor makes: its sizes come last.

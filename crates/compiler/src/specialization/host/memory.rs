@@ -6,7 +6,29 @@ use super::{Frame, Host, views};
 use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId};
 use crate::project::Resolution;
-use crate::specialization::contents::Contents;
+use crate::specialization::contents::{Contents, Region};
+
+/// Parts of one allocation that are told apart; beyond, any of it may have been written.
+const MAX_PARTS: usize = 64;
+
+/// Parts of an allocation that host code may have written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Parts {
+    /// Where they are, counted from the first element of the memory.
+    regions: Vec<Region>,
+    /// Whether one of them certainly was.
+    written: bool,
+}
+
+impl Parts {
+    /// What the memory of a tensor holds, of which these are parts.
+    fn apply(&self, tensor: &mut Tensor) {
+        let Some(storage) = &mut tensor.storage else { return };
+        let before = storage.before;
+        let parts = self.regions.iter().map(|region| region.from(before));
+        storage.contents = storage.contents.with_parts(parts, self.written);
+    }
+}
 
 impl Host<'_> {
     /// Gives a tensor that a constructor made memory of its own, which holds `contents`.
@@ -15,38 +37,116 @@ impl Host<'_> {
         self.allocations += 1;
         let id = self.allocations;
         let storage = views::span(&tensor).map(|elements| {
-            Box::new(Storage { id: Some(id), output: None, elements, before: 0, contents })
+            Box::new(Storage { id: Some(id), elements, contents, ..Storage::default() })
         });
         Value::Tensor(Tensor { storage, ..tensor })
     }
 
     /// Notes that host code may have written these allocations, now or in between launches.
-    pub(super) fn note_written(&mut self, frame: &mut Frame, allocations: &[u32]) {
+    pub(super) fn note_written(&mut self, allocations: &[u32]) {
         if allocations.is_empty() {
             return;
         }
-        note_writes(frame, allocations);
+        self.written.extend(allocations);
         let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
     }
 
     /// Notes that a part of a tensor is at hand that does not begin where the tensor does: what is
     /// written through it is not seen to be in the same memory.
-    pub(super) fn note_part(&mut self, frame: &mut Frame, whole: &Value, part: &Value) {
+    pub(super) fn note_part(&mut self, whole: &Value, part: &Value) {
         let Value::Tensor(tensor) = whole else { return };
-        let Some(id) = tensor.allocation().filter(|_| part.allocations().is_empty()) else {
-            return;
-        };
-        let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
-        let held = args.map(|(_, value)| value).chain(frame.variables.values_mut());
-        held.for_each(|value| value.note_part(id));
+        let begins_there =
+            matches!(part, Value::Tensor(part) if part.allocation() == tensor.allocation());
+        let Some(id) = tensor.allocation().filter(|_| !begins_there) else { return };
+        match views::region(part) {
+            Some(region) => self.note_region(id, region, false),
+            None => self.note_memory(id),
+        }
     }
 
-    /// Notes that what a variable holds may have been written, also in between launches.
-    pub(super) fn note_write(&mut self, frame: &mut Frame, object: ExprId) {
-        let allocations = note_write_of(frame, object);
-        self.note_written(frame, &allocations);
+    /// Notes that something was written to `part` of an allocation, which may be all of it.
+    pub(super) fn note_part_written(&mut self, id: u32, part: &Value) {
+        let region = views::region(part).filter(|_| !is_whole(part));
+        match region {
+            Some(region) => self.note_region(id, region, true),
+            None => self.note_written(&[id]),
+        }
     }
+
+    /// Notes that a region of an allocation may have been written, or certainly was.
+    fn note_region(&mut self, id: u32, region: Region, written: bool) {
+        let parts = self.parts.entry(id).or_default();
+        if !parts.regions.contains(&region) {
+            parts.regions.push(region);
+        }
+        parts.written |= written;
+        match parts.regions.len() > MAX_PARTS {
+            true => self.note_memory(id),
+            false => {
+                let parts = parts.clone();
+                self.change_launched(id, &|tensor| parts.apply(tensor));
+            }
+        }
+    }
+
+    /// Notes that any part of an allocation may have been written, but not all of it.
+    fn note_memory(&mut self, id: u32) {
+        self.touched.insert(id);
+        self.change_launched(id, &|tensor| *tensor = std::mem::take(tensor).moved());
+    }
+
+    /// Changes what launches were given of an allocation.
+    fn change_launched(&mut self, id: u32, change: &dyn Fn(&mut Tensor)) {
+        let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
+        args.for_each(|(_, value)| value.change_memory(&|known| known == id, change));
+    }
+
+    /// Notes that what an expression gives may have been written, also in between launches: `object`,
+    /// whose value is `receiver`.
+    pub(super) fn note_write(&mut self, frame: &mut Frame, object: ExprId, receiver: &Value) {
+        if let Expr::Name(name) = &frame.code.body().exprs[object] {
+            let name = name.clone();
+            if let Some(Value::Tensor(tensor)) = frame.variables.get_mut(&name) {
+                tensor.note_write();
+            }
+        }
+        match receiver {
+            Value::Tensor(tensor) => {
+                if let Some(id) = tensor.memory() {
+                    self.note_part_written(id, receiver);
+                }
+            }
+            _ => self.note_written(&receiver.allocations()),
+        }
+    }
+
+    /// What the memory of a value holds now: less than when it was assigned, where launches or host
+    /// code may have written it since.
+    pub(super) fn note_memory_of(&self, value: &mut Value) {
+        if !self.touched.is_empty() {
+            value.change_memory(&|id| self.touched.contains(&id), &|tensor| {
+                *tensor = std::mem::take(tensor).moved();
+            });
+        }
+        if !self.parts.is_empty() {
+            value.change_memory(&|id| self.parts.contains_key(&id), &|tensor| {
+                let parts = tensor.allocation().and_then(|id| self.parts.get(&id));
+                parts.into_iter().for_each(|parts| parts.apply(tensor));
+            });
+        }
+        if !self.written.is_empty() {
+            value.note_writes(&|id| self.written.contains(&id));
+        }
+    }
+}
+
+/// Whether a tensor shows all of the memory that it is in.
+fn is_whole(value: &Value) -> bool {
+    let Value::Tensor(tensor) = value else { return false };
+    let all =
+        |storage: &Storage| storage.before == 0 && views::span(tensor) == Some(storage.elements);
+    tensor.storage.as_deref().is_some_and(all)
 }
 
 /// The allocations that a call may write of which nothing more is known: those given to PyTorch to
@@ -67,26 +167,4 @@ pub(super) fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_
         }
         _ => Vec::new(),
     }
-}
-
-/// Notes that what a variable holds may have been written; its allocations.
-fn note_write_of(frame: &mut Frame, object: ExprId) -> Vec<u32> {
-    let Expr::Name(name) = &frame.code.body().exprs[object] else { return Vec::new() };
-    let name = name.clone();
-    let Some(value) = frame.variables.get_mut(&name) else { return Vec::new() };
-    if let Value::Tensor(tensor) = value {
-        tensor.note_write();
-    }
-    value.allocations()
-}
-
-/// Notes that what any variable holds of these allocations may have been written.
-fn note_writes(frame: &mut Frame, allocations: &[u32]) {
-    if allocations.is_empty() {
-        return;
-    }
-    frame
-        .variables
-        .values_mut()
-        .for_each(|value| value.note_writes(&|id| allocations.contains(&id)));
 }

@@ -16,15 +16,102 @@ enum Sets {
     Parameter(Vec<Value>),
 }
 
-/// Classes of `torch.nn` whose constructors [`Host::construct`] knows.
-const KNOWN: &[&str] =
-    &["BatchNorm1d", "BatchNorm2d", "Embedding", "GroupNorm", "LayerNorm", "Linear", "RMSNorm"];
+/// Classes of `torch.nn` that have parameters, whose constructors [`Host::construct`] knows.
+const WITH_PARAMETERS: &[&str] = &[
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Embedding",
+    "GroupNorm",
+    "LayerNorm",
+    "Linear",
+    "PReLU",
+    "RMSNorm",
+];
 
-/// The name of a class of `torch.nn` that is known, at a dotted path.
+/// What a parameter of a constructor is where nothing is given for it.
+#[derive(Clone, Copy)]
+enum Default {
+    None,
+    Flag(bool),
+    Int(i128),
+    Float(f64),
+    Text(&'static str),
+}
+
+impl From<Default> for Value {
+    fn from(default: Default) -> Value {
+        match default {
+            Default::None => Value::None,
+            Default::Flag(flag) => Value::Bool(Some(flag)),
+            Default::Int(number) => Value::Int(Some(number)),
+            Default::Float(number) => Value::Float(Some(number)),
+            Default::Text(text) => Value::Str(text.into()),
+        }
+    }
+}
+
+const INPLACE: (&str, Default) = ("inplace", Default::Flag(false));
+const SIZE_AVERAGE: (&str, Default) = ("size_average", Default::None);
+const REDUCE: (&str, Default) = ("reduce", Default::None);
+const REDUCTION: (&str, Default) = ("reduction", Default::Text("mean"));
+const WEIGHT: (&str, Default) = ("weight", Default::None);
+const IGNORE_INDEX: (&str, Default) = ("ignore_index", Default::Int(-100));
+
+/// A parameter's name and default.
+type Kept = (&'static str, Default);
+
+/// Classes of `torch.nn` whose instances keep what the constructor is given as attributes of the same
+/// names, by the parameters in order.
+const KEEPERS: &[(&str, &[Kept])] = &[
+    (
+        "BCEWithLogitsLoss",
+        &[WEIGHT, SIZE_AVERAGE, REDUCE, REDUCTION, ("pos_weight", Default::None)],
+    ),
+    ("CosineSimilarity", &[("dim", Default::Int(1)), ("eps", Default::Float(1e-8))]),
+    (
+        "CrossEntropyLoss",
+        &[
+            WEIGHT,
+            SIZE_AVERAGE,
+            IGNORE_INDEX,
+            REDUCE,
+            REDUCTION,
+            ("label_smoothing", Default::Float(0.0)),
+        ],
+    ),
+    ("Dropout", &[("p", Default::Float(0.5)), INPLACE]),
+    ("ELU", &[("alpha", Default::Float(1.0)), INPLACE]),
+    ("GELU", &[("approximate", Default::Text("none"))]),
+    ("GLU", &[("dim", Default::Int(-1))]),
+    ("HuberLoss", &[REDUCTION, ("delta", Default::Float(1.0))]),
+    ("KLDivLoss", &[SIZE_AVERAGE, REDUCE, REDUCTION, ("log_target", Default::Flag(false))]),
+    ("L1Loss", &[SIZE_AVERAGE, REDUCE, REDUCTION]),
+    ("LeakyReLU", &[("negative_slope", Default::Float(0.01)), INPLACE]),
+    ("LogSoftmax", &[("dim", Default::None)]),
+    ("MSELoss", &[SIZE_AVERAGE, REDUCE, REDUCTION]),
+    ("NLLLoss", &[WEIGHT, SIZE_AVERAGE, IGNORE_INDEX, REDUCE, REDUCTION]),
+    ("ReLU", &[INPLACE]),
+    ("SiLU", &[INPLACE]),
+    ("SmoothL1Loss", &[SIZE_AVERAGE, REDUCE, REDUCTION, ("beta", Default::Float(1.0))]),
+    ("Softmax", &[("dim", Default::None)]),
+    ("Softmin", &[("dim", Default::None)]),
+];
+
+/// The name of a class of `torch.nn` whose constructor is known, at a dotted path.
 pub(super) fn known_class(path: &[Name]) -> Option<&'static str> {
+    let class = torch_class(path)?;
+    let known = WITH_PARAMETERS.iter().chain(KEEPERS.iter().map(|(class, _)| class));
+    known.copied().find(|known| *known == class)
+}
+
+/// Classes of `torch.nn` that are tensors.
+const TENSORS: &[&str] = &["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"];
+
+/// The name of a class of `torch.nn` at a dotted path, which is one of modules.
+pub(super) fn torch_class(path: &[Name]) -> Option<&str> {
     match path {
         [torch, nn, class] if &**torch == TORCH && &**nn == "nn" => {
-            KNOWN.iter().copied().find(|known| *known == &**class)
+            Some(&**class).filter(|class| !TENSORS.contains(class))
         }
         _ => None,
     }
@@ -143,6 +230,22 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
                 ("momentum", Sets::Value(number(2, "momentum", Some(0.1)))),
             ]
         }
-        _ => Vec::new(),
+        "PReLU" => {
+            let count = args.get(0, "num_parameters").cloned().unwrap_or(Value::Int(Some(1)));
+            vec![
+                ("weight", Sets::Parameter(vec![count.clone()])),
+                ("num_parameters", Sets::Value(count)),
+            ]
+        }
+        _ => kept(class, args).map(|(name, value)| (name, Sets::Value(value))).collect(),
     }
+}
+
+/// What a class keeps of the arguments of its constructor.
+fn kept(class: &str, args: &Args<'_>) -> impl Iterator<Item = (&'static str, Value)> {
+    let known = KEEPERS.iter().find(|(known, _)| *known == class);
+    let params = known.map_or(&[][..], |(_, params)| params).iter().enumerate();
+    params.map(|(at, (name, default))| {
+        (*name, args.get(at, name).cloned().unwrap_or_else(|| (*default).into()))
+    })
 }

@@ -39,6 +39,7 @@ impl Host<'_> {
     pub(super) fn object_attribute(&self, object: usize, name: &str) -> Value {
         let name = if name == "saved_variables" { "saved_tensors" } else { name };
         let known = self.objects.get(&object).and_then(|known| known.get(name));
+        let known = known.filter(|_| !self.is_of_mode(name));
         self.current(known.cloned().unwrap_or(Value::Unknown))
     }
 

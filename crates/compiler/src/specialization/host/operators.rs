@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::dtype::{is_float, is_integer, with_number};
-use super::fits;
 use super::misuse::{Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
+use super::{fits, numbers};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -114,7 +114,7 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     }
 }
 
-/// What the tensor `left op right` holds, of which one is an integer.
+/// What the tensor `left op right` holds.
 pub(super) fn contents(op: BinaryOp, left: &Value, right: &Value) -> Contents {
     let (tensor, number) = match (left.plain(), right.plain()) {
         (Value::Tensor(tensor), Value::Int(Some(number))) => (tensor, *number),
@@ -122,6 +122,9 @@ pub(super) fn contents(op: BinaryOp, left: &Value, right: &Value) -> Contents {
             if matches!(op, BinaryOp::Add | BinaryOp::Mul) =>
         {
             (tensor, *number)
+        }
+        (Value::Tensor(left), Value::Tensor(right)) => {
+            return numbers::combined(op, left, right).unwrap_or_default();
         }
         _ => return Contents::Unknown,
     };
@@ -138,7 +141,7 @@ pub(super) fn contents(op: BinaryOp, left: &Value, right: &Value) -> Contents {
 
 /// `value op number` of integers of tensors, where both are known and it rises or falls with the
 /// first or takes it apart.
-fn integer_of(op: BinaryOp, value: i128, number: i128) -> Option<i128> {
+pub(super) fn integer_of(op: BinaryOp, value: i128, number: i128) -> Option<i128> {
     match op {
         BinaryOp::Add => value.checked_add(number),
         BinaryOp::Sub => value.checked_sub(number),

@@ -122,9 +122,7 @@ impl Host<'_> {
         if !self.replaced.is_empty() {
             value.forget_replaced(&self.replaced);
         }
-        if !self.written.is_empty() {
-            value.note_writes(&|id| self.written.contains(&id));
-        }
+        self.note_memory_of(&mut value);
         value
     }
 

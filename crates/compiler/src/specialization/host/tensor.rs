@@ -10,6 +10,7 @@ use super::dtype::{
 use super::fits;
 use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
+use super::numbers::{self, as_size};
 use super::operators::{binary, position};
 use super::reduced::made_of;
 use super::value::{Descriptor, Tensor, Value};
@@ -108,9 +109,9 @@ fn given_dtype(value: &Value) -> Option<Arc<str>> {
 pub(super) fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
     match args {
         [] => None,
-        [Value::Tuple(sizes) | Value::List(sizes)] => Some(sizes.clone()),
+        [Value::Tuple(sizes) | Value::List(sizes)] => Some(sizes.iter().map(as_size).collect()),
         [Value::Ints | Value::Unknown | Value::Collection] => None,
-        sizes => Some(sizes.iter().copied().cloned().collect()),
+        sizes => Some(sizes.iter().map(|size| as_size(size)).collect()),
     }
 }
 
@@ -407,8 +408,9 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         "item" => match tensor.dtype.as_deref()? {
             "i1" => Value::Bool(None),
             dtype if is_float(dtype) => Value::Float(None),
-            _ => Value::Int(None),
+            _ => Value::Int(numbers::number(tensor)),
         },
+        "tolist" => return numbers::nested(tensor),
         "unbind" if matches!(args.get(0, "dim"), None | Some(Value::Int(Some(0)))) => {
             Value::Tuple(views::rows(tensor)?)
         }

@@ -103,10 +103,12 @@ pub(in crate::specialization) struct Descriptor {
 }
 
 /// Memory that a tensor's first element is in, which is the first of it unless it is known to be another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::specialization) struct Storage {
     /// Which allocation it is; `None` when it may be one of several.
     pub(in crate::specialization) id: Option<u32>,
+    /// Of which allocation it is a part that does not begin where that does, where `id` is not known.
+    pub(in crate::specialization) part_of: Option<u32>,
     /// Which result of an `autograd.Function` it holds, by number.
     pub(in crate::specialization) output: Option<u32>,
     /// Elements from the tensor's first to the end of the memory.
@@ -133,9 +135,14 @@ impl Tensor {
         self
     }
 
-    /// Which allocation it begins in, if that is known.
+    /// Which allocation it begins, if that is known.
     pub(super) fn allocation(&self) -> Option<u32> {
         self.storage.as_ref()?.id
+    }
+
+    /// Which allocation it is in, if that is known.
+    pub(super) fn memory(&self) -> Option<u32> {
+        self.allocation().or(self.storage.as_ref()?.part_of)
     }
 }
 
@@ -389,8 +396,8 @@ impl Value {
     /// The allocations that it gives access to.
     pub(super) fn allocations(&self) -> Vec<u32> {
         match self {
-            Value::Tensor(tensor) => tensor.allocation().into_iter().collect(),
-            Value::Descriptor(descriptor) => descriptor.tensor.allocation().into_iter().collect(),
+            Value::Tensor(tensor) => tensor.memory().into_iter().collect(),
+            Value::Descriptor(descriptor) => descriptor.tensor.memory().into_iter().collect(),
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 items.iter().flat_map(Value::allocations).collect()
             }
@@ -407,24 +414,29 @@ impl Value {
     /// What memory without a number holds, where that is known: a copy's.
     pub(super) fn kept_contents(&self) -> Option<Contents> {
         let Value::Tensor(Tensor { storage: Some(storage), .. }) = self else { return None };
-        let known = storage.id.is_none() && storage.contents != Contents::Unknown;
+        let is_own = storage.id.is_none() && storage.part_of.is_none();
+        let known = is_own && storage.contents != Contents::Unknown;
         known.then(|| storage.contents.clone())
     }
 
     /// Notes that the allocations for which `written` holds may have been written.
     pub(super) fn note_writes(&mut self, written: &dyn Fn(u32) -> bool) {
         self.change_tensors(&|tensor| {
-            if tensor.allocation().is_some_and(written) {
+            if tensor.memory().is_some_and(written) {
                 tensor.note_write();
             }
         });
     }
 
-    /// Notes that a part of an allocation may have been written that is not seen to be in it.
-    pub(super) fn note_part(&mut self, id: u32) {
+    /// Changes the tensors in allocations for which `is_there` holds.
+    pub(super) fn change_memory(
+        &mut self,
+        is_there: &dyn Fn(u32) -> bool,
+        change: &dyn Fn(&mut Tensor),
+    ) {
         self.change_tensors(&|tensor| {
-            if tensor.allocation() == Some(id) {
-                *tensor = std::mem::take(tensor).moved();
+            if tensor.allocation().is_some_and(is_there) {
+                change(tensor);
             }
         });
     }
@@ -433,7 +445,7 @@ impl Value {
     pub(super) fn anywhere(mut self) -> Value {
         self.change_tensors(&|tensor| {
             if let Some(storage) = &mut tensor.storage {
-                storage.id = None;
+                (storage.id, storage.part_of) = (None, None);
             }
         });
         self

@@ -7,7 +7,7 @@ use super::number::arithmetic;
 use super::operators::position;
 use super::value::{Storage, Tensor, Value};
 use crate::hir::BinaryOp;
-use crate::specialization::contents::Contents;
+use crate::specialization::contents::{Contents, Region};
 
 /// Elements from a tensor's first to its last, both counted; `None` when something is not known.
 pub(super) fn span(tensor: &Tensor) -> Option<i128> {
@@ -29,6 +29,22 @@ pub(super) fn span(tensor: &Tensor) -> Option<i128> {
         .try_fold(1i128, |span, (size, stride)| span.checked_add((size - 1).checked_mul(stride)?))
 }
 
+/// Which elements of its memory a tensor shows, where that is known.
+pub(super) fn region(value: &Value) -> Option<Region> {
+    let Value::Tensor(tensor) = value else { return None };
+    let known = |value: &Value| match value {
+        Value::Int(value) => *value,
+        _ => None,
+    };
+    let axes = tensor.shape.as_ref()?.iter().zip(strides(tensor)?);
+    let axis = |(size, stride): (&Value, Value)| match known(size)? {
+        1 => Some((1, 0)),
+        size => Some((size, known(&stride)?)),
+    };
+    let axes = axes.map(axis).collect::<Option<Vec<_>>>()?;
+    Region::new(tensor.storage.as_ref()?.before, axes)
+}
+
 /// How many elements a tensor of this shape has.
 pub(super) fn elements(shape: &[Value]) -> Option<i128> {
     shape.iter().try_fold(1i128, |count, size| match size {
@@ -42,10 +58,7 @@ impl Tensor {
     pub(super) fn copied(&self) -> Tensor {
         let copy = Tensor { strides: kept_strides(self), storage: None, ..self.clone() };
         let storage = span(&copy);
-        let contents = Contents::Unknown;
-        let storage = storage.map(|elements| {
-            Box::new(Storage { id: None, output: None, elements, before: 0, contents })
-        });
+        let storage = storage.map(|elements| Box::new(Storage { elements, ..Storage::default() }));
         Tensor { storage, ..copy }
     }
 
@@ -273,12 +286,13 @@ pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
         dtype: tensor.dtype.clone(),
         shape: rest(tensor.shape.clone()),
         strides: rest(strides(tensor)),
-        storage: match index {
-            Some(0) => tensor.storage.clone(),
-            _ => index
-                .zip(strides(tensor))
-                .and_then(|(index, strides)| behind(tensor, times(index, strides.first()?))),
-        },
+        storage: index.zip(strides(tensor)).and_then(|(index, strides)| {
+            let at = match tensor.shape.as_ref()?.first()? {
+                Value::Int(Some(size)) if index < 0 => index + size,
+                _ => index,
+            };
+            behind(tensor, times(at, strides.first()?))
+        }),
         on_gpu: tensor.on_gpu,
     };
     part.of_part()
@@ -297,12 +311,12 @@ pub(super) fn picked(tensor: &Tensor, rows: &Tensor) -> Tensor {
 /// Tensors of these lengths along an axis, one behind the other.
 pub(super) fn cut_up(tensor: &Tensor, axis: usize, lengths: &[i128]) -> Option<Vec<Value>> {
     let (shape, strides) = (tensor.shape.as_ref()?, strides(tensor)?);
-    let mut starts_there = true;
+    let mut start = 0;
     let part = |length: &i128| {
         let mut shape = shape.clone();
         shape[axis] = Value::Int(Some(*length));
-        let storage = tensor.storage.clone().filter(|_| starts_there);
-        starts_there &= *length == 0;
+        let storage = behind(tensor, times(start, &strides[axis]));
+        start += length;
         let strides = Some(strides.clone());
         let part =
             Tensor { dtype: tensor.dtype.clone(), shape: Some(shape), strides, storage, ..*tensor };
@@ -424,7 +438,7 @@ fn times(count: i128, step: &Value) -> Option<i128> {
 }
 
 /// The memory of a tensor for a part of it that begins so many elements behind its first. Which memory
-/// that is, is not known then: what is written through one is not seen in the other.
+/// that is, is not known then: what is written through the part is not seen in the tensor.
 fn behind(tensor: &Tensor, offset: Option<i128>) -> Option<Box<Storage>> {
     let storage = tensor.storage.clone()?;
     match offset? {
@@ -432,8 +446,13 @@ fn behind(tensor: &Tensor, offset: Option<i128>) -> Option<Box<Storage>> {
         offset => {
             let elements = storage.elements.checked_sub(offset).filter(|rest| *rest >= 0)?;
             let before = storage.before + offset;
-            let contents = Contents::Unknown;
-            Some(Box::new(Storage { id: None, output: None, elements, before, contents }))
+            let part_of = storage.id.or(storage.part_of);
+            let contents = match part_of {
+                Some(_) => storage.contents.behind(offset),
+                None => Contents::Unknown,
+            };
+            let part = Storage { part_of, elements, before, contents, ..Storage::default() };
+            Some(Box::new(part))
         }
     }
 }
@@ -550,9 +569,11 @@ pub(super) fn join(a: &Tensor, b: &Tensor) -> Tensor {
 fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
     let (a, b) = (a?, b?);
     let id = a.id.filter(|id| Some(*id) == b.id);
+    let part_of = a.part_of.filter(|id| Some(*id) == b.part_of);
     let contents = a.contents.join(&b.contents);
     ((a.elements, a.before) == (b.elements, b.before)).then_some(Storage {
         id,
+        part_of,
         output: a.output.filter(|output| Some(*output) == b.output),
         elements: a.elements,
         before: a.before,

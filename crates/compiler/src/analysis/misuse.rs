@@ -1,0 +1,76 @@
+//! What tensors and tuples of host code are asked for that they do not have.
+
+use crate::specialization::{Misfit, Misuse};
+
+/// What a tensor or a tuple is asked for that it does not have.
+pub(super) fn misuse_text(misuse: &Misuse) -> String {
+    match misuse {
+        Misuse::NoDimension { at, rank } => {
+            format!("there is no dimension {at}: the tensor has {rank}")
+        }
+        Misuse::NoElement { at, len } => format!("there is no element {at}: the tuple has {len}"),
+        Misuse::Unpacked { len, names } => {
+            format!("a tuple of {len} is unpacked into {names} names")
+        }
+        Misuse::NoMember { name, .. } => format!("a tensor has no attribute `{name}`"),
+        Misuse::NotCalled(name) => format!("`{name}` is a method of tensors"),
+        Misuse::Called(name) => format!("`{name}` of a tensor is no method"),
+        Misuse::Sizes(misfit) => misfit_text(misfit),
+    }
+}
+
+/// Which sizes do not fit.
+fn misfit_text(misfit: &Misfit) -> String {
+    let of = |sizes: &[i128]| match sizes {
+        [one] => format!("({one},)"),
+        sizes => {
+            format!("({})", sizes.iter().map(i128::to_string).collect::<Vec<_>>().join(", "))
+        }
+    };
+    match misfit {
+        Misfit::Broadcast([a, b]) => {
+            format!("tensors of sizes {} and {} do not broadcast", of(a), of(b))
+        }
+        Misfit::Product([a, b]) => {
+            format!("tensors of sizes {} and {} have no matrix product", of(a), of(b))
+        }
+        Misfit::View { of: own, to } => {
+            format!("a tensor of sizes {} has no view of sizes {}", of(own), of(to))
+        }
+        Misfit::Expanded { of: own, to } => {
+            format!("a tensor of sizes {} is not expanded to {}", of(own), of(to))
+        }
+        Misfit::Joined([a, b]) => {
+            format!("tensors of sizes {} and {} do not fit together", of(a), of(b))
+        }
+        Misfit::Permuted { of: own, axes } => {
+            format!("a tensor of sizes {} has not {axes} dimensions to permute", of(own))
+        }
+        Misfit::Index { at, size } => {
+            format!("there is no index {at} along a dimension of {size}")
+        }
+        Misfit::Gradient { of: own, is } => {
+            format!("the gradient has sizes {}, but the result has {}", of(is), of(own))
+        }
+        Misfit::NoGradient(own) => {
+            format!("the result has sizes {}, so its gradient must be given", of(own))
+        }
+    }
+}
+
+/// What gives the value that a misuse of a tensor does not.
+pub(super) fn instead(misuse: &Misuse) -> Option<String> {
+    match misuse {
+        Misuse::NoDimension { .. } | Misuse::NoElement { .. } | Misuse::Sizes(_) => None,
+        Misuse::Unpacked { .. } => {
+            Some("a tuple is unpacked into as many names as it has elements".to_owned())
+        }
+        Misuse::NoMember { meant, .. } => Some(format!("it is called `{meant}`")),
+        Misuse::NotCalled(name @ ("stride" | "size")) => {
+            Some(format!("call it with the dimension: `.{name}(0)`"))
+        }
+        Misuse::NotCalled(name) => Some(format!("call it: `.{name}()`")),
+        Misuse::Called("shape") => Some("index it: `.shape[0]`, or call `.size(0)`".to_owned()),
+        Misuse::Called(name) => Some(format!("leave out the parentheses: `.{name}`")),
+    }
+}
