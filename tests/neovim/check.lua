@@ -1,8 +1,10 @@
--- Run by run.mjs inside Neovim (0.7 or newer): TILE is the program, TILE_FILE the kernel file to edit.
+-- Run by run.mjs inside Neovim (0.7 or newer): TILE is the program, TILE_FILE the kernel file to edit,
+-- TILE_OTHERS those of other projects, a line each.
 -- Each step finds the buffer as the one before it left it.
 
 local WAIT_MS = 20000
 local file = os.getenv("TILE_FILE")
+local others = vim.split(os.getenv("TILE_OTHERS") or "", "\n", { trimempty = true })
 local buffer, client_id, client
 
 local function say(text)
@@ -25,10 +27,10 @@ local function lines()
   return vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
 end
 
---- The first place of `text`, counted from 0, as line and column.
-local function find(text)
+--- The first place of `text`, counted from 0, as line and column; from a line on if one is given.
+local function find(text, from)
   for index, line in ipairs(lines()) do
-    local column = line:find(text, 1, true)
+    local column = index > (from or 0) and line:find(text, 1, true)
     if column then
       return index - 1, column - 1
     end
@@ -65,6 +67,32 @@ local function execute(command, target)
     command = command,
     arguments = { vim.tbl_extend("force", { uri = document().uri, kernel = kernel() }, target or {}) },
   })
+end
+
+--- Opens a file that nobody here wrote: nothing is wrong with it but what is typed wrong in a kernel.
+local function edit_other(path)
+  vim.cmd("edit " .. vim.fn.fnameescape(path))
+  buffer = vim.api.nvim_get_current_buf()
+  vim.bo[buffer].filetype = "python"
+  assert(vim.lsp.buf_attach_client(buffer, client_id), "the client did not attach")
+  local name, line = kernel()
+  local _, column = lines()[line + 1]:find("def ")
+  local place = { textDocument = document(), position = { line = line, character = column } }
+  local hover = request("textDocument/hover", place)
+  assert(hover and hover.contents.value:find(name, 1, true), path .. ": " .. vim.inspect(hover))
+  assert(#errors() == 0, path .. ": " .. vim.inspect(errors()))
+  local load, start = find(" tl.load(", line)
+  local typed = { start + #" tl.load", start + #" tl.load" }
+  vim.api.nvim_buf_set_text(buffer, load, typed[1], load, typed[2], { "ed" })
+  -- Where nobody launches the kernel so that the line runs, it is a warning.
+  local function is_told()
+    local names_it = function(found) return found.lnum == load and found.message:find("loaded", 1, true) end
+    return #vim.tbl_filter(names_it, vim.diagnostic.get(buffer)) > 0
+  end
+  await("a finding in " .. path, is_told)
+  vim.api.nvim_buf_set_text(buffer, load, typed[1], load, typed[1] + #"ed", {})
+  await("no finding in " .. path, function() return not is_told() end)
+  assert(#errors() == 0, path .. ": " .. vim.inspect(errors()))
 end
 
 local steps = {
@@ -193,6 +221,14 @@ local steps = {
       end
       local rows = execute("tile.measureConfigurations")
       assert(#rows > 0 and rows[1].resources.registers > 0, vim.inspect(rows))
+    end,
+  },
+  {
+    ("nothing is wrong with %d files of other projects but what is typed wrong there"):format(#others),
+    function()
+      for _, path in ipairs(others) do
+        edit_other(path)
+      end
     end,
   },
   {

@@ -47,21 +47,27 @@ fn is_error(finding: &Value) -> bool {
     finding["severity"] == "error"
 }
 
+/// The folders of the corpora, each fetched once.
+pub(crate) fn folders(sh: &Shell) -> Result<Vec<PathBuf>> {
+    CORPORA.iter().map(|wheel| fetched(sh, wheel)).collect()
+}
+
+fn fetched(sh: &Shell, wheel: &str) -> Result<PathBuf> {
+    let folder = target().join("corpora").join(wheel);
+    if !folder.exists() {
+        let options = ["--quiet", "--no-deps", "--no-compile", "--target"];
+        cmd!(sh, "python3 -m pip install {options...} {folder} {wheel}").quiet().run()?;
+    }
+    Ok(folder)
+}
+
 /// Fetches each corpus once and checks all its files: there are no errors, and the warnings are the
 /// ones that were read.
 pub(crate) fn check(sh: &Shell, tile: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
     let (mut warnings, mut lines) = (BTreeMap::new(), 0);
     for wheel in CORPORA {
-        let folder = target().join("corpora").join(wheel);
-        if !folder.exists() {
-            cmd!(
-                sh,
-                "python3 -m pip install --quiet --no-deps --no-compile --target {folder} {wheel}"
-            )
-            .quiet()
-            .run()?;
-        }
+        let folder = fetched(sh, wheel)?;
         let found = findings(sh, tile, wheel, &folder, &["--triton", "3.6"])?;
         counts.add(!found.iter().any(is_error));
         warnings.extend(found.iter().filter_map(|finding| warning(&folder, finding)));

@@ -1,5 +1,6 @@
 //! Every check of the project, from formatting to editors.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,8 +40,12 @@ pub(crate) fn run(sh: &Shell, only: Option<&str>) -> Result<ExitCode> {
     suite.counted("extension", || extension(sh));
     suite.counted("examples", || run_examples(sh, &tile));
     suite.counted("corpora", || corpora::check(sh, &tile));
-    suite.counted("neovim", || node_suite(sh, "tests/neovim/run.mjs", &tile));
-    suite.counted("vscode", || node_suite(sh, "tests/vscode/e2e.mjs", &tile));
+    suite.counted("neovim", || {
+        let others = corpora::folders(sh)?.into_iter();
+        let others = others.flat_map(|folder| [OsString::from("--others"), folder.into()]);
+        node_suite(sh, "tests/neovim/run.mjs", &tile, &others.collect::<Vec<_>>())
+    });
+    suite.counted("vscode", || node_suite(sh, "tests/vscode/e2e.mjs", &tile, &[]));
     Ok(suite.finish())
 }
 
@@ -147,8 +152,8 @@ fn run_examples(sh: &Shell, tile: &Path) -> Result<Counts> {
 }
 
 /// A test program of the editors, which ends with `N passed, N failed`.
-fn node_suite(sh: &Shell, script: &str, tile: &Path) -> Result<Counts> {
-    let text = tee(cmd!(sh, "node {script} --tile {tile}"))?;
+fn node_suite(sh: &Shell, script: &str, tile: &Path, others: &[OsString]) -> Result<Counts> {
+    let text = tee(cmd!(sh, "node {script} --tile {tile} {others...}"))?;
     let line = text.lines().rev().find(|line| line.contains(" passed, ")).unwrap_or_default();
     let numbers: Vec<usize> =
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
