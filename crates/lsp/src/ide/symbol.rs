@@ -261,16 +261,18 @@ impl<'db> Semantics<'db> {
                 of_resolution(found)
             }
             // What values of host code are, others know better.
-            None if self.is_in_kernel(attribute) => builtins::method(name).map(Symbol::Builtin),
+            None if self.is_of_kernels(attribute) => builtins::method(name).map(Symbol::Builtin),
             None => None,
         }
     }
 
-    /// Whether a node stands in a jit function.
-    fn is_in_kernel(&self, node: Node<'_>) -> bool {
+    /// Whether a node stands in a jit function or a scenario.
+    fn is_of_kernels(&self, node: Node<'_>) -> bool {
         let jit = db::parts::jit_items(self.db, self.file);
         let is_jit = |at: &ItemRef| jit.iter().any(|(index, _)| *index == at.index);
+        let mut scenarios = db::module(self.db, self.file).scenarios.iter();
         self.functions_around(node.start_byte()).iter().any(|(at, _)| is_jit(at))
+            || scenarios.any(|scenario| scenario.range.contains_range(range(node)))
     }
 
     /// Where the word at `offset` is a method of a value: the value's text, a name that stands for it

@@ -485,7 +485,8 @@ async fn plain_python_is_left_to_others() {
 async fn methods_of_values_in_host_code_are_left_to_others() {
     let text = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n\
                 def copy(x_ptr, y_ptr):\n    tl.store(y_ptr, tl.load(x_ptr).to(tl.float32))\n\n\n\
-                def run(x, y):\n    copy[(1,)](x.to(\"cuda\"), y)\n";
+                def run(x, y):\n    copy[(1,)](x.to(\"cuda\"), y)\n\n\n\
+                # tile: x = zeros(1)\n# tile: copy[(1,)](x, x.to(fp16))\n";
     let mut client = Client::start(json!({})).await;
     client.open(URI, text).await;
     let at = |line: u32, character: u32| {
@@ -497,10 +498,12 @@ async fn methods_of_values_in_host_code_are_left_to_others() {
     assert_eq!(host, Value::Null);
     let kernel = client.request("textDocument/hover", at(6, 36)).await.unwrap();
     assert!(kernel["contents"]["value"].as_str().unwrap().contains("dtype"), "{kernel}");
+    let scenario = client.request("textDocument/hover", at(14, 24)).await.unwrap();
+    assert!(scenario["contents"]["value"].is_string(), "{scenario}");
     let uses = client.request("textDocument/references", at(6, 36)).await.unwrap();
     let lines: Vec<_> =
         uses.as_array().unwrap().iter().map(|at| &at["range"]["start"]["line"]).collect();
-    assert_eq!(lines, [6]);
+    assert_eq!(lines, [6, 14]);
     client.stop().await;
 }
 
