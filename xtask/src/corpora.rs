@@ -154,7 +154,7 @@ const LEAST_UNDERSTOOD: f64 = 95.0;
 /// Prints how many functions of the corpora are fully inferred, how many kernels lower, and why
 /// the others do not; see `tests/src/bin/coverage.rs`. Whether the shares are large enough.
 fn coverage(sh: &Shell) -> Result<bool> {
-    let folders = CORPORA.iter().map(|wheel| target().join("corpora").join(wheel));
+    let folders = folders(sh)?;
     let coverage = program("coverage");
     let text = tee(cmd!(sh, "{coverage} {folders...}"))?;
     let shares: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
@@ -169,8 +169,7 @@ fn coverage(sh: &Shell) -> Result<bool> {
 /// kernel is blamed as it stands.
 fn mutations(sh: &Shell) -> Result<Counts> {
     let mut counts = Counts::default();
-    let mut folders: Vec<_> =
-        CORPORA.iter().map(|wheel| target().join("corpora").join(wheel)).collect();
+    let mut folders = folders(sh)?;
     folders.push(root().join("examples"));
     for (flags, least) in [(&[][..], LEAST_FOUND), (&["--launched"], LEAST_LAUNCHED_FOUND)] {
         let folders = &folders;

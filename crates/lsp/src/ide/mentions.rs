@@ -30,6 +30,11 @@ pub(crate) fn places<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = u
         .filter(move |at| !is_word(at.checked_sub(1)) && !is_word(Some(at + word.len())))
 }
 
+/// Whether `word` stands in `text` as a word of its own.
+fn mentions(text: &str, word: &str) -> bool {
+    places(text, word).next().is_some()
+}
+
 /// A byte of a letter, digit or underscore; every one of a letter that takes several.
 fn is_word_byte(byte: &u8) -> bool {
     *byte == b'_' || !byte.is_ascii() || byte.is_ascii_alphanumeric()
@@ -61,7 +66,7 @@ fn holding(
 
 /// The files among `paths` whose text holds `word`.
 pub(crate) fn mentioning(db: &dyn Db, paths: &[PathBuf], word: &str) -> Vec<SourceFile> {
-    holding(db, paths, |_, text| places(text, word).next().is_some())
+    holding(db, paths, |_, text| mentions(text, word))
 }
 
 /// The files among `paths` that may have to do with kernels by what lies on the disk.
@@ -93,7 +98,7 @@ pub(crate) fn of_symbol(db: &dyn Db, paths: &[PathBuf], symbol: &Symbol, word: &
     let Symbol::Local(at, _) = symbol else {
         let files = holding(db, paths, |path, text| {
             let concerns = || project::paths::may_concern_kernels(&path.to_string_lossy(), text);
-            places(text, word).next().is_some() && (!of_language || concerns())
+            mentions(text, word) && (!of_language || concerns())
         });
         return Candidates { files, callees: Vec::new() };
     };
@@ -190,9 +195,8 @@ pub(crate) fn importers(
         if known.is_some_and(|file| open.iter().any(|(open, _)| **open == file)) {
             return (0..open.len()).collect();
         }
-        let names_one = |text: &str, names: &FxHashSet<Name>| {
-            names.iter().any(|name| places(text, name).next().is_some())
-        };
+        let names_one =
+            |text: &str, names: &FxHashSet<Name>| names.iter().any(|name| mentions(text, name));
         let look = |text: &str| {
             let named = open.iter().enumerate().filter(|(_, (_, names))| names_one(text, names));
             named.map(|(index, _)| index).collect::<Vec<_>>()

@@ -15,7 +15,7 @@ use tower_lsp::ls_types::{
     SignatureInformation, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
 };
 
-use crate::db::{self, SourceFile};
+use crate::db;
 use crate::ide::completion::{Item, ItemKindHint, completions, documented};
 use crate::ide::hints::{Wanted, hints};
 use crate::ide::lenses::Action;
@@ -39,10 +39,10 @@ pub(crate) fn completion(
     at: &TextDocumentPositionParams,
 ) -> Vec<CompletionItem> {
     let Some((file, offset)) = place(snapshot, at) else { return Vec::new() };
-    let word = word_before(snapshot, file, offset);
+    let text = file.text(&snapshot.db).as_ref().map_or("", |text| text.text());
+    let word = word_before(text, offset);
     let range = snapshot.range(file, word);
     let fills_in = state.session().is_some_and(|session| session.client.snippets);
-    let text = file.text(&snapshot.db).as_ref().map_or("", |text| text.text());
     let typed = |item: &Item| &text[item.replaces.unwrap_or(word).as_usize()];
     let items = completions(&snapshot.db, file, offset).into_iter();
     items
@@ -87,8 +87,7 @@ fn fingerprint(doc: &str) -> u32 {
 }
 
 /// The part of the word at `offset` that stands before it.
-fn word_before(snapshot: &Snapshot, file: SourceFile, offset: usize) -> TextRange {
-    let text = file.text(&snapshot.db).as_ref().map_or("", |text| text.text());
+fn word_before(text: &str, offset: usize) -> TextRange {
     let before = text.get(..offset).unwrap_or_default();
     let start = before.trim_end_matches(|c: char| c == '_' || c.is_alphanumeric()).len();
     TextRange::new(start, before.len())
