@@ -6,13 +6,14 @@
 use std::path::Path;
 
 use divan::{Bencher, black_box};
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::eval;
 use tile_compiler::hir::lower;
 use tile_compiler::ir;
 use tile_compiler::passes;
 use tile_compiler::project::{self, MemorySources};
 use tile_compiler::source::{FileId, TextRange};
-use tile_compiler::specialization::{Flags, TritonVersion, discover};
+use tile_compiler::specialization::{Flags, discover};
 use tile_compiler::syntax::{Edit, Parse};
 
 const LINES: usize = 1500;

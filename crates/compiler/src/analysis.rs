@@ -27,6 +27,7 @@ mod neutral;
 mod passed;
 mod perf;
 mod points;
+mod policy;
 mod race;
 mod report;
 pub mod resources;
@@ -41,6 +42,7 @@ pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
 pub use failing::check_host;
 pub use launches::check_launches;
+pub use policy::{Lints, settle};
 pub use solve::Pause;
 pub use tuned::pass_over;
 

@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use crate::ir::{AtomicOp, Opcode};
-use crate::specialization::TritonVersion;
 
 pub mod attributes;
 mod debug;
@@ -28,15 +27,16 @@ mod shape;
 mod signature;
 mod text;
 pub(crate) mod torch;
+mod version;
 
 pub use foreign::instead;
 pub(crate) use foreign::is_shared;
-pub(crate) use host::PYTHON_NAMES;
 pub(crate) use libdevice::LIBDEVICE_FUNCTIONS;
 pub use libdevice::{LibdeviceFunction, LibdeviceType};
 pub use options::Choice;
 pub use scenario::{SCENARIO_FUNCTIONS, ScenarioFunction, scenario_function};
 pub use signature::{Parameter, ParameterKind};
+pub use version::TritonVersion;
 
 /// Members of `triton.language` that only forks of Triton have, with the fork. Kernels written
 /// for those devices are not broken, so the names are worth a warning, not an error.

@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::source::FileRange;
 
 mod codes;
-mod policy;
 mod suggest;
 
 pub use codes::{Code, CodeInfo};
-pub use policy::{Lints, settle};
 pub(crate) use suggest::{misspelled, suggest, suggest_in_any_case};
 
 /// How serious a finding is.

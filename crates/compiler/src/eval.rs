@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::builtins::TritonVersion;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Body, Function, Name, SourceMap};
 use crate::ir;
 use crate::project::{ItemRef, Sources};
 use crate::source::{FileId, FileRange, LineIndex, TextRange};
-use crate::specialization::{Specialization, TritonVersion};
+use crate::specialization::Specialization;
 
 mod aggregate;
 mod arithmetic;

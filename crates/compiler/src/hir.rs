@@ -19,6 +19,7 @@ pub(crate) mod collections;
 mod expr;
 mod lower;
 pub mod pretty;
+mod python_names;
 mod scenario;
 pub mod statements;
 mod stmt;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use expr::{Arg, ArgKind, BinaryOp, CompareOp, Expr, FStringPart, Literal, UnaryOp};
 pub use lower::{MAX_DEPTH, lower, lower_again, lower_expression};
+pub(crate) use python_names::PYTHON_NAMES;
 pub use scenario::{Allow, Scenario};
 pub use stmt::{Case, Handler, Pattern, Stmt};
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::builtins::TritonVersion;
 use crate::diagnostic::Code;
 use crate::hir::Name;
 use crate::ir::LaunchOptions;
@@ -54,20 +55,6 @@ pub use tuning::{Tuning, launched_tuning, tuning};
 pub(crate) use usage::uses;
 pub use usage::{Usage, may_write, usage};
 pub use written::{LaunchGap, WrittenLaunch, tuned_launches, written_launches, written_options};
-
-/// A version of Triton whose rules apply.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
-)]
-pub enum TritonVersion {
-    /// Triton 3.6.
-    #[serde(rename = "3.6")]
-    V3_6,
-    /// Triton 3.9.
-    #[default]
-    #[serde(rename = "3.9")]
-    V3_9,
-}
 
 /// Where a specialization comes from. Guesses are always labelled and never yield a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 use std::panic;
 use std::path::{Path, PathBuf};
 
-use tile_compiler::analysis::{self, CompiledKernel};
+use tile_compiler::analysis::{self, CompiledKernel, Lints, settle};
 use tile_compiler::artifact::{Limit, Resources};
-use tile_compiler::diagnostic::{Code, Diagnostic, Lints, Severity, settle};
+use tile_compiler::diagnostic::{Code, Diagnostic, Severity};
 use tile_compiler::eval::Rules;
 use tile_compiler::gpu::{self, GpuTarget};
 use tile_compiler::ir::{Function, verify};

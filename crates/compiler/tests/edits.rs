@@ -10,10 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::eval::{infer_file, lower_kernel};
 use tile_compiler::passes;
 use tile_compiler::project::{self, MemorySources};
-use tile_compiler::specialization::{Flags, TritonVersion, discover};
+use tile_compiler::specialization::{Flags, discover};
 
 /// How long one file may take in a build without optimizations.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -21,12 +21,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
 use tile_compiler::eval::{infer_file, lower_kernel};
 use tile_compiler::hir::{Expr, ItemKind, Name, Stmt};
 use tile_compiler::project::{MemorySources, Sources};
 use tile_compiler::source::{FileId, LineIndex};
-use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
+use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization};
 
 #[path = "literate/fixes.rs"]
 mod fixes;

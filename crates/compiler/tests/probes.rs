@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::diagnostic::Severity;
 use tile_compiler::eval::{Rules, lower_kernel};
 use tile_compiler::hir::{ItemKind, Name};
 use tile_compiler::project::{self, MemorySources, Sources};
 use tile_compiler::source::FileId;
-use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TritonVersion};
+use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization};
 use tile_compiler::syntax::Parse;
 
 #[derive(Deserialize)]

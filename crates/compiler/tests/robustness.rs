@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::diagnostic::Code;
 use tile_compiler::eval::{STACK_BYTES, infer_file, lower_kernel};
 use tile_compiler::project::{self, MemorySources};
 use tile_compiler::source::FileId;
-use tile_compiler::specialization::{Flags, TritonVersion, discover};
+use tile_compiler::specialization::{Flags, discover};
 
 const PRELUDE: &str = "import triton\nimport triton.language as tl\n";
 

@@ -3,10 +3,11 @@
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::eval::lower_kernel;
 use tile_compiler::ir::{self, Scalar};
 use tile_compiler::project::{MemorySources, item, jit_functions};
-use tile_compiler::specialization::{Flags, TritonVersion, discover};
+use tile_compiler::specialization::{Flags, discover};
 use tile_runner::cpu::{Arg, Buffers, Kernel, Options};
 
 fn main() {

@@ -4,10 +4,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::eval::infer_file;
 use tile_compiler::project::Sources;
 use tile_compiler::source::LineIndex;
-use tile_compiler::specialization::{ArgSpec, TritonVersion};
+use tile_compiler::specialization::ArgSpec;
 use tile_runner::cpu::CpuDevice;
 use tile_runner::launch::{KernelCompiler, LaunchRecord, Session, SessionOptions, count_flops};
 use tile_runner::report::RunResult;

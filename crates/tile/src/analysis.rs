@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tile_compiler::analysis::{self, CompiledKernel};
+use tile_compiler::analysis::{self, CompiledKernel, settle};
 use tile_compiler::artifact::{Frame, Keep};
-use tile_compiler::diagnostic::{Diagnostic, Severity, settle};
+use tile_compiler::diagnostic::{Diagnostic, Severity};
 use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};

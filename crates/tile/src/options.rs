@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tile_compiler::diagnostic::Lints;
+use tile_compiler::analysis::Lints;
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::eval::Rules;
-use tile_compiler::specialization::{Flags, TritonVersion};
+use tile_compiler::specialization::Flags;
 use tile_lsp::{Problem, ProjectRules};
 use tile_worker::protocol::SpecFlags;
 

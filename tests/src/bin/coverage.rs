@@ -19,12 +19,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::diagnostic::{Code, Diagnostic, Severity};
 use tile_compiler::eval::{KernelInference, LowerResult, Rules};
 use tile_compiler::ir;
 use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::source::{FileId, FileRange, LineIndex};
-use tile_compiler::specialization::{Flags, TritonVersion, discover};
+use tile_compiler::specialization::{Flags, discover};
 
 fn main() -> ExitCode {
     let thread = std::thread::Builder::new().stack_size(tile_compiler::eval::STACK_BYTES);

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::TritonVersion;
 use super::{Builtin, Rule};
 use crate::ir::{
     CacheModifier, DotPrecision, Eviction, MemoryOrder, MemoryScope, Rounding, ScaledFormat,
 };
-use crate::specialization::TritonVersion;
 
 /// One thing that an option may say.
 #[derive(Debug, Clone, Copy)]

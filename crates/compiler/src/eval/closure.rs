@@ -222,10 +222,11 @@ fn held(resolution: &Resolution) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::super::lower_kernel;
+    use crate::builtins::TritonVersion;
     use crate::diagnostic::Code;
     use crate::ir;
     use crate::project::MemorySources;
-    use crate::specialization::{ArgSpec, Origin, Specialization, TritonVersion};
+    use crate::specialization::{ArgSpec, Origin, Specialization};
 
     /// What lowering the kernel that `make` makes gives in a module that ends with `calls`.
     fn lowered(calls: &str) -> Result<ir::Function, Vec<Code>> {

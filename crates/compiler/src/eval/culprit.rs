@@ -2,10 +2,11 @@
 
 use super::kernel::{LowerResult, try_lowering};
 use super::repair::mentioned;
+use crate::builtins::TritonVersion;
 use crate::diagnostic::Severity;
 use crate::hir::Name;
 use crate::project::{self, ItemRef, Sources};
-use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion, alternatives};
+use crate::specialization::{ArgSpec, ConstArg, Specialization, alternatives};
 
 /// Lowerings tried for one failure.
 const MAX_TRIALS: usize = 12;

@@ -14,15 +14,14 @@ use super::value::{
 use super::{
     Evaluator, Failing, Frame, Local, Locals, Mode, OriginKind, Rules, Source, options_of,
 };
+use crate::builtins::TritonVersion;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::{ArgKind, Expr, ExprId, Literal, Name, Param};
 use crate::ir::{self, Opcode};
 use crate::passes;
 use crate::project::{self, Decorator, ItemRef, Resolution, Sources};
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::{
-    ArgSpec, ConstArg, Origin as SpecOrigin, Specialization, TritonVersion, uses,
-};
+use crate::specialization::{ArgSpec, ConstArg, Origin as SpecOrigin, Specialization, uses};
 
 /// What inference found in one file.
 #[derive(Debug, Clone, Default)]

@@ -222,9 +222,9 @@ fn imports_namesake(module: &Module, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::infer_file;
+    use crate::builtins::TritonVersion;
     use crate::diagnostic::{Code, Diagnostic};
     use crate::project::MemorySources;
-    use crate::specialization::TritonVersion;
 
     /// What inference finds where a kernel calls `member` of a module with the text `helpers`.
     fn of_member(helpers: &str, member: &str) -> Vec<Diagnostic> {

@@ -6,11 +6,11 @@ use super::dtype::{DType, Elem};
 use super::value::{ClassRef, Const, FunctionKind, FunctionRef, Held, ModuleRef, Role, Value};
 use super::{Evaluator, Frame, Locals, Lost, Mode, OriginKind, Source, python};
 use crate::builtins::{
-    self, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, PYTHON_NAMES, TORCH,
-    TORCH_FUNCTIONAL, TORCH_NN, TORCH_VERSION, TRITON,
+    self, IMPORTLIB, LANGUAGE, NUMPY, PYTHON, PYTHON_HOST, PYTHON_MATH, TORCH, TORCH_FUNCTIONAL,
+    TORCH_NN, TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest};
-use crate::hir::{Expr, ExprId, ItemKind, Name, statements};
+use crate::hir::{Expr, ExprId, ItemKind, Name, PYTHON_NAMES, statements};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::named_dtype;

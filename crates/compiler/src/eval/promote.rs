@@ -1,7 +1,7 @@
 //! Result types of binary operators: the language's promotion rules.
 
 use super::dtype::{DType, Kind};
-use crate::specialization::TritonVersion;
+use crate::builtins::TritonVersion;
 
 /// An operand of a binary operator.
 #[derive(Debug, Clone, Copy)]

@@ -11,11 +11,12 @@ use rustc_hash::FxHashSet;
 
 use super::Failing;
 use super::kernel::{LowerResult, try_lowering};
+use crate::builtins::TritonVersion;
 use crate::diagnostic::{Code, Severity};
 use crate::hir::{ArgKind, Body, Expr, ExprId, Function, Name, Stmt, StmtId};
 use crate::project::{ItemRef, Sources};
 use crate::source::{FileRange, TextRange};
-use crate::specialization::{ArgSpec, ConstArg, Specialization, TritonVersion, alternatives};
+use crate::specialization::{ArgSpec, ConstArg, Specialization, alternatives};
 
 /// Lowerings tried for one specialization.
 const MAX_TRIALS: u32 = 128;
@@ -365,10 +366,11 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::{Progress, suspects};
+    use crate::builtins::TritonVersion;
     use crate::eval::Rules;
     use crate::eval::kernel::lower_function;
     use crate::project::MemorySources;
-    use crate::specialization::{Flags, TritonVersion, discover};
+    use crate::specialization::{Flags, discover};
 
     /// The arguments that may be wrong where the only kernel of `text` does not lower.
     fn suspected(text: &str) -> Vec<String> {

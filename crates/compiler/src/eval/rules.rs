@@ -9,11 +9,12 @@ use super::kernel::{
     lower_function,
 };
 use super::repair::repair;
+use crate::builtins::TritonVersion;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::Name;
 use crate::project::{self, ItemRef, Sources};
 use crate::source::FileId;
-use crate::specialization::{ArgSpec, Specialization, TritonVersion};
+use crate::specialization::{ArgSpec, Specialization};
 
 /// Which versions' rules hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -4,12 +4,12 @@
 use super::installation::{self, CURRENT_TARGET, Fact};
 use super::resolve::{MAX_WORK, Resolver};
 use super::{ItemRef, Resolution, Scope, item, triton};
+use crate::builtins::TritonVersion;
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Guard, Item, ItemKind, Literal, Name,
     Occasion, Stmt, StmtId, UnaryOp,
 };
 use crate::source::FileId;
-use crate::specialization::TritonVersion;
 
 /// Bindings looked at for one condition.
 const CONDITION_WORK: u32 = 100;

@@ -92,9 +92,10 @@ fn version(capability: u32) -> [i128; 2] {
 
 #[cfg(test)]
 mod tests {
+    use crate::builtins::TritonVersion;
     use crate::eval::lower_kernel;
     use crate::project::MemorySources;
-    use crate::specialization::{Origin, Specialization, TritonVersion};
+    use crate::specialization::{Origin, Specialization};
 
     /// What a kernel prints of the constants of its module.
     fn printed(module: &str, value: &str) -> Vec<String> {

@@ -8,10 +8,11 @@ use super::{
     ItemRef, Resolution, Scope, Sources, decorators, function, item, item_scope, named_tuple,
     paths, triton,
 };
-use crate::builtins::{self, PYTHON, PYTHON_HOST, PYTHON_NAMES};
-use crate::hir::{Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion};
+use crate::builtins::{self, PYTHON, PYTHON_HOST, TritonVersion};
+use crate::hir::{
+    Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion, PYTHON_NAMES,
+};
 use crate::source::FileId;
-use crate::specialization::TritonVersion;
 
 /// Imports and aliases are followed this far, which also ends cycles.
 const MAX_STEPS: u32 = 24;

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use super::Resolution;
-use crate::builtins::{self, TRITON};
+use crate::builtins::{self, TRITON, TritonVersion};
 use crate::hir::Name;
-use crate::specialization::TritonVersion;
 
 /// Modules of the package with their canonical path.
 const MODULES: &[(&str, &str)] = &[

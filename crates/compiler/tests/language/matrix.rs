@@ -27,8 +27,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::diagnostic::Code;
-use tile_compiler::specialization::TritonVersion;
 
 /// The lines of a matrix by what they are.
 struct Matrix<'a> {

@@ -1,7 +1,7 @@
 //! What is wrong with files, and what inference found on the way.
 
-use tile_compiler::analysis::{self, AtLaunch};
-use tile_compiler::diagnostic::{Diagnostic, settle};
+use tile_compiler::analysis::{self, AtLaunch, settle};
+use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::eval::{self, BodyTypes};
 use tile_compiler::project::ItemRef;
 use tile_compiler::specialization::{Discovery, Flags, Specialization, worth_checking};

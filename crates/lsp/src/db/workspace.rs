@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 use salsa::{Durability, Setter};
-use tile_compiler::diagnostic::Lints;
+use tile_compiler::analysis::Lints;
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::eval::Rules;
 use tile_compiler::gpu::arch::Arch;
 use tile_compiler::hir::Name;
 use tile_compiler::source::FileId;
-use tile_compiler::specialization::TritonVersion;
 
 use super::{Database, Db, SourceFile};
 

@@ -4,13 +4,13 @@
 //! the meaning of its names from the last state of the tree.
 
 use tile_compiler::builtins::{
-    self, Builtin, Choice, Parameter, ParameterKind, ScenarioFunction, scenario_function,
+    self, Builtin, Choice, Parameter, ParameterKind, ScenarioFunction, TritonVersion,
+    scenario_function,
 };
 use tile_compiler::eval::dtype::DType;
 use tile_compiler::hir::{Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution, Scope};
 use tile_compiler::source::TextRange;
-use tile_compiler::specialization::TritonVersion;
 
 use crate::db::{self, Analysis, Db, SourceFile};
 use crate::ide::symbol::{Semantics, is_class, locals};

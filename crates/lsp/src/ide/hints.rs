@@ -1,11 +1,11 @@
 //! Types after assignments and values after constexpr parameters.
 
-use tile_compiler::builtins::ParameterKind;
+use tile_compiler::builtins::{ParameterKind, TritonVersion};
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::value::Value;
 use tile_compiler::hir::{ArgKind, Body, Expr, ExprId, Function, ItemKind, Stmt};
 use tile_compiler::source::TextRange;
-use tile_compiler::specialization::{ArgSpec, TritonVersion};
+use tile_compiler::specialization::ArgSpec;
 
 use crate::db::{self, Db, SourceFile};
 use crate::ide::hover::exact_types;

@@ -4,14 +4,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use tile_compiler::builtins::{self, Builtin, ParameterKind, attributes, scenario_function};
+use tile_compiler::builtins::{
+    self, Builtin, ParameterKind, TritonVersion, attributes, scenario_function,
+};
 use tile_compiler::eval::BodyTypes;
 use tile_compiler::eval::dtype::DType;
 use tile_compiler::eval::value::{Tensor, Value};
 use tile_compiler::hir::{ExprId, Function, ItemKind, Name};
 use tile_compiler::project::{self, ItemRef, Resolution};
 use tile_compiler::source::{FileRange, TextRange};
-use tile_compiler::specialization::TritonVersion;
 
 use crate::compile::{KernelKey, MeasuredByLabel, Status};
 use crate::db::{self, Analysis, Db, SourceFile, version};

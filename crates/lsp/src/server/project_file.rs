@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tile_compiler::diagnostic::{Lints, Severity};
+use tile_compiler::analysis::Lints;
+use tile_compiler::builtins::TritonVersion;
+use tile_compiler::diagnostic::Severity;
 use tile_compiler::source::{LineIndex, TextRange};
-use tile_compiler::specialization::TritonVersion;
 use tile_worker::ptxas;
 use toml::de::{DeTable, DeValue};
 

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tile_compiler::diagnostic::{Code, Lints, Severity};
+use tile_compiler::analysis::Lints;
+use tile_compiler::builtins::TritonVersion;
+use tile_compiler::diagnostic::{Code, Severity};
 use tile_compiler::eval::Rules;
 use tile_compiler::gpu::arch::Arch;
-use tile_compiler::specialization::TritonVersion;
 use tile_worker::protocol::Device;
 
 /// What the user chose.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use tile_compiler::builtins::TritonVersion;
 use tile_compiler::eval::lower_kernel;
 use tile_compiler::hir::ParamKind;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{MemorySources, constexpr_params, function, item, jit_functions};
 use tile_compiler::source::FileId;
-use tile_compiler::specialization::{ArgSpec, Flags, Specialization, TritonVersion, discover};
+use tile_compiler::specialization::{ArgSpec, Flags, Specialization, discover};
 use tile_runner::launch::{CompiledKernel, KernelCompiler};
 use tile_runner::scenario::{KernelInfo, KernelParam, LaunchFailure, Value};
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::{device, keyword_args, own, torch};
-use crate::builtins::{self, LANGUAGE, TRITON};
+use crate::builtins::{self, LANGUAGE, TRITON, TritonVersion};
 use crate::diagnostic::{Code, Diagnostic, misspelled, suggest};
 use crate::eval::dtype::DType;
 use crate::hir::{
@@ -15,7 +15,6 @@ use crate::project::{
     resolve, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::TritonVersion;
 
 /// The class of descriptors that host code makes, and what is called on it.
 const DESCRIPTOR: &str = "tools.tensor_descriptor.TensorDescriptor";

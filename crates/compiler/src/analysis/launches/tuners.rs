@@ -1,12 +1,11 @@
 //! Decorators that fail where a function is defined, before anything is launched: those that tune what
 //! is no kernel, and calls of them that lack an argument.
 
-use crate::builtins::{self, TRITON};
+use crate::builtins::{self, TRITON, TritonVersion};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Module};
 use crate::project::{Decorator, ItemRef, Sources, callee, decorators, is_expected_to_fail};
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::TritonVersion;
 
 /// What is wrong with `@triton.autotune` and `@triton.heuristics` of the functions of `file`.
 pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec<Diagnostic> {

@@ -8,10 +8,11 @@ use super::super::dtype::Elem;
 use super::super::value::{ClassRef, Const};
 use super::super::{Evaluator, Frame, Locals, Mode, Source};
 use super::{Obj, builtins, operators, text};
+use crate::builtins::TritonVersion;
 use crate::hir::{BinaryOp, Body, Name, SourceMap};
 use crate::project::{self, ItemRef, Sources};
 use crate::source::FileId;
-use crate::specialization::{ConstArg, TritonVersion, TupleNames};
+use crate::specialization::{ConstArg, TupleNames};
 
 /// A value of Python that is put together of constants.
 #[derive(Debug, Clone, PartialEq)]

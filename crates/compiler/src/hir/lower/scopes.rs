@@ -11,8 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use crate::builtins::PYTHON_NAMES;
-use crate::hir::{Name, Unbound};
+use crate::hir::{Name, PYTHON_NAMES, Unbound};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::node::Node;

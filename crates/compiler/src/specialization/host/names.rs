@@ -6,13 +6,13 @@ use super::frame::Frame;
 use super::misuse::Misuse;
 use super::value::{Callable, Value};
 use super::{Host, MAX_DEPTH, dtype, tensor};
+use crate::builtins::TritonVersion;
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
 use crate::project::{
     ItemRef, Resolution, Scope, constant, function, installation, item, item_scope, resolve,
     resolve_item, resolve_member,
 };
 use crate::source::FileId;
-use crate::specialization::TritonVersion;
 
 impl Host<'_> {
     /// The value of a variable, or of what a name means.

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::Module;
 use crate::source::{FileId, FileRange, LineIndex};
 
