@@ -3,6 +3,8 @@
 //! Programs come from the distribution's packages, libraries of the tests from npm and PyPI, each
 //! through its ordinary client with the user's own configuration. Nothing else is downloaded.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use xshell::{Shell, cmd};
 
@@ -133,8 +135,15 @@ fn node(sh: &Shell) -> Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     sh.set_var("PATH", format!("{}:{path}", programs.display()));
     sh.set_var("npm_config_nodedir", modules.join(NODE_PACKAGE));
+    // Debian's Node.js trusts what the machine trusts; others trust only what they bring along.
+    if std::env::var_os("NODE_EXTRA_CA_CERTS").is_none() && Path::new(CERTIFICATES).exists() {
+        sh.set_var("NODE_EXTRA_CA_CERTS", CERTIFICATES);
+    }
     Ok(())
 }
+
+/// The authorities that the machine trusts, with those of a company's proxy.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Node.js as an npm package, for this machine.
 const NODE_PACKAGE: &str =

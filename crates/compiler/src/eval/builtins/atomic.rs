@@ -23,6 +23,16 @@ struct Poll {
     at: FileRange,
 }
 
+/// Whether an operand of this shape may repeat up to the shape of an atomic's pointers, where both
+/// broadcast to `wider`. Triton adds no axes there.
+fn may_expand(operand: &Shape, pointers: &Shape, wider: &Shape) -> bool {
+    let axes_differ = match (operand.rank(), pointers.rank()) {
+        (Some(0), _) | (_, Some(0)) | (None, _) | (_, None) => false,
+        (operand, pointers) => operand != pointers,
+    };
+    !axes_differ && relate_shapes(pointers, wider) != Relation::Different
+}
+
 impl Evaluator<'_> {
     /// The order and scope of an atomic; one that only reads or only writes takes some orders.
     fn ordering(&mut self, call: &Call) -> Eval<(MemoryOrder, MemoryScope)> {
@@ -83,7 +93,7 @@ impl Evaluator<'_> {
         let shape = ptr.shape.clone();
         let places = (call.place_nth(0), call.place_nth(1));
         let wider = self.broadcast_shapes(&shape, &value.shape, call.at, places)?;
-        if relate_shapes(&shape, &wider) == Relation::Different && !ptr.is_open() {
+        if !may_expand(&value.shape, &shape, &wider) && !ptr.is_open() {
             let message = format!(
                 "the value has shape {}, which does not fit the pointers' shape {}",
                 shape_text(&value.shape),
@@ -94,7 +104,11 @@ impl Evaluator<'_> {
             return Err(self.emit_diagnostic(diagnostic));
         }
         if let Some(mask) = mask.as_ref().filter(|_| ptr.is_block()) {
-            self.mask_shape(&shape, mask, call.at, (places.0, call.place("mask")))?;
+            let places = (places.0, call.place("mask"));
+            let wider = self.mask_shape(&shape, mask, call.at, places)?;
+            if !may_expand(&mask.shape, &shape, &wider) {
+                return Err(self.unfit_mask(&shape, mask, places));
+            }
         }
         let value = self.cast(&value, elem, call.place_nth(1))?;
         let value = self.expand_to(&value, &shape);

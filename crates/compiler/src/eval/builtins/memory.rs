@@ -168,17 +168,24 @@ impl Evaluator<'_> {
         if known.is_ok() {
             return self.broadcast_shapes(shape, &mask.shape, at, places);
         }
-        let diagnostic = Diagnostic::new(
-            Code::MaskShape,
-            places.1,
-            format!(
-                "the mask has shape {}, which does not fit the pointers' shape {}",
-                shape_text(&mask.shape),
-                shape_text(shape)
-            ),
-        )
-        .with_related(places.0, format!("the pointers have shape {}", shape_text(shape)));
-        Err(self.emit_diagnostic(diagnostic))
+        Err(self.unfit_mask(shape, mask, places))
+    }
+
+    /// The error that `mask` does not broadcast to the pointers' shape.
+    pub(super) fn unfit_mask(
+        &mut self,
+        shape: &Shape,
+        mask: &Tensor,
+        places: (FileRange, FileRange),
+    ) -> Stop {
+        let message = format!(
+            "the mask has shape {}, which does not fit the pointers' shape {}",
+            shape_text(&mask.shape),
+            shape_text(shape)
+        );
+        let diagnostic = Diagnostic::new(Code::MaskShape, places.1, message)
+            .with_related(places.0, format!("the pointers have shape {}", shape_text(shape)));
+        self.emit_diagnostic(diagnostic)
     }
 
     /// The error that the values elsewhere have more elements than mask and pointers.
