@@ -351,12 +351,15 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
         ArgSpec::Constexpr(value) => Some(Value::from(value)),
         _ => None,
     };
+    let config = found.as_ref().and_then(|spec| tuning.configs.get(spec.config.as_ref()?.position));
+    let configured = |name: &str| config?.value(name).map(Value::from);
     let function = &kernel.function;
     let params = function.params.iter().map(|param| {
         let text = |id| pretty::expr(&function.body, id);
         let constexpr = annotated.constexpr.contains(&param.name);
         let default = param.default.and_then(|id| parse_value(&text(id)).ok());
-        let default = if constexpr { known(&param.name) } else { None }
+        let shown = if constexpr { known(&param.name) } else { configured(&param.name) };
+        let default = shown
             .or_else(|| default.map(|value| Value::from(&value)));
         KernelParam {
             name: param.name.clone(),

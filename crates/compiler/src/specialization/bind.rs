@@ -185,7 +185,7 @@ impl<'a> Binder<'a> {
                 continue;
             }
             let argument = match config.and_then(|config| config.value(&param.name)) {
-                Some(value) => Bound::new(ArgSpec::Constexpr(value.clone()), self.tuning.one_run),
+                Some(value) => self.bind_configured(index, param, value),
                 None => self.bind_argument(index, param, given.as_ref(), example.as_ref()),
             };
             bound.insert(param.name.clone(), argument);
@@ -201,6 +201,17 @@ impl<'a> Binder<'a> {
             origin,
             config: None,
         }
+    }
+
+    /// A parameter that the configuration sets, compile-time or not.
+    fn bind_configured(&self, index: usize, param: &Param, value: &ConstArg) -> Bound {
+        if self.constexpr.contains(&param.name) {
+            return Bound::new(ArgSpec::Constexpr(value.clone()), self.tuning.one_run);
+        }
+        let value = Value::from_const(value);
+        let bound = self.argument(index, param, Some(&value));
+        let assumed = bound.assumed || self.tuning.one_run;
+        Bound { given: Some(value), assumed, ..bound }
     }
 
     /// A parameter that no configuration sets. Where what is given leaves something open, the example

@@ -115,6 +115,27 @@ result = wrap(a, a)
 }
 
 #[test]
+fn configurations_set_parameters_of_run_time_too() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+CONFIGS = [triton.Config({'BLOCK': 32, 'group': group}) for group in (16, 1, 3)]
+@triton.autotune(CONFIGS, key=[])
+@triton.jit
+def k(x, group, BLOCK: tl.constexpr): tl.store(x, group)
+x = torch.empty(8, device='cuda')
+k[(1,)](x)
+",
+        expect![[r#"
+            k (autotune): x=*fp32:16 group=i32:16 BLOCK=32 num_warps=4 num_stages=3
+            k (autotune): x=*fp32:16 group=1 BLOCK=32 num_warps=4 num_stages=3
+            k (autotune): x=*fp32:16 group=i32 BLOCK=32 num_warps=4 num_stages=3
+        "#]],
+    );
+}
+
+#[test]
 fn autotune_multiplies() {
     check(
         "
