@@ -359,8 +359,7 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
         let constexpr = annotated.constexpr.contains(&param.name);
         let default = param.default.and_then(|id| parse_value(&text(id)).ok());
         let shown = if constexpr { known(&param.name) } else { configured(&param.name) };
-        let default = shown
-            .or_else(|| default.map(|value| Value::from(&value)));
+        let default = shown.or_else(|| default.map(|value| Value::from(&value)));
         KernelParam {
             name: param.name.clone(),
             constexpr,

@@ -2,7 +2,7 @@
 //! length of one, or with a number that ends before the second, so that all programs but the first
 //! store nothing.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bounds::{buffer, happens};
 use super::elements::{Access, Element, Elements, Variable};
@@ -10,7 +10,7 @@ use super::flow::{FUEL, mask_of};
 use super::identity::padded;
 use super::report;
 use super::solve::{Outcome, Pause};
-use super::terms::{AtomKind, Cond, CondKind, Domain, Linear};
+use super::terms::{AtomKind, Cond, CondKind, Domain, Linear, Var};
 use super::untouched::may_reach;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value, ValueDef};
@@ -31,14 +31,14 @@ pub(super) fn check(
         let mut elements = Elements::of_open_launch(func, launch, pause);
         let accesses = elements.accesses();
         for &Compared { comparison, index, access, constant } in &compared {
-            let Some((first, whole)) = only_first(func, &mut elements, comparison) else {
+            let Some((count, whole)) = only_first(func, &mut elements, comparison) else {
                 continue;
             };
             let mut here = accesses.iter().filter(|here| here.inst == access);
             let has_more = |here: &Access| {
                 let Some(buffer) = buffer(func, launch, here.param) else { return false };
                 let left =
-                    |elements: &mut Elements<'_>| left(elements, here, first, buffer.elements);
+                    |elements: &mut Elements<'_>| left(elements, here, &count, buffer.elements);
                 if constant && whole {
                     return left(&mut elements).is_some();
                 }
@@ -46,7 +46,7 @@ pub(super) fn check(
                 // nobody else stores what they would.
                 buffer.contents.is_new()
                     && func.insts[access].opcode == Opcode::Store
-                    && stores_nothing(func, &mut elements, &accesses, first)
+                    && stores_nothing(func, &mut elements, &accesses, &count)
                     && left(&mut elements).is_some_and(|element| {
                         let reaches = (func, launch, &mut elements, accesses.as_slice());
                         !buffer.contents.is_written_at(element)
@@ -56,7 +56,7 @@ pub(super) fn check(
             if !here.any(has_more) {
                 continue;
             }
-            let finding = describe(func, (comparison, index, access), (first, constant));
+            let finding = describe(func, (comparison, index, access), (&count, constant));
             if found.iter().all(|known| known.primary != finding.primary) {
                 found.push(finding);
             }
@@ -107,55 +107,91 @@ fn comparisons(func: &Function) -> Vec<Compared> {
     found
 }
 
+/// What counts on from block to block: a sum of positions and trips, each times what is between two of
+/// its blocks.
+struct Count {
+    term: Linear,
+    /// The one position or trip that it is, if no more.
+    variable: Option<Variable>,
+    /// Whether trips of loops are in it.
+    trips: bool,
+}
+
 /// What counts blocks, where a comparison is true in some lanes of the first and in none of the
 /// others, and whether it is true in all of the first.
 fn only_first(
     func: &Function,
     elements: &mut Elements<'_>,
     comparison: Inst,
-) -> Option<(Variable, bool)> {
+) -> Option<(Count, bool)> {
     let result = func.insts[comparison].result();
-    let index = elements.lanes(func.ty(result).shape()).0;
+    let (index, lanes) = elements.lanes(func.ty(result).shape());
     let Element::Bool(cond) = elements.element(result, &index) else { return None };
     let term = at_most_zero(elements, cond)?;
-    let mut counts = None;
-    // The range of all but the count.
+    let mut count = Linear::default();
+    // The range of all but the count, and what a block adds at least.
     let (mut least, mut most) = (term.constant, term.constant);
-    let mut varies = false;
+    let mut step = i128::MAX;
+    let (mut varies, mut trips) = (false, false);
     for (atom, factor) in &term.terms {
-        let range = elements.terms.range(&Linear::atom(*atom));
-        let AtomKind::Var(var) = *elements.terms.atom(*atom) else { return None };
-        let variable = elements.variables().find(|(_, known)| *known == var);
-        match variable.map(|(variable, _)| variable) {
-            Some(variable @ (Variable::Program(_) | Variable::Trip(_))) if counts.is_none() => {
-                if *factor <= 0 || range.lo != 0 || range.hi < 1 {
-                    return None;
-                }
-                counts = Some((variable, *factor));
-            }
-            Some(Variable::Lane(..)) => {
-                varies = true;
-                let ends = [range.lo * factor, range.hi * factor];
-                least += ends[0].min(ends[1]);
-                most += ends[0].max(ends[1]);
-            }
-            _ => return None,
+        let alone = Linear::atom(*atom);
+        let range = elements.terms.range(&alone);
+        if matches!(elements.terms.atom(*atom), AtomKind::Var(var) if lanes.contains(var)) {
+            varies = true;
+            let ends = [range.lo * factor, range.hi * factor];
+            least += ends[0].min(ends[1]);
+            most += ends[0].max(ends[1]);
+        } else if *factor > 0 && range.lo == 0 && range.hi >= 1 {
+            trips |= has_trips(elements, &alone)?;
+            step = step.min(*factor);
+            count = count.plus(&alone.scaled(*factor)?)?;
+        } else {
+            return None;
         }
     }
-    let (variable, step) = counts?;
-    (varies && least <= 0 && least + step > 0).then_some((variable, most <= 0))
+    let counts = !count.terms.is_empty() && varies && least <= 0 && least + step > 0;
+    let variable = of_one_variable(elements, &count);
+    counts.then_some((Count { term: count, variable, trips }, most <= 0))
 }
 
-/// Whether programs but the first along an axis certainly store nothing at all.
+/// Whether a term has trips of loops in it; `None` where it is made of more than those and positions in
+/// the grid.
+fn has_trips(elements: &Elements<'_>, term: &Linear) -> Option<bool> {
+    let counted: FxHashMap<Var, bool> = elements
+        .variables()
+        .filter(|(variable, _)| !matches!(variable, Variable::Lane(..)))
+        .map(|(variable, var)| (var, matches!(variable, Variable::Trip(_))))
+        .collect();
+    let mut trips = Some(false);
+    elements.terms.visit(term, &mut |_, kind| {
+        let has = match kind {
+            AtomKind::Var(var) => counted.get(var).copied(),
+            AtomKind::Unknown(_) => None,
+            _ => Some(false),
+        };
+        trips = trips.zip(has).map(|(trips, has)| trips || has);
+    });
+    trips
+}
+
+/// The variable that a term is some times.
+fn of_one_variable(elements: &Elements<'_>, term: &Linear) -> Option<Variable> {
+    let [(atom, _)] = &*term.terms else { return None };
+    let AtomKind::Var(var) = elements.terms.atom(*atom) else { return None };
+    elements.variables().find(|(_, known)| known == var).map(|(variable, _)| variable)
+}
+
+/// Whether programs but those of the first block certainly store nothing at all.
 fn stores_nothing(
     func: &Function,
     elements: &mut Elements<'_>,
     accesses: &[Access],
-    first: Variable,
+    count: &Count,
 ) -> bool {
-    let (Variable::Program(_), Some(var)) = (first, elements.variable(first)) else { return false };
-    let position = elements.terms.var_term(var);
-    let later = elements.terms.less(&Linear::default(), &position);
+    if count.trips {
+        return false;
+    }
+    let later = elements.terms.less(&Linear::default(), &count.term);
     let writes = |inst: &Inst| {
         use Opcode::{AtomicCas, AtomicRmw, InlineAsm, Store};
         matches!(func.insts[*inst].opcode, Store | AtomicRmw | AtomicCas | InlineAsm)
@@ -173,16 +209,9 @@ fn stores_nothing(
 
 /// One of so many elements to which an access would come in a later block than the first, which may
 /// be there for programs and trips that have none.
-fn left(
-    elements: &mut Elements<'_>,
-    access: &Access,
-    counts: Variable,
-    size: i128,
-) -> Option<i128> {
-    let var = elements.variable(counts)?;
-    let count = elements.terms.var_term(var);
+fn left(elements: &mut Elements<'_>, access: &Access, count: &Count, size: i128) -> Option<i128> {
     let mut conds = access.path.clone();
-    conds.push(elements.terms.less(&Linear::default(), &count));
+    conds.push(elements.terms.less(&Linear::default(), &count.term));
     conds.push(elements.terms.at_most(&Linear::default(), &access.offset));
     conds.push(elements.terms.less(&access.offset, &Linear::constant(size)));
     let Outcome::Found(point) = elements.search(&conds, &mut { FUEL }) else { return None };
@@ -199,13 +228,16 @@ fn at_most_zero(elements: &Elements<'_>, cond: Cond) -> Option<Linear> {
 fn describe(
     func: &Function,
     (comparison, index, access): (Inst, Value, Inst),
-    (first, constant): (Variable, bool),
+    (count, constant): (&Count, bool),
 ) -> Diagnostic {
     let name = report::name(func, index);
     let name = name.map_or_else(|| "an index".to_owned(), |name| format!("`{name}`"));
-    let others = match first {
-        Variable::Program(axis) => format!("of every program but the first along axis {axis}"),
-        _ => "in every trip of the loop but the first".to_owned(),
+    let others = match count.variable {
+        Some(Variable::Program(axis)) => {
+            format!("of every program but the first along axis {axis}")
+        }
+        Some(_) => "in every trip of the loop but the first".to_owned(),
+        None => "behind the first block".to_owned(),
     };
     let end =
         if constant { "the end of the first block" } else { "a number within the first block" };
