@@ -168,11 +168,9 @@ pub(super) fn relate(a: &Value, b: &Value) -> Relation {
                 None => Relation::Unknown,
             }
         }
-        (Value::Const(constant), Value::Tensor(tensor))
-        | (Value::Tensor(tensor), Value::Const(constant)) => {
+        (Value::Const(_), Value::Tensor(tensor)) | (Value::Tensor(tensor), Value::Const(_)) => {
             // An argument of unknown type may be that very constant at launch.
-            let open = tensor.is_open() || constant.is_symbol();
-            if open { Relation::Unknown } else { Relation::Different }
+            if tensor.is_open() { Relation::Unknown } else { Relation::Different }
         }
         (Value::Function(x), Value::Function(y)) if Arc::ptr_eq(&x.function, &y.function) => {
             Relation::Same
