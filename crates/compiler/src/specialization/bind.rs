@@ -104,7 +104,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The specializations of launches; of one place in the text only those of which everything is
-    /// known, if there are such.
+    /// known, if there are such, with what is wrong with the arguments of others.
     pub(super) fn of_launches(&self, launches: &ShownLaunches) -> Vec<Specialization> {
         let specialized: Vec<(&ObservedLaunch, Vec<Specialization>)> = launches
             .0
@@ -117,9 +117,20 @@ impl<'a> Binder<'a> {
             .filter_map(|(launch, _)| launch.at)
             .collect();
         let shown = |launch: &ObservedLaunch| launch.at.is_some_and(|at| certain.contains(&at));
-        let kept =
-            specialized.into_iter().filter(|(launch, specs)| is_certain(specs) || !shown(launch));
-        kept.flat_map(|(_, specs)| specs).collect()
+        let (kept, dropped): (Vec<_>, Vec<_>) = specialized
+            .into_iter()
+            .partition(|(launch, specs)| is_certain(specs) || !shown(launch));
+        let mut kept: Vec<Specialization> = kept.into_iter().flat_map(|(_, specs)| specs).collect();
+        let dropped = dropped.into_iter().flat_map(|(_, specs)| specs);
+        for faulty in dropped.flat_map(|spec| spec.launches).filter_map(KnownLaunch::only_faults) {
+            let is_there = |spec: &&mut Specialization| {
+                spec.launches.iter().any(|launch| launch.site == faulty.site)
+            };
+            if let Some(spec) = kept.iter_mut().find(is_there) {
+                spec.launches.push(faulty);
+            }
+        }
+        kept
     }
 
     fn of_launch(&self, origin: Origin, launch: &ObservedLaunch) -> Vec<Specialization> {

@@ -222,6 +222,15 @@ impl LaunchSite {
 }
 
 impl KnownLaunch {
+    /// What is wrong with its arguments, without what is right; `None` where nothing is wrong. An
+    /// exception before the launch is told where it is raised.
+    pub(super) fn only_faults(mut self) -> Option<KnownLaunch> {
+        self.arg_faults
+            .retain(|fault| !matches!(fault, ArgFault::Misuse(..) | ArgFault::GridMisuse(_)));
+        let is_faulty = !self.arg_faults.is_empty();
+        is_faulty.then(|| KnownLaunch { grid: None, args: Vec::new(), ..self })
+    }
+
     fn doubtful(site: Option<LaunchSite>, origin: Origin) -> KnownLaunch {
         KnownLaunch {
             site,
