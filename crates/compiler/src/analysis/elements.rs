@@ -1,10 +1,10 @@
 //! Integers, addresses and masks of tile IR, one element at a time, as [`terms`](super::terms).
 //!
 //! Variables are the program's position in the grid, the lane of the access, and the trip of each
-//! loop around it. What a loop adds in every trip is a multiple of the trip. A `while` of a known
-//! launch is followed in its first trip, so that what happens there is an example, and what does not
-//! happen there may happen later. Everything that comes from memory or floats is unknown within the
-//! range of its type.
+//! loop around it. What a loop adds in every trip is a multiple of the trip, and what it works out anew
+//! is that of the trip before. A `while` of a known launch is followed in its first trip, so that what
+//! happens there is an example, and what does not happen there may happen later. Everything that comes
+//! from memory or floats is unknown within the range of its type.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -117,6 +117,15 @@ struct Carried {
     index: Index,
 }
 
+/// What a loop makes of a carried value in each trip.
+#[derive(Debug, Clone)]
+enum Change {
+    /// It adds the same.
+    Step(Linear),
+    /// It works the value out anew, over the trip, whatever it was.
+    Anew(Linear),
+}
+
 /// The elements of a function under what is known of a launch.
 pub struct Elements<'f> {
     func: &'f Function,
@@ -127,8 +136,8 @@ pub struct Elements<'f> {
     memo: FxHashMap<(Value, Index), Element>,
     /// Branches that are taken for now: whether a condition is taken to be true.
     taken: FxHashMap<Inst, bool>,
-    /// What a loop adds to a carried value per trip; `None` when that is not the same every time.
-    steps: FxHashMap<Carried, Option<Linear>>,
+    /// What loops make of carried values; `None` where that is not known.
+    changes: FxHashMap<Carried, Option<Change>>,
     /// Whether what is unknown is a variable that may have any value.
     free: bool,
     /// Terms of what is unknown, by value and element or by what a load reads.
@@ -193,7 +202,7 @@ impl<'f> Elements<'f> {
             variables: FxHashMap::default(),
             memo: FxHashMap::default(),
             taken: FxHashMap::default(),
-            steps: FxHashMap::default(),
+            changes: FxHashMap::default(),
             free,
             unknown_memo: FxHashMap::default(),
             random: Vec::new(),

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Carried, Element, Elements, Index, Variable};
+use super::{Carried, Change, Element, Elements, Index, Variable};
 use crate::analysis::flow::mask_of;
-use crate::analysis::terms::{AtomKind, Cond, Interval, Linear, Operation};
+use crate::analysis::terms::{AtomKind, Cond, Interval, Linear, Operation, Substitution, Var};
 use crate::ir::{Inst, InstData, Opcode, Region, Value, ValueDef};
 
 impl Elements<'_> {
@@ -113,44 +113,74 @@ impl Elements<'_> {
         if matches!(init, Element::Bool(_) | Element::Unknown) {
             return self.unknown(value, index);
         }
-        let Some(step) = self.carried_step(Carried { inst, at, index: index.clone() }, &init)
-        else {
+        let Some(change) = self.change(Carried { inst, at, index: index.clone() }, &init) else {
             return self.unknown(value, index);
         };
-        let moved = self.terms.binary(Operation::Mul, &step, trips);
         match init {
-            Element::Int(start) => match start.plus(&moved) {
-                Some(sum) => Element::Int(self.fit(value, &sum)),
+            Element::Int(start) => match self.changed(&change, inst, &start, trips) {
+                Some(term) => Element::Int(self.fit(value, &term)),
                 None => self.unknown(value, index),
             },
-            Element::Pointer(param, start) => match start.plus(&moved) {
-                Some(sum) => Element::Pointer(param, sum),
+            Element::Pointer(param, start) => match self.changed(&change, inst, &start, trips) {
+                Some(term) => Element::Pointer(param, term),
                 None => Element::Unknown,
             },
             _ => Element::Unknown,
         }
     }
 
-    /// What a loop adds to a carried value in each trip.
-    pub(super) fn carried_step(&mut self, carried: Carried, init: &Element) -> Option<Linear> {
-        if let Some(known) = self.steps.get(&carried) {
+    /// What a carried value that begins as `start` is after `trips`.
+    fn changed(
+        &mut self,
+        change: &Change,
+        inst: Inst,
+        start: &Linear,
+        trips: &Linear,
+    ) -> Option<Linear> {
+        match change {
+            Change::Step(step) => {
+                let moved = self.terms.binary(Operation::Mul, step, trips);
+                start.plus(&moved)
+            }
+            Change::Anew(next) => {
+                let before = self.in_trip(inst, next, &Linear::constant(-1));
+                let last = self.in_trip(inst, next, &trips.offset(-1));
+                if before == *start {
+                    return Some(last);
+                }
+                let none = self.terms.at_most(trips, &Linear::default());
+                Some(self.terms.choose(none, start, &last))
+            }
+        }
+    }
+
+    /// A term in another trip of a loop.
+    fn in_trip(&mut self, inst: Inst, term: &Linear, trip: &Linear) -> Linear {
+        let var = self.variable(Variable::Trip(inst));
+        let trips = var.map(|var| (var, trip.clone())).into_iter().collect();
+        Substitution::new(trips).term(&mut self.terms, term)
+    }
+
+    /// What a loop makes of a carried value in each trip.
+    fn change(&mut self, carried: Carried, init: &Element) -> Option<Change> {
+        if let Some(known) = self.changes.get(&carried) {
             return known.clone();
         }
         // Whoever asks while this is worked out gets no answer.
-        self.steps.insert(carried.clone(), None);
-        let step = self.find_step(&carried, init);
-        self.steps.insert(carried, step.clone());
-        step
+        self.changes.insert(carried.clone(), None);
+        let change = self.find_change(&carried, init);
+        self.changes.insert(carried, change.clone());
+        change
     }
 
-    pub(super) fn find_step(&mut self, carried: &Carried, init: &Element) -> Option<Linear> {
+    fn find_change(&mut self, carried: &Carried, init: &Element) -> Option<Change> {
         let Carried { inst, at, index } = carried;
         let (inst, at) = (*inst, *at);
         let region = self.func.insts[inst].regions[0];
         let next = self.func.terminator(region)?.operand_opt(at)?;
         let arg = *self.func.regions[region].args.get(at + 1)?;
         if next == arg {
-            return Some(Linear::default());
+            return Some(Change::Step(Linear::default()));
         }
         let placeholder = self.terms.unknown(Interval::signed(64));
         let assumed = match init {
@@ -169,7 +199,27 @@ impl Elements<'_> {
             _ => return None,
         };
         let step = moved.minus(&placeholder)?;
-        self.is_invariant(&step, &placeholder, inst).then_some(step)
+        if self.is_invariant(&step, &placeholder, inst) {
+            return Some(Change::Step(step));
+        }
+        self.is_anew(&moved, &placeholder, inst).then_some(Change::Anew(moved))
+    }
+
+    /// True when a term rests on nothing that a loop changes but its trip.
+    fn is_anew(&self, term: &Linear, placeholder: &Linear, inst: Inst) -> bool {
+        let mut anew = true;
+        self.terms.visit(term, &mut |atom, kind| match kind {
+            AtomKind::Var(_) | AtomKind::Unknown(_) => {
+                let is_random = |var: &Var| self.random.iter().any(|read| read.var == *var);
+                anew &= !matches!(kind, AtomKind::Var(var) if is_random(var));
+                let atom = Linear::atom(atom);
+                anew &= atom != *placeholder;
+                anew &= !self.unknowns.get(&atom).is_some_and(|value| self.inside(*value, inst));
+            }
+            AtomKind::Choose(cond, ..) => anew &= !self.terms.has_unknown_cond(*cond),
+            _ => {}
+        });
+        anew
     }
 
     /// True when a term has one value throughout a loop.
