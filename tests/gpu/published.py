@@ -1,13 +1,15 @@
 """Kernels that others published, run as their packages launch them, each repeated by Tile.
 
-    python3 tests/gpu/published.py PATH_TO_TILE --packages FOLDER [--only TEXT] [--jobs N] [--rounds N] [--large] [--json FILE]
+    python3 tests/gpu/published.py PATH_TO_TILE [--packages FOLDER] [--programs FOLDER] [--only TEXT] [--jobs N] [--rounds N]
+        [--seconds N] [--large] [--json FILE]
 
 FOLDER holds `liger_kernel`, `fla` and, if it is to be run, `flag_gems` with what it imports, unpacked from the
 wheels `liger-kernel`, `fla-core` and `flag_gems` (whose generated kernels are kept there too). Every
 operation runs forward and backward on random inputs in a process of its own, and shadow.py repeats each
 of its launches with Tile's code. Inputs of fla's operations have the shapes that their docstrings give,
 those of liger's are listed in LIGER and those of flag_gems in gems.py; `--large` makes them long enough to
-keep a GPU busy, but for liger's. With
+keep a GPU busy, but for liger's. Of the files below `--programs`, each that launches kernels is run as a program,
+as those of TritonBench are, which end with tests of their own. With
 `--rounds`, both are timed in turns. Ends with how many launches gave the same; exits with 1 when one did
 not or was not compiled.
 """
@@ -20,15 +22,14 @@ import json
 import math
 import os
 import re
+import runpy
 import statistics
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import gems
-
-SECONDS = 280
 
 #: What the letters of fla's docstrings stand for.
 EXTENTS = {"B": 2, "N": 2, "T": 256, "TQ": 256, "H": 2, "HQ": 32, "HV": 2, "G": 2, "HI": 2, "DI": 64, "K": 64,
@@ -176,13 +177,14 @@ def run_liger(name, dtype):
 
 def work(options):
     """Runs one operation in this process and prints its records."""
-    sys.path.insert(0, str(options.packages))
+    if options.packages:
+        sys.path.insert(0, str(options.packages))
+        os.environ["FLAGGEMS_CACHE_DIR"] = str(options.packages / f"generated.{options.work}")
     import torch
 
     from shadow import Shadow
 
     name = options.work
-    os.environ["FLAGGEMS_CACHE_DIR"] = str(options.packages / f"generated.{name}")
     shadow = Shadow(options.tile, options.rounds)
     shadow.install()
     problem, dtype = None, getattr(torch, options.dtype)
@@ -194,6 +196,8 @@ def work(options):
                 run_liger(name, dtype)
             case "gems", group:
                 gems.run(group, dtype, options.large)
+            case _:
+                runpy.run_path(name, run_name="__main__")
         torch.cuda.synchronize()
     except Exception as error:
         problem = f"{type(error).__name__}: {str(error).strip()[:3000]}"
@@ -203,15 +207,29 @@ def work(options):
 def ask(options, job):
     """One operation in a process of its own."""
     name, dtype = job
-    command = [sys.executable, __file__, options.tile, "--packages", str(options.packages), "--work", name,
-               "--dtype", dtype, "--rounds", str(options.rounds), *["--large"] * options.large]
+    command = [sys.executable, __file__, options.tile, "--work", name, "--dtype", dtype, "--rounds", str(options.rounds),
+               *["--large"] * options.large]
+    command += ["--packages", str(options.packages)] * bool(options.packages)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds)
         lines = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")]
         made = json.loads(lines[0][5:]) if lines else {"problem": (done.stderr.strip().splitlines() or ["died"])[-1], "rows": []}
     except subprocess.TimeoutExpired:
-        made = {"problem": f"no end after {SECONDS} s", "rows": []}
+        made = {"problem": f"no end after {options.seconds} s", "rows": []}
     return {"operation": name, "dtype": dtype, **made}
+
+
+def operations(packages):
+    names = [f"liger.{name}" for name in LIGER] + fla_operations(packages)
+    if (packages / "flag_gems").exists():
+        names += [f"gems.{group}" for group in gems.CALLS]
+    return names
+
+
+def programs(folder):
+    """Files that launch kernels."""
+    files = sorted(folder.rglob("*.py")) if folder else []
+    return [file for file in files if "triton.jit" in file.read_text(errors="ignore")]
 
 
 def report(made):
@@ -230,11 +248,13 @@ def report(made):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tile")
-    parser.add_argument("--packages", type=Path, required=True)
+    parser.add_argument("--packages", type=Path)
+    parser.add_argument("--programs", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--seconds", type=int, default=280, help="time for one operation or program")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--work")
     parser.add_argument("--dtype")
@@ -245,17 +265,20 @@ def main():
             EXTENTS.update(LARGE)
         work(options)
         return
-    names = [f"liger.{name}" for name in LIGER] + fla_operations(options.packages)
-    if (options.packages / "flag_gems").exists():
-        names += [f"gems.{group}" for group in gems.CALLS]
-    jobs = [(name, dtype) for dtype in options.dtypes.split(",") for name in names if options.only in name]
+    names = operations(options.packages) if options.packages else []
+    jobs = [(name, dtype) for dtype in options.dtypes.split(",") for name in names]
+    # Programs make their own inputs.
+    jobs += [(str(path), "float32") for path in programs(options.programs)]
+    jobs = [(name, dtype) for name, dtype in jobs if options.only in name]
     with ThreadPoolExecutor(options.jobs) as pool:
         results = []
-        for made in pool.map(lambda job: ask(options, job), jobs):
+        for asked in as_completed([pool.submit(ask, options, job) for job in jobs]):
+            made = asked.result()
             report(made)
             results.append(made)
-    if options.json:
-        options.json.write_text(json.dumps(results))
+            # What was found stays when the rest takes too long.
+            if options.json:
+                options.json.write_text(json.dumps(results))
     rows = [row for made in results for row in made["rows"]]
     same = [row for row in rows if row.get("ok")]
     failed = [row for row in rows if not row.get("ok") and not row.get("skipped")]

@@ -133,6 +133,8 @@ class Shadow:
         try:
             self.busy = True
             grid = grid(bound) if callable(grid) else grid
+            if 0 in tuple(grid):
+                raise NotComparable("no program is launched")
             ours = self.repeat(function, bound, tuple(grid), compiled, row)
             row.update(self.verdict(memory, results, again))
             if self.rounds:

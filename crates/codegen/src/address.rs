@@ -60,13 +60,13 @@ pub(crate) fn fuse_products(ptx: &str) -> String {
 }
 
 /// An instruction as LLVM prints it, which text of inline assembly differs from.
-struct Printed<'t> {
-    op: &'t str,
-    operands: Vec<&'t str>,
+pub(crate) struct Printed<'t> {
+    pub(crate) op: &'t str,
+    pub(crate) operands: Vec<&'t str>,
 }
 
 impl<'t> Printed<'t> {
-    fn of(line: &'t str) -> Option<Printed<'t>> {
+    pub(crate) fn of(line: &'t str) -> Option<Printed<'t>> {
         let (op, operands) = line.strip_prefix('\t')?.split_once(" \t")?;
         let operands = operands.strip_suffix(';')?;
         let is_plain = !op.starts_with(['@', '{', '.']) && !operands.contains(';');

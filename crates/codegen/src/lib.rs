@@ -8,7 +8,9 @@
 //! that links LLVM. It runs in worker processes only: LLVM can abort and the assembler can hang.
 
 mod address;
+mod distances;
 mod error;
+mod halves;
 mod in_flight;
 pub mod line_map;
 mod llvm;
@@ -132,6 +134,7 @@ fn generate(
     for (&order, ptx) in orders.iter().zip(generated.ptx) {
         // Kernels with products have addresses that loops carry.
         let ptx = if has_products { ptx } else { address::fuse_products(&ptx) };
+        let ptx = halves::join(&ptx);
         let (ptx, line_map) = line_map::relocate(&ptx, &func);
         if printed.iter().all(|other| other.ptx != ptx) {
             printed.push(Printed { order, ptx, line_map });

@@ -5,6 +5,8 @@
 //! in bits 0 to 11, and the distance from the instruction behind it in bits 34 to 81, in units of 4 bytes;
 //! since Hopper the lowest 8 bits of the distance stand in bits 16 to 23. Loads of what was spilled are
 //! 0x983 there, stores 0x387. Seen in what `nvdisasm` prints.
+//!
+//! A warp also waits: for results of what it began, and for the cycles that instructions ask for.
 
 const INSTRUCTION_BYTES: i64 = 16;
 
@@ -21,6 +23,38 @@ const SPILLED: u64 = 8;
 /// The instructions that a warp issues, if each loop runs [`TRIPS`] times: those of `code`, for GPUs of
 /// `capability`.
 pub(crate) fn work(code: &[u8], capability: u32) -> u64 {
+    weighted(code, capability, worth)
+}
+
+/// The cycles that a warp takes which has a multiprocessor to itself, if each loop runs [`TRIPS`] times.
+/// An instruction says how many cycles the next one waits in bits 105 to 108, the barrier that its result
+/// sets in bits 110 to 112, and those that it waits for in bits 116 to 121.
+pub(crate) fn cycles(code: &[u8], capability: u32) -> u64 {
+    const BARRIERS: usize = 6;
+    let (mut now, mut issued) = (0, 0);
+    let mut set_at = [0; BARRIERS];
+    weighted(code, capability, |inst| {
+        let waits = field(inst, 116, BARRIERS as u32);
+        let awaited = (0..BARRIERS).filter(|barrier| waits >> barrier & 1 == 1);
+        let start = awaited.map(|barrier| set_at[barrier]).fold(now, u64::max);
+        if let Some(barrier) = set_at.get_mut(field(inst, 110, 3) as usize) {
+            *barrier = start + latency(inst);
+        }
+        now = start + field(inst, 105, 4) as u64;
+        let taken = now - issued;
+        issued = now;
+        taken
+    })
+}
+
+/// Cycles until the result of an instruction that sets a barrier is there, about: as measured by others for
+/// loads of global memory that hit the L2, and for shuffles and loads of shared memory.
+fn latency(inst: u128) -> u64 {
+    if matches!(field(inst, 0, 12), 0x981 | 0x381) { 250 } else { 25 }
+}
+
+/// The sum of what instructions cost, each as often as it runs if each loop runs [`TRIPS`] times.
+fn weighted(code: &[u8], capability: u32, mut cost: impl FnMut(u128) -> u64) -> u64 {
     let insts: Vec<u128> = code
         .chunks_exact(INSTRUCTION_BYTES as usize)
         .map(|inst| u128::from_le_bytes(inst.try_into().expect("invariant: chunks have this size")))
@@ -38,7 +72,7 @@ pub(crate) fn work(code: &[u8], capability: u32) -> u64 {
     for (at, end) in ends.into_iter().enumerate() {
         open.retain(|&end| end >= at);
         open.extend(end);
-        sum += worth(insts[at]) * TRIPS.pow(DEEPEST.min(open.len() as u32));
+        sum += cost(insts[at]) * TRIPS.pow(DEEPEST.min(open.len() as u32));
     }
     sum
 }
@@ -95,6 +129,16 @@ mod tests {
         looping[460] = BACK;
         let within_both = 398 * (TRIPS * TRIPS - TRIPS);
         assert_eq!(work(&code(&looping), 90), 500 + 418 * (TRIPS - 1) + within_both);
+    }
+
+    #[test]
+    fn who_needs_a_result_waits_for_it() {
+        /// As assembled for sm_90a: `SHFL.BFLY` that sets barrier 2 and asks for two cycles, and a sum that
+        /// waits for it and asks for five.
+        const SHUFFLE: [u64; 2] = [0x0c801f00a8a77f89, 0x000ea400000e0000];
+        const SUM: [u64; 2] = [0x000000a7a8a97221, 0x004fca0000000000];
+        assert_eq!(cycles(&code(&[SHUFFLE]), 90), 2);
+        assert_eq!(cycles(&code(&[SHUFFLE, SUM]), 90), latency(0) + 5);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use inkwell::targets::{
 };
 
 use crate::llvm::Module;
-use crate::{CodegenError, Target, predicates};
+use crate::{CodegenError, Target, distances, predicates};
 
 /// The PTX version that LLVM 19 is asked for, the newest it knows.
 const PTX_FEATURE: &str = "+ptx85";
@@ -69,6 +69,8 @@ pub(crate) fn generate(
         .map_err(|error| failed("fails to optimize", &error.to_string()))?;
     predicates::widen(&context, &llvm)
         .map_err(|error| failed("cannot widen truth values", &error.to_string()))?;
+    distances::share_bases(&context, &llvm, &machine.get_target_data())
+        .map_err(|error| failed("cannot share addresses", &error.to_string()))?;
     let llvm_ir = if keep_llvm { llvm.print_to_string().to_string() } else { String::new() };
     // Generating code changes the module.
     let copies: Vec<_> = orders.iter().skip(1).map(|_| llvm.clone()).collect();

@@ -85,8 +85,16 @@ fn shortens_loops(manifest: &Manifest, written: &Assembled, other: &Assembled) -
 
 /// The instructions that a warp issues of two versions of a kernel, as far as they are known.
 pub(crate) fn work_of(manifest: &Manifest, a: &Assembled, b: &Assembled) -> Option<(u64, u64)> {
-    let capability = manifest.arch.parse().map_or(0, |arch: Arch| arch.capability);
-    a.work(capability).zip(b.work(capability))
+    a.work(capability(manifest)).zip(b.work(capability(manifest)))
+}
+
+/// The cycles that a warp takes for two versions of a kernel, as far as they are known.
+pub(crate) fn cycles_of(manifest: &Manifest, a: &Assembled, b: &Assembled) -> Option<(u64, u64)> {
+    a.cycles(capability(manifest)).zip(b.cycles(capability(manifest)))
+}
+
+fn capability(manifest: &Manifest) -> u32 {
+    manifest.arch.parse().map_or(0, |arch: Arch| arch.capability)
 }
 
 /// Whether the memory is less busy with `other` than with `written`.

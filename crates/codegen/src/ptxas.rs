@@ -187,9 +187,18 @@ impl Assembled {
 
     /// The instructions that a warp issues, by [`loops::work`]; `None` when the image is no ELF file.
     pub(crate) fn work(&self, capability: u32) -> Option<u64> {
+        self.summed(|code| loops::work(code, capability))
+    }
+
+    /// The cycles that a warp takes, by [`loops::cycles`]; `None` when the image is no ELF file.
+    pub(crate) fn cycles(&self, capability: u32) -> Option<u64> {
+        self.summed(|code| loops::cycles(code, capability))
+    }
+
+    /// The sum of what `count` makes of each section of instructions.
+    fn summed(&self, count: impl Fn(&[u8]) -> u64) -> Option<u64> {
         let image = object::File::parse(&*self.cubin).ok()?;
-        let of_section =
-            |section: object::Section<'_, '_>| section.data().map(|it| loops::work(it, capability));
+        let of_section = |section: object::Section<'_, '_>| section.data().map(&count);
         Some(code(&image).filter_map(|section| of_section(section).ok()).sum())
     }
 

@@ -20,6 +20,9 @@ pub(super) type Tuple = Vec<Val>;
 /// Chains of instructions that hide each other's latency.
 const CHAINS: usize = 4;
 
+/// Shuffles that do.
+const SHUFFLES: usize = 8;
+
 impl Emitter<'_> {
     pub(super) fn reduce(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let Attrs::Axis(axis) = &data.attrs else { return Err(self.unsupported(data)) };
@@ -32,18 +35,20 @@ impl Emitter<'_> {
         let inputs: Vec<Vec<Val>> = data.uses().map(|value| self.registers(value)).collect();
         let region = data.regions[0];
 
-        let mut results = Vec::new();
         let groups = groups(layout, &reduced, axis);
         // A product that is added to a chain becomes one fused instruction.
         let fuses = self.func.def(data.operand(0)).is_some_and(|def| def.opcode == Opcode::FMul);
         let chains = if fuses { CHAINS.div_ceil(groups.len()) } else { CHAINS };
-        for group in groups {
-            let mut tuples: Vec<Tuple> = group
-                .iter()
-                .map(|&register| inputs.iter().map(|input| input[register]).collect())
-                .collect();
-            let total = self.combine_all(region, &mut tuples, chains)?;
-            results.push(self.combine_lanes(region, &types, bits.lane, total)?);
+        let mut results = Vec::with_capacity(groups.len());
+        for beside in groups.chunks((SHUFFLES / types.len()).max(1)) {
+            let mut totals = Vec::with_capacity(beside.len());
+            for group in beside {
+                let tuple = |&register: &usize| inputs.iter().map(|it| it[register]).collect();
+                let mut tuples: Vec<Tuple> = group.iter().map(tuple).collect();
+                totals.push(self.combine_all(region, &mut tuples, chains)?);
+            }
+            self.combine_lanes(region, &types, bits.lane, &mut totals)?;
+            results.append(&mut totals);
         }
         if bits.warp != 0 {
             self.combine_warps(inst, data, (&reduced, &bits), &types, &mut results)?;
@@ -141,10 +146,13 @@ impl Emitter<'_> {
         let reading = Reading::new(&totals, types);
         for &first in &firsts {
             let parts = self.read_warps(&totals, &reading, first, types, &bases);
-            let rows = combinations(first, totals.neighbors());
-            for (row, mut parts) in rows.into_iter().zip(parts) {
-                let total = self.combine_all(data.regions[0], &mut parts, CHAINS)?;
-                results[row] = self.combine_lanes(data.regions[0], types, reading.lanes, total)?;
+            let mut combined = Vec::with_capacity(parts.len());
+            for mut parts in parts {
+                combined.push(self.combine_all(data.regions[0], &mut parts, CHAINS)?);
+            }
+            self.combine_lanes(data.regions[0], types, reading.lanes, &mut combined)?;
+            for (row, total) in combinations(first, totals.neighbors()).into_iter().zip(combined) {
+                results[row] = total;
             }
         }
         Ok(())

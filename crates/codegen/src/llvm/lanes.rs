@@ -2,10 +2,9 @@
 
 use tile_compiler::ir::{Opcode, Region};
 
-use super::Emitter;
 use super::across::Tuple;
 use super::text::{Ty, Val};
-use crate::CodegenError;
+use super::{Emitted, Emitter};
 
 /// The bits of a lane's number.
 const ALL_LANES: u32 = 31;
@@ -17,29 +16,50 @@ const I1: Ty = Ty::Int(1);
 const I32: Ty = Ty::Int(32);
 
 impl Emitter<'_> {
-    /// Combines `total` with those of the lanes whose numbers differ in the bits of `lanes`.
+    /// Combines each of `totals` with those of the lanes whose numbers differ in the bits of `lanes`: one
+    /// step of all before the next, since each waits for its shuffle.
     pub(super) fn combine_lanes(
         &mut self,
         region: Region,
         types: &[Ty],
         lanes: u32,
-        mut total: Tuple,
-    ) -> Result<Tuple, CodegenError> {
-        if let (&[ty], &[value]) = (types, total.as_slice())
+        totals: &mut [Tuple],
+    ) -> Emitted {
+        if let &[ty] = types
             && let Some(opcode) = self.func.combination(region).map(|data| data.opcode)
-            && let Some(result) = self.combined_at_once(opcode, ty, lanes, value)
+            && self.combined_at_once(opcode, ty, lanes, totals)
         {
-            return Ok(vec![result]);
+            return Ok(());
         }
         for bit in (0..5).filter(|bit| lanes >> bit & 1 != 0) {
-            let other = self.shuffle_tuple(types, &total, 1 << bit);
-            total = self.combine(region, &total, &other)?;
+            let others: Vec<Tuple> =
+                totals.iter().map(|total| self.shuffle_tuple(types, total, 1 << bit)).collect();
+            for (total, other) in totals.iter_mut().zip(others) {
+                *total = self.combine(region, total, &other)?;
+            }
         }
-        Ok(total)
+        Ok(())
+    }
+
+    /// Combines each of `totals`, of one value, by one instruction where there is one, and tells so.
+    fn combined_at_once(
+        &mut self,
+        opcode: Opcode,
+        ty: Ty,
+        lanes: u32,
+        totals: &mut [Tuple],
+    ) -> bool {
+        totals.iter_mut().all(|total| {
+            let combined = self.combine_at_once(opcode, ty, lanes, total[0]);
+            combined.is_some_and(|combined| {
+                total[0] = combined;
+                true
+            })
+        })
     }
 
     /// What one instruction makes of the lanes, where there is one.
-    fn combined_at_once(&mut self, opcode: Opcode, ty: Ty, lanes: u32, value: Val) -> Option<Val> {
+    fn combine_at_once(&mut self, opcode: Opcode, ty: Ty, lanes: u32, value: Val) -> Option<Val> {
         match ty {
             I1 if lanes == ALL_LANES => self.vote(opcode, value),
             I1 if lanes.count_ones() > 1 => self.vote_of_some(opcode, lanes, value),
