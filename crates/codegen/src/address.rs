@@ -85,7 +85,7 @@ fn mentions<'t>(lines: &[&'t str]) -> FxHashMap<&'t str, usize> {
 }
 
 /// The registers that a line names.
-fn registers(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn registers(line: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '%';
     line.split(move |c| !is_part(c)).filter(|word| word.starts_with('%'))
 }

@@ -196,11 +196,17 @@ impl<'c> Writer<'_, 'c> {
 
     /// Computes the base before the first address that has it, and each address from it.
     fn share(&self, group: &[Address<'c>]) -> Result<(), BuilderError> {
-        let Address { inst, element, base: Base { pointer, element_bytes, terms }, .. } = &group[0];
+        let Address { inst, element, base: Base { element_bytes, terms, .. }, .. } = &group[0];
+        // An address that it counts from may have been replaced.
+        let Some(Operand::Value(pointer)) = inst.get_operand(0) else {
+            unreachable!("invariant: an address counts from a pointer")
+        };
         self.builder.position_before(inst);
         let index = self.sum(terms)?;
         // SAFETY: the operands have the types of those of the address that stood here.
-        let base = unsafe { self.builder.build_gep(*element, *pointer, &[index], "")? };
+        let base = unsafe {
+            self.builder.build_gep(*element, pointer.into_pointer_value(), &[index], "")?
+        };
         for Address { inst, distance, .. } in group {
             self.builder.position_before(inst);
             let bytes =

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use rustc_hash::FxHashMap;
 
-use crate::address::Printed;
+use crate::address::{Printed, registers};
 
 /// A half that waits for the other one of the same product.
 struct Half<'t> {
@@ -25,17 +25,23 @@ pub(crate) fn join(ptx: &str) -> String {
     let mut joined = vec![false; lines.len()];
     for (at, line) in lines.iter().enumerate() {
         let Some(Printed { op, operands }) = Printed::of(line) else {
-            // Another block begins, or what is not LLVM's own writes whatever it names.
-            if line.starts_with('$') {
+            // Another block begins or this one ends, or what is not LLVM's own writes whatever it names.
+            if line.starts_with('$') || line.contains("bra") {
                 pending.clear();
             }
-            pending.retain(|factors, _| !factors.iter().any(|factor| line.contains(factor)));
+            pending.retain(|factors, _| !registers(line).any(|name| factors.contains(&name)));
             continue;
         };
+        if op.starts_with("bra") {
+            pending.clear();
+        }
         if let ("mul.hi.u32" | "mul.lo.s32", &[result, x, y]) = (op, &operands[..]) {
             let is_high = op == "mul.hi.u32";
             match pending.remove(&[x, y]) {
-                Some(first) if first.is_high != is_high => {
+                Some(first)
+                    if first.is_high != is_high
+                        && !mentions(&lines[first.line + 1..at], result) =>
+                {
                     let (low, high) = match is_high {
                         true => (first.result, result),
                         false => (result, first.result),
@@ -59,6 +65,11 @@ pub(crate) fn join(ptx: &str) -> String {
     out
 }
 
+/// Whether lines name a register, as those do that still need what it held before.
+fn mentions(lines: &[&str], register: &str) -> bool {
+    lines.iter().flat_map(|line| registers(line)).any(|name| name == register)
+}
+
 /// The instructions that give both halves of a product without signs.
 fn whole(factors: [&str; 2], low: &str, high: &str) -> String {
     let [x, y] = factors.map(|factor| {
@@ -78,7 +89,7 @@ mod tests {
     fn both_halves_are_one_product() {
         let whole =
             "\t{ .reg .b64 both; mul.wide.u32 both, %r1, 4294967294; mov.b64 {%r4, %r3}, both; }\n";
-        let other = "\txor.b32 \t%r5, %r3, %r2;\n";
+        let other = "\txor.b32 \t%r5, %r6, %r2;\n";
         assert_eq!(join(&format!("{HIGH}{other}{LOW}")), format!("{whole}{other}"));
         assert_eq!(join(&format!("{LOW}{other}{HIGH}")), format!("{whole}{other}"));
     }
@@ -92,5 +103,13 @@ mod tests {
         }
         let ptx = format!("{HIGH}\tmul.lo.s32 \t%r4, %r1, 3;\n");
         assert_eq!(join(&ptx), ptx);
+    }
+
+    #[test]
+    fn what_a_register_held_before_is_used_first() {
+        for between in ["\txor.b32 \t%r5, %r3, %r4;\n", "\t@%p1 bra \t$L__BB0_2;\n"] {
+            let ptx = format!("{HIGH}{between}{LOW}");
+            assert_eq!(join(&ptx), ptx);
+        }
     }
 }
