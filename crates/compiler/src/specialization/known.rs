@@ -235,6 +235,16 @@ impl KnownLaunch {
         }
     }
 
+    /// What is wrong with its arguments, without what they are; `None` where nothing is. What host code
+    /// raises before is told of where it does.
+    pub(super) fn faults_alone(mut self) -> Option<KnownLaunch> {
+        let raised =
+            |fault: &ArgFault| matches!(fault, ArgFault::Misuse(..) | ArgFault::GridMisuse(_));
+        self.arg_faults.retain(|fault| !raised(fault));
+        let is_faulty = !self.doubtful && !self.arg_faults.is_empty();
+        is_faulty.then(|| KnownLaunch { grid: None, grid_fault: None, args: Vec::new(), ..self })
+    }
+
     /// What is known of the argument called `name`.
     pub fn arg(&self, name: &str) -> Option<&KnownArg> {
         self.args.iter().find(|(known, _)| **known == *name).map(|(_, arg)| arg)
