@@ -75,6 +75,9 @@ pub struct Unbound {
     pub name: Name,
     /// Where it is read.
     pub range: TextRange,
+    /// Whether that is the annotation of a parameter or a result, which newer versions of Python do not
+    /// evaluate.
+    pub in_annotation: bool,
     /// What the scopes around it bind.
     pub visible: Vec<Name>,
 }

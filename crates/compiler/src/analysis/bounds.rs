@@ -268,7 +268,7 @@ fn overflow(
 }
 
 /// The values that `value` is computed from, and itself.
-fn computing(func: &Function, value: Value) -> FxHashSet<Value> {
+pub(super) fn computing(func: &Function, value: Value) -> FxHashSet<Value> {
     let mut found = FxHashSet::default();
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {

@@ -283,6 +283,14 @@ impl<'f> Elements<'f> {
         }
     }
 
+    /// The branches that an operation stands in, the innermost first.
+    pub(super) fn branches_around(&self, inst: Inst) -> Vec<Inst> {
+        let around = |inst: &Inst| self.owner.get(self.home.get(inst)?).copied();
+        let mut branches: Vec<Inst> = std::iter::successors(around(&inst), around).collect();
+        branches.retain(|inst| self.func.insts[*inst].opcode == Opcode::If);
+        branches
+    }
+
     /// The variable of `of`, if there is one.
     pub fn variable(&self, of: Variable) -> Option<Var> {
         self.variables.get(&of).copied()

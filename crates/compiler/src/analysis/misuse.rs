@@ -15,6 +15,9 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         Misuse::NoMember { name, .. } => format!("a tensor has no attribute `{name}`"),
         Misuse::NotCalled(name) => format!("`{name}` is a method of tensors"),
         Misuse::Called(name) => format!("`{name}` of a tensor is no method"),
+        Misuse::NoRandom { function, dtype } => {
+            format!("`torch.{function}` draws floats, not `{dtype}`")
+        }
         Misuse::Sizes(misfit) => misfit_text(misfit),
     }
 }
@@ -62,6 +65,7 @@ fn misfit_text(misfit: &Misfit) -> String {
 pub(super) fn instead(misuse: &Misuse) -> Option<String> {
     match misuse {
         Misuse::NoDimension { .. } | Misuse::NoElement { .. } | Misuse::Sizes(_) => None,
+        Misuse::NoRandom { .. } => Some("draw integers with `torch.randint`".to_owned()),
         Misuse::Unpacked { .. } => {
             Some("a tuple is unpacked into as many names as it has elements".to_owned())
         }

@@ -3,14 +3,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bounds::{buffer, happens, in_one_unit, position};
-use super::elements::{Access, Elements, Variable};
+use super::bounds::{buffer, computing, happens, in_one_unit, position};
+use super::elements::{Access, Elements, Index, Variable};
 use super::grid::axes_asked_for;
 use super::report;
 use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Cond, CondKind, Domain, Interval, Linear};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Function, Inst, Opcode};
+use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
 /// Boxes that may be looked at for one access that writes.
@@ -242,10 +242,11 @@ impl Search<'_, '_> {
             // Elements further on are fewer: what is not found among all is not found among them.
             let Outcome::Found(point) = outcome else { break };
             let Some(element) = Domain::at(&wide.terms, &point).value(&same.offset) else { break };
-            let reaches = (func, launch, &mut *self.elements, self.accesses);
-            if !contents.is_written_at(element)
-                && !may_reach(reaches, access, element, &mut { most_boxes })
-            {
+            let mut reached = |may_reach: Reach| {
+                let reaches = (func, launch, &mut *self.elements, self.accesses);
+                may_reach(reaches, access, element, &mut { most_boxes })
+            };
+            if !contents.is_written_at(element) && !reached(may_reach) && !reached(is_left_out) {
                 missed = Some((position(wide, &point), element));
                 break;
             }
@@ -327,23 +328,21 @@ fn is_zero(buffer: &KnownBuffer) -> bool {
     buffer.contents == Contents::Progression { start: 0, step: 0 }
 }
 
+/// What a launch does, to ask whether that reaches an element.
+type Reaching<'r, 'e> = (&'r Function, &'r KnownLaunch, &'r mut Elements<'e>, &'r [Access]);
+
+/// A question whether a launch reaches an element of an access's buffer.
+type Reach = for<'r, 'e> fn(Reaching<'r, 'e>, &Access, i128, &mut u32) -> bool;
+
 /// Whether the launch may reach an element of an access's buffer, by any access if it is a load, else
 /// by one that writes.
 pub(super) fn may_reach(
-    (func, launch, elements, accesses): (&Function, &KnownLaunch, &mut Elements<'_>, &[Access]),
+    (func, launch, elements, accesses): Reaching<'_, '_>,
     access: &Access,
     element: i128,
     fuel: &mut u32,
 ) -> bool {
-    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    let is_load = |access: &Access| func.insts[access.inst].opcode == Opcode::Load;
-    accesses.iter().any(|other| {
-        let same_memory = other.param == access.param
-            || storage(other.param).is_none()
-            || storage(other.param) == storage(access.param);
-        if !same_memory || is_load(other) && !is_load(access) {
-            return false;
-        }
+    accesses.iter().filter(|other| is_instead(func, launch, access, other)).any(|other| {
         if other.may_be_elsewhere(func) || !in_one_unit(func, other.param, access.param) {
             return true;
         }
@@ -352,6 +351,53 @@ pub(super) fn may_reach(
         conds.push(reaches);
         elements.search(&conds, fuel) != Outcome::Never
     })
+}
+
+/// Whether the launch would reach an element of an access's buffer if numbers in memory, as the length
+/// of a sequence, did not keep it from that.
+fn is_left_out(
+    (func, launch, elements, accesses): Reaching<'_, '_>,
+    access: &Access,
+    element: i128,
+    fuel: &mut u32,
+) -> bool {
+    accesses.iter().filter(|other| is_instead(func, launch, access, other)).any(|other| {
+        let reads = |value: &Value| depends_on_memory(func, *value);
+        let branches = elements.branches_around(other.inst).into_iter();
+        let asked: Vec<Cond> = branches
+            .map(|branch| func.insts[branch].operand(0))
+            .filter(reads)
+            .flat_map(|asked| {
+                let holds = elements.truth(asked, &Index::new());
+                [holds, elements.terms.not(holds)]
+            })
+            .collect();
+        let masked = super::flow::mask_of(&func.insts[other.inst]).filter(reads).is_some();
+        if asked.is_empty() && !masked {
+            return false;
+        }
+        let kept = other.path.iter().copied().filter(|cond| !asked.contains(cond));
+        let mut conds: Vec<Cond> = kept.chain((!masked).then_some(other.mask)).collect();
+        let reaches = elements.terms.equal(&other.offset, &Linear::constant(element));
+        conds.push(reaches);
+        elements.search(&conds, fuel) != Outcome::Never
+    })
+}
+
+/// Whether an access may be to the memory of another, and reaches elements as that one does.
+fn is_instead(func: &Function, launch: &KnownLaunch, access: &Access, other: &Access) -> bool {
+    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    let is_load = |access: &Access| func.insts[access.inst].opcode == Opcode::Load;
+    let same_memory = other.param == access.param
+        || storage(other.param).is_none()
+        || storage(other.param) == storage(access.param);
+    same_memory && (!is_load(other) || is_load(access))
+}
+
+/// Whether a value is computed from what memory holds.
+fn depends_on_memory(func: &Function, value: Value) -> bool {
+    let reads = |value: &Value| func.def(*value).is_some_and(|data| data.opcode == Opcode::Load);
+    computing(func, value).iter().any(reads)
 }
 
 /// Whether the branches around an access leave out programs that are far beyond the grid, as where

@@ -122,7 +122,7 @@ impl<'a> Binder<'a> {
             .partition(|(launch, specs)| is_certain(specs) || !shown(launch));
         let mut kept: Vec<Specialization> = kept.into_iter().flat_map(|(_, specs)| specs).collect();
         let dropped = dropped.into_iter().flat_map(|(_, specs)| specs);
-        for faulty in dropped.flat_map(|spec| spec.launches).filter_map(KnownLaunch::only_faults) {
+        for faulty in dropped.flat_map(|spec| spec.launches).filter_map(KnownLaunch::faults_alone) {
             let is_there = |spec: &&mut Specialization| {
                 spec.launches.iter().any(|launch| launch.site == faulty.site)
             };

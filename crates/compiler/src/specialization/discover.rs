@@ -119,9 +119,13 @@ fn merge_equal(found: Vec<Specialization>) -> Vec<Specialization> {
             }
             Entry::Occupied(mut entry) => {
                 let launches = &mut entry.get_mut().launches;
-                // Sizes that go with a guess prove nothing about what is known.
+                // Sizes that go with a guess prove nothing about what is known, but faults do.
                 let certain = spec.assumed.is_empty();
-                for launch in spec.launches.into_iter().filter(|_| certain) {
+                let shown = spec.launches.into_iter().filter_map(|launch| match certain {
+                    true => Some(launch),
+                    false => launch.faults_alone(),
+                });
+                for launch in shown {
                     if launches.len() < MAX_LAUNCHES && !launches.contains(&launch) {
                         launches.push(launch);
                     }

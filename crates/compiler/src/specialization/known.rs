@@ -222,15 +222,6 @@ impl LaunchSite {
 }
 
 impl KnownLaunch {
-    /// What is wrong with its arguments, without what is right; `None` where nothing is wrong. An
-    /// exception before the launch is told where it is raised.
-    pub(super) fn only_faults(mut self) -> Option<KnownLaunch> {
-        self.arg_faults
-            .retain(|fault| !matches!(fault, ArgFault::Misuse(..) | ArgFault::GridMisuse(_)));
-        let is_faulty = !self.arg_faults.is_empty();
-        is_faulty.then(|| KnownLaunch { grid: None, args: Vec::new(), ..self })
-    }
-
     fn doubtful(site: Option<LaunchSite>, origin: Origin) -> KnownLaunch {
         KnownLaunch {
             site,
@@ -242,6 +233,16 @@ impl KnownLaunch {
             arg_faults: Vec::new(),
             args: Vec::new(),
         }
+    }
+
+    /// What is wrong with its arguments, without what they are; `None` where nothing is. What host code
+    /// raises before is told of where it does.
+    pub(super) fn faults_alone(mut self) -> Option<KnownLaunch> {
+        let raised =
+            |fault: &ArgFault| matches!(fault, ArgFault::Misuse(..) | ArgFault::GridMisuse(_));
+        self.arg_faults.retain(|fault| !raised(fault));
+        let is_faulty = !self.doubtful && !self.arg_faults.is_empty();
+        is_faulty.then(|| KnownLaunch { grid: None, grid_fault: None, args: Vec::new(), ..self })
     }
 
     /// What is known of the argument called `name`.

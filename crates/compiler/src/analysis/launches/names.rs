@@ -7,8 +7,8 @@ use crate::builtins::{self, LANGUAGE, TRITON, TritonVersion};
 use crate::diagnostic::{Code, Diagnostic, misspelled, suggest};
 use crate::eval::dtype::DType;
 use crate::hir::{
-    Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Occasion, Param,
-    SourceMap, Stmt, Unbound,
+    Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Occasion,
+    PYTHON_NAMES, Param, SourceMap, Stmt, Unbound,
 };
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, launch_scope,
@@ -209,16 +209,24 @@ fn undefined(
                 Resolution::Triton(_) | Resolution::TritonModule(_)
             )
     };
+    // What annotations name need not be there, but a misspelled name is a mistake.
+    let is_told = |unbound: &&Unbound| {
+        let known =
+            || unbound.visible.iter().map(|name| &**name).chain(PYTHON_NAMES.iter().copied());
+        !unbound.in_annotation || misspelled(&unbound.name, known()).is_some()
+    };
     let finding = |unbound: &Unbound| {
         let at = FileRange { file, range: unbound.range };
         let message = format!("`{}` is not defined", unbound.name);
         let found = Diagnostic::new(Code::UndefinedName, at, message);
-        match suggest(&unbound.name, unbound.visible.iter().map(|name| &**name)) {
+        let visible = unbound.visible.iter().map(|name| &**name);
+        let known = visible.chain(PYTHON_NAMES.iter().copied().filter(|_| unbound.in_annotation));
+        match suggest(&unbound.name, known) {
             Some(name) => found.with_suggestion(name),
             None => found,
         }
     };
-    module.unbound.iter().filter(is_host).map(finding).collect()
+    module.unbound.iter().filter(is_host).filter(is_told).map(finding).collect()
 }
 
 /// Host code of one file.

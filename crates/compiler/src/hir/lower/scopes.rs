@@ -103,12 +103,14 @@ pub(super) fn unbound(
     }
     let bound = || names.iter().flat_map(|(_, names)| &*names.bound);
     let hashes: FxHashSet<u64> = bound().map(|name| hash(name)).collect();
+    // Then nobody evaluates annotations.
+    let are_texts = statements.iter().any(|it| it.top().kind() == Kind::FutureImportStatement);
     let mut found = Vec::new();
     for (statement, (_, names)) in statements.iter().zip(names) {
         if names.free.iter().any(|name| !hashes.contains(name) && !is_implicit(*name)) {
             let mut names = Names::of(text, statement.top());
             names.scopes[MODULE].bound.extend(bound().map(|name| &**name));
-            found.extend(names.unbound());
+            found.extend(names.unbound().filter(|read| !read.in_annotation || !are_texts));
         }
     }
     found
@@ -133,13 +135,23 @@ struct Scope<'t> {
     bound: FxHashSet<&'t str>,
 }
 
+/// A name that is read.
+struct Use<'t> {
+    name: &'t str,
+    range: TextRange,
+    scope: usize,
+    /// Whether it stands in the annotation of a parameter or a result.
+    in_annotation: bool,
+}
+
 struct Names<'t> {
     text: &'t str,
     scopes: Vec<Scope<'t>>,
-    /// Names that are read, where, and in which scope.
-    uses: Vec<(&'t str, TextRange, usize)>,
+    uses: Vec<Use<'t>>,
     /// How many handlers around the node take what an unbound name raises.
     caught: u32,
+    /// Whether the node stands in an annotation that a definition evaluates.
+    in_annotation: bool,
     depth: u32,
     /// Whether names may be bound in ways that are not followed.
     is_open: bool,
@@ -149,8 +161,9 @@ impl<'t> Names<'t> {
     /// The names of an outermost statement of `text`.
     fn of(text: &'t str, statement: Node<'t>) -> Names<'t> {
         let module = Scope { kind: ScopeKind::Function, around: None, bound: FxHashSet::default() };
-        let (uses, caught, depth, is_open) = Default::default();
-        let mut names = Names { text, scopes: vec![module], uses, caught, depth, is_open };
+        let (uses, caught, in_annotation, depth, is_open) = Default::default();
+        let scopes = vec![module];
+        let mut names = Names { text, scopes, uses, caught, in_annotation, depth, is_open };
         names.visit(statement, MODULE);
         names
     }
@@ -159,28 +172,28 @@ impl<'t> Names<'t> {
         let mut bound: Vec<Name> =
             self.scopes[MODULE].bound.iter().map(|name| Name::from(*name)).collect();
         bound.sort_unstable();
-        let mut free: Vec<u64> = self.lost().map(|(name, ..)| hash(name)).collect();
+        let mut free: Vec<u64> = self.lost().map(|read| hash(read.name)).collect();
         free.sort_unstable();
         free.dedup();
         StatementNames { bound: bound.into(), free: free.into(), is_open: self.is_open }
     }
 
     /// Names that are read and that no scope around them binds.
-    fn lost(&self) -> impl Iterator<Item = &(&'t str, TextRange, usize)> {
-        self.uses.iter().filter(|(name, _, scope)| {
-            self.visible(*scope).all(|scope| !scope.bound.contains(name))
-        })
+    fn lost(&self) -> impl Iterator<Item = &Use<'t>> {
+        self.uses
+            .iter()
+            .filter(|read| self.visible(read.scope).all(|scope| !scope.bound.contains(read.name)))
     }
 
     fn unbound(&self) -> impl Iterator<Item = Unbound> {
-        let lost = self.lost().filter(|(name, ..)| !is_implicit(hash(name)));
-        lost.map(|&(name, range, scope)| {
+        let lost = self.lost().filter(|read| !is_implicit(hash(read.name)));
+        lost.map(|&Use { name, range, scope, in_annotation }| {
             let bound = self.visible(scope).flat_map(|scope| scope.bound.iter().copied());
             let mut visible: Vec<&str> = bound.collect();
             visible.sort_unstable();
             visible.dedup();
             let visible = visible.into_iter().map(Name::from).collect();
-            Unbound { name: Name::from(name), range, visible }
+            Unbound { name: Name::from(name), range, in_annotation, visible }
         })
     }
 
@@ -254,7 +267,8 @@ impl<'t> Names<'t> {
     fn visit(&mut self, node: Node<'t>, scope: usize) {
         match node.kind() {
             kind if kind.is_extra() => {}
-            // Annotations may be left alone until somebody asks.
+            // Annotations of variables may be left alone until somebody asks.
+            Kind::Type | Kind::TypeParameter if self.in_annotation => self.children(node, scope),
             Kind::Type | Kind::ExecStatement | Kind::WildcardImport => {
                 self.is_open |= node.kind() != Kind::Type;
             }
@@ -339,7 +353,8 @@ impl<'t> Names<'t> {
         let name = self.name(node);
         self.is_open |= BINDERS.contains(&name);
         if self.caught == 0 {
-            self.uses.push((name, node.range(), scope));
+            let (range, in_annotation) = (node.range(), self.in_annotation);
+            self.uses.push(Use { name, range, scope, in_annotation });
         }
     }
 
@@ -395,7 +410,15 @@ impl<'t> Names<'t> {
             }
         });
         self.parameters(node, (scope, inside));
+        self.annotation(node, Field::ReturnType, inside);
         self.field(node, Field::Body, inside);
+    }
+
+    /// Reads the annotation that a definition has in a field.
+    fn annotation(&mut self, node: Node<'t>, field: Field, scope: usize) {
+        let around = std::mem::replace(&mut self.in_annotation, true);
+        self.field(node, field, scope);
+        self.in_annotation = around;
     }
 
     /// Parameters are bound inside, and their defaults read outside.
@@ -405,12 +428,16 @@ impl<'t> Names<'t> {
             Kind::DefaultParameter | Kind::TypedDefaultParameter => {
                 names.assigned(param, Field::Name, inside);
                 names.field(param, Field::Value, outside);
+                names.annotation(param, Field::Type, inside);
             }
-            Kind::TypedParameter => names.each(param, |names, child| {
-                if child.kind() != Kind::Type {
-                    names.bind_all(child, inside);
-                }
-            }),
+            Kind::TypedParameter => {
+                names.each(param, |names, child| {
+                    if child.kind() != Kind::Type {
+                        names.bind_all(child, inside);
+                    }
+                });
+                names.annotation(param, Field::Type, inside);
+            }
             _ => names.bind_all(param, inside),
         });
     }
@@ -448,6 +475,7 @@ mod tests {
         assert_eq!(names("x = f'{a:{b}}'\n"), ["a", "b"]);
         assert_eq!(names("def f():\n    y = 1\nprint(y)\n"), ["y"]);
         assert_eq!(names("try:\n    a\nexcept KeyError:\n    pass\n"), ["a"]);
+        assert_eq!(names("def f(x: A, y: B[C] = 1) -> D:\n    pass\n"), ["A", "B", "C", "D"]);
     }
 
     #[test]
@@ -464,7 +492,10 @@ mod tests {
             "for a, (b, c[0]) in []:\n    pass\nelse:\n    print(a, b)\nc = []\n",
             "print([y := 1, y], [z for x in 'ab' if (z := x)], z)\n",
             "match 1:\n    case [a, *b] | {'k': a, **b}:\n        print(a, b)\n",
-            "def f(x: Unknown) -> Other:\n    y: Nothing = 1\n    return y\n",
+            "def f(x):\n    y: Nothing = 1\n    return y\n",
+            "from __future__ import annotations\ndef f(x: Unknown) -> Other:\n    pass\n",
+            "def f(x: 'Unknown', y: A) -> A:\n    pass\nA = int\n",
+            "def f[T](x: T) -> list[T]:\n    pass\n",
             "try:\n    pass\nexcept (A, B) as error:\n    print(error)\nA = B = 1\n",
             "globals()['x'] = 1\nprint(x)\n",
             "from os.path import *\nprint(join)\n",

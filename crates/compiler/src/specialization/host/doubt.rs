@@ -3,7 +3,8 @@
 //! A condition on what callers choose, as on an argument of which nothing is known or on the numbers in
 //! a tensor, may turn out either way, and what stands under it is meant to run. One on anything else,
 //! as on the platform or on what a library says of a size, has one outcome: what stands under it may be
-//! code that never runs, and then nothing about it is a mistake.
+//! code that never runs, and then nothing about it is a mistake. Where one of its outcomes ends the
+//! program by an exception which nothing takes, the author says that it has the other.
 
 use super::flow::Flow;
 use super::value::Value;
@@ -16,6 +17,27 @@ const READS: &[&str] = &["all", "any", "count_nonzero", "item", "max", "min", "s
 /// The attribute of a tensor that says whether a gradient is wanted.
 const WANTS_GRADIENT: &str = "requires_grad";
 
+/// What tells where a tensor or a program is.
+const DEVICES: &[&str] = &["device", "is_available", "is_cpu", "is_cuda", "is_xpu"];
+
+/// Who decides a condition that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decided {
+    /// Callers: it may turn out either way.
+    ByCallers,
+    /// What the code does not show: it has one outcome.
+    Settled,
+    /// The device: what is on another one than the code is for may never get further.
+    ByDevice,
+}
+
+impl Decided {
+    /// Whether what stands under it may never run.
+    pub(super) fn is_doubtful(self) -> bool {
+        self != Decided::ByCallers
+    }
+}
+
 /// What is known of whether the running code runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Doubt {
@@ -26,8 +48,10 @@ pub(super) struct Doubt {
     pub(super) chosen: bool,
     /// Whether an exception is on its way.
     pub(super) raised: bool,
-    /// Whether the running function may have raised one under such a condition.
+    /// Whether the running function may have raised one under such a condition, to a handler.
     may_raise: bool,
+    /// Handlers of exceptions around the code.
+    handlers: u32,
     /// Whether what begins the run is known whole, so that it runs as it stands.
     pub(super) is_whole: bool,
     /// Conditions of any kind that are not known, under which the code stands, and handlers of
@@ -84,7 +108,7 @@ impl Doubt {
     pub(super) fn leave(&mut self, around: Doubt, raises: bool, may_return: bool) {
         let raised = raises && !may_return;
         let doubtful = self.conditions > around.conditions;
-        let may_raise = self.may_raise || (raises && may_return && doubtful);
+        let may_raise = self.may_raise || (raises && may_return && doubtful && self.handlers > 0);
         *self = Doubt {
             conditions: around.conditions + u32::from(may_raise),
             may_raise: around.may_raise || may_raise,
@@ -115,6 +139,14 @@ impl Doubt {
         self.may_raise |= by_exception;
         self.lost |= by_exception;
     }
+
+    /// What follows runs if a condition with a settled outcome did not raise an exception: where
+    /// nothing takes that, the author says so.
+    pub(super) fn pass_guard(&mut self, decided: Decided) {
+        if self.handlers > 0 || decided == Decided::ByDevice {
+            self.begin(true);
+        }
+    }
 }
 
 impl Frame {
@@ -142,6 +174,23 @@ impl Frame {
     /// Whether a condition that is not known may turn out either way.
     pub(super) fn may_be_either(&self, test: ExprId) -> bool {
         self.is_open(test) || self.asks_a_tensor(test)
+    }
+
+    /// Who decides a condition that is not known.
+    pub(super) fn decided(&self, test: ExprId) -> Decided {
+        match self.may_be_either(test) {
+            true => Decided::ByCallers,
+            false if self.asks_for_device(test) => Decided::ByDevice,
+            false => Decided::Settled,
+        }
+    }
+
+    fn asks_for_device(&self, id: ExprId) -> bool {
+        let exprs = &self.code.body().exprs;
+        let mut asks =
+            matches!(&exprs[id], Expr::Attribute { attr, .. } if DEVICES.contains(&&**attr));
+        exprs[id].for_each_child(|child| asks |= self.asks_for_device(child));
+        asks
     }
 
     /// Whether an expression asks a tensor for what callers choose: its numbers, or whether its gradient
@@ -181,6 +230,14 @@ impl Host<'_> {
         self.doubt.conditions += u32::from(doubtful);
         let result = self.perhaps_running(code);
         self.doubt.conditions = self.doubt.conditions.saturating_sub(u32::from(doubtful));
+        result
+    }
+
+    /// Runs code whose exceptions handlers take.
+    pub(super) fn handling<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> T {
+        self.doubt.handlers += 1;
+        let result = self.perhaps_running(code);
+        self.doubt.handlers = self.doubt.handlers.saturating_sub(1);
         result
     }
 

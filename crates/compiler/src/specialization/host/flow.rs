@@ -154,10 +154,10 @@ impl Host<'_> {
                         flow
                     }
                     None => {
-                        let doubtful = !frame.may_be_either(*test);
+                        let decided = frame.decided(*test);
                         self.either(
                             frame,
-                            doubtful,
+                            decided,
                             |host, frame| host.block(frame, body),
                             |host, frame| host.block(frame, orelse),
                         )
@@ -167,8 +167,8 @@ impl Host<'_> {
             Stmt::Match { subject, cases } => {
                 let value = self.expr(frame, *subject);
                 if !self.doubt.raised {
-                    let doubtful = !frame.may_be_either(*subject);
-                    return self.cases(frame, (&value, doubtful), cases);
+                    let decided = frame.decided(*subject);
+                    return self.cases(frame, (&value, decided), cases);
                 }
             }
             Stmt::For { target, iter, body, orelse } => {
@@ -327,7 +327,7 @@ impl Host<'_> {
         let around_doubt = self.doubt;
         let mut flow = match handlers {
             [] => self.block(frame, body),
-            _ => self.perhaps_running(|host| host.block(frame, body)),
+            _ => self.handling(|host| host.block(frame, body)),
         };
         let raised = std::mem::replace(&mut frame.exits.raised, around).unwrap_or_default();
         if frame.exits.raised.is_some() {

@@ -92,6 +92,11 @@ impl Host<'_> {
                 false => Value::Unknown,
             };
         }
+        self.class_variable(at, name)
+    }
+
+    /// What a variable of a class or of its bases is when it is made.
+    pub(super) fn class_variable(&mut self, at: ItemRef, name: &str) -> Value {
         for at in self.lineage(at) {
             let Some(class) = class(self.sources, at) else { return Value::Unknown };
             let field = class.fields.iter().find(|(field, ..)| **field == *name);

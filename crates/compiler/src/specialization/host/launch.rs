@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::dtype::is_float;
 use super::frame::{Code, Variables};
 use super::value::{Tuner, Value};
 use super::{Frame, Host, operators};
@@ -196,8 +197,8 @@ impl Host<'_> {
         args
     }
 
-    /// Notes that what earlier launches left untouched a later one may write, unless it is the same
-    /// launch again; whether the same has been met at the same place.
+    /// Notes that what earlier launches left untouched a later one may write, unless it writes to the
+    /// same elements again; whether the same has been met at the same place.
     fn note_later_launch(&mut self, later: &ObservedLaunch, allocations: &[u32]) -> bool {
         let is_written = |id| allocations.contains(&id);
         let written = |args: &[(Option<Name>, Value)]| {
@@ -216,7 +217,7 @@ impl Host<'_> {
                 met |= same_place;
                 // It happens if one of the two does.
                 launch.doubtful &= !same_place || later.doubtful;
-            } else if !allocations.is_empty() {
+            } else if !allocations.is_empty() && !launch.writes_as(later, &is_written) {
                 launch.args.iter_mut().for_each(|(_, value)| value.note_writes(&is_written));
             }
         }
@@ -252,6 +253,21 @@ impl ObservedLaunch {
         self.kernel == other.kernel && self.tuners == other.tuners
     }
 
+    /// Whether `other` writes to the same elements of the allocations for which `is_written` holds: it
+    /// differs at most in floats, of which neither addresses nor masks are made.
+    fn writes_as(&self, other: &ObservedLaunch, is_written: &dyn Fn(u32) -> bool) -> bool {
+        let by_function = |grid: &Value| matches!(grid, Value::Callable(_));
+        let places = |args: &[(Option<Name>, Value)]| -> Vec<(Option<Name>, Value)> {
+            args.iter().map(|(name, value)| (name.clone(), place(value, is_written))).collect()
+        };
+        let same_grid = self.grid == other.grid
+            || self.at == other.at && by_function(&self.grid) && by_function(&other.grid);
+        same_grid
+            && self.launches_as(other)
+            && self.complete == other.complete
+            && places(&self.args) == places(&other.args)
+    }
+
     /// Whether `other` differs at most in allocations and in what a function computes the grid from:
     /// the kernel is compiled for both in the same way.
     fn repeats(&self, other: &ObservedLaunch) -> bool {
@@ -274,6 +290,25 @@ impl ObservedLaunch {
             && self.launches_as(other)
             && self.grid == other.grid
             && self.args == other.args
+    }
+}
+
+/// What an argument says of where a kernel reads and writes: of floats, where they are.
+fn place(value: &Value, is_written: &dyn Fn(u32) -> bool) -> Value {
+    match value {
+        Value::Float(_) => Value::Float(None),
+        Value::Tensor(tensor) => {
+            let mut tensor = tensor.clone();
+            let is_of_floats = tensor.dtype.as_deref().is_some_and(is_float);
+            if is_of_floats || tensor.memory().is_some_and(is_written) {
+                tensor.note_write();
+            }
+            match tensor.memory().is_some_and(is_written) {
+                true => Value::Tensor(tensor),
+                false => Value::Tensor(tensor).anywhere(),
+            }
+        }
+        value => value.clone(),
     }
 }
 

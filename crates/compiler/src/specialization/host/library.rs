@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
+use super::dtype::{is_complex, is_float};
+use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{Host, devices, fits, numbers, operators, reduced, tensor, views};
@@ -224,12 +226,23 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["torch", "broadcast_tensors"] => broadcast(args).unwrap_or(Value::Unknown),
         ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),
         ["torch", "where"] => chosen(args).unwrap_or(Value::Unknown),
+        ["torch", "is_complex"] => match args.get(0, "input") {
+            Some(Value::Tensor(tensor)) => Value::Bool(tensor.dtype.as_deref().map(is_complex)),
+            _ => Value::Bool(None),
+        },
+        ["torch", "view_as_real"] => match args.get(0, "input") {
+            Some(Value::Tensor(tensor)) => {
+                views::real_parts(tensor).map_or(Value::Unknown, Value::Tensor)
+            }
+            _ => Value::Unknown,
+        },
         ["torch", name]
             if let Some((tensor, rest)) = args.of_tensor()
                 && let Some(misuse) = fits::refusal(name, tensor, &rest) =>
         {
             Value::Raises(misuse)
         }
+        ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| tensor::mapped(name, args.get(0, "input")?))
             .or_else(|| {
@@ -287,6 +300,20 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Unknown)
         }
     }
+}
+
+/// Why PyTorch draws no random numbers: those of `rand` and `randn` are floats.
+fn no_random(name: &str, args: &Args<'_>) -> Option<Misuse> {
+    if !matches!(name, "rand" | "randn" | "rand_like" | "randn_like") {
+        return None;
+    }
+    let own = match args.get(0, "input") {
+        Some(Value::Tensor(tensor)) => tensor.dtype.clone(),
+        _ => None,
+    };
+    let dtype = args.dtype(own.as_deref())?;
+    let is_drawn = is_float(&dtype) || is_complex(&dtype);
+    (!is_drawn).then(|| Misuse::NoRandom { function: name.into(), dtype })
 }
 
 /// What `torch.where` takes of two tensors.

@@ -1,5 +1,6 @@
 //! What is known where several ways through host code meet.
 
+use super::doubt::Decided;
 use super::flow::Flow;
 use super::operators::join;
 use super::value::Value;
@@ -24,16 +25,16 @@ impl Host<'_> {
         values.fold(first, |known, value| self.one_of(known, &value))
     }
 
-    /// Runs both branches of a condition that is not known and joins what they leave; `doubtful`
-    /// says whether one of them may never run.
+    /// Runs both branches of a condition that is not known and joins what they leave.
     pub(super) fn either(
         &mut self,
         frame: &mut Frame,
-        doubtful: bool,
+        decided: Decided,
         body: impl FnOnce(&mut Self, &mut Frame) -> Flow,
         orelse: impl FnOnce(&mut Self, &mut Frame) -> Flow,
     ) -> Flow {
         let before = frame.variables.clone();
+        let doubtful = decided.is_doubtful();
         let first = self.doubting(doubtful, |host| body(host, frame));
         let after_first = std::mem::replace(&mut frame.variables, before);
         let second = self.doubting(doubtful, |host| orelse(host, frame));
@@ -42,9 +43,10 @@ impl Host<'_> {
         if doubtful {
             match (&first, &second) {
                 (Flow::Next, Flow::Next) => {}
-                (Flow::Next, left) | (left, Flow::Next) => {
-                    self.doubt.begin(matches!(left, Flow::Return(None)));
+                (Flow::Next, Flow::Return(None)) | (Flow::Return(None), Flow::Next) => {
+                    self.doubt.pass_guard(decided);
                 }
+                (Flow::Next, _) | (_, Flow::Next) => self.doubt.begin(false),
                 _ => {}
             }
         }

@@ -39,6 +39,13 @@ pub enum Misuse {
     NotCalled(&'static str),
     /// A member that is called, and is no method.
     Called(&'static str),
+    /// Random numbers of a type for which PyTorch has none.
+    NoRandom {
+        /// The function that draws them.
+        function: Name,
+        /// The type, in Triton's spelling.
+        dtype: Name,
+    },
     /// Sizes that do not fit.
     Sizes(Misfit),
 }

@@ -147,22 +147,32 @@ impl Host<'_> {
     /// A member of a tensor; not known where the file gives such a member to anything.
     pub(super) fn unless_set(&self, file: FileId, member: Value) -> Value {
         let Value::Raises(Misuse::NoMember { name, .. }) = &member else { return member };
-        let sets = |body: &Body| {
-            let is_it = |target: &ExprId| matches!(&body.exprs[*target], Expr::Attribute { attr, .. } if attr == name);
-            let is_text =
-                |expr: &Expr| matches!(expr, Expr::Literal(Literal::Str(text)) if **text == **name);
-            body.stmts.values().flat_map(Stmt::targets).any(|target| is_it(&target))
-                || body.exprs.values().any(is_text)
-        };
-        let Some(module) = self.sources.module(file) else { return member };
-        let is_set = module.items.iter().any(|item| match &item.kind {
-            ItemKind::Function(function) => sets(&function.body),
-            _ => false,
-        });
-        match is_set || module.mains.iter().any(|main| sets(&main.body)) {
+        match self.is_member_set(file, name) {
             true => Value::Unknown,
             false => member,
         }
+    }
+
+    /// Whether a file may give anything a member of this name, be it by a string.
+    fn is_member_set(&self, file: FileId, name: &str) -> bool {
+        let is_text =
+            |expr: &Expr| matches!(expr, Expr::Literal(Literal::Str(text)) if **text == *name);
+        self.any_body(file, |body| assigns(body, name) || body.exprs.values().any(is_text))
+    }
+
+    /// Whether a file assigns a member of this name to anything.
+    pub(super) fn is_member_assigned(&self, file: FileId, name: &str) -> bool {
+        let is_setter = |expr: &Expr| expr.is_name("setattr");
+        self.any_body(file, |body| assigns(body, name) || body.exprs.values().any(is_setter))
+    }
+
+    fn any_body(&self, file: FileId, holds: impl Fn(&Body) -> bool) -> bool {
+        let Some(module) = self.sources.module(file) else { return false };
+        let in_functions = module.items.iter().any(|item| match &item.kind {
+            ItemKind::Function(function) => holds(&function.body),
+            _ => false,
+        });
+        in_functions || module.mains.iter().any(|main| holds(&main.body))
     }
 
     /// A member of something that has a name.
@@ -171,7 +181,11 @@ impl Host<'_> {
             (Resolution::Class(at), _) => match self.method_of_class(*at, name) {
                 Some(method) => method,
                 None if name == "apply" => Value::Callable(Callable::Apply(*at)),
-                None => self.member_of_class(*at, name),
+                None if self.is_member_assigned(at.file, name) => Value::Unknown,
+                None => match self.member_of_class(*at, name) {
+                    Value::Unknown => self.class_variable(*at, name),
+                    member => member,
+                },
             },
             // A class method of one of Triton's own classes.
             (Resolution::Triton(class), _) => {
@@ -183,6 +197,12 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// Whether code assigns a member of this name to anything.
+fn assigns(body: &Body, name: &str) -> bool {
+    let is_it = |target: ExprId| matches!(&body.exprs[target], Expr::Attribute { attr, .. } if **attr == *name);
+    body.stmts.values().flat_map(Stmt::targets).any(is_it)
 }
 
 fn math_constant(name: &str) -> Option<f64> {

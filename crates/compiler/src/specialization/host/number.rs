@@ -46,7 +46,7 @@ fn integers(op: BinaryOp, a: Option<i128>, b: Option<i128>) -> Value {
     let (Some(a), Some(b)) = (a, b) else {
         return if op == BinaryOp::Div { Value::Float(None) } else { Value::Int(None) };
     };
-    let shift = |b: i128| u32::try_from(b).ok().filter(|bits| *bits < 64);
+    let shift = |b: i128| u32::try_from(b).ok().filter(|bits| *bits < 127);
     Value::Int(match op {
         BinaryOp::Add => a.checked_add(b),
         BinaryOp::Sub => a.checked_sub(b),

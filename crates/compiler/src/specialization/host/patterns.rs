@@ -1,5 +1,6 @@
 //! `match` in host code: which cases may take a value, and what their patterns bind.
 
+use super::doubt::Decided;
 use super::flow::Flow;
 use super::number::as_number;
 use super::operators::{self, truth};
@@ -12,10 +13,10 @@ impl Host<'_> {
     pub(super) fn cases(
         &mut self,
         frame: &mut Frame,
-        subject: (&Value, bool),
+        subject: (&Value, Decided),
         cases: &[Case],
     ) -> Flow {
-        let (value, doubtful) = subject;
+        let (value, decided) = subject;
         let Some((case, rest)) = cases.split_first() else { return Flow::Next };
         let mut taken = self.takes(frame, &case.pattern, value);
         if let (Some(guard), Some(true) | None) = (case.guard, taken) {
@@ -28,7 +29,7 @@ impl Host<'_> {
             Some(false) => self.cases(frame, subject, rest),
             None => self.either(
                 frame,
-                doubtful,
+                decided,
                 |host, frame| host.block(frame, &case.body),
                 |host, frame| host.cases(frame, subject, rest),
             ),

@@ -517,6 +517,7 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             })
         }
         "is_floating_point" => Value::Bool(tensor.dtype.as_deref().map(is_float)),
+        "is_complex" => Value::Bool(tensor.dtype.as_deref().map(is_complex)),
         "chunk" | "split" => made_of(name, tensor, args).unwrap_or(Value::Unknown),
         "flatten" | "narrow" => Value::tensor(tensor.dtype.as_deref()),
         "sum" | "mean" | "prod" => made_of(name, tensor, args)?,

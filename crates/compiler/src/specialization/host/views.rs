@@ -164,6 +164,35 @@ pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor>
     })
 }
 
+/// The real and the imaginary part of each number of a complex tensor, in its memory.
+pub(super) fn real_parts(tensor: &Tensor) -> Option<Tensor> {
+    let part = match tensor.dtype.as_deref()? {
+        "complex64" => "fp32",
+        "complex128" => "fp64",
+        _ => return None,
+    };
+    let two = Value::Int(Some(2));
+    let apart = |stride: &Value| arithmetic(BinaryOp::Mul, stride, &two);
+    let strides = tensor
+        .strides
+        .as_ref()
+        .map(|strides| strides.iter().map(apart).chain([Value::Int(Some(1))]).collect::<Vec<_>>());
+    let storage = tensor.storage.as_ref().map(|storage| {
+        Box::new(Storage {
+            elements: storage.elements * 2,
+            before: storage.before * 2,
+            contents: match storage.contents {
+                Contents::Uninitialized => Contents::Uninitialized,
+                _ => Contents::Unknown,
+            },
+            ..Storage::clone(storage)
+        })
+    });
+    let shape = tensor.shape.iter().flatten().cloned().chain([two.clone()]).collect();
+    let shape = tensor.shape.is_some().then_some(shape);
+    Some(Tensor { dtype: Some(part.into()), shape, strides, storage, ..*tensor })
+}
+
 /// A tensor with its axes in reverse order.
 pub(super) fn transpose(tensor: &Tensor) -> Tensor {
     let reversed = |values: Vec<Value>| values.into_iter().rev().collect();
