@@ -346,11 +346,20 @@ pub(super) fn may_reach(
         if other.may_be_elsewhere(func) || !in_one_unit(func, other.param, access.param) {
             return true;
         }
-        let mut conds = happens(other);
-        let reaches = elements.terms.equal(&other.offset, &Linear::constant(element));
-        conds.push(reaches);
-        elements.search(&conds, fuel) != Outcome::Never
+        comes_to(elements, happens(other), other, element, fuel)
     })
+}
+
+/// Whether an access may be to an element where `conds` hold.
+fn comes_to(
+    elements: &mut Elements<'_>,
+    mut conds: Vec<Cond>,
+    access: &Access,
+    element: i128,
+    fuel: &mut u32,
+) -> bool {
+    conds.push(elements.terms.equal(&access.offset, &Linear::constant(element)));
+    elements.search(&conds, fuel) != Outcome::Never
 }
 
 /// Whether the launch would reach an element of an access's buffer if numbers in memory, as the length
@@ -377,10 +386,8 @@ fn is_left_out(
             return false;
         }
         let kept = other.path.iter().copied().filter(|cond| !asked.contains(cond));
-        let mut conds: Vec<Cond> = kept.chain((!masked).then_some(other.mask)).collect();
-        let reaches = elements.terms.equal(&other.offset, &Linear::constant(element));
-        conds.push(reaches);
-        elements.search(&conds, fuel) != Outcome::Never
+        let conds = kept.chain((!masked).then_some(other.mask)).collect();
+        comes_to(elements, conds, other, element, fuel)
     })
 }
 
