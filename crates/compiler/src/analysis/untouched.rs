@@ -173,14 +173,19 @@ impl Search<'_, '_> {
     }
 
     /// The lanes of a masked access along each axis, and how many they are. None where tiles change
-    /// their shape: lanes beyond the last one would not be what a longer block has there.
+    /// their shape: lanes beyond the last one would not be what a longer block has there. Nor where a
+    /// descriptor or block pointer is read: its bounds are those of the tensor, whatever part is meant.
     fn masked_lanes(&self, access: &Access) -> Vec<(Variable, u32)> {
         let reshapes = |inst: &Inst| {
             use Opcode::{Cat, Gather, Join, Reshape, Split};
             matches!(self.func.insts[*inst].opcode, Cat | Gather | Join | Reshape | Split)
         };
         let data = &self.func.insts[access.inst];
-        if super::flow::mask_of(data).is_none() || self.func.walk().iter().any(reshapes) {
+        let Some(mask) = super::flow::mask_of(data) else { return Vec::new() };
+        // What nobody wrote stands where the access does.
+        let is_bounds = self.func.def(mask).is_some_and(|made| made.loc == data.loc);
+        let is_read = data.opcode == Opcode::Load;
+        if is_read && is_bounds || self.func.walk().iter().any(reshapes) {
             return Vec::new();
         }
         let shape = self.func.ty(data.operand(0)).shape().iter().enumerate();
