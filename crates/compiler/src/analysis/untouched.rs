@@ -247,11 +247,11 @@ impl Search<'_, '_> {
             // Elements further on are fewer: what is not found among all is not found among them.
             let Outcome::Found(point) = outcome else { break };
             let Some(element) = Domain::at(&wide.terms, &point).value(&same.offset) else { break };
-            let mut reached = |may_reach: Reach| {
-                let reaches = (func, launch, &mut *self.elements, self.accesses);
-                may_reach(reaches, access, element, &mut { most_boxes })
-            };
-            if !contents.is_written_at(element) && !reached(may_reach) && !reached(is_left_out) {
+            let written = contents.is_written_at(element);
+            let reaches = (func, launch, &mut *self.elements, self.accesses);
+            let may_be = written || may_reach(reaches, access, element, &mut { most_boxes });
+            let reaches = (func, launch, &mut *self.elements, self.accesses);
+            if !may_be && !is_left_out(reaches, access, element, &mut { most_boxes }) {
                 missed = Some((position(wide, &point), element));
                 break;
             }
@@ -335,9 +335,6 @@ fn is_zero(buffer: &KnownBuffer) -> bool {
 
 /// What a launch does, to ask whether that reaches an element.
 type Reaching<'r, 'e> = (&'r Function, &'r KnownLaunch, &'r mut Elements<'e>, &'r [Access]);
-
-/// A question whether a launch reaches an element of an access's buffer.
-type Reach = for<'r, 'e> fn(Reaching<'r, 'e>, &Access, i128, &mut u32) -> bool;
 
 /// Whether the launch may reach an element of an access's buffer, by any access if it is a load, else
 /// by one that writes.

@@ -127,7 +127,7 @@ impl<'a> Binder<'a> {
                 spec.launches.iter().any(|launch| launch.site == faulty.site)
             };
             if let Some(spec) = kept.iter_mut().find(is_there) {
-                spec.launches.push(faulty);
+                spec.add_launch(faulty);
             }
         }
         kept

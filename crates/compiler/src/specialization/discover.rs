@@ -10,7 +10,7 @@ use super::bind::Binder;
 use super::flags::Flags;
 use super::host::Failure;
 use super::launches::{HostCode, ShownLaunches};
-use super::{ArgSpec, Origin, Specialization};
+use super::{ArgSpec, KnownLaunch, Origin, Specialization};
 use crate::project::{ItemRef, Sources, jit_functions, kernel_head};
 use crate::source::FileId;
 
@@ -109,6 +109,15 @@ fn is_pointer(arg: &ArgSpec) -> bool {
     matches!(arg, ArgSpec::Runtime { signature, .. } if signature.starts_with('*'))
 }
 
+impl Specialization {
+    /// Notes another launch, of as many as are looked at.
+    pub(super) fn add_launch(&mut self, launch: KnownLaunch) {
+        if self.launches.len() < MAX_LAUNCHES && !self.launches.contains(&launch) {
+            self.launches.push(launch);
+        }
+    }
+}
+
 /// Keeps the first of equal specializations, with the launches of all.
 fn merge_equal(found: Vec<Specialization>) -> Vec<Specialization> {
     let mut merged: IndexMap<String, Specialization> = IndexMap::new();
@@ -118,18 +127,13 @@ fn merge_equal(found: Vec<Specialization>) -> Vec<Specialization> {
                 entry.insert(spec);
             }
             Entry::Occupied(mut entry) => {
-                let launches = &mut entry.get_mut().launches;
                 // Sizes that go with a guess prove nothing about what is known, but faults do.
                 let certain = spec.assumed.is_empty();
                 let shown = spec.launches.into_iter().filter_map(|launch| match certain {
                     true => Some(launch),
                     false => launch.faults_alone(),
                 });
-                for launch in shown {
-                    if launches.len() < MAX_LAUNCHES && !launches.contains(&launch) {
-                        launches.push(launch);
-                    }
-                }
+                shown.for_each(|launch| entry.get_mut().add_launch(launch));
             }
         }
     }

@@ -205,39 +205,40 @@ impl Elements<'_> {
         self.is_anew(&moved, &placeholder, inst).then_some(Change::Anew(moved))
     }
 
-    /// True when a term rests on nothing that a loop changes but its trip.
-    fn is_anew(&self, term: &Linear, placeholder: &Linear, inst: Inst) -> bool {
-        let mut anew = true;
-        self.terms.visit(term, &mut |atom, kind| match kind {
-            AtomKind::Var(_) | AtomKind::Unknown(_) => {
-                let is_random = |var: &Var| self.random.iter().any(|read| read.var == *var);
-                anew &= !matches!(kind, AtomKind::Var(var) if is_random(var));
-                let atom = Linear::atom(atom);
-                anew &= atom != *placeholder;
-                anew &= !self.unknowns.get(&atom).is_some_and(|value| self.inside(*value, inst));
-            }
-            AtomKind::Choose(cond, ..) => anew &= !self.terms.has_unknown_cond(*cond),
-            _ => {}
-        });
-        anew
+    /// True when a term has one value throughout a loop.
+    fn is_invariant(&self, term: &Linear, placeholder: &Linear, inst: Inst) -> bool {
+        let trip = self.variable(Variable::Trip(inst));
+        self.is_unchanged(term, placeholder, inst, &|var| Some(var) == trip)
     }
 
-    /// True when a term has one value throughout a loop.
-    pub(super) fn is_invariant(&self, term: &Linear, placeholder: &Linear, inst: Inst) -> bool {
-        let trip = self.variable(Variable::Trip(inst));
-        let mut invariant = true;
+    /// True when a term rests on nothing that a loop changes but its trip. What is read at random is read
+    /// elsewhere in other trips.
+    fn is_anew(&self, term: &Linear, placeholder: &Linear, inst: Inst) -> bool {
+        let is_random = |var: Var| self.random.iter().any(|read| read.var == var);
+        self.is_unchanged(term, placeholder, inst, &is_random)
+    }
+
+    /// True when a term rests on nothing that is worked out in a loop, nor on variables that it `changes`.
+    fn is_unchanged(
+        &self,
+        term: &Linear,
+        placeholder: &Linear,
+        inst: Inst,
+        changes: &dyn Fn(Var) -> bool,
+    ) -> bool {
+        let mut unchanged = true;
         self.terms.visit(term, &mut |atom, kind| match kind {
             AtomKind::Var(_) | AtomKind::Unknown(_) => {
-                invariant &= !matches!(kind, AtomKind::Var(var) if Some(*var) == trip);
+                unchanged &= !matches!(kind, AtomKind::Var(var) if changes(*var));
                 let atom = Linear::atom(atom);
-                invariant &= atom != *placeholder;
-                invariant &=
+                unchanged &= atom != *placeholder;
+                unchanged &=
                     !self.unknowns.get(&atom).is_some_and(|value| self.inside(*value, inst));
             }
-            AtomKind::Choose(cond, ..) => invariant &= !self.terms.has_unknown_cond(*cond),
+            AtomKind::Choose(cond, ..) => unchanged &= !self.terms.has_unknown_cond(*cond),
             _ => {}
         });
-        invariant
+        unchanged
     }
 
     /// Whether it depends on what some operation gives, of those for which `counts` holds, where an
