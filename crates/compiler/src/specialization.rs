@@ -50,8 +50,8 @@ pub use known::{ArgFault, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchS
 pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
-pub(crate) use tuning::decorated_tuning;
 pub use tuning::{Tuning, launched_tuning, tuning};
+pub(crate) use tuning::{called_tunings, decorated_tuning};
 pub(crate) use usage::uses;
 pub use usage::{Usage, may_write, usage};
 pub use written::{LaunchGap, WrittenLaunch, tuned_launches, written_launches, written_options};

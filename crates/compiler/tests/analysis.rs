@@ -100,8 +100,9 @@ fn expected(text: &str) -> Vec<(u32, String)> {
     let mut expected = Vec::new();
     for (line, content) in text.lines().enumerate() {
         for kind in ["error", "warning", "info", "hint"] {
-            if let Some((_, code)) = content.split_once(&format!("# {kind}: ")) {
-                expected.push((line as u32, format!("{kind}: {}", code.trim())));
+            if let Some((_, codes)) = content.split_once(&format!("# {kind}: ")) {
+                let codes = codes.split(", ").map(|code| format!("{kind}: {}", code.trim()));
+                expected.extend(codes.map(|code| (line as u32, code)));
             }
         }
     }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use self::options::OPTIONS;
 use super::grid;
 use super::passed::{missing_text, repeated_text, surplus_text};
+use crate::builtins::NUMPY;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit, suggest_in_any_case};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
@@ -28,6 +29,31 @@ mod own;
 mod scenarios;
 mod torch;
 mod tuners;
+
+/// Types of numbers of NumPy that Triton does not take for Python's: `float64` is one of its floats.
+const NUMPY_NUMBERS: &[&str] = &[
+    "bool_", "float16", "float32", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64",
+    "uint8",
+];
+
+/// Functions of NumPy that make arrays.
+const NUMPY_ARRAYS: &[&str] = &[
+    "arange",
+    "array",
+    "asarray",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+];
+
+/// Functions of NumPy that round, and give floats.
+const NUMPY_ROUNDING: &[&str] = &["ceil", "floor", "rint", "trunc"];
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
@@ -113,14 +139,16 @@ impl Site<'_> {
         let starred = args.iter().any(|arg| arg.kind == ArgKind::Star);
         let spread = args.iter().any(|arg| arg.kind == ArgKind::DoubleStar);
         found.extend(self.keywords());
-        found.extend(self.lists());
+        found.extend(self.untyped());
         if !starred {
             found.extend(self.surplus());
             found.extend(self.repeated());
         }
         found.extend(self.tuned(tuning, starred));
         let known = tuning.complete || tuning.spelled.is_some();
-        if !starred && !spread && known && found.is_empty() {
+        // Another error may be about an argument that is meant for the parameter.
+        let is_first = found.iter().all(|found| found.severity != Severity::Error);
+        if !starred && !spread && known && is_first {
             found.extend(self.missing(tuning));
         }
         found
@@ -209,8 +237,8 @@ impl Site<'_> {
         unknown.map(finding).collect()
     }
 
-    /// Lists for parameters that are no compile-time values.
-    fn lists(&self) -> Vec<Diagnostic> {
+    /// Arguments without a type at run time, for parameters that are no compile-time values.
+    fn untyped(&self) -> Vec<Diagnostic> {
         let params = &self.kernel.function.params;
         let by_position = params
             .iter()
@@ -220,15 +248,34 @@ impl Site<'_> {
         let constexprs = constexpr_params(self.sources, self.kernel.at);
         let given = by_position.chain(self.keyword_args());
         let runtime = given.filter(|(name, _)| self.is_param(name) && !constexprs.contains(name));
-        let lists = runtime.filter(|(_, value)| {
-            matches!(self.launch.body.exprs[*value], Expr::List(_) | Expr::ListComp { .. })
-        });
         let finding = |(name, value): (&Name, ExprId)| {
-            let message = format!("`{name}` is given a list, which a launch does not take");
+            let (what, instead) = self.untyped_value(value)?;
+            let message = format!("`{name}` is given {what}, which a launch does not take");
             let found = self.finding(Code::ArgumentType, self.range(value), message);
-            found.with_note("pass a tuple")
+            Some(found.with_note(instead))
         };
-        lists.map(finding).collect()
+        runtime.filter_map(finding).collect()
+    }
+
+    /// What a value is that has no type at run time, and what to pass instead.
+    fn untyped_value(&self, value: ExprId) -> Option<(&'static str, &'static str)> {
+        match &self.launch.body.exprs[value] {
+            Expr::List(_) | Expr::ListComp { .. } => Some(("a list", "pass a tuple")),
+            Expr::Call { callee, .. } => {
+                let called = resolve_expr(self.sources, self.scope, &self.launch.body, *callee);
+                let Resolution::External(path) = called else { return None };
+                let [module, name] = path.as_slice() else { return None };
+                if &**module != NUMPY {
+                    None
+                } else if NUMPY_NUMBERS.contains(&&**name) {
+                    Some(("a number of NumPy", "pass a number of Python's own: `int(...)`"))
+                } else {
+                    let makes = NUMPY_ARRAYS.contains(&&**name);
+                    makes.then_some(("an array of NumPy", "pass a tensor: `torch.from_numpy(...)`"))
+                }
+            }
+            _ => None,
+        }
     }
 
     /// Where the name of a keyword argument stands.
@@ -321,10 +368,8 @@ impl Site<'_> {
                     self.launch.body.exprs[**extent] == Expr::Literal(Literal::Int(1))
                 };
                 let ignored = extents.iter().skip(MAX_RANK).find(|extent| !is_one(extent));
-                let quotient = extents.iter().take(MAX_RANK).position(|extent| {
-                    let extent = &self.launch.body.exprs[*extent];
-                    matches!(extent, Expr::Binary { op: BinaryOp::Div, .. })
-                });
+                let quotient =
+                    extents.iter().take(MAX_RANK).position(|extent| self.is_float(*extent));
                 if let Some(axis) = quotient.filter(|_| !starred && !self.in_scenario()) {
                     let message = grid::fraction(axis);
                     let found = self.finding(Code::GridShape, range, message);
@@ -375,6 +420,20 @@ impl Site<'_> {
     fn in_scenario(&self) -> bool {
         let mut scenarios = self.module.scenarios.iter();
         scenarios.any(|scenario| scenario.range.contains_range(self.launch.range))
+    }
+
+    /// True for what is certainly a float.
+    fn is_float(&self, expr: ExprId) -> bool {
+        match &self.launch.body.exprs[expr] {
+            Expr::Binary { op: BinaryOp::Div, .. } => true,
+            Expr::Call { callee, .. } => {
+                let called = resolve_expr(self.sources, self.scope, &self.launch.body, *callee);
+                matches!(called, Resolution::External(path)
+                    if matches!(path.as_slice(), [module, name]
+                        if &**module == NUMPY && NUMPY_ROUNDING.contains(&&**name)))
+            }
+            _ => false,
+        }
     }
 
     /// An integer as it is written.

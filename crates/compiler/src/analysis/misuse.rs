@@ -18,6 +18,7 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         Misuse::NoRandom { function, dtype } => {
             format!("`torch.{function}` draws floats, not `{dtype}`")
         }
+        Misuse::NoOperator(symbol) => format!("`{symbol}` takes no `None` beside a number"),
         Misuse::Sizes(misfit) => misfit_text(misfit),
     }
 }
@@ -64,7 +65,10 @@ fn misfit_text(misfit: &Misfit) -> String {
 /// What gives the value that a misuse of a tensor does not.
 pub(super) fn instead(misuse: &Misuse) -> Option<String> {
     match misuse {
-        Misuse::NoDimension { .. } | Misuse::NoElement { .. } | Misuse::Sizes(_) => None,
+        Misuse::NoDimension { .. }
+        | Misuse::NoElement { .. }
+        | Misuse::NoOperator(_)
+        | Misuse::Sizes(_) => None,
         Misuse::NoRandom { .. } => Some("draw integers with `torch.randint`".to_owned()),
         Misuse::Unpacked { .. } => {
             Some("a tuple is unpacked into as many names as it has elements".to_owned())

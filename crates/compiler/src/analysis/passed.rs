@@ -36,8 +36,8 @@ pub(super) fn check(
             ArgFault::Repeated(param) => {
                 (Code::RepeatedArgument, repeated_text(param), passed(param))
             }
-            ArgFault::Text(param) => {
-                let message = format!("`{param}` is given a string, which a launch does not take");
+            ArgFault::Untyped(param, what) => {
+                let message = format!("`{param}` is given {what}, which a launch does not take");
                 (Code::ArgumentType, message, passed(param))
             }
             ArgFault::TensorExtent(param) => {
@@ -54,6 +54,11 @@ pub(super) fn check(
                 let message = taken_text(&format!("`{param}` is given"), misuse);
                 (Code::ArgumentType, message, passed(param))
             }
+            ArgFault::Heuristic(param, misuse) => {
+                let what = misuse_text(misuse);
+                let message = format!("the heuristic for `{param}` raises an exception: {what}");
+                (Code::ArgumentType, message, Spot::Call)
+            }
             ArgFault::GridMisuse(misuse) => {
                 (Code::GridShape, taken_text("the grid is computed from", misuse), Spot::Grid)
             }
@@ -64,9 +69,9 @@ pub(super) fn check(
         };
         let mut found = Diagnostic::new(code, defined, message)
             .with_related(defined, "the kernel is defined here");
-        if let ArgFault::Text(param) = fault {
-            found = found
-                .with_note(format!("strings are compile-time values: `{param}: tl.constexpr`"));
+        if let ArgFault::Untyped(param, what) = fault {
+            found =
+                found.with_note(format!("{what} is a compile-time value: `{param}: tl.constexpr`"));
         }
         if let ArgFault::Elements(..) = fault {
             found = found.with_note("`torch.view_as_real` shows both parts as numbers");

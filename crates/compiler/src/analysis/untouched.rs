@@ -127,7 +127,7 @@ impl Search<'_, '_> {
         let is_new = buffer.contents.is_new();
         let by_programs = match opcode {
             Opcode::Store if is_new => Some(false),
-            Opcode::Store => self.is_read_first(access).then_some(true),
+            Opcode::Store => is_read_first(self.func, self.accesses, access).then_some(true),
             // A sum starts with zeros, and goes to all of them where the launch tells how many.
             Opcode::AtomicRmw => Some(!(is_zero(buffer) && self.is_told(buffer))),
             _ => (!is_new).then_some(true),
@@ -157,14 +157,6 @@ impl Search<'_, '_> {
             before: false,
         });
         programs.chain(lanes).chain(earlier).collect()
-    }
-
-    /// Whether the kernel reads each element that an access stores to.
-    fn is_read_first(&self, store: &Access) -> bool {
-        self.accesses.iter().any(|load| {
-            self.func.insts[load.inst].opcode == Opcode::Load
-                && (load.param, &load.offset, load.mask) == (store.param, &store.offset, store.mask)
-        })
     }
 
     /// Whether the launch passes the number of a buffer's elements.
@@ -252,7 +244,11 @@ impl Search<'_, '_> {
             let may_be = written || may_reach(reaches, access, element, &mut { most_boxes });
             let reaches = (func, launch, &mut *self.elements, self.accesses);
             if !may_be && !is_left_out(reaches, access, element, &mut { most_boxes }) {
-                missed = Some((position(wide, &point), element));
+                let further = position(wide, &point);
+                let is_asked = !is_load
+                    || is_lane
+                    || brings((func, launch, wide, accesses), further, &mut { most_boxes });
+                missed = is_asked.then_some((further, element));
                 break;
             }
         }
@@ -349,6 +345,53 @@ pub(super) fn may_reach(
             return true;
         }
         comes_to(elements, happens(other), other, element, fuel)
+    })
+}
+
+/// Whether a kernel reads each element that an access stores to.
+fn is_read_first(func: &Function, accesses: &[Access], store: &Access) -> bool {
+    accesses.iter().any(|load| {
+        func.insts[load.inst].opcode == Opcode::Load
+            && (load.param, &load.offset, load.mask) == (store.param, &store.offset, store.mask)
+    })
+}
+
+/// Whether a program beyond the grid may write an element of its own: of one that would not, nothing is
+/// missed, whatever it reads.
+fn brings(
+    (func, launch, elements, accesses): Reaching<'_, '_>,
+    program: [i128; 3],
+    fuel: &mut u32,
+) -> bool {
+    let there = (0..).zip(program).map(|(axis, at)| {
+        let position = elements.variable_term(Variable::Program(axis), Interval::new(at, at));
+        elements.terms.equal(&position, &Linear::constant(at))
+    });
+    let there: Vec<Cond> = there.collect();
+    let mut writes = accesses.iter().filter(|other| {
+        matches!(
+            func.insts[other.inst].opcode,
+            Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas
+        )
+    });
+    writes.any(|write| {
+        let Some(buffer) = buffer(func, launch, write.param) else { return true };
+        // What another launch wrote is not told from what somebody else did.
+        if buffer.contents == Contents::Unknown && !is_read_first(func, accesses, write) {
+            return false;
+        }
+        let mut conds = happens(write);
+        conds.extend(&there);
+        conds.push(elements.terms.at_most(&Linear::default(), &write.offset));
+        conds.push(elements.terms.less(&write.offset, &Linear::constant(buffer.elements)));
+        match elements.search(&conds, fuel) {
+            Outcome::Never => false,
+            Outcome::Found(point) => {
+                let element = Domain::at(&elements.terms, &point).value(&write.offset);
+                !element.is_some_and(|element| buffer.contents.is_written_at(element))
+            }
+            _ => true,
+        }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::aggregate::may_have_elements;
 use super::dtype::Elem;
+use super::report::a;
 use super::value::{Const, Tensor, Value};
 use super::{Evaluator, Mode, Stop};
 use crate::diagnostic::{Code, Diagnostic};
@@ -55,6 +56,11 @@ impl Evaluator<'_> {
             Value::Object(object) if !may_have_elements(&object.class.class) => {
                 let message = format!("`{}` has no elements", object.class.class.name);
                 self.error(Code::TensorIndex, index_at, message);
+                Value::Unknown
+            }
+            other if has_no_elements(other) => {
+                let message = format!("{} has no elements", a(other));
+                self.error(Code::TensorIndex, at, message);
                 Value::Unknown
             }
             _ => Value::Unknown,
@@ -173,4 +179,16 @@ fn slice_tuple(items: &[Value], bounds: &[Option<Const>; 3]) -> Value {
         at += step;
     }
     Value::tuple(picked)
+}
+
+/// Whether a value is a number, a type or the like, which Python cannot index either.
+fn has_no_elements(value: &Value) -> bool {
+    match value {
+        Value::Range(range) => !range.python,
+        Value::Const(constant) => matches!(
+            constant,
+            Const::None | Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::DType(_)
+        ),
+        _ => false,
+    }
 }

@@ -88,6 +88,15 @@ pub fn callee(body: &Body, id: ExprId) -> ExprId {
     }
 }
 
+/// Whether the decorator `id` calls the function `name` itself, and not something that keeps arguments
+/// for it, as `functools.partial` does.
+pub fn calls_itself(body: &Body, id: ExprId, name: &str) -> bool {
+    match &body.exprs[callee(body, id)] {
+        Expr::Name(called) | Expr::Attribute { attr: called, .. } => **called == *name,
+        _ => false,
+    }
+}
+
 /// What the decorator at this path in the `triton` package makes of a function.
 pub(super) fn effect(path: &str) -> Option<Effect> {
     match path {

@@ -12,7 +12,7 @@ use super::guess::KernelFacts;
 use super::heuristics::computed;
 use super::host::value::{Tuner, Value};
 use super::host::{Host, ObservedLaunch, Options};
-use super::known::{Binding, KnownLaunch, known_launch};
+use super::known::{ArgFault, Binding, KnownLaunch, known_launch};
 use super::launches::ShownLaunches;
 use super::tuning::{Tuning, launched_tuning, tuning_by};
 use super::usage::{self, Usage, Use};
@@ -201,8 +201,13 @@ impl<'a> Binder<'a> {
             };
             bound.insert(param.name.clone(), argument);
         }
-        self.apply_heuristics(&mut bound);
-        let known = launch.map(|launch| self.known_launch(origin, launch, &bound));
+        let faults = self.apply_heuristics(&mut bound);
+        let known = launch.map(|launch| {
+            let mut known = self.known_launch(origin, launch, &bound);
+            let faults = faults.into_iter().filter(|_| !known.doubtful);
+            known.arg_faults.extend(faults);
+            known
+        });
         let assumed = bound.iter().filter(|(_, bound)| bound.assumed);
         Specialization {
             launches: known.into_iter().collect(),
@@ -336,8 +341,10 @@ impl<'a> Binder<'a> {
         descriptors.collect()
     }
 
-    /// Computes the parameters that heuristics set, from the other arguments.
-    fn apply_heuristics(&self, bound: &mut IndexMap<Name, Bound>) {
+    /// Computes the parameters that heuristics set, from the other arguments, and tells which cannot
+    /// be computed.
+    fn apply_heuristics(&self, bound: &mut IndexMap<Name, Bound>) -> Vec<ArgFault> {
+        let mut faults = Vec::new();
         let is_set = |name: &Name| self.tuning.heuristics.contains(name);
         let guessed = bound.iter().any(|(name, bound)| bound.assumed && !is_set(name));
         for (name, function) in self.tuning.heuristics.iter().zip(&self.tuning.heuristic_functions)
@@ -347,6 +354,11 @@ impl<'a> Binder<'a> {
             let (value, assumed) = match computed(self.sources, name, function, args) {
                 // Whatever is decided at run time, the general case is compiled.
                 Value::Bool(None) => (ConstArg::Bool(false), true),
+                Value::Raises(misuse) => {
+                    let fault = ArgFault::Heuristic(name.clone(), misuse);
+                    faults.extend((!guessed).then_some(fault));
+                    continue;
+                }
                 value => match value.to_const() {
                     Some(value) => (value, guessed),
                     None => continue,
@@ -354,6 +366,7 @@ impl<'a> Binder<'a> {
             };
             bound[index] = Bound::new(ArgSpec::Constexpr(value), assumed);
         }
+        faults
     }
 }
 

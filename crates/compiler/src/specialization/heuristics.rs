@@ -47,7 +47,8 @@ pub fn heuristics(
     set
 }
 
-/// What `function` makes of the arguments of a launch, apart from `name`, which it sets.
+/// What `function` makes of the arguments of a launch, apart from `name`, which it sets; or what it
+/// raises an exception for.
 pub(super) fn computed<'a>(
     sources: &dyn Sources,
     name: &Name,
@@ -56,7 +57,7 @@ pub(super) fn computed<'a>(
 ) -> Value {
     let others = args.filter(|(known, _)| *known != name);
     let others = others.map(|(known, value)| (Value::Str(known.clone()), value)).collect();
-    Host::new(sources).call_value(function, &[(None, Value::Dict(others))])
+    Host::new(sources).outcome(function, &[(None, Value::Dict(others))])
 }
 
 impl Passed {

@@ -53,14 +53,17 @@ pub enum ArgFault {
     },
     /// A parameter gets a value by position and another by name.
     Repeated(Name),
-    /// A parameter that is no compile-time value gets a string.
-    Text(Name),
+    /// A parameter that is no compile-time value gets what has no type at run time, named in the second
+    /// place.
+    Untyped(Name, &'static str),
     /// A parameter that is an extent of tiles gets a tensor.
     TensorExtent(Name),
     /// A parameter gets a tensor of elements that Triton has no type for.
     Elements(Name, Arc<str>),
     /// A parameter gets what a tensor or a tuple does not have.
     Misuse(Name, Misuse),
+    /// The heuristic that sets a parameter raises an exception for the other arguments.
+    Heuristic(Name, Misuse),
     /// An extent of the grid is computed from what a tensor or a tuple does not have.
     GridMisuse(Misuse),
     /// `num_warps` is computed as a number that is no power of two.
@@ -279,7 +282,7 @@ pub(super) fn known_launch<'a>(
     }
     let grid = match &launch.grid {
         function @ (Value::Callable(_) | Value::Named(_)) => {
-            Host::new(sources).call_value(function, &[(None, meta)])
+            Host::new(sources).outcome(function, &[(None, meta)])
         }
         grid => grid.clone(),
     };
@@ -335,9 +338,6 @@ fn arg_faults(
         None => Some((params.get(at)?, value)),
     });
     faults.extend(named.filter_map(|(param, value)| match value {
-        Value::Str(_) if !binding.constexpr.contains(&param.name) => {
-            Some(ArgFault::Text(param.name.clone()))
-        }
         Value::Tensor(_) if binding.extents.contains(&&param.name) => {
             Some(ArgFault::TensorExtent(param.name.clone()))
         }
@@ -347,15 +347,30 @@ fn arg_faults(
             Some(ArgFault::Elements(param.name.clone(), dtype.clone()))
         }
         Value::Raises(misuse) => Some(ArgFault::Misuse(param.name.clone(), misuse.clone())),
+        value if !binding.constexpr.contains(&param.name) => {
+            Some(ArgFault::Untyped(param.name.clone(), untyped(value)?))
+        }
         _ => None,
     }));
-    let raised = grid.elements().into_iter().flatten().find_map(|extent| match extent {
+    let extents = grid.elements().unwrap_or_else(|| vec![grid.clone()]);
+    let raised = extents.into_iter().find_map(|extent| match extent {
         Value::Raises(misuse) => Some(misuse),
         _ => None,
     });
     faults.extend(raised.map(ArgFault::GridMisuse));
     faults.extend(computed_warps(sources, site, launch).map(ArgFault::Warps));
     faults
+}
+
+/// What a value is that has no type at run time (`native_specialize_impl` of Triton refuses it).
+fn untyped(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Str(_) => Some("a string"),
+        Value::DType(_) => Some("a dtype"),
+        Value::List(_) => Some("a list"),
+        Value::Dict(_) => Some("a dict"),
+        _ => None,
+    }
 }
 
 /// Whether a dict of which not everything is known gives arguments.

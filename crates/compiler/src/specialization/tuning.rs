@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::ConstArg;
 use super::config::Config;
 use super::host::value::{Tuner, TunerKind, Value};
 use super::host::{Arguments, Host, Options, Variables};
@@ -13,7 +14,7 @@ use super::launches::ShownLaunches;
 use super::spelled::spelled;
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
-use crate::project::{Decorator, Kernel, Resolution, Scope, Sources, wrapping_calls};
+use crate::project::{Decorator, Kernel, Resolution, Scope, Sources, calls_itself, wrapping_calls};
 use crate::source::FileRange;
 
 /// What the decorators of a kernel say.
@@ -34,6 +35,8 @@ pub struct Tuning {
     /// True when some of this holds for what a call makes of the kernel, and not for the kernel
     /// under its own name.
     pub by_call: bool,
+    /// Names for which `@triton.heuristics` has a value in the place of a function.
+    pub uncallable: Vec<Name>,
     /// Names of the arguments on which the choice depends.
     pub key: Vec<Name>,
     /// Names of the arguments that tuning resets or restores between runs.
@@ -88,7 +91,7 @@ impl Tuning {
 pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
     let mut reader = Reader::new(sources, kernel);
     reader.decorators();
-    reader.calls();
+    reader.module_calls();
     reader.finish()
 }
 
@@ -96,7 +99,7 @@ pub fn tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning {
 pub fn launched_tuning(sources: &dyn Sources, kernel: &Kernel, launches: &ShownLaunches) -> Tuning {
     let mut reader = Reader::new(sources, kernel);
     reader.decorators();
-    reader.calls();
+    reader.module_calls();
     for tuner in launches.0.iter().flat_map(|(_, launch)| &launch.tuners) {
         reader.by_call(tuner, None);
     }
@@ -116,6 +119,23 @@ pub(crate) fn decorated_tuning(sources: &dyn Sources, kernel: &Kernel) -> Tuning
     let mut reader = Reader::new(sources, kernel);
     reader.decorators();
     reader.finish()
+}
+
+/// What each call of a module says of the kernel that it is given. Heuristics are those of all of them:
+/// what one made is given to the next.
+pub(crate) fn called_tunings(sources: &dyn Sources, kernel: &Kernel) -> Vec<Tuning> {
+    let mut reader = Reader::new(sources, kernel);
+    reader.decorators();
+    reader.module_calls();
+    let tuners = std::mem::take(&mut reader.tuners);
+    let all = reader.finish();
+    let alone = |tuner: &Arc<Tuner>| {
+        let mut reader = Reader::new(sources, kernel);
+        reader.tuner(tuner, None);
+        let heuristics = all.heuristics.clone();
+        Tuning { heuristics, ..reader.finish() }
+    };
+    tuners.iter().map(alone).collect()
 }
 
 struct Reader<'a> {
@@ -159,12 +179,18 @@ impl<'a> Reader<'a> {
         for decorator in &kernel.decorators {
             match *decorator {
                 Decorator::Jit(id) => self.jit(id),
-                Decorator::Autotune(id) => self.autotune(id),
-                Decorator::Heuristics(id) => self.heuristics(id),
-                Decorator::Other(id) => self.of_project(id),
+                Decorator::Autotune(id) if self.calls(id, "autotune") => self.autotune(id),
+                Decorator::Heuristics(id) if self.calls(id, "heuristics") => self.heuristics(id),
+                Decorator::Autotune(id) | Decorator::Heuristics(id) | Decorator::Other(id) => {
+                    self.of_project(id);
+                }
                 _ => {}
             }
         }
+    }
+
+    fn calls(&self, id: ExprId, name: &str) -> bool {
+        calls_itself(&self.kernel.function.body, id, name)
     }
 
     /// A decorator of the project's own: what it comes to call, or if that is not seen, what it is
@@ -190,7 +216,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What calls of modules make of the kernel.
-    fn calls(&mut self) {
+    fn module_calls(&mut self) {
         let around = self.sources.importers(self.kernel.at.file);
         for file in [self.kernel.at.file].into_iter().chain(around) {
             for item in wrapping_calls(self.sources, file, self.kernel.at) {
@@ -373,6 +399,10 @@ impl<'a> Reader<'a> {
         };
         for (key, function) in entries {
             if let Value::Str(name) = key {
+                if function.to_const().is_some_and(|value| !matches!(value, ConstArg::Function(_)))
+                {
+                    self.tuning.uncallable.push(Arc::clone(&name));
+                }
                 self.tuning.heuristics.push(Arc::clone(&name));
                 self.tuning.heuristic_functions.push(function);
             }

@@ -1,8 +1,10 @@
 //! Host code that calls a kernel as if it were a function.
 
+use rustc_hash::FxHashSet;
+
 use crate::builtins::TORCH;
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, SourceMap, Stmt};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, SourceMap, Stmt};
 use crate::project::{
     Decorator, ItemRef, Resolution, Scope, Sources, is_entry, jit_functions, kernel, resolve_expr,
 };
@@ -28,8 +30,11 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
         _ => false,
     };
     let items = module.items.iter().enumerate();
-    let hosts = items.filter(|(index, item)| is_host(*index, item));
-    let in_functions = hosts.flat_map(|(_, item)| in_function(sources, file, item));
+    let plain: Vec<(usize, &Item)> = items.filter(|(index, item)| is_host(*index, item)).collect();
+    let hosts = hosts(sources, file, module, &plain);
+    let in_functions = plain
+        .iter()
+        .flat_map(|(index, item)| in_function(sources, file, item, hosts.contains(index)));
     let is_bound = |callee: &Expr| {
         module.mains.iter().any(|main| {
             let mut targets = main.body.stmts.values().flat_map(Stmt::targets);
@@ -66,11 +71,62 @@ fn is_of_torch(meaning: &Resolution) -> bool {
     }
 }
 
-fn in_function(sources: &dyn Sources, file: FileId, item: &Item) -> Vec<Diagnostic> {
+/// The functions among `plain` that certainly run on the host: they do what no kernel can, or one that
+/// does calls them.
+fn hosts(
+    sources: &dyn Sources,
+    file: FileId,
+    module: &Module,
+    plain: &[(usize, &Item)],
+) -> FxHashSet<usize> {
+    let mut found = FxHashSet::default();
+    let mains = module.mains.iter().map(|main| (&*main.body, Vec::new()));
+    let does = |(index, item): &(usize, &Item)| {
+        let ItemKind::Function(function) = &item.kind else { return None };
+        let path = item.body_scope();
+        let is_host = runs_on_host(sources, Scope { file, path: &path }, function);
+        is_host.then_some(*index)
+    };
+    found.extend(plain.iter().filter_map(does));
+    let bodies = found.iter().filter_map(|index| body_of(&module.items[*index]));
+    let mut open: Vec<_> = mains.chain(bodies).collect();
+    while let Some((body, path)) = open.pop() {
+        let scope = Scope { file, path: &path };
+        for called in called_functions(sources, scope, body) {
+            let is_plain = plain.iter().any(|(index, _)| *index == called);
+            if is_plain && found.insert(called) {
+                open.extend(body_of(&module.items[called]));
+            }
+        }
+    }
+    found
+}
+
+fn body_of(item: &Item) -> Option<(&Body, Vec<Name>)> {
+    match &item.kind {
+        ItemKind::Function(function) => Some((&function.body, item.body_scope())),
+        _ => None,
+    }
+}
+
+/// The functions of the scope's file that a body calls by their names.
+fn called_functions(sources: &dyn Sources, scope: Scope<'_>, body: &Body) -> Vec<usize> {
+    let calls = body.exprs.values().filter_map(|expr| match expr {
+        Expr::Call { callee, .. } => Some(*callee),
+        _ => None,
+    });
+    let meanings = calls.map(|callee| resolve_expr(sources, scope, body, callee));
+    let here = meanings.filter_map(|meaning| match meaning {
+        Resolution::Function(at) if at.file == scope.file => Some(at.index as usize),
+        _ => None,
+    });
+    here.collect()
+}
+
+fn in_function(sources: &dyn Sources, file: FileId, item: &Item, is_host: bool) -> Vec<Diagnostic> {
+    let Some((_, path)) = body_of(item) else { return Vec::new() };
     let ItemKind::Function(function) = &item.kind else { return Vec::new() };
-    let path = item.body_scope();
     let scope = Scope { file, path: &path };
-    let is_host = runs_on_host(sources, scope, function);
     in_body(sources, scope, (&function.body, &function.map), (is_host, &|_| false))
 }
 

@@ -6,44 +6,59 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::{Expr, Literal, Name, ParamKind};
 use crate::project::{Decorator, Kernel, Sources};
 use crate::source::FileRange;
-use crate::specialization::{Tuning, decorated_tuning};
+use crate::specialization::{Tuning, called_tunings, decorated_tuning};
 
-/// Names in the decorators of a kernel that are no parameters.
+/// What is wrong with what tunes a kernel: its decorators, and calls of modules that are given it.
 pub(super) fn decorated(sources: &dyn Sources, kernel: &Kernel) -> Vec<Diagnostic> {
     let tuning = decorated_tuning(sources, kernel);
-    let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
     let open = kernel.function.params.iter().any(|param| param.kind == ParamKind::KwArgs);
     if open || tuning.wrapped {
         return Vec::new();
     }
-    let mut found = Vec::new();
-    let mut report = |name: &Name, what: &str| {
-        let message = format!("`{}` has no parameter `{name}`, which {what}", kernel.item.name);
-        let at = mention(kernel, name);
-        let mut finding = Diagnostic::new(Code::TuningName, at, message);
-        finding.kernel = Some(kernel.item.name.to_string());
-        if !found.contains(&finding) {
-            found.push(finding);
-        }
-    };
-    for config in tuning.configs.iter().filter(|_| !tuning.one_run) {
-        for (name, _) in &config.kwargs {
-            if !is_param(name) && !OPTIONS.contains(&&**name) {
-                report(name, "a configuration sets");
+    let mut found = asked_by_heuristics(kernel, &tuning);
+    for tuning in [tuning].into_iter().chain(called_tunings(sources, kernel)) {
+        for finding in tuned(kernel, &tuning) {
+            if !found.contains(&finding) {
+                found.push(finding);
             }
         }
     }
-    for name in &tuning.heuristics {
-        if !is_param(name) && !OPTIONS.contains(&&**name) {
-            report(name, "`@triton.heuristics` computes");
-        }
-    }
-    found.extend(asked_by_heuristics(kernel, &tuning));
-    found.extend(warp_counts(kernel, &tuning).filter(|_| !tuning.one_run));
-    found.extend(choices(kernel, &tuning));
-    found.extend(lacking(kernel, &tuning));
+    found
+}
+
+/// What is wrong with what one decorator or call says, and those around it.
+fn tuned(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
+    let mut found = unknown_names(kernel, tuning);
+    found.extend(tuning.uncallable.iter().map(|name| uncallable(kernel, name)));
+    found.extend(warp_counts(kernel, tuning).filter(|_| !tuning.one_run));
+    found.extend(choices(kernel, tuning));
+    found.extend(lacking(kernel, tuning));
     found.extend(tuning.dicts.iter().map(|dict| plain_dict(kernel, *dict)));
     found
+}
+
+/// Names that configurations or heuristics set and that are no parameters.
+fn unknown_names(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
+    let configs = tuning.configs.iter().filter(|_| !tuning.one_run);
+    let configured = configs.flat_map(|config| {
+        let names = config.kwargs.iter().map(|(name, _)| name);
+        names.map(move |name| (name, config.at, "a configuration sets"))
+    });
+    let computed =
+        tuning.heuristics.iter().map(|name| (name, None, "`@triton.heuristics` computes"));
+    let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
+    let unknown = configured
+        .chain(computed)
+        .filter(|(name, ..)| !is_param(name) && !OPTIONS.contains(&&***name));
+    let finding = |(name, at, what): (&Name, Option<FileRange>, &str)| {
+        let message = format!("`{}` has no parameter `{name}`, which {what}", kernel.item.name);
+        let at = mentioned(kernel, name).or(at.filter(|at| at.file == kernel.at.file));
+        let at = at.unwrap_or_else(|| name_of(kernel));
+        let mut found = Diagnostic::new(Code::TuningName, at, message);
+        found.kernel = Some(kernel.item.name.to_string());
+        found
+    };
+    unknown.map(finding).collect()
 }
 
 /// Dicts in the place of configurations, of which Triton asks attributes when it tunes
@@ -53,6 +68,16 @@ fn plain_dict(kernel: &Kernel, at: FileRange) -> Diagnostic {
     let mut found = Diagnostic::new(Code::ArgumentType, at, message).with_note(
         "write `triton.Config({...}, num_warps=4)`: options of the launch stand outside of the dict",
     );
+    found.kernel = Some(kernel.item.name.to_string());
+    found
+}
+
+/// A value in the place of the function that computes a parameter.
+fn uncallable(kernel: &Kernel, name: &Name) -> Diagnostic {
+    let message =
+        format!("`@triton.heuristics` calls what it has for `{name}`, but this is no function");
+    let mut found = Diagnostic::new(Code::ArgumentType, mention(kernel, name), message)
+        .with_note("write a function of the launch's arguments: `lambda args: ...`");
     found.kernel = Some(kernel.item.name.to_string());
     found
 }
@@ -72,7 +97,7 @@ fn lacking(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
         let mut configs = tuning.configs.iter();
         Some((configs.find(|config| config.value(&param.name).is_none())?, param))
     })?;
-    let name = FileRange { file: kernel.at.file, range: kernel.item.name_range };
+    let name = name_of(kernel);
     let at = config.at.filter(|at| at.file == kernel.at.file).unwrap_or(name);
     let message = format!("this configuration lacks `{}`, which others set", param.name);
     let mut found = Diagnostic::new(Code::MissingLaunchArgument, at, message);
@@ -124,8 +149,7 @@ fn warp_counts(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
     let (warps, fault) = counts
         .into_iter()
         .find_map(|warps| Some((warps, warp_count_fault(warps.into(), Some(WARP_SIZE))?)))?;
-    let at = FileRange { file: kernel.at.file, range: kernel.item.name_range };
-    let found = Diagnostic::new(Code::WarpCount, at, fault);
+    let found = Diagnostic::new(Code::WarpCount, name_of(kernel), fault);
     Some(match warps.is_power_of_two() && tuning.configs.len() > 1 {
         true => Diagnostic { severity: Severity::Warning, ..found },
         false => found,
@@ -155,12 +179,21 @@ fn choices(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
 
 /// Where a decorator mentions a name as a string, else the kernel's name.
 fn mention(kernel: &Kernel, name: &Name) -> FileRange {
+    mentioned(kernel, name).unwrap_or_else(|| name_of(kernel))
+}
+
+/// Where a decorator mentions a name as a string.
+fn mentioned(kernel: &Kernel, name: &Name) -> Option<FileRange> {
     let end = kernel.item.name_range.start;
     let mut exprs = kernel.function.body.exprs.iter();
-    let literal = exprs.find(|(id, expr)| {
+    let (id, _) = exprs.find(|(id, expr)| {
         let before = kernel.function.map.exprs[*id].end <= end;
         before && matches!(expr, Expr::Literal(Literal::Str(text)) if text == name)
-    });
-    let range = literal.map_or(kernel.item.name_range, |(id, _)| kernel.function.map.exprs[id]);
-    FileRange { file: kernel.at.file, range }
+    })?;
+    Some(FileRange { file: kernel.at.file, range: kernel.function.map.exprs[id] })
+}
+
+/// Where the kernel's name stands.
+fn name_of(kernel: &Kernel) -> FileRange {
+    FileRange { file: kernel.at.file, range: kernel.item.name_range }
 }

@@ -20,6 +20,9 @@ use crate::source::{FileId, FileRange, TextRange};
 const DESCRIPTOR: &str = "tools.tensor_descriptor.TensorDescriptor";
 const DESCRIPTOR_MEMBERS: &[&str] = &["from_tensor"];
 
+/// The class of configurations of kernels.
+const CONFIG: &str = "Config";
+
 /// Modules of Triton that are imported by their paths.
 const TRITON_MODULES: &[&str] = &[
     "backends",
@@ -423,12 +426,39 @@ impl Host<'_> {
             let known = builtin.parameters(TritonVersion::V3_9).iter().map(|param| param.name);
             for (name, value) in keyword_args(args) {
                 let is_known = known.clone().any(|known| *known == **name);
-                if !is_known && misspelled(name, known.clone()).is_some() {
+                if is_known {
+                    continue;
+                }
+                // Versions and forks of Triton have options of their own.
+                if misspelled(name, known.clone()).is_some() || self.is_misplaced(&path, name) {
                     found.extend(self.keyword(piece, (name, value), &path, known.clone()));
                 }
             }
         }
         found
+    }
+
+    /// Whether a keyword of what tunes kernels belongs elsewhere: into the dict of a configuration, which
+    /// has parameters of kernels, or to a configuration.
+    fn is_misplaced(&self, function: &str, name: &Name) -> bool {
+        let is_parameter = || {
+            self.module.items.iter().any(|item| match &item.kind {
+                ItemKind::Function(function) => {
+                    function.params.iter().any(|param| param.name == *name)
+                }
+                _ => false,
+            })
+        };
+        let is_option = || {
+            let config =
+                builtins::member(TRITON, CONFIG).map(|it| it.parameters(TritonVersion::V3_9));
+            config.into_iter().flatten().any(|option| *option.name == **name)
+        };
+        match function {
+            CONFIG => is_parameter(),
+            "autotune" => is_option(),
+            _ => false,
+        }
     }
 
     /// An import of a module of Triton that is misspelled, or that is always tried and was removed.

@@ -4,7 +4,9 @@
 use crate::builtins::{self, TRITON, TritonVersion};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Module};
-use crate::project::{Decorator, ItemRef, Sources, callee, decorators, is_expected_to_fail};
+use crate::project::{
+    Decorator, ItemRef, Sources, callee, calls_itself, decorators, is_expected_to_fail,
+};
 use crate::source::{FileId, FileRange, TextRange};
 
 /// What is wrong with `@triton.autotune` and `@triton.heuristics` of the functions of `file`.
@@ -58,7 +60,9 @@ impl Tuner<'_> {
             Expr::Call { args, .. } => args,
             _ => return None,
         };
-        if args.iter().any(|arg| matches!(arg.kind, ArgKind::Star | ArgKind::DoubleStar)) {
+        let spreads =
+            args.iter().any(|arg| matches!(arg.kind, ArgKind::Star | ArgKind::DoubleStar));
+        if spreads || !calls_itself(&self.function.body, self.id, self.name) {
             return None;
         }
         let positional = args.iter().filter(|arg| arg.kind == ArgKind::Positional).count();

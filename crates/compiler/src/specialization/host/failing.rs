@@ -1,6 +1,7 @@
 //! Exceptions that host code raises whenever it runs: what its asserts say of tensors and does not
 //! hold, and what PyTorch refuses.
 
+use super::doubt::Doubt;
 use super::misuse::Misuse;
 use super::operators::truth;
 use super::value::Value;
@@ -85,6 +86,20 @@ impl Host<'_> {
             && !raised_before
         {
             self.note_failure(frame, id, Exception::Misuse(misuse.clone()));
+        }
+    }
+
+    /// What a function that certainly runs gives, or is refused.
+    pub(in crate::specialization) fn outcome(
+        mut self,
+        function: &Value,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        self.doubt = Doubt::of_whole();
+        let value = self.call_value(function, args);
+        match self.failure {
+            Some(Failure { exception: Exception::Misuse(misuse), .. }) => Value::Raises(misuse),
+            _ => value,
         }
     }
 

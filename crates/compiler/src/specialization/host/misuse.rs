@@ -1,5 +1,6 @@
 //! What host code raises an exception for: a tensor is asked for what it does not have, or a tuple.
 
+use super::number::as_number;
 use super::value::{Tensor, Value};
 use crate::builtins::torch;
 use crate::hir::Name;
@@ -46,6 +47,8 @@ pub enum Misuse {
         /// The type, in Triton's spelling.
         dtype: Name,
     },
+    /// An operator, of which one side is `None` and the other a number.
+    NoOperator(&'static str),
     /// Sizes that do not fit.
     Sizes(Misfit),
 }
@@ -109,6 +112,14 @@ impl Misuse {
     pub(super) fn raises(&self) -> bool {
         !matches!(self, Misuse::NotCalled(_))
     }
+}
+
+/// What an operator on a number and `None` gives: an exception.
+pub(super) fn with_none(symbol: &'static str, left: &Value, right: &Value) -> Option<Value> {
+    let is_none = |value: &Value| matches!(value.plain(), Value::None);
+    let is_number = |value: &Value| as_number(value).is_some();
+    let raises = is_none(left) && is_number(right) || is_number(left) && is_none(right);
+    raises.then_some(Value::Raises(Misuse::NoOperator(symbol)))
 }
 
 /// Methods that tell numbers about a tensor.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{is_float, is_integer, with_number};
-use super::misuse::{Misuse, is_whole};
+use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
@@ -110,7 +110,8 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
         (Value::Str(a), Value::Str(b)) if op == BinaryOp::Add && a.len() + b.len() < MAX_LENGTH => {
             Value::Str(format!("{a}{b}").into())
         }
-        _ => arithmetic(op, left, right),
+        _ => misuse::with_none(op.symbol(), left, right)
+            .unwrap_or_else(|| arithmetic(op, left, right)),
     }
 }
 
@@ -183,8 +184,13 @@ pub(super) fn unary(op: UnaryOp, operand: &Value) -> Value {
     }
 }
 
-/// The tensor that a comparison with a tensor gives; `None` for one of numbers.
+/// The tensor that a comparison with a tensor gives, or that Python refuses it; `None` for one of
+/// numbers.
 pub(super) fn compared(op: CompareOp, left: &Value, right: &Value) -> Option<Value> {
+    let orders = matches!(op, CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge);
+    if orders && let Some(raised) = misuse::with_none(op.symbol(), left, right) {
+        return Some(raised);
+    }
     let elementwise =
         !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn);
     let (left, right) = (left.plain(), right.plain());

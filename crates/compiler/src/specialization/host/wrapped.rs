@@ -17,10 +17,6 @@ impl Host<'_> {
         function: &Arc<Function>,
         args: &[(Option<Name>, Value)],
     ) -> Option<Value> {
-        // Keywords go through dicts, of which comprehensions are not followed.
-        if args.iter().any(|(name, _)| name.is_some()) {
-            return None;
-        }
         let scope = item(self.sources, at)?.scope;
         let mut wrapped = Value::Callable(Callable::Undecorated(at));
         let decorators = self.decorators(at.file, &scope, function);
