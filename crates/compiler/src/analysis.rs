@@ -172,7 +172,13 @@ pub fn check_accesses(
         if launch.grid.is_some() {
             let mut elements = Elements::of_launch(func, launch, pause);
             let accesses = elements.accesses();
-            here.extend(bounds::check(func, launch, &mut elements, &accesses, pause));
+            here.extend(bounds::check(
+                func,
+                (launch, &spec.launches),
+                &mut elements,
+                &accesses,
+                pause,
+            ));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));

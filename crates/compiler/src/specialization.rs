@@ -44,8 +44,8 @@ pub use facts::Facts;
 pub use flags::{Flags, parse_value};
 pub use heuristics::{Passed, heuristics};
 pub use host::misuse::{Misfit, Misuse};
-pub(crate) use host::named_dtype;
 pub use host::{Compared, Exception, Failure};
+pub(crate) use host::{named_dtype, torch_name};
 pub use known::{ArgFault, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
 pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};
@@ -128,6 +128,9 @@ pub enum ConstArg {
     Str(Arc<str>),
     /// A dtype by its signature spelling (`fp16`).
     DType(Arc<str>),
+    /// A dtype of PyTorch, which kernels can only compare, by the signature spelling of the same one of
+    /// Triton.
+    TorchDType(Arc<str>),
     /// A jit function, by module-level name visible where the kernel is defined.
     Function(Arc<str>),
     /// A member of an enumeration.
@@ -332,6 +335,7 @@ impl fmt::Display for ConstArg {
             ConstArg::Float(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
             ConstArg::Str(text) => write!(f, "{text:?}"),
             ConstArg::DType(name) | ConstArg::Function(name) => f.write_str(name),
+            ConstArg::TorchDType(name) => f.write_str(&torch_name(name)),
             ConstArg::Member(member) => write!(f, "{member}"),
             ConstArg::Tuple(items) => write_tuple(f, items),
         }

@@ -35,6 +35,10 @@ def value(spelled, module):
         import triton.language as tl
 
         return tl.dtype(plain)
+    if kind == "torch":
+        import torch
+
+        return getattr(torch, plain)
     if kind == "function":
         return getattr(module, plain)
     if kind == "member":

@@ -189,6 +189,9 @@ fn constant(value: &ConstArg) -> Value {
         ConstArg::Float(bits) => json!(["float", f64::from_bits(*bits)]),
         ConstArg::Str(text) => json!(["str", &**text]),
         ConstArg::DType(name) => json!(["dtype", &**name]),
+        ConstArg::TorchDType(_) => {
+            json!(["torch", value.to_string().trim_start_matches("torch.")])
+        }
         ConstArg::Function(name) => json!(["function", &**name]),
         ConstArg::Member(member) => json!(["member", [&*member.class_name, &*member.name]]),
         ConstArg::Tuple(items) => json!(["tuple", items.iter().map(constant).collect::<Value>()]),

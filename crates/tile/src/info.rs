@@ -233,9 +233,10 @@ fn constant_value(constant: &ConstArg) -> Value {
         ConstArg::Float(bits) => f64::from_bits(*bits).into(),
         ConstArg::Str(text) => text.to_string().into(),
         ConstArg::Tuple(items) => items.iter().map(constant_value).collect(),
-        ConstArg::DType(_) | ConstArg::Function(_) | ConstArg::Member(_) => {
-            constant.to_string().into()
-        }
+        ConstArg::DType(_)
+        | ConstArg::TorchDType(_)
+        | ConstArg::Function(_)
+        | ConstArg::Member(_) => constant.to_string().into(),
     }
 }
 

@@ -25,10 +25,10 @@ const ACCESS_FUEL: u32 = 4_000;
 /// Boxes that may be looked at for one launch.
 const LAUNCH_FUEL: u32 = 8_000;
 
-/// Findings about the accesses of `func` under `launch`.
+/// Findings about the accesses of `func` under `launch`, which is one of `launches`.
 pub(super) fn check(
     func: &Function,
-    launch: &KnownLaunch,
+    (launch, launches): (&KnownLaunch, &[KnownLaunch]),
     elements: &mut Elements<'_>,
     accesses: &[Access],
     pause: Pause<'_>,
@@ -50,7 +50,7 @@ pub(super) fn check(
         fuel -= before - share;
     }
     let mut found = first_of_each_code(found);
-    let uncovered = untouched::check(func, launch, elements, accesses, pause);
+    let uncovered = untouched::check(func, (launch, launches), elements, accesses, pause);
     found.extend(uncovered.map(|found| Finding { spot: Spot::Launch, ..Finding::from(found) }));
     found
 }

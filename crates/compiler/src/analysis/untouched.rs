@@ -44,18 +44,27 @@ impl Along {
     }
 }
 
-/// The finding about elements that `launch` leaves untouched.
+/// The finding about elements that `launch`, which is one of `launches`, leaves untouched.
 pub(super) fn check<'s>(
     func: &'s Function,
-    launch: &'s KnownLaunch,
+    (launch, launches): (&'s KnownLaunch, &[KnownLaunch]),
     elements: &'s mut Elements<'_>,
     accesses: &'s [Access],
     pause: Pause<'s>,
 ) -> Option<Diagnostic> {
     let grid = launch.grid?;
+    let ids = |launch: &KnownLaunch| -> Vec<u32> {
+        let buffers = launch.args.iter().filter_map(|(_, arg)| match arg {
+            KnownArg::Buffer(buffer) => buffer.id,
+            _ => None,
+        });
+        buffers.collect()
+    };
+    let others = launches.iter().filter(|other| *other != launch);
     let mut search = Search {
         func,
         launch,
+        shared: others.flat_map(ids).collect(),
         grid,
         asked: axes_asked_for(func),
         elements,
@@ -86,6 +95,8 @@ pub(super) fn check<'s>(
 struct Search<'s, 'e> {
     func: &'s Function,
     launch: &'s KnownLaunch,
+    /// Allocations that other launches get as well.
+    shared: Vec<u32>,
     grid: [u32; 3],
     /// The axes along which the kernel asks for its position.
     asked: [bool; 3],
@@ -247,7 +258,13 @@ impl Search<'_, '_> {
                 let further = position(wide, &point);
                 let is_asked = !is_load
                     || is_lane
-                    || brings((func, launch, wide, accesses), further, &mut { most_boxes });
+                    || match brought((func, launch, wide, accesses), further, &self.shared, &mut {
+                        most_boxes
+                    }) {
+                        Brings::More => true,
+                        Brings::Shared => false,
+                        Brings::Nothing => is_told_by_mask(func, launch, access),
+                    };
                 missed = is_asked.then_some((further, element));
                 break;
             }
@@ -356,43 +373,52 @@ fn is_read_first(func: &Function, accesses: &[Access], store: &Access) -> bool {
     })
 }
 
-/// Whether a program beyond the grid may write an element of its own: of one that would not, nothing is
-/// missed, whatever it reads.
-fn brings(
+/// What a program beyond the grid would write.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Brings {
+    /// Nothing that is inside of the buffers.
+    Nothing,
+    /// What another launch may write.
+    Shared,
+    /// An element of its own.
+    More,
+}
+
+/// What `program` would write that is beyond the grid. `shared` are the allocations that other launches
+/// get as well.
+fn brought(
     (func, launch, elements, accesses): Reaching<'_, '_>,
     program: [i128; 3],
+    shared: &[u32],
     fuel: &mut u32,
-) -> bool {
+) -> Brings {
     let there = (0..).zip(program).map(|(axis, at)| {
         let position = elements.variable_term(Variable::Program(axis), Interval::new(at, at));
         elements.terms.equal(&position, &Linear::constant(at))
     });
     let there: Vec<Cond> = there.collect();
-    let mut writes = accesses.iter().filter(|other| {
-        matches!(
-            func.insts[other.inst].opcode,
-            Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas
-        )
+    let writes = accesses.iter().filter(|other| {
+        use Opcode::{AtomicCas, AtomicRmw, Store};
+        matches!(func.insts[other.inst].opcode, Store | AtomicRmw | AtomicCas)
     });
-    writes.any(|write| {
-        let Some(buffer) = buffer(func, launch, write.param) else { return true };
-        // What another launch wrote is not told from what somebody else did.
-        if buffer.contents == Contents::Unknown && !is_read_first(func, accesses, write) {
-            return false;
-        }
+    let brought = writes.map(|write| {
+        let Some(buffer) = buffer(func, launch, write.param) else { return Brings::More };
         let mut conds = happens(write);
         conds.extend(&there);
         conds.push(elements.terms.at_most(&Linear::default(), &write.offset));
         conds.push(elements.terms.less(&write.offset, &Linear::constant(buffer.elements)));
-        match elements.search(&conds, fuel) {
-            Outcome::Never => false,
+        let is_shared = match elements.search(&conds, fuel) {
+            Outcome::Never => return Brings::Nothing,
             Outcome::Found(point) => {
                 let element = Domain::at(&elements.terms, &point).value(&write.offset);
-                !element.is_some_and(|element| buffer.contents.is_written_at(element))
+                element.is_some_and(|element| buffer.contents.is_written_at(element))
             }
-            _ => true,
-        }
-    })
+            _ => false,
+        };
+        let is_shared = is_shared || buffer.id.is_some_and(|id| shared.contains(&id));
+        if is_shared { Brings::Shared } else { Brings::More }
+    });
+    brought.max().unwrap_or(Brings::Nothing)
 }
 
 /// Whether an access may be to an element where `conds` hold.
@@ -444,6 +470,19 @@ fn is_instead(func: &Function, launch: &KnownLaunch, access: &Access, other: &Ac
         || storage(other.param).is_none()
         || storage(other.param) == storage(access.param);
     same_memory && (!is_load(other) || is_load(access))
+}
+
+/// Whether the mask of an access is computed from an argument that is the number of the buffer's
+/// elements.
+fn is_told_by_mask(func: &Function, launch: &KnownLaunch, access: &Access) -> bool {
+    let elements = buffer(func, launch, access.param).map(|buffer| buffer.elements);
+    let mask = super::flow::mask_of(&func.insts[access.inst]);
+    let computed = mask.map(|mask| computing(func, mask)).unwrap_or_default();
+    let mut params = func.params.iter().zip(&func.regions[func.body].args);
+    params.any(|(param, value)| {
+        computed.contains(value)
+            && matches!(launch.arg(&param.name), Some(KnownArg::Int(count)) if Some(*count) == elements)
+    })
 }
 
 /// Whether a value is computed from what memory holds.

@@ -221,6 +221,7 @@ pub(super) fn compare_consts(op: CompareOp, a: &Const, b: &Const) -> Option<bool
             (Elem::Unknown, _) | (_, Elem::Unknown) => None,
             _ => equality(x == y),
         },
+        (Const::TorchDType(x), Const::TorchDType(y)) => equality(x == y),
         (Const::BlockType(x, m), Const::BlockType(y, n)) => equality(x == y && m == n),
         (Const::DescriptorType(x, m), Const::DescriptorType(y, n)) => equality(x == y && m == n),
         (Const::Enum(x), Const::Enum(y)) => equality(x == y),

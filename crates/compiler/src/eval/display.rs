@@ -6,6 +6,7 @@ use super::dtype::Elem;
 use super::value::{
     Const, Descriptor, Held, Member, Object, RangeValue, Shape, Tensor, Tuple, Value,
 };
+use crate::specialization::torch_name;
 
 /// A type as hover shows it: `fp32`, `tile<BLOCK x fp32>`, `pointer<fp16>`.
 pub fn type_text(value: &Value) -> String {
@@ -44,6 +45,7 @@ fn const_type(value: &Const) -> String {
         Const::Float(_) => "float",
         Const::Str(_) => "str",
         Const::DType(_) => "dtype",
+        Const::TorchDType(_) => "torch.dtype",
         Const::BlockType(..) | Const::BlockPtrType(..) => "type",
         Const::DescriptorType(..) => "type",
         Const::Slice(_) => "slice",
@@ -96,6 +98,7 @@ pub fn const_text(value: &Const) -> String {
         Const::Float(value) => float_text(*value),
         Const::Str(text) => text.to_string(),
         Const::DType(elem) => elem.to_string(),
+        Const::TorchDType(dtype) => torch_name(dtype.signature()),
         Const::BlockType(elem, shape) => block_type_text(*elem, shape),
         Const::BlockPtrType(elem, shape) => format!("pointer<{}>", block_type_text(*elem, shape)),
         Const::DescriptorType(elem, shape) => {

@@ -540,6 +540,10 @@ impl Evaluator<'_> {
                 Some(elem) => Value::Const(Const::DType(elem)),
                 None => Value::Unknown,
             },
+            ConstArg::TorchDType(name) => match DType::from_signature(name) {
+                Some(dtype) => Value::Const(Const::TorchDType(dtype)),
+                None => Value::Unknown,
+            },
             ConstArg::Function(name) => {
                 let scope = function.scope.clone();
                 let found = self.global(function.file, &scope, &Name::from(&**name));

@@ -636,7 +636,7 @@ fn torch_member(module: &str, name: &str) -> Option<Value> {
         (TORCH_VERSION, "hip") => Some(Value::NONE),
         (TORCH, name) => {
             let dtype = DType::from_signature(named_dtype(name)?)?;
-            Some(Value::Const(Const::DType(Elem::Num(dtype))))
+            Some(Value::Const(Const::TorchDType(dtype)))
         }
         _ => None,
     }

@@ -205,7 +205,7 @@ fn suspects(spec: &Specialization, progress: &Progress) -> Vec<Name> {
     if progress.between_values {
         let chooses = |name: &Name| match spec.args.get(name) {
             Some(ArgSpec::Constexpr(value)) => {
-                matches!(value, ConstArg::Bool(_) | ConstArg::DType(_))
+                matches!(value, ConstArg::Bool(_) | ConstArg::DType(_) | ConstArg::TorchDType(_))
             }
             _ => false,
         };

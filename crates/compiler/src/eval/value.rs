@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::closure::Closure;
-use super::dtype::Elem;
+use super::dtype::{DType, Elem};
 use super::symbolic::Sym;
 use crate::builtins::Builtin;
 use crate::hir::{Class, Function, Name};
@@ -61,6 +61,8 @@ pub enum Const {
     Str(Arc<str>),
     /// An element type.
     DType(Elem),
+    /// A type of PyTorch, which the language does not take for its own.
+    TorchDType(DType),
     /// The type of a tile.
     BlockType(Elem, Shape),
     /// The type of a block pointer: a pointer to a tile.

@@ -122,7 +122,7 @@ fn constants(value: &ConstArg) -> Vec<ArgSpec> {
         }
         ConstArg::Float(_) => vec![ConstArg::Int(1), ConstArg::Int(64), ConstArg::None],
         ConstArg::Str(_) => vec![ConstArg::None, ConstArg::Int(0)],
-        ConstArg::DType(_) => {
+        ConstArg::DType(_) | ConstArg::TorchDType(_) => {
             ["fp16", "bf16", "i32", "i8"].map(|name| ConstArg::DType(name.into())).to_vec()
         }
         ConstArg::None | ConstArg::Function(_) | ConstArg::Member(_) | ConstArg::Tuple(_) => {

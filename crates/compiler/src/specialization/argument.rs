@@ -157,6 +157,9 @@ impl Binder<'_> {
             Value::DType(dtype) if !is_complex(dtype) => {
                 ArgSpec::Constexpr(ConstArg::DType(dtype.clone()))
             }
+            Value::TorchDType(dtype) if !is_complex(dtype) => {
+                ArgSpec::Constexpr(ConstArg::TorchDType(dtype.clone()))
+            }
             Value::Named(Resolution::Jit(at)) => self.function_argument(*at)?,
             _ => return None,
         })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::host::named_dtype;
 use super::{ArgSpec, ConstArg};
+use crate::builtins::TORCH;
 use crate::diagnostic::suggest_in_any_case;
 use crate::hir::{Expr, Function, Literal, Name, UnaryOp, lower_expression};
 
@@ -174,6 +175,12 @@ fn value_of(body: &crate::hir::Body, id: crate::hir::ExprId) -> Option<ConstArg>
             ConstArg::Float(bits) => ConstArg::Float((-f64::from_bits(bits)).to_bits()),
             _ => return None,
         },
+        Expr::Attribute { value, attr }
+            if body.exprs[*value].is_name(TORCH)
+                && let Some(dtype) = named_dtype(attr) =>
+        {
+            ConstArg::TorchDType(dtype.into())
+        }
         Expr::Name(name) | Expr::Attribute { attr: name, .. } => match &**name {
             "true" => ConstArg::Bool(true),
             "false" => ConstArg::Bool(false),
@@ -218,6 +225,7 @@ mod tests {
         assert_eq!(parse_value("0x40"), Ok(ConstArg::Int(64)));
         assert_eq!(parse_value("-1"), Ok(ConstArg::Int(-1)));
         assert_eq!(parse_value("tl.float16"), Ok(ConstArg::DType("fp16".into())));
+        assert_eq!(parse_value("torch.float16"), Ok(ConstArg::TorchDType("fp16".into())));
         assert_eq!(parse_value("'relu'"), Ok(ConstArg::Str("relu".into())));
         assert_eq!(
             parse_value("(1, None)"),

@@ -366,7 +366,7 @@ fn arg_faults(
 fn untyped(value: &Value) -> Option<&'static str> {
     match value {
         Value::Str(_) => Some("a string"),
-        Value::DType(_) => Some("a dtype"),
+        Value::DType(_) | Value::TorchDType(_) => Some("a dtype"),
         Value::List(_) => Some("a list"),
         Value::Dict(_) => Some("a dict"),
         _ => None,

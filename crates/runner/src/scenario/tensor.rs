@@ -395,7 +395,7 @@ impl From<&ConstArg> for Value {
             ConstArg::Int(value) => Value::Int(*value),
             ConstArg::Float(bits) => Value::Float(f64::from_bits(*bits)),
             ConstArg::Str(text) => Value::Str(text.clone()),
-            ConstArg::DType(name) => {
+            ConstArg::DType(name) | ConstArg::TorchDType(name) => {
                 DType::from_name(name).map_or_else(|| Value::Str(name.clone()), Value::DType)
             }
             ConstArg::Function(name) => Value::Function(name.clone()),

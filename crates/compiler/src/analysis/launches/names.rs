@@ -11,8 +11,8 @@ use crate::hir::{
     PYTHON_NAMES, Param, SourceMap, Stmt, Unbound,
 };
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, launch_scope,
-    resolve, resolve_expr,
+    self, ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions,
+    launch_scope, resolve, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -440,21 +440,19 @@ impl Host<'_> {
 
     /// Whether a keyword of what tunes kernels belongs elsewhere: into the dict of a configuration, which
     /// has parameters of kernels, or to a configuration.
-    fn is_misplaced(&self, function: &str, name: &Name) -> bool {
+    fn is_misplaced(&self, member: &str, name: &Name) -> bool {
         let is_parameter = || {
-            self.module.items.iter().any(|item| match &item.kind {
-                ItemKind::Function(function) => {
-                    function.params.iter().any(|param| param.name == *name)
-                }
-                _ => false,
-            })
+            let kernels = jit_functions(self.sources, self.file);
+            let heads = kernels.iter().filter_map(|at| project::function(self.sources, *at));
+            let mut params = heads.flat_map(|function| function.params.clone());
+            params.any(|param| param.name == *name)
         };
         let is_option = || {
             let config =
                 builtins::member(TRITON, CONFIG).map(|it| it.parameters(TritonVersion::V3_9));
             config.into_iter().flatten().any(|option| *option.name == **name)
         };
-        match function {
+        match member {
             CONFIG => is_parameter(),
             "autotune" => is_option(),
             _ => false,

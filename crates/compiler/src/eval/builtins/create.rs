@@ -143,6 +143,15 @@ impl Evaluator<'_> {
             Value::Const(Const::BlockType(elem, _)) => Ok(elem),
             Value::Const(Const::Symbol(_)) | Value::Unknown => Ok(Elem::Unknown),
             Value::Tensor(tensor) if tensor.elem.is_unknown() => Ok(Elem::Unknown),
+            Value::Const(Const::TorchDType(dtype)) => {
+                let message = format!(
+                    "`{name}` must be a type such as `tl.float32`, but this is PyTorch's `{}`",
+                    Const::TorchDType(dtype)
+                );
+                let diagnostic = Diagnostic::new(Code::BadDType, at, message)
+                    .with_note(format!("the language calls it `tl.{}`", dtype.member()));
+                Err(self.emit_diagnostic(diagnostic))
+            }
             other => {
                 let message = format!(
                     "`{name}` must be a type such as `tl.float32`, but this is {}",

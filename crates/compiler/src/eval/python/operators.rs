@@ -518,7 +518,11 @@ fn is_same(left: &Obj, right: &Obj) -> Option<bool> {
         (Obj::Const(Const::Bool(a)), Obj::Const(Const::Bool(b))) => Some(a == b),
         (Obj::Const(a), Obj::Const(b)) => match compare_consts(CompareOp::Eq, a, b) {
             Some(false) => Some(false),
-            Some(true) if matches!(a, Const::DType(_) | Const::Member(_)) => Some(true),
+            Some(true)
+                if matches!(a, Const::DType(_) | Const::TorchDType(_) | Const::Member(_)) =>
+            {
+                Some(true)
+            }
             Some(true) if std::mem::discriminant(a) != std::mem::discriminant(b) => Some(false),
             _ => None,
         },

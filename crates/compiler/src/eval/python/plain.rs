@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::super::dtype::Elem;
+use super::super::dtype::{DType, Elem};
 use super::super::value::{ClassRef, Const};
 use super::super::{Evaluator, Frame, Locals, Mode, Source};
 use super::{Obj, builtins, operators, text};
@@ -144,6 +144,7 @@ impl Plain {
                 ConstArg::Float(bits) => Const::Float(f64::from_bits(bits)),
                 ConstArg::Str(text) => Const::Str(text),
                 ConstArg::DType(name) => Const::DType(Elem::from_signature(&name)?),
+                ConstArg::TorchDType(name) => Const::TorchDType(DType::from_signature(&name)?),
                 ConstArg::Function(_) | ConstArg::Member(_) | ConstArg::Tuple(_) => return None,
             }),
             Plain::Constexpr(value) => Obj::Constexpr(Rc::new(value.object()?)),
@@ -172,6 +173,7 @@ impl Plain {
                 Const::Float(value) => ConstArg::Float(value.to_bits()),
                 Const::Str(text) => ConstArg::Str(text.clone()),
                 Const::DType(Elem::Num(dtype)) => ConstArg::DType(dtype.signature().into()),
+                Const::TorchDType(dtype) => ConstArg::TorchDType(dtype.signature().into()),
                 _ => return None,
             }),
             Obj::Constexpr(value) => Plain::Constexpr(Box::new(Plain::of(value)?)),

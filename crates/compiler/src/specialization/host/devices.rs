@@ -57,7 +57,9 @@ fn place(device: &Value) -> Option<bool> {
     match device.plain() {
         Value::Str(name) if named_dtype(name).is_none() => Some(is_gpu(name)),
         Value::Tensor(tensor) => Some(tensor.on_gpu),
-        Value::Str(_) | Value::DType(_) | Value::Bool(_) | Value::None => None,
+        Value::Str(_) | Value::DType(_) | Value::TorchDType(_) | Value::Bool(_) | Value::None => {
+            None
+        }
         _ => Some(false),
     }
 }

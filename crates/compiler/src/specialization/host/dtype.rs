@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::value::Value;
+use crate::builtins::TORCH;
 use crate::hir::Name;
 
 /// Names of dtypes with their signature spelling, as PyTorch, Triton and scenarios have them.
@@ -65,10 +66,18 @@ pub(in crate::specialization) fn language_dtype(path: &str) -> Option<&'static s
     named_dtype(path.strip_prefix("language.")?)
 }
 
+/// PyTorch's name of the dtype with a signature spelling, with its module: of several the longest, which
+/// says how wide it is.
+pub(crate) fn torch_name(spelling: &str) -> String {
+    let names = DTYPES.iter().filter(|(_, known)| *known == spelling).map(|(name, _)| *name);
+    let longest = names.reduce(|known, name| if name.len() > known.len() { name } else { known });
+    format!("{TORCH}.{}", longest.unwrap_or(spelling))
+}
+
 /// The dtype that a dotted path outside of the project is: `torch.float16`.
 pub(super) fn torch_dtype(path: &[Name]) -> Option<&'static str> {
     match path {
-        [torch, name] if &**torch == "torch" => {
+        [torch, name] if &**torch == TORCH => {
             let complex = COMPLEX.iter().find(|(known, _)| *known == &**name);
             named_dtype(name).or(complex.map(|(_, usual)| *usual))
         }

@@ -2,6 +2,7 @@
 //! hold, and what PyTorch refuses.
 
 use super::doubt::Doubt;
+use super::dtype::torch_name;
 use super::misuse::Misuse;
 use super::operators::truth;
 use super::value::Value;
@@ -184,6 +185,7 @@ fn written(value: &Value) -> Option<String> {
         Value::Bool(Some(false)) => "False".to_owned(),
         Value::None | Value::Omitted => "None".to_owned(),
         Value::DType(dtype) => dtype.to_string(),
+        Value::TorchDType(dtype) => torch_name(dtype),
         Value::Tuple(items) => match items.as_slice() {
             [one] => format!("({},)", written(one)?),
             items => {

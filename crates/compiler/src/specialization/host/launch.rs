@@ -188,7 +188,7 @@ impl Host<'_> {
         let params: Vec<&Name> = params.map(|param| &param.name).collect();
         for (index, (name, value)) in args.iter_mut().enumerate() {
             let param = name.as_ref().or(params.get(index).copied());
-            if let Value::DType(dtype) = value
+            if let Value::DType(dtype) | Value::TorchDType(dtype) = value
                 && param.is_some_and(|param| !constexpr.contains(param))
             {
                 *value = Value::tensor(Some(dtype));

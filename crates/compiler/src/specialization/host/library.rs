@@ -144,20 +144,70 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             None => Value::Unknown,
         },
         ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => zipped(lists),
-        ("isinstance", [value, Value::Named(Resolution::External(path))])
-            if path.iter().map(|part| &**part).eq([TORCH, "Tensor"]) =>
-        {
-            Value::Bool(match value {
-                Value::Tensor(_) => Some(true),
-                Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) => {
-                    Some(false)
-                }
-                _ => None,
-            })
-        }
+        ("isinstance", [value, class]) => Value::Bool(is_instance(value, class)),
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
         _ => Value::Unknown,
     }
+}
+
+/// Whether a value is an instance of a class, or of one of several.
+fn is_instance(value: &Value, class: &Value) -> Option<bool> {
+    match (value.plain(), class) {
+        (Value::OneOf(values), class) => {
+            let (first, rest) = values.split_first()?;
+            let known = is_instance(first, class)?;
+            rest.iter().all(|value| is_instance(value, class) == Some(known)).then_some(known)
+        }
+        (value, Value::Tuple(classes)) => {
+            let known: Vec<_> = classes.iter().map(|class| is_instance(value, class)).collect();
+            if known.contains(&Some(true)) {
+                return Some(true);
+            }
+            known.iter().all(|known| *known == Some(false)).then_some(false)
+        }
+        (value, Value::Global(name)) => is_of_python(value, name),
+        (value, Value::Named(Resolution::External(path))) => match path.as_slice() {
+            [torch, class] if &**torch == TORCH => is_of_torch(value, class),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a value is an instance of one of Python's own classes.
+fn is_of_python(value: &Value, class: &str) -> Option<bool> {
+    let own: &[&str] = match value {
+        Value::Bool(_) => &["bool", "int"],
+        Value::Int(_) => &["int"],
+        Value::Float(_) => &["float"],
+        Value::Str(_) => &["str"],
+        Value::Tuple(_) | Value::Record { .. } | Value::Ints => &["tuple"],
+        Value::List(_) => &["list"],
+        Value::Dict(_) => &["dict"],
+        Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => &[],
+        _ => return None,
+    };
+    let is_known = ["bool", "dict", "float", "int", "list", "set", "str", "tuple"].contains(&class);
+    is_known.then(|| own.contains(&class))
+}
+
+/// Whether a value is an instance of one of PyTorch's classes.
+fn is_of_torch(value: &Value, class: &str) -> Option<bool> {
+    let own = match value {
+        Value::Tensor(_) => "Tensor",
+        Value::TorchDType(_) => "dtype",
+        Value::None
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Str(_)
+        | Value::List(_)
+        | Value::Dict(_)
+        | Value::DType(_) => "",
+        Value::Tuple(_) | Value::Record { .. } if class != "Size" => "",
+        _ => return None,
+    };
+    ["Size", "Tensor", "dtype"].contains(&class).then_some(own == class)
 }
 
 /// Tuples of the elements that stand at the same place, up to the end of the shortest.
@@ -446,7 +496,7 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
             None => Value::Unknown,
         },
         "reinterpret" => match args.get(1, "dtype") {
-            Some(Value::DType(dtype)) => Value::tensor(Some(dtype)),
+            Some(Value::DType(dtype) | Value::TorchDType(dtype)) => Value::tensor(Some(dtype)),
             _ => Value::tensor(None),
         },
         "jit" => match args.get(0, "fn") {

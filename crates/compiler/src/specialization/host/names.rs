@@ -219,7 +219,7 @@ fn math_constant(name: &str) -> Option<f64> {
 /// Something outside of the project; what tells the kind of device is that of NVIDIA.
 fn external_value(path: Vec<Name>) -> Value {
     if let Some(dtype) = dtype::torch_dtype(&path) {
-        return Value::DType(dtype.into());
+        return Value::TorchDType(dtype.into());
     }
     let names: Vec<&str> = path.iter().map(|name| &**name).collect();
     if let ["math", constant] = names.as_slice()

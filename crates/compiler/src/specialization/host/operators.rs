@@ -27,7 +27,11 @@ pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
             Some(!items.is_empty())
         }
         Value::Dict(entries) => Some(!entries.is_empty()),
-        Value::DType(_) | Value::Named(_) | Value::Callable(_) | Value::Config(_) => Some(true),
+        Value::DType(_)
+        | Value::TorchDType(_)
+        | Value::Named(_)
+        | Value::Callable(_)
+        | Value::Config(_) => Some(true),
         Value::OneOf(values) => agreed(values, truth),
         _ => None,
     }
@@ -256,7 +260,12 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
         }
         (Value::None | Value::Omitted, Value::None | Value::Omitted) => Some(true),
         (Value::None | Value::Omitted, _) | (_, Value::None | Value::Omitted) => Some(false),
-        (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => Some(a == b),
+        (Value::Str(a), Value::Str(b))
+        | (Value::DType(a), Value::DType(b))
+        | (Value::TorchDType(a), Value::TorchDType(b)) => Some(a == b),
+        (Value::DType(_), Value::TorchDType(_)) | (Value::TorchDType(_), Value::DType(_)) => {
+            Some(false)
+        }
         (Value::Bool(a), Value::Bool(b)) => Some((*a)? == (*b)?),
         (Value::Tuple(a), Value::Tuple(b)) => {
             let mut pairs = a.iter().zip(b).map(|(a, b)| same(a, b));

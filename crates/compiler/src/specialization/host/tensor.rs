@@ -98,7 +98,7 @@ impl<'a> Args<'a> {
 /// The dtype that a value names: one of PyTorch or the scenario language, or a type of Python.
 fn given_dtype(value: &Value) -> Option<Arc<str>> {
     match value {
-        Value::DType(dtype) => Some(dtype.clone()),
+        Value::DType(dtype) | Value::TorchDType(dtype) => Some(dtype.clone()),
         Value::Global(name) => python_type(name).or_else(|| named_dtype(name)).map(Arc::from),
         Value::Str(name) => named_dtype(name).map(Arc::from),
         _ => None,
@@ -324,7 +324,9 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Tensor(Tensor { shape: Some(shape), .. }), "ndim") => {
             Value::Int(Some(shape.len() as i128))
         }
-        (Value::Tensor(Tensor { dtype: Some(dtype), .. }), "dtype") => Value::DType(dtype.clone()),
+        (Value::Tensor(Tensor { dtype: Some(dtype), .. }), "dtype") => {
+            Value::TorchDType(dtype.clone())
+        }
         (Value::Tensor(_), "device" | "is_cuda") | (Value::Str(_), "type" | "index") => {
             devices::attribute(value, attr)
         }
@@ -356,8 +358,10 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Descriptor(descriptor), "strides") => {
             strides(&descriptor.tensor).map_or(Value::Ints, Value::List)
         }
-        (Value::DType(dtype), "itemsize") => Value::Int(element_size(dtype)),
-        (Value::DType(dtype), "is_floating_point") => Value::Bool(Some(is_float(dtype))),
+        (Value::DType(dtype) | Value::TorchDType(dtype), "itemsize") => {
+            Value::Int(element_size(dtype))
+        }
+        (Value::TorchDType(dtype), "is_floating_point") => Value::Bool(Some(is_float(dtype))),
         (Value::Tensor(tensor), _) => misuse::attribute(tensor, attr).unwrap_or(Value::Unknown),
         _ => Value::Unknown,
     }
@@ -450,8 +454,10 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             let view = viewed(tensor, name, args);
             view.map_or_else(|| Value::tensor(tensor.dtype.as_deref()), Value::Tensor)
         }
-        "view" if matches!(args.positional().as_slice(), [Value::DType(_)]) => {
-            let Some(Value::DType(dtype)) = args.get(0, "dtype") else { return None };
+        "view"
+            if let [Value::DType(dtype) | Value::TorchDType(dtype)] =
+                args.positional().as_slice() =>
+        {
             let view = views::reinterpreted(tensor, dtype);
             view.map_or_else(|| Value::tensor(Some(dtype)), Value::Tensor)
         }

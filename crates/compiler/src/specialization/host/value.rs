@@ -54,8 +54,10 @@ pub(in crate::specialization) enum Value {
     Tensor(Tensor),
     /// A host-side tensor descriptor.
     Descriptor(Box<Descriptor>),
-    /// A dtype by signature spelling.
+    /// A dtype of Triton, or of scenarios, by signature spelling.
     DType(Arc<str>),
+    /// A dtype of PyTorch by the signature spelling of the same one of Triton.
+    TorchDType(Arc<str>),
     /// An autotune configuration.
     Config(Box<Config>),
     /// Something callable that has no name.
@@ -264,7 +266,9 @@ impl PartialEq for Value {
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::Int(a), Value::Int(b)) => a == b,
             (Value::Float(a), Value::Float(b)) => a == b,
-            (Value::Str(a), Value::Str(b)) | (Value::DType(a), Value::DType(b)) => a == b,
+            (Value::Str(a), Value::Str(b))
+            | (Value::DType(a), Value::DType(b))
+            | (Value::TorchDType(a), Value::TorchDType(b)) => a == b,
             (Value::Tuple(a), Value::Tuple(b)) | (Value::List(a), Value::List(b)) => a == b,
             (Value::Record { names: a, items: of_a }, Value::Record { names: b, items: of_b }) => {
                 a == b && of_a == of_b
@@ -352,6 +356,7 @@ impl Value {
                     | Value::Float(Some(_))
                     | Value::Str(_)
                     | Value::DType(_)
+                    | Value::TorchDType(_)
                     | Value::Member(_)
                     | Value::Named(_)
                     | Value::Callable(
@@ -522,6 +527,7 @@ impl Value {
             ConstArg::Float(bits) => Value::Float(Some(f64::from_bits(*bits))),
             ConstArg::Str(text) => Value::Str(text.clone()),
             ConstArg::DType(name) => Value::DType(name.clone()),
+            ConstArg::TorchDType(name) => Value::TorchDType(name.clone()),
             ConstArg::Function(_) => Value::Unknown,
             ConstArg::Member(member) => Value::Member(member.clone()),
             ConstArg::Tuple(items) => Value::Tuple(items.iter().map(Value::from_const).collect()),
@@ -536,7 +542,8 @@ impl Value {
             Value::Int(value) => ConstArg::Int((*value)?),
             Value::Float(value) => ConstArg::Float((*value)?.to_bits()),
             Value::Str(text) => ConstArg::Str(text.clone()),
-            Value::DType(dtype) if !is_complex(dtype) => ConstArg::DType(dtype.clone()),
+            Value::DType(dtype) => ConstArg::DType(dtype.clone()),
+            Value::TorchDType(dtype) if !is_complex(dtype) => ConstArg::TorchDType(dtype.clone()),
             Value::Member(member) => ConstArg::Member(member.clone()),
             Value::Constexpr(value) => value.to_const()?,
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
