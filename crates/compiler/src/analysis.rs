@@ -183,8 +183,7 @@ pub fn check_accesses(
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
             if here.iter().all(|found| found.diagnostic.code != Code::Uncovered) {
-                let is_tuned = spec.config.is_some();
-                let fresh = fresh::check(func, launch, is_tuned, (&mut elements, &accesses));
+                let fresh = fresh::check(func, launch, spec, (&mut elements, &accesses));
                 here.extend(fresh.map(|found| Finding { spot: Spot::Launch, ..found.into() }));
             }
             let costs = perf::check_launch(func, launch, &mut elements, &accesses);

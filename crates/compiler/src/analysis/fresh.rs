@@ -5,23 +5,27 @@
 
 use std::collections::BTreeSet;
 
-use super::bounds::{buffer, happens, in_one_unit};
+use super::bounds::{buffer, computing, happens, in_one_unit};
 use super::elements::{Access, Elements};
+use super::flow::mask_of;
 use super::report;
 use super::solve::Outcome;
 use super::terms::{Domain, Linear};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode};
-use crate::specialization::{Contents, KnownBuffer, KnownLaunch};
+use crate::ir::{self, AtomicOp, Attrs, Function, Inst, Opcode};
+use crate::specialization::{
+    ArgSpec, ConstArg, Contents, KnownArg, KnownBuffer, KnownLaunch, Specialization,
+};
 
 /// Boxes that may be looked at for one access, or one element.
 const FUEL: u32 = 1_000;
 
-/// The finding about new memory in `launch`. The hooks of a tuner may write what a tuned kernel adds to.
+/// The finding about new memory in `launch` of `spec`. The hooks of a tuner may write what a tuned kernel
+/// adds to.
 pub(super) fn check(
     func: &Function,
     launch: &KnownLaunch,
-    is_tuned: bool,
+    spec: &Specialization,
     (elements, accesses): (&mut Elements<'_>, &[Access]),
 ) -> Option<Diagnostic> {
     let known = |inst: &Inst| accesses.iter().any(|access| access.inst == *inst);
@@ -30,7 +34,22 @@ pub(super) fn check(
     if unknown.any(|inst| writes(func, inst) || func.insts[inst].opcode == Opcode::InlineAsm) {
         return None;
     }
-    let mut fresh = Fresh { func, launch, elements, accesses };
+    let passed = launch.args.iter().filter_map(|(_, arg)| match arg {
+        KnownArg::Int(value) => Some(*value),
+        _ => None,
+    });
+    // How long blocks are says nothing of the memory.
+    let is_extent = |value: &i128| {
+        let mut shapes = func.values.values().map(|data| data.ty.shape());
+        shapes.any(|shape| shape.iter().any(|extent| i128::from(*extent) == *value))
+    };
+    let constants = spec.args.values().filter_map(|arg| match arg {
+        ArgSpec::Constexpr(ConstArg::Int(value)) => Some(*value).filter(|value| !is_extent(value)),
+        _ => None,
+    });
+    let numbers = passed.chain(constants).collect();
+    let is_tuned = spec.config.is_some();
+    let mut fresh = Fresh { func, launch, numbers, elements, accesses };
     let is_judged = |access: &&Access| !is_tuned || !writes(func, access.inst);
     accesses.iter().filter(is_judged).find_map(|access| fresh.read(access)).or_else(|| {
         let params: BTreeSet<usize> = accesses.iter().map(|access| access.param).collect();
@@ -43,9 +62,39 @@ fn writes(func: &Function, inst: Inst) -> bool {
     matches!(func.insts[inst].opcode, Store | AtomicRmw | AtomicCas)
 }
 
+/// Distances of neighbors along each dimension of a tensor whose elements are in order.
+fn strides(sizes: &[i128]) -> Vec<i128> {
+    let mut strides = Vec::with_capacity(sizes.len());
+    let mut distance = 1i128;
+    for size in sizes.iter().rev() {
+        strides.push(distance);
+        distance = distance.saturating_mul(*size);
+    }
+    strides.reverse();
+    strides
+}
+
+/// Elements at the end of each dimension: where it is last, and the others first, in the middle and last.
+fn slabs(sizes: &[i128]) -> Vec<[i128; 3]> {
+    let strides = strides(sizes);
+    let at = |along: usize, others: &dyn Fn(i128) -> i128| {
+        let positions =
+            sizes.iter().enumerate().map(|(dimension, size)| match dimension == along {
+                true => size - 1,
+                false => others(*size),
+            });
+        positions.zip(&strides).map(|(position, stride)| position * stride).sum()
+    };
+    let long = (0..sizes.len()).filter(|along| sizes[*along] > 1);
+    long.map(|along| [at(along, &|size| size - 1), at(along, &|size| size / 2), at(along, &|_| 0)])
+        .collect()
+}
+
 struct Fresh<'s, 'e> {
     func: &'s Function,
     launch: &'s KnownLaunch,
+    /// The numbers that the launch passes, those that are compile-time values too.
+    numbers: Vec<i128>,
     elements: &'s mut Elements<'e>,
     accesses: &'s [Access],
 }
@@ -136,8 +185,8 @@ impl<'s> Fresh<'s, '_> {
         matches!(outcome, Outcome::Found(_))
     }
 
-    /// An element of an output that nothing writes, where the output is as large as an input: each
-    /// element of it was to be computed.
+    /// An element of an output that nothing writes, where the output is as large as an input, or the
+    /// launch tells its sizes: each element of it was to be computed.
     fn unwritten(&mut self, param: usize) -> Option<Diagnostic> {
         let new = self.new_buffer(param)?;
         let func = self.func;
@@ -153,27 +202,83 @@ impl<'s> Fresh<'s, '_> {
             return None;
         }
         let store = writers.into_iter().find(|access| access.param == param)?;
-        let input = self.accesses.iter().find_map(|load| {
-            let input = buffer(func, self.launch, load.param)?;
-            let is_input = func.insts[load.inst].opcode == Opcode::Load
+        let name = self.elements.param_name(param);
+        let has = report::count(new.elements, "element");
+        let message = match self.input_like(new) {
+            Some(input) => {
+                let last = new.elements - 1;
+                let mut elements = [last, last / 2, 0].into_iter();
+                let element = elements.find(|element| self.is_left(param, new, *element))?;
+                let input = self.elements.param_name(input);
+                format!(
+                    "no program stores element {element} of `{name}`, which has as many as \
+                     `{input}`: {has}"
+                )
+            }
+            None => {
+                let sizes = new.shape.as_deref().filter(|sizes| self.is_told(sizes))?;
+                let mut slabs = slabs(sizes).into_iter();
+                let slab = slabs
+                    .find(|slab| slab.iter().all(|element| self.is_left(param, new, *element)))?;
+                format!(
+                    "no program stores element {} of `{name}`, which has {has}: the launch passes \
+                     its sizes {}",
+                    slab[0],
+                    report::tuple(sizes)
+                )
+            }
+        };
+        let loc = func.insts[store.inst].loc;
+        let found = report::finding(func, loc, Code::Uncovered, message);
+        Some(found.with_note("the grid, or the mask, ends before that"))
+    }
+
+    /// An input that has as many elements as new memory, in as many rows if both have some.
+    fn input_like(&self, new: &KnownBuffer) -> Option<usize> {
+        self.accesses.iter().find_map(|load| {
+            let input = buffer(self.func, self.launch, load.param)?;
+            let is_input = self.func.insts[load.inst].opcode == Opcode::Load
                 && !input.contents.is_new()
                 && input.shape.is_some()
                 && input.shape == new.shape;
             is_input.then_some(load.param)
-        })?;
-        let last = new.elements - 1;
-        let is_left = |element: &i128| {
-            !new.contents.is_written_at(*element) && !self.may_write(param, *element)
+        })
+    }
+
+    /// Whether the launch passes each of these sizes as a number of its own: one by which masks are made,
+    /// or more often than there are strides like it.
+    fn is_told(&self, sizes: &[i128]) -> bool {
+        let buffers = self.launch.args.iter().filter_map(|(_, arg)| match arg {
+            KnownArg::Buffer(buffer) => buffer.shape.as_deref(),
+            _ => None,
+        });
+        let strides: Vec<i128> = buffers.flat_map(strides).collect();
+        let count = |numbers: &[i128], of: i128| numbers.iter().filter(|it| **it == of).count();
+        sizes.iter().all(|size| {
+            let alike = count(sizes, *size);
+            *size == 1
+                || count(&self.numbers, *size) >= count(&strides, *size) + alike
+                || self.bounds(*size) >= alike
+        })
+    }
+
+    /// How many arguments of this value are among what masks are computed from.
+    fn bounds(&self, value: i128) -> usize {
+        let func = self.func;
+        let params = func.params.iter().zip(&func.regions[func.body].args);
+        let passed = params
+            .filter(|(param, _)| self.launch.arg(&param.name) == Some(&KnownArg::Int(value)))
+            .map(|(_, passed)| *passed);
+        let is_bound = |passed: &ir::Value| {
+            let mut masks = self.accesses.iter().filter_map(|it| mask_of(&func.insts[it.inst]));
+            masks.any(|mask| computing(func, mask).contains(passed))
         };
-        let element = [last, last / 2, 0].into_iter().find(is_left)?;
-        let (name, input) = (self.elements.param_name(param), self.elements.param_name(input));
-        let message = format!(
-            "no program stores element {element} of `{name}`, which has as many as `{input}`: {}",
-            report::count(new.elements, "element")
-        );
-        let loc = func.insts[store.inst].loc;
-        let found = report::finding(func, loc, Code::Uncovered, message);
-        Some(found.with_note("the grid, or the mask, ends before that"))
+        passed.filter(is_bound).count()
+    }
+
+    /// Whether nothing writes an element of the memory of a parameter.
+    fn is_left(&mut self, param: usize, new: &KnownBuffer, element: i128) -> bool {
+        !new.contents.is_written_at(element) && !self.may_write(param, element)
     }
 
     fn may_write(&mut self, param: usize, element: i128) -> bool {

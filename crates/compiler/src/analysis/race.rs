@@ -68,8 +68,9 @@ pub(super) fn check<'f>(
     let mut repeated: Vec<&Access> = Vec::new();
     let mut reported = FxHashSet::default();
     for (first, second) in pairs {
+        // Copies of an unrolled loop stand at one place.
         let locs = (func.insts[first.inst].loc, func.insts[second.inst].loc);
-        if !reported.insert(locs) {
+        if reported.contains(&locs) {
             continue;
         }
         let within = within(func, launch, elements, first);
@@ -85,6 +86,7 @@ pub(super) fn check<'f>(
         }
         match met {
             Collision::Counts(pair) => {
+                reported.insert(locs);
                 found.push(describe(func, launch, elements, first, second, &pair));
             }
             Collision::Passed if same => repeated.push(first),

@@ -106,7 +106,8 @@ impl Evaluator<'_> {
             self.host_member(path, attr, at);
             return Value::Unknown;
         }
-        if !is_listed(path, attr) || self.frame().mode == Mode::Python {
+        let is_in_language = path == builtins::TRITON && is_in_language_alone(attr);
+        if !(is_listed(path, attr) || is_in_language) || self.frame().mode == Mode::Python {
             return Value::Unknown;
         }
         let name_at = last_name(attr, at);
@@ -114,7 +115,7 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let module = match path {
-            builtins::LANGUAGE | builtins::CORE | builtins::MATH => path,
+            builtins::LANGUAGE | builtins::CORE | builtins::MATH | builtins::TRITON => path,
             _ => "libdevice",
         };
         let mut diagnostic = Diagnostic::new(
@@ -134,7 +135,7 @@ impl Evaluator<'_> {
                     .map(|dtype| dtype.member()),
             )
             .collect();
-        if path == builtins::CORE {
+        if path == builtins::CORE || is_in_language {
             diagnostic = diagnostic.with_note(format!("it is `tl.{attr}`"));
         } else if let Some(instead) = builtins::instead(attr) {
             diagnostic = diagnostic.with_note(format!("use {instead}"));
@@ -266,4 +267,11 @@ mod tests {
         let starred = format!("from elsewhere import *\n{SILU}");
         assert!(of_member(&starred, "sillu").is_empty());
     }
+}
+
+/// Whether the language has a member that the package itself has not.
+fn is_in_language_alone(attr: &str) -> bool {
+    let is_type = DType::from_member(attr).is_some();
+    (is_type || builtins::member(builtins::LANGUAGE, attr).is_some())
+        && known_member(builtins::TRITON, attr).is_none()
 }

@@ -79,7 +79,7 @@ impl Evaluator<'_> {
             Value::Class(class) if self.is_host_class(class) && !global.constexpr => {
                 Code::GlobalNotConstexpr
             }
-            Value::Unknown if global.item.is_some_and(|item| self.is_dictionary(item)) => {
+            Value::Unknown if global.item.is_some_and(|item| self.is_host_object(item)) => {
                 Code::GlobalNotConstexpr
             }
             _ => return value,
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
         };
         match &item.kind {
             ItemKind::Assign { map, value, .. }
-                if !self.is_dictionary(at) && self.is_bound_once(at.file, name) =>
+                if !self.is_host_object(at) && self.is_bound_once(at.file, name) =>
             {
                 let range = map.exprs[*value];
                 let edits = vec![insert(range.start, "tl.constexpr("), insert(range.end, ")")];
@@ -471,10 +471,23 @@ impl Evaluator<'_> {
         Some(Global { value, item: Some(at), constexpr })
     }
 
-    /// True for a name that a module binds to a dictionary.
-    fn is_dictionary(&self, at: ItemRef) -> bool {
+    /// True for a name that a module binds to a dictionary, or to what PyTorch makes: a tensor, or
+    /// something else that is the host's.
+    fn is_host_object(&self, at: ItemRef) -> bool {
         let Some(constant) = project::constant(self.project, at) else { return false };
-        matches!(constant.body.exprs[constant.value], Expr::Dict(_))
+        let (Some(item), body) = (project::item(self.project, at), &constant.body) else {
+            return false;
+        };
+        match &body.exprs[constant.value] {
+            Expr::Dict(_) => true,
+            Expr::Call { callee, .. } => {
+                let scope = Scope { file: at.file, path: &item.scope };
+                matches!(project::resolve_expr(self.project, scope, body, *callee),
+                    Resolution::External(path)
+                        if matches!(path.as_slice(), [torch, _] if &**torch == TORCH))
+            }
+            _ => false,
+        }
     }
 
     /// Evaluates a module-level expression, quietly.

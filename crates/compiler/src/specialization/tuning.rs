@@ -189,8 +189,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a decorator calls the function `name`, with arguments that all stand there.
     fn calls(&self, id: ExprId, name: &str) -> bool {
-        calls_itself(&self.kernel.function.body, id, name)
+        let body = &self.kernel.function.body;
+        let spreads = match &body.exprs[id] {
+            Expr::Call { args, .. } => {
+                args.iter().any(|arg| matches!(arg.kind, ArgKind::Star | ArgKind::DoubleStar))
+            }
+            _ => false,
+        };
+        !spreads && calls_itself(body, id, name)
     }
 
     /// A decorator of the project's own: what it comes to call, or if that is not seen, what it is

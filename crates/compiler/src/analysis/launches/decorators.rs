@@ -145,11 +145,12 @@ fn asked_by_heuristics(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
 /// Numbers of warps of configurations that no device runs. A configuration with too many is passed
 /// over while there are others.
 fn warp_counts(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
-    let counts = tuning.configs.iter().filter_map(|config| config.num_warps);
-    let (warps, fault) = counts
-        .into_iter()
-        .find_map(|warps| Some((warps, warp_count_fault(warps.into(), Some(WARP_SIZE))?)))?;
-    let found = Diagnostic::new(Code::WarpCount, name_of(kernel), fault);
+    let (config, warps, fault) = tuning.configs.iter().find_map(|config| {
+        let warps = config.num_warps?;
+        Some((config, warps, warp_count_fault(warps.into(), Some(WARP_SIZE))?))
+    })?;
+    let at = config.at.filter(|at| at.file == kernel.at.file);
+    let found = Diagnostic::new(Code::WarpCount, at.unwrap_or_else(|| name_of(kernel)), fault);
     Some(match warps.is_power_of_two() && tuning.configs.len() > 1 {
         true => Diagnostic { severity: Severity::Warning, ..found },
         false => found,

@@ -27,7 +27,7 @@ impl Evaluator<'_> {
         self.refuse_boundary_check(call)?;
         let mask = self.mask_arg(call)?;
         let other = self.other_arg(call, &ptr, mask.is_some())?;
-        if ptr.is_scalar() && !ptr.elem.is_unknown() {
+        if ptr.is_scalar() {
             self.scalar_only(mask.as_ref(), "mask", call)?;
             self.scalar_only(other.as_ref(), "other", call)?;
         }
@@ -385,7 +385,7 @@ impl Evaluator<'_> {
             value => self.materialize(&value, call.place_nth(1))?,
         };
         let mask = self.mask_arg(call)?;
-        if ptr.is_scalar() && !ptr.elem.is_unknown() {
+        if ptr.is_scalar() {
             self.scalar_only(Some(&value), "value", call)?;
             self.scalar_only(mask.as_ref(), "mask", call)?;
         }
