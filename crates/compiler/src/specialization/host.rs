@@ -33,6 +33,7 @@ mod fits;
 mod flow;
 mod frame;
 mod functions;
+mod given;
 mod installed;
 mod instances;
 mod launch;
@@ -255,16 +256,31 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Runs a host function with nothing known of its arguments but annotations and defaults.
+    /// Runs a host function with nothing known of its arguments but annotations, defaults, and what
+    /// decorators run it with.
     pub(super) fn run_function(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) {
         if self.is_skipped(file, scope, function) {
             return;
         }
+        for given in self.given_arguments(file, scope, function) {
+            self.run_with(file, scope, function, &given);
+        }
+    }
+
+    /// Runs a host function with what is given for some of its parameters.
+    fn run_with(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        given: &Variables,
+    ) {
         let mut variables = Variables::default();
         let known = self.backward_arguments(file, scope, function).unwrap_or_default();
         for (index, param) in function.params.iter().enumerate() {
-            let value = match known.get(index) {
-                Some(known) if param.kind.is_positional() => known.clone(),
+            let value = match (given.get(&param.name), known.get(index)) {
+                (Some(given), _) => given.clone(),
+                (None, Some(known)) if param.kind.is_positional() => known.clone(),
                 _ => self.unknown_argument(file, scope, function, param),
             };
             variables.insert(param.name.clone(), value);

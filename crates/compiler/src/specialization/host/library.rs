@@ -491,6 +491,9 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
             Some(raised @ Value::Raises(_)) => raised.clone(),
             _ => Value::Unknown,
         },
+        // Tests of Triton ask what they run on: what is compiled here is for NVIDIA.
+        "_internal_testing.is_cuda" => Value::Bool(Some(true)),
+        "_internal_testing.is_hip" | "_internal_testing.is_interpreter" => Value::Bool(Some(false)),
         "language.constexpr" => match args.get(0, "value") {
             Some(value) => Value::Constexpr(Box::new(value.plain().clone())),
             None => Value::Unknown,

@@ -133,9 +133,15 @@ impl Host<'_> {
 
     /// Keeps what both hold; in one run, what the first has counts.
     pub(super) fn join_variables(&mut self, variables: &mut Variables, first: Variables) {
-        match self.options.one_run {
-            true => variables.extend(first),
-            false => self.joined |= join_variables(variables, first),
+        if self.options.one_run {
+            variables.extend(first);
+            return;
+        }
+        let (differ, lost) = join_variables(variables, first);
+        self.joined |= differ;
+        // What is written through a value that is not known is not seen to be in their memory.
+        for id in lost {
+            self.note_memory(id);
         }
     }
 }
@@ -151,9 +157,10 @@ fn widened(before: &Value, after: &Value) -> Value {
     }
 }
 
-/// Keeps what both hold; whether they differ.
-fn join_variables(variables: &mut Variables, other: Variables) -> bool {
+/// Keeps what both hold; whether they differ, and the allocations of values that are not known any more.
+fn join_variables(variables: &mut Variables, other: Variables) -> (bool, Vec<u32>) {
     let mut differ = false;
+    let mut lost = Vec::new();
     variables.retain(|name, _| {
         let known = other.contains_key(name);
         differ |= !known;
@@ -162,12 +169,17 @@ fn join_variables(variables: &mut Variables, other: Variables) -> bool {
     for (name, value) in other {
         match variables.get_mut(&name) {
             Some(known) if *known != value => {
-                *known = join(known, &value);
+                let joined = join(known, &value);
+                if matches!(joined, Value::Unknown) {
+                    lost.extend(known.allocations());
+                    lost.extend(value.allocations());
+                }
+                *known = joined;
                 differ = true;
             }
             Some(_) => {}
             None => differ = true,
         }
     }
-    differ
+    (differ, lost)
 }

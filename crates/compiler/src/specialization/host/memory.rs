@@ -91,7 +91,7 @@ impl Host<'_> {
     }
 
     /// Notes that any part of an allocation may have been written, but not all of it.
-    fn note_memory(&mut self, id: u32) {
+    pub(super) fn note_memory(&mut self, id: u32) {
         self.touched.insert(id);
         self.change_launched(id, &|tensor| *tensor = std::mem::take(tensor).moved());
     }

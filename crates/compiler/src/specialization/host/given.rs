@@ -1,0 +1,230 @@
+//! Arguments that the decorators of tests and benchmarks run a function with.
+
+use std::sync::Arc;
+
+use super::frame::Code;
+use super::value::Value;
+use super::{Frame, Host, Variables};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Name};
+use crate::project::{ItemRef, Resolution, Scope, constant, function, item, resolve, resolve_expr};
+use crate::source::FileId;
+
+/// Values of one decorator that are taken.
+const MAX_VALUES: usize = 4;
+
+/// Sets of arguments that a function is run with.
+const MAX_SETS: usize = 8;
+
+/// A file, and the names of the functions and classes around a piece of its text.
+type Place = (FileId, Vec<Name>);
+
+impl Host<'_> {
+    /// The sets of arguments, by name, that decorators run a function with; one without any where no
+    /// decorator does.
+    pub(super) fn given_arguments(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+    ) -> Vec<Variables> {
+        let fixtures = self.fixtures(file, scope, function);
+        let mut sets = vec![fixtures];
+        let decorators = self.decorators(file, scope, function);
+        for (decorator, found) in function.decorators.iter().zip(decorators) {
+            let values = match &found {
+                Resolution::External(path) if is_path(path, &["pytest", "mark", "parametrize"]) => {
+                    self.parametrized(file, scope, function, *decorator)
+                }
+                Resolution::Triton(path) if &**path == "testing.perf_report" => {
+                    self.reported(file, scope, function, *decorator)
+                }
+                _ => continue,
+            };
+            if values.is_empty() {
+                continue;
+            }
+            let with = |set: &Variables| {
+                let set = set.clone();
+                values.iter().map(move |more| {
+                    let mut set = set.clone();
+                    set.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+                    set
+                })
+            };
+            sets = sets.iter().flat_map(with).take(MAX_SETS).collect();
+        }
+        sets
+    }
+
+    /// `@pytest.mark.parametrize(names, values)`: what the names are, for some of the values.
+    fn parametrized(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        decorator: ExprId,
+    ) -> Vec<Variables> {
+        let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return Vec::new() };
+        let mut argument = |at: usize, name: &str| {
+            argument(args, at, name).map(|id| self.head_expr(file, scope, function, id))
+        };
+        let names = match argument(0, "argnames") {
+            Some(Value::Str(names)) => names.split(',').map(|name| name.trim().into()).collect(),
+            Some(names) => texts(&names),
+            None => return Vec::new(),
+        };
+        let values = argument(1, "argvalues").and_then(|values| values.elements());
+        let sets =
+            some_of(values.unwrap_or_default()).into_iter().map(|value| bound(&names, value));
+        sets.flatten().collect()
+    }
+
+    /// `@triton.testing.perf_report(Benchmark(...))`: what the benchmarks, here or in a variable, run the
+    /// function with, for some of their values along the x axis and each of their lines.
+    fn reported(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        decorator: ExprId,
+    ) -> Vec<Variables> {
+        let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return Vec::new() };
+        let Some(benchmarks) = argument(args, 0, "benchmarks") else { return Vec::new() };
+        let here = (file, scope.to_vec());
+        let Expr::Name(_) = &function.body.exprs[benchmarks] else {
+            let code = Code::Function(function.clone());
+            return self.benchmarks(&here, &code, benchmarks);
+        };
+        let place = Scope { file, path: scope };
+        let Resolution::Constant(at) =
+            resolve_expr(self.sources, place, &function.body, benchmarks)
+        else {
+            return Vec::new();
+        };
+        let (Some(item), Some(constant)) = (item(self.sources, at), constant(self.sources, at))
+        else {
+            return Vec::new();
+        };
+        let code = Code::Body(constant.body, Some(constant.map));
+        self.benchmarks(&(at.file, item.scope), &code, constant.value)
+    }
+
+    /// What a benchmark, or each of a list, runs a function with.
+    fn benchmarks(&mut self, here: &Place, code: &Code, id: ExprId) -> Vec<Variables> {
+        match &code.body().exprs[id] {
+            Expr::List(items) => {
+                items.iter().flat_map(|item| self.benchmarks(here, code, *item)).collect()
+            }
+            Expr::Call { args, callee } => {
+                let scope = Scope { file: here.0, path: &here.1 };
+                let meaning = resolve_expr(self.sources, scope, code.body(), *callee);
+                match &meaning {
+                    Resolution::Triton(path) if &**path == "testing.Benchmark" => {
+                        self.benchmark(here, code, args)
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What `Benchmark(args)` runs a function with.
+    fn benchmark(&mut self, here: &Place, code: &Code, args: &[Arg]) -> Vec<Variables> {
+        let mut argument = |at: usize, name: &str| {
+            let id = argument(args, at, name)?;
+            let frame = Frame::new(here.0, &here.1, code.clone(), Variables::default());
+            Some(self.expr(&mut { frame }, id))
+        };
+        let names = argument(0, "x_names").map(|names| texts(&names)).unwrap_or_default();
+        let values = argument(1, "x_vals").and_then(|values| values.elements());
+        let line = argument(2, "line_arg");
+        let lines = argument(3, "line_vals").and_then(|values| values.elements());
+        let mut fixed = Variables::default();
+        if let Some(Value::Dict(entries)) = argument(6, "args") {
+            fixed.extend(entries.into_iter().filter_map(|(key, value)| match key {
+                Value::Str(name) => Some((name, value)),
+                _ => None,
+            }));
+        }
+        let lines: Vec<Option<(Name, Value)>> = match (line, lines) {
+            (Some(Value::Str(line)), Some(lines)) => {
+                some_of(lines).into_iter().map(|value| Some((line.clone(), value))).collect()
+            }
+            _ => vec![None],
+        };
+        let mut sets = Vec::new();
+        for value in some_of(values.unwrap_or_default()) {
+            // A single value is that of all names.
+            let along = value.elements().unwrap_or_else(|| vec![value; names.len()]);
+            for line in &lines {
+                let mut set = fixed.clone();
+                set.extend(names.iter().cloned().zip(along.iter().cloned()));
+                set.extend(line.clone());
+                sets.push(set);
+            }
+        }
+        sets
+    }
+
+    /// What fixtures of the file give for the parameters that are called like them.
+    fn fixtures(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) -> Variables {
+        let mut found = Variables::default();
+        for param in function.params.iter().filter(|param| param.default.is_none()) {
+            let meaning = resolve(self.sources, Scope { file, path: scope }, &param.name);
+            let Resolution::Function(at) = meaning else { continue };
+            if self.is_fixture(at) {
+                let fixture = Value::Named(Resolution::Function(at));
+                found.insert(param.name.clone(), self.call_value(&fixture, &[]));
+            }
+        }
+        found
+    }
+
+    fn is_fixture(&self, at: ItemRef) -> bool {
+        let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
+        else {
+            return false;
+        };
+        self.decorators(at.file, &item.scope, &function).iter().any(
+            |found| matches!(found, Resolution::External(path) if is_path(path, &["pytest", "fixture"])),
+        )
+    }
+}
+
+fn is_path(path: &[Name], of: &[&str]) -> bool {
+    path.iter().map(|part| &**part).eq(of.iter().copied())
+}
+
+/// The argument called `name`, or the positional one at `at`.
+fn argument(args: &[Arg], at: usize, name: &str) -> Option<ExprId> {
+    let named = args.iter().find(|arg| matches!(&arg.kind, ArgKind::Keyword(it) if &**it == name));
+    let positional = args.get(at).filter(|arg| arg.kind == ArgKind::Positional);
+    named.or(positional).map(|arg| arg.value)
+}
+
+fn texts(names: &Value) -> Vec<Name> {
+    let names = names.elements().unwrap_or_default().into_iter();
+    let texts = names.filter_map(|name| match name {
+        Value::Str(name) => Some(name),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// The first values and the last one.
+fn some_of(mut values: Vec<Value>) -> Vec<Value> {
+    if values.len() > MAX_VALUES {
+        values.drain(MAX_VALUES - 1..values.len() - 1);
+    }
+    values
+}
+
+/// What names are where they get a value together: its elements, if there are several.
+fn bound(names: &[Name], value: Value) -> Option<Variables> {
+    if let [name] = names {
+        return Some(Variables::from_iter([(name.clone(), value)]));
+    }
+    let values = value.elements().filter(|values| values.len() == names.len())?;
+    Some(names.iter().cloned().zip(values).collect())
+}
