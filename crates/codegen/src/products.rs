@@ -30,8 +30,8 @@ const GROWTH_AS_NEEDED: u64 = 12;
 /// By what part any other may. Where loops issued a hundredth more, kernels took as much longer.
 const GROWTH: u64 = 256;
 
-/// `best`, or the same kernel with fewer registers: few more than it needs, else an eighth less than it
-/// takes. Both are assembled beside each other. A sixteenth less cost one of 51 products a thirtieth of its time.
+/// `best`, or the same kernel with fewer registers: few more than it needs, else an eighth or a sixteenth
+/// less than it takes. All are assembled beside each other.
 pub(crate) fn with_fewer_registers(
     tool: &Path,
     manifest: &Manifest,
@@ -39,11 +39,11 @@ pub(crate) fn with_fewer_registers(
     (printed, best): Candidate,
 ) -> Candidate {
     let registers = best.report.registers;
-    let less = registers - registers / 8;
+    let [less, little_less] = [8, 16].map(|part| registers - registers / part);
     let needed = Some(needs.registers + needs.registers / 16);
     let needed = needed.filter(|&needed| needs.are_all && needed <= less);
     let limits = needed.map(|limit| (limit, GROWTH_AS_NEEDED)).into_iter();
-    let limits = limits.chain([(less, GROWTH)]);
+    let limits = limits.chain([(less, GROWTH), (little_less, GROWTH)]);
     let try_out = |limit: u32| {
         let directive = format!(".maxnreg {limit}");
         let ptx = with_directive(&printed.ptx, manifest.num_warps * 32, &directive)?;
