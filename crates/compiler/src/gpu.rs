@@ -17,6 +17,7 @@
 //! | [`early_stores`] | puts operands of later products into their buffers before earlier ones |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
+//! | [`direct`] | reads tiles from buffers in the layouts in which they are used |
 //! | [`loads_first`] | issues loads before work that waits for others |
 //! | [`copies`] | copies tiles straight into the buffers that they are loaded for |
 //! | [`anew`] | computes addresses anew behind loops of products, which need the registers |
@@ -33,6 +34,7 @@ mod assign;
 mod barrier;
 pub mod coalesce;
 mod copies;
+mod direct;
 mod early;
 mod early_stores;
 pub mod exchange;
@@ -148,6 +150,7 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     passes::eliminate_dead_code(&mut lowered);
     check("merge and held", &lowered)?;
     let mut lowered = scheduled(lowered, target)?;
+    direct::read_directly(&mut lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("pipeline", &lowered)?;
