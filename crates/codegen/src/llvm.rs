@@ -33,6 +33,7 @@ mod steps;
 mod text;
 mod totals;
 mod warp_group;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -64,7 +64,8 @@ mod tensor;
 pub use blocked::BlockedLayout;
 pub(crate) use convert::plan_conversion;
 pub use convert::{
-    Conversion, RoundBits, SharedConversion, ShufflePlan, ShuffleStep, ThreadIndex, VectorAccess,
+    Choice, Conversion, RoundBits, SharedConversion, ShufflePlan, ShuffleStep, ThreadIndex,
+    VectorAccess,
 };
 pub use error::LayoutError;
 pub use linear::{Coordinates, Dim, DimBits, HardwarePoint, LinearLayout};

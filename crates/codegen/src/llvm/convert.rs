@@ -3,10 +3,11 @@
 use tile_compiler::gpu::shared;
 use tile_compiler::ir::{Elem, Inst, InstData, Value};
 use tile_compiler::layout::{
-    Conversion, Dim, SharedConversion, ShufflePlan, ShuffleStep, ThreadIndex, VectorAccess,
+    Conversion, Dim, SharedConversion, ShufflePlan, ThreadIndex, VectorAccess,
 };
 
 use super::text::{Ty, Val};
+use super::words::steps_of_words;
 use super::{Emitted, Emitter};
 use crate::CodegenError;
 
@@ -34,69 +35,30 @@ impl Emitter<'_> {
     }
 
     fn shuffle_conversion(&mut self, plan: &ShufflePlan, ty: Ty, source: &[Val]) -> Vec<Val> {
+        if matches!(ty.bits(), 8 | 16) {
+            return self.shuffle_words(plan, ty, source);
+        }
         let offered: Vec<Val> =
             plan.steps.iter().map(|step| self.choose(ty, &step.source_register, source)).collect();
-        let received =
-            if plan.moves_lanes { self.exchange(&plan.steps, ty, &offered) } else { offered };
+        let mut received = vec![Val::Poison; plan.steps.len()];
+        for step in steps_of_words(plan, 1).into_iter().flatten() {
+            received[step] = self.brought(plan, step, ty, offered[step]);
+        }
         plan.results.iter().map(|result| self.choose(ty, result, &received)).collect()
     }
 
-    /// What each of `steps` brings, of what is offered in it. What threads take from themselves stays;
-    /// elements of 8 and 16 bits that come from one other lane share a shuffle.
-    fn exchange(&mut self, steps: &[ShuffleStep], ty: Ty, offered: &[Val]) -> Vec<Val> {
-        let per_word = if matches!(ty.bits(), 8 | 16) { 32 / ty.bits() as usize } else { 1 };
-        let mut received = vec![Val::Poison; steps.len()];
-        let mut rest: Vec<usize> = (0..steps.len()).collect();
-        while let Some(&first) = rest.first() {
-            let lane = &steps[first].source_lane;
-            let (from_lane, others): (Vec<usize>, Vec<usize>) =
-                rest.into_iter().partition(|&step| steps[step].source_lane == *lane);
-            rest = others;
-            if lane.is_own_lane() {
-                from_lane.into_iter().for_each(|step| received[step] = offered[step]);
-                continue;
-            }
-            let lane = self.thread_number(lane);
-            for word in from_lane.chunks(per_word) {
-                let values: Vec<Val> = word.iter().map(|&step| offered[step]).collect();
-                for (&step, value) in word.iter().zip(self.shuffle_packed(ty, &values, lane)) {
-                    received[step] = value;
-                }
-            }
+    /// What a step brings of what is offered in it. What threads take from themselves stays.
+    pub(super) fn brought(&mut self, plan: &ShufflePlan, step: usize, ty: Ty, offered: Val) -> Val {
+        let lane = &plan.steps[step].source_lane;
+        if !plan.moves_lanes || lane.is_own_lane() {
+            return offered;
         }
-        received
-    }
-
-    /// Shuffles values that fit 32 bits together.
-    fn shuffle_packed(&mut self, ty: Ty, values: &[Val], lane: Val) -> Vec<Val> {
-        if let [value] = values {
-            return vec![self.shuffle("idx", ty, *value, lane)];
-        }
-        let (raw_ty, word_ty) = (Ty::Int(ty.bits()), Ty::Int(32));
-        let packed_ty = format!("<{} x {raw_ty}>", word_ty.bits() / ty.bits());
-        let mut packed = "zeroinitializer".to_owned();
-        for (at, &value) in values.iter().enumerate() {
-            let raw = self.text.bitcast(ty, value, raw_ty);
-            packed = self
-                .text
-                .op(format_args!("insertelement {packed_ty} {packed}, {raw_ty} {raw}, i32 {at}"))
-                .to_string();
-        }
-        let word = self.text.op(format_args!("bitcast {packed_ty} {packed} to {word_ty}"));
-        let word = self.shuffle("idx", word_ty, word, lane);
-        let moved = self.text.op(format_args!("bitcast {word_ty} {word} to {packed_ty}"));
-        let elements = 0..values.len();
-        elements
-            .map(|at| {
-                let raw =
-                    self.text.op(format_args!("extractelement {packed_ty} {moved}, i32 {at}"));
-                self.text.bitcast(raw_ty, raw, ty)
-            })
-            .collect()
+        let lane = self.thread_number(lane);
+        self.shuffle("idx", ty, offered, lane)
     }
 
     /// A number that depends on the thread.
-    fn thread_number(&mut self, index: &ThreadIndex) -> Val {
+    pub(super) fn thread_number(&mut self, index: &ThreadIndex) -> Val {
         let mut bases: Vec<u32> = index.lane_bases.to_vec();
         bases.resize(5, 0);
         bases.extend(&index.warp_bases);
@@ -104,29 +66,11 @@ impl Emitter<'_> {
         self.offset_index(part, &bases, index.constant)
     }
 
-    /// The one of `values` that `index` names in each thread: a tree of selects over the bits that
-    /// differ between threads.
+    /// The one of `values` that `index` names in each thread.
     fn choose(&mut self, ty: Ty, index: &ThreadIndex, values: &[Val]) -> Val {
-        let varying = index.varying_bits();
-        if varying == 0 {
-            return values[index.constant as usize];
-        }
-        let number = self.thread_number(index);
-        let fixed = index.constant & !varying;
-        self.choose_among(ty, number, varying, fixed, values)
-    }
-
-    fn choose_among(&mut self, ty: Ty, number: Val, varying: u32, at: u32, values: &[Val]) -> Val {
-        if varying == 0 {
-            return values[at as usize];
-        }
-        let bit = 1 << (31 - varying.leading_zeros());
-        let rest = varying & !bit;
-        let low = self.choose_among(ty, number, rest, at, values);
-        let high = self.choose_among(ty, number, rest, at | bit, values);
-        let masked = self.text.binary("and", Ty::Int(32), number, Val::Int(bit.into()));
-        let set = self.text.op(format_args!("icmp ne i32 {masked}, 0"));
-        self.text.select(set, ty, high, low)
+        let conditions = self.conditions(index);
+        let named: Vec<Val> = index.numbers().iter().map(|&at| values[at as usize]).collect();
+        self.select_by(&conditions, ty, &named)
     }
 
     fn shared_conversion(

@@ -19,7 +19,7 @@ mod shuffle;
 pub(crate) use buffer::plan_shared_conversion;
 pub(super) use buffer::register_groups;
 pub use buffer::{RoundBits, SharedConversion, VectorAccess};
-pub use shuffle::{ShufflePlan, ShuffleStep, ThreadIndex};
+pub use shuffle::{Choice, ShufflePlan, ShuffleStep, ThreadIndex};
 use smallvec::SmallVec;
 
 use super::LayoutError;

@@ -5,10 +5,12 @@
 //! `select` of a constant, splats of constants and shape operations that keep the shape go away;
 //! so does what follows from the [`Ranges`] of numbers, such as a mask that a whole block passes.
 //! Loads and stores lose masks that are true everywhere.
+//! Numbers that are only widened and rounded again stay as they are, or are widened less.
 //! What a loop carries unchanged is used from before it. Branches on constants and loops that run
 //! once or never leave what runs: a loop of one iteration has nothing to overlap with, so that
 //! buffers for several would be lost.
-//! Floats are left alone, so that every rounding happens where the program runs. Cost: linear.
+//! Other arithmetic on floats is left alone, so that every rounding happens where the program runs. Cost:
+//! linear.
 
 use rustc_hash::FxHashMap;
 
@@ -58,6 +60,7 @@ fn simplify_all(func: &mut Function, insts: Vec<Inst>, known: &mut Known, kept: 
             continue;
         }
         drop_full_mask(func, inst);
+        widen_less(func, inst);
         known.ranges.visit(func, inst);
         match simplify(func, inst, &known.ranges) {
             Simpler::Value(value) => {
@@ -93,6 +96,30 @@ fn drop_full_mask(func: &mut Function, inst: Inst) {
     let mask = func.insts[inst].operand_opt(slot).and_then(|mask| func.constant_bits(mask));
     if mask.is_some_and(|bits| bits & 1 == 1) {
         func.insts[inst].operands[slot..].fill(None);
+    }
+}
+
+/// Has a float that is widened, and rounded to a format that holds all numbers of its own, be widened to
+/// that one.
+fn widen_less(func: &mut Function, inst: Inst) {
+    let data = &func.insts[inst];
+    if data.opcode != Opcode::FTrunc {
+        return;
+    }
+    let Some(wide) = func.def(data.operand(0)).filter(|data| data.opcode == Opcode::FExt) else {
+        return;
+    };
+    let (source, attrs) = (wide.operand(0), wide.attrs.clone());
+    let [from, to] = [source, data.result()].map(|value| func.ty(value).number());
+    let holds_all = match (from, to) {
+        (Some(Scalar::F8E5 | Scalar::F8E4NV), Some(Scalar::F16))
+        | (Some(Scalar::F16 | Scalar::BF16), Some(Scalar::F32)) => true,
+        (from, to) => from == to && matches!(to, Some(Scalar::F16 | Scalar::BF16 | Scalar::F32)),
+    };
+    if holds_all {
+        let data = &mut func.insts[inst];
+        (data.opcode, data.attrs) = (Opcode::FExt, attrs);
+        data.operands[0] = Some(source);
     }
 }
 
@@ -205,6 +232,7 @@ fn simplify(func: &Function, inst: Inst, ranges: &Ranges) -> Simpler {
                 None => Simpler::No,
             }
         }
+        Opcode::FExt if func.ty(data.operand(0)) == ty => Simpler::Value(data.operand(0)),
         Opcode::AssertFacts if constant(0).is_some() => Simpler::Value(data.operand(0)),
         Opcode::Select => match constant(0) {
             Some(bits) => Simpler::Value(data.operand(if bits & 1 == 1 { 1 } else { 2 })),

@@ -34,16 +34,38 @@ impl ThreadIndex {
             && self.warp_bases.iter().all(|&basis| basis == 0)
     }
 
-    /// The bits of the number that differ between threads.
-    pub fn varying_bits(&self) -> u32 {
-        self.lane_bases.iter().chain(&self.warp_bases).fold(0, |mask, basis| mask | basis)
+    /// The independent bits of the number that differ between threads: with `k` of them it has `2^k` values.
+    pub fn choices(&self) -> SmallVec<[Choice; 2]> {
+        let mut bases: SmallVec<[u32; 2]> = SmallVec::new();
+        for &basis in self.lane_bases.iter().chain(&self.warp_bases) {
+            let rest = bases.iter().fold(basis, |rest, &other| rest.min(rest ^ other));
+            if rest != 0 {
+                bases.iter_mut().for_each(|other| *other = (*other).min(*other ^ rest));
+                bases.push(rest);
+            }
+        }
+        bases.into_iter().map(|basis| Choice { bit: 1 << basis.ilog2(), basis }).collect()
     }
 
-    /// The number of independent bits by which the number differs between threads: `k` means a
-    /// choice among `2^k` values.
-    pub(crate) fn choice_bits(&self) -> usize {
-        f2::rank(self.lane_bases.iter().chain(&self.warp_bases).map(|&basis| basis.into()))
+    /// The number in threads in which some choices' bits are set: in place `p`, those of the choices at the
+    /// bits of `p`.
+    pub fn numbers(&self) -> Vec<u32> {
+        let mut numbers = vec![self.constant];
+        for choice in self.choices() {
+            let others: Vec<u32> = numbers.iter().map(|number| number ^ choice.basis).collect();
+            numbers.extend(others);
+        }
+        numbers
     }
+}
+
+/// A bit by which a number differs between threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The bit, which no other choice has.
+    pub bit: u32,
+    /// What the number differs by where the bit is set.
+    pub basis: u32,
 }
 
 /// A conversion within warps, in three phases.
@@ -83,8 +105,8 @@ impl ShufflePlan {
     /// Whether the selects cost less than a way through shared memory.
     pub(super) fn is_cheap(&self) -> bool {
         let limit = if self.moves_lanes { MAX_CHOICE_BITS } else { MAX_LOCAL_CHOICE_BITS };
-        let sends = self.steps.iter().map(|step| step.source_register.choice_bits());
-        let results = self.results.iter().map(ThreadIndex::choice_bits);
+        let sends = self.steps.iter().map(|step| step.source_register.choices().len());
+        let results = self.results.iter().map(|result| result.choices().len());
         sends.chain(results).all(|bits| bits <= limit)
     }
 }

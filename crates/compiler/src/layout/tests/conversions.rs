@@ -237,7 +237,7 @@ fn neighbors_change_lanes_with_two_selects_and_a_shuffle() {
     let (from, to) = (layout(1).to_linear(&[64]).unwrap(), layout(2).to_linear(&[64]).unwrap());
     let Conversion::WarpShuffle(plan) = check(&from, &to, 32) else { panic!("no shuffle") };
     assert_eq!(plan.steps.len(), 2);
-    assert!(plan.steps.iter().all(|step| step.source_register.choice_bits() <= 1));
+    assert!(plan.steps.iter().all(|step| step.source_register.choices().len() <= 1));
 }
 
 #[test]
@@ -312,4 +312,21 @@ fn a_conversion_of_missing_elements_is_refused() {
     let error = plan_conversion(&all, &all.reshape(&[4096]).unwrap(), 32).unwrap_err();
     let shapes = LayoutError::ShapeMismatch { expected: vec![64, 64], actual: vec![4096] };
     assert_eq!(error, shapes);
+}
+
+#[test]
+fn choices_tell_the_number_of_every_thread() {
+    let index = ThreadIndex {
+        constant: 9,
+        lane_bases: smallvec![1, 6, 7, 0, 4],
+        warp_bases: smallvec![8, 6],
+    };
+    let (choices, numbers) = (index.choices(), index.numbers());
+    assert_eq!(numbers.len(), 1 << choices.len());
+    for (lane, warp) in (0..32).flat_map(|lane| (0..4).map(move |warp| (lane, warp))) {
+        let number = index.at(lane, warp);
+        let set = |choice: &Choice| u32::from((number ^ index.constant) & choice.bit != 0);
+        let place = choices.iter().rev().fold(0, |place, choice| place << 1 | set(choice));
+        assert_eq!(numbers[place as usize], number, "lane {lane}, warp {warp}");
+    }
 }
