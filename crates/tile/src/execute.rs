@@ -347,8 +347,11 @@ fn kernel_info(opened: &Opened, at: ItemRef) -> Option<KernelInfo> {
     let tuning = tuning(&opened.workspace, &kernel);
     let annotated = annotated(&opened.workspace, &kernel);
     let found = discover(&opened.workspace, at, &opened.options.flags).into_iter().next();
-    let known = |name: &str| match found.as_ref()?.args.get(name)? {
-        ArgSpec::Constexpr(value) => Some(Value::from(value)),
+    // What was assumed is nothing that a launch may leave out.
+    let known = |name: &str| match found.as_ref()?.args.get_key_value(name)? {
+        (name, ArgSpec::Constexpr(value)) if !found.as_ref()?.assumed.contains(name) => {
+            Some(Value::from(value))
+        }
         _ => None,
     };
     let config = found.as_ref().and_then(|spec| tuning.configs.get(spec.config.as_ref()?.position));

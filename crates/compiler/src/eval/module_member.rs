@@ -220,6 +220,13 @@ fn imports_namesake(module: &Module, name: &str) -> bool {
     })
 }
 
+/// Whether the language has a member that the package itself has not.
+fn is_in_language_alone(attr: &str) -> bool {
+    let is_type = DType::from_member(attr).is_some();
+    (is_type || builtins::member(builtins::LANGUAGE, attr).is_some())
+        && known_member(builtins::TRITON, attr).is_none()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::infer_file;
@@ -267,11 +274,4 @@ mod tests {
         let starred = format!("from elsewhere import *\n{SILU}");
         assert!(of_member(&starred, "sillu").is_empty());
     }
-}
-
-/// Whether the language has a member that the package itself has not.
-fn is_in_language_alone(attr: &str) -> bool {
-    let is_type = DType::from_member(attr).is_some();
-    (is_type || builtins::member(builtins::LANGUAGE, attr).is_some())
-        && known_member(builtins::TRITON, attr).is_none()
 }

@@ -176,3 +176,25 @@ fn pointers_that_a_helper_makes_are_not_made_up() {
         err: error: gather.py has no scenarios, nor a launch in host code that is known in full; give every argument with --arg NAME=EXPR and the grid with --grid EXPR, or write `# tile:` lines below the kernel
     "#]]);
 }
+
+#[test]
+fn no_constexpr_that_a_launch_lacks_is_made_up() {
+    let lacking = Folder::new(&[(
+        "fill.py",
+        "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def fill(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, 1.0, mask=offsets < n)
+
+# tile: fill[(2,)](empty(100), 100)
+",
+    )]);
+    lacking.run("run fill.py --device cpu").expect(expect![[r#"
+        exit 2
+        err: error: fill.py:9: `fill` needs an argument for `BLOCK`
+    "#]]);
+}
