@@ -50,6 +50,7 @@ pub(super) mod operations;
 mod operators;
 mod patterns;
 mod rebound;
+mod recast;
 mod reduced;
 mod scenario;
 mod tensor;
@@ -95,6 +96,10 @@ pub(super) struct Host<'a> {
     allocations: u32,
     /// Allocations that tensors may not be in any more.
     replaced: FxHashSet<u32>,
+    /// Allocations of parameters and buffers of modules.
+    parameters: FxHashSet<u32>,
+    /// Allocations whose tensors may have another type now.
+    recast: FxHashSet<u32>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
@@ -166,6 +171,8 @@ impl<'a> Host<'a> {
             tuned: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
+            parameters: FxHashSet::default(),
+            recast: FxHashSet::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashSet::default(),

@@ -183,6 +183,12 @@ impl Host<'_> {
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
                 let result = self.exactly_called(&path, &args, result);
+                if is_parameter(&path) {
+                    // Who makes one fills it by other means: a state that is loaded, an initialization.
+                    let mut result = result;
+                    result.note_writes(&|_| true);
+                    return self.parameter_of(result);
+                }
                 if is_sum_of_all(&path, &args) {
                     return self.note_sum(&values[0].1, result);
                 }
@@ -355,6 +361,12 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// True for the classes of a module's parameters and buffers.
+fn is_parameter(path: &[Name]) -> bool {
+    let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+    matches!(path[..], [TORCH, "nn", .., "Buffer" | "Parameter"])
 }
 
 /// True for `torch.sum(x)`.

@@ -137,8 +137,10 @@ impl Host<'_> {
             held => return self.call_value(&held, args),
         }
         let Some(at) = self.classes.get(&object).copied() else {
-            let keeps = self.modules.contains(&object) && keeps_module(name, args);
-            return if keeps { Value::Object(object) } else { Value::Unknown };
+            return match self.modules.contains(&object) {
+                true => self.module_method(object, name, args),
+                false => Value::Unknown,
+            };
         };
         if let Some(method) = self.class_method(at, name) {
             return match self.is_marked(method, "staticmethod") {
@@ -156,10 +158,11 @@ impl Host<'_> {
                 "register_buffer" | "register_parameter",
                 [(None, Value::Str(name)), (_, value), ..],
             ) => {
-                self.set_attribute(object, &name.clone(), value.clone());
+                let value = self.parameter_of(value.clone());
+                self.set_attribute(object, &name.clone(), value);
                 Value::None
             }
-            _ if self.is_module(at) && keeps_module(name, args) => Value::Object(object),
+            _ if self.is_module(at) => self.module_method(object, name, args),
             _ => Value::Unknown,
         }
     }
@@ -254,6 +257,12 @@ impl Host<'_> {
         class.bases.iter().copied().map(resolve).collect()
     }
 
+    /// Whether an object is a module of PyTorch.
+    pub(super) fn is_torch_object(&self, object: usize) -> bool {
+        let class = self.classes.get(&object);
+        self.modules.contains(&object) || class.is_some_and(|class| self.is_module(*class))
+    }
+
     /// True for a module of PyTorch.
     fn is_module(&self, at: ItemRef) -> bool {
         self.lineage(at).into_iter().any(|at| self.bases(at).iter().any(is_torch_module))
@@ -290,10 +299,10 @@ impl Host<'_> {
     }
 }
 
-/// Whether a method of PyTorch's modules gives the module, with all that it holds as it is. Devices are
-/// texts; types would change what it holds.
-fn keeps_module(name: &str, args: &[(Option<Name>, Value)]) -> bool {
-    KEEPING.contains(&name) || name == "to" && matches!(args, [(None, Value::Str(_))])
+/// Whether a method of PyTorch's modules gives the module, with all that it holds as it is where it is
+/// not told a type.
+pub(super) fn keeps_module(name: &str, args: &[(Option<Name>, Value)]) -> bool {
+    KEEPING.contains(&name) || name == "to" && !args.is_empty()
 }
 
 fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<Name>, Value)> {

@@ -147,7 +147,8 @@ impl Host<'_> {
         let made: Vec<_> = [(None, Value::Tuple(shape))].into_iter().chain(options).collect();
         let path = [TORCH, "empty"].map(Name::from);
         let tensor = external_call(&path, &Args(&made), self.sources.capability());
-        self.allocate(tensor, Contents::Unknown)
+        let tensor = self.allocate(tensor, Contents::Unknown);
+        self.parameter_of(tensor)
     }
 }
 

@@ -122,6 +122,9 @@ impl Host<'_> {
         if !self.replaced.is_empty() {
             value.forget_replaced(&self.replaced);
         }
+        if !self.recast.is_empty() {
+            value.change_memory(&|id| self.recast.contains(&id), &|tensor| tensor.dtype = None);
+        }
         self.note_memory_of(&mut value);
         value
     }

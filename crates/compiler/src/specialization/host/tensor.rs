@@ -96,7 +96,7 @@ impl<'a> Args<'a> {
 }
 
 /// The dtype that a value names: one of PyTorch or the scenario language, or a type of Python.
-fn given_dtype(value: &Value) -> Option<Arc<str>> {
+pub(super) fn given_dtype(value: &Value) -> Option<Arc<str>> {
     match value {
         Value::DType(dtype) => Some(dtype.clone()),
         Value::Global(name) => python_type(name).or_else(|| named_dtype(name)).map(Arc::from),

@@ -140,6 +140,14 @@ impl Tensor {
         self.storage.as_ref()?.id
     }
 
+    /// Whether it is all of memory that nothing else is known to be in.
+    pub(super) fn is_alone(&self) -> bool {
+        let is_own = |storage: &Storage| storage.before == 0 && storage.elements > 0;
+        self.memory().is_none()
+            && self.strides.is_none()
+            && self.storage.as_deref().is_some_and(is_own)
+    }
+
     /// Which allocation it is in, if that is known.
     pub(super) fn memory(&self) -> Option<u32> {
         self.allocation().or(self.storage.as_ref()?.part_of)
