@@ -15,6 +15,7 @@ use crate::eval::Python;
 use crate::hir::{self, Body, ExprId, Function, MainBlock, Name, Scenario, SourceMap, Stmt};
 use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item};
 use crate::source::{FileId, FileRange};
+use crate::specialization::contents::Contents;
 
 mod arguments;
 mod assign;
@@ -24,6 +25,7 @@ mod changes;
 mod collections;
 mod devices;
 mod doubt;
+mod drawn;
 mod dtype;
 mod enumeration;
 mod exact;
@@ -48,6 +50,8 @@ mod numbers;
 mod objects;
 pub(super) mod operations;
 mod operators;
+mod optimizers;
+mod order;
 mod patterns;
 mod rebound;
 mod recast;
@@ -106,6 +110,8 @@ pub(super) struct Host<'a> {
     classes: FxHashMap<usize, ItemRef>,
     /// The objects that are instances of PyTorch's own modules.
     modules: FxHashSet<usize>,
+    /// The objects in which optimizers keep the states of parameters.
+    states: FxHashSet<usize>,
     /// Whether modules may not be in training any more, as they are when they are made.
     modes_change: bool,
     /// Calls of functions without their decorators so far.
@@ -122,6 +128,8 @@ pub(super) struct Host<'a> {
     parts: FxHashMap<u32, Parts>,
     /// Allocations of which parts may have been written that are not known.
     touched: FxHashSet<u32>,
+    /// By allocations that host code wrote all of, what they hold since.
+    filled: FxHashMap<u32, Contents>,
     /// By kernel, which of its arguments it may write to.
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
@@ -176,6 +184,7 @@ impl<'a> Host<'a> {
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashSet::default(),
+            states: FxHashSet::default(),
             modes_change: false,
             undecorated: 0,
             outputs: 0,
@@ -184,6 +193,7 @@ impl<'a> Host<'a> {
             written: FxHashSet::default(),
             parts: FxHashMap::default(),
             touched: FxHashSet::default(),
+            filled: FxHashMap::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),
             changed: Vec::new(),

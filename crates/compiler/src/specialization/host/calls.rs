@@ -11,7 +11,7 @@ use super::modules::known_class;
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Value};
-use super::{Frame, Host, collections, launch, made, numbers, operators, rebound};
+use super::{Frame, Host, collections, drawn, launch, made, numbers, operators, rebound};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
@@ -194,7 +194,12 @@ impl Host<'_> {
                 }
                 let contents =
                     path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
-                self.allocate(result, contents)
+                let contents = match contents {
+                    Contents::Unknown => result.kept_contents().unwrap_or_default(),
+                    known => known,
+                };
+                let made = self.allocate(result, contents);
+                drawn::by_torch(&path, self.allocate_known(made))
             }
             (Value::Named(Resolution::Class(at)), ..) if complete => {
                 self.record(at, &args).unwrap_or_else(|| self.instance(at, &values))
@@ -342,16 +347,21 @@ impl Host<'_> {
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
-                let numbers = match receiver {
-                    Value::Tensor(tensor) => numbers::made_of(name, tensor, args),
-                    _ => Contents::Unknown,
+                let (numbers, result) = match receiver {
+                    Value::Tensor(tensor) => {
+                        let drawn = drawn::mapped(name, tensor, args);
+                        let result =
+                            if drawn.is_some() { drawn::noted(result, drawn) } else { result };
+                        (numbers::made_of(name, tensor, args), result)
+                    }
+                    _ => (Contents::Unknown, result),
                 };
                 if name == "sum" && args.0.is_empty() && numbers == Contents::Unknown {
                     return self.note_sum(receiver, result);
                 }
                 let is_new = name.starts_with("new_") || name == "clone";
                 match (numbers, result.kept_contents()) {
-                    (Contents::Unknown, None) if !is_new => result,
+                    (Contents::Unknown, None) if !is_new => self.allocate_known(result),
                     (Contents::Unknown, _) if is_new => {
                         self.allocate(result, made::by_torch(name, args))
                     }

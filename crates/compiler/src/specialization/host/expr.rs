@@ -46,7 +46,10 @@ impl Host<'_> {
                         raised
                     }
                     value => match operators::contents(*op, &lhs, &rhs) {
-                        Contents::Unknown => self.note_sums(*op, (&lhs, &rhs), value),
+                        Contents::Unknown => {
+                            let value = self.allocate_known(value);
+                            self.note_sums(*op, (&lhs, &rhs), value)
+                        }
                         contents => self.allocate(value, contents),
                     },
                 }
@@ -159,7 +162,8 @@ impl Host<'_> {
             }
             _ => {
                 let index = self.expr(frame, index);
-                operators::subscript(value, &index)
+                let kept = self.kept_for_parameter(value);
+                kept.unwrap_or_else(|| operators::subscript(value, &index))
             }
         }
     }
@@ -252,6 +256,7 @@ impl Host<'_> {
             match truth(&value) {
                 Some(truth) if truth != and => return value,
                 Some(_) => result = value,
+                None if at + 1 == values.len() => return value,
                 None => {
                     let raised = self.doubt.raised;
                     for rest in &values[at + 1..] {

@@ -7,6 +7,7 @@ use super::arguments::Args;
 use super::modules::{known_class, torch_class};
 use super::value::{Callable, Value};
 use super::{Frame, Host};
+use crate::builtins::TORCH;
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
 
@@ -207,6 +208,8 @@ impl Host<'_> {
             None if name == "__init__" => {
                 if let Some(base) = self.torch_base(at) {
                     self.construct(object, base, &Args(args));
+                } else if self.is_optimizer(at) {
+                    self.construct_optimizer(object, &Args(args));
                 }
                 Value::None
             }
@@ -221,6 +224,12 @@ impl Host<'_> {
             Resolution::External(path) => known_class(&path),
             _ => None,
         })
+    }
+
+    /// True for a class of PyTorch's optimizers.
+    fn is_optimizer(&self, at: ItemRef) -> bool {
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| is_torch_optimizer(&base))
     }
 
     /// A method of a class or of the classes of the project that it derives from.
@@ -287,7 +296,11 @@ impl Host<'_> {
         let is_followed = |base: Resolution| match base {
             Resolution::Class(base) => base != at && self.is_made_plainly(base, depth + 1),
             Resolution::Undefined => true,
-            base => is_torch_module(&base) || is_external(&base, &["abc", "ABC"]),
+            base => {
+                is_torch_module(&base)
+                    || is_torch_optimizer(&base)
+                    || is_external(&base, &["abc", "ABC"])
+            }
         };
         class.decorators.iter().all(is_data) && self.bases(at).into_iter().all(is_followed)
     }
@@ -312,6 +325,11 @@ fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<N
 fn is_torch_module(base: &Resolution) -> bool {
     is_external(base, &["torch", "nn", "modules", "Module"])
         || matches!(base, Resolution::External(path) if torch_class(path).is_some())
+}
+
+fn is_torch_optimizer(base: &Resolution) -> bool {
+    let paths = [&[TORCH, "optim", "Optimizer"][..], &[TORCH, "optim", "optimizer", "Optimizer"]];
+    paths.iter().any(|path| is_external(base, path))
 }
 
 fn is_external(found: &Resolution, path: &[&str]) -> bool {

@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{fits, numbers};
+use super::{drawn, fits, numbers};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -96,6 +96,12 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
             if as_number(number).is_none() {
                 // It may be a tensor that the result is broadcast to.
                 (result.shape, result.strides, result.storage) = (None, None, None);
+            }
+            if let Some(storage) = &mut result.storage {
+                let is_first = matches!(left, Value::Tensor(_));
+                let keeps = is_first || matches!(op, BinaryOp::Add | BinaryOp::Mul);
+                storage.drawn = keeps.then(|| drawn::combined(op, a, number)).flatten();
+                storage.made_of = a.storage.as_ref().and_then(|of| of.output.or(of.made_of));
             }
             Value::Tensor(result)
         }

@@ -6,7 +6,7 @@ use super::arguments::Args;
 use super::dtype::is_float;
 use super::operators::position;
 use super::value::{Tensor, Value};
-use super::views;
+use super::{order, views};
 use crate::specialization::TupleNames;
 
 /// What a function gives along an axis.
@@ -75,7 +75,13 @@ fn cut(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
             let (dtype, shape) = (tensor.dtype.clone(), index.shape.clone());
             return Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()));
         }
-        "masked_fill" => return Some(Value::Tensor(tensor.copied())),
+        "masked_fill" => {
+            let Some(Value::Tensor(mask)) = args.get(0, "mask") else {
+                return Some(Value::tensor(tensor.dtype.as_deref()));
+            };
+            let filled = views::elementwise(tensor, Some(mask));
+            return Some(Value::Tensor(Tensor { dtype: tensor.dtype.clone(), ..filled }));
+        }
         _ => return None,
     };
     views::cut_up(tensor, axis()?, &lengths).map(Value::Tuple)
@@ -134,7 +140,13 @@ pub(super) fn along_axis(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option
         _ => None,
     };
     match by_order {
-        Some(gives) => Some(made(tensor, ordered(name, tensor, args), gives, args)),
+        Some(gives) => {
+            let made = made(tensor, ordered(name, tensor, args), gives, args);
+            Some(match name {
+                "sort" | "argsort" => order::noted(tensor, args, made),
+                _ => made,
+            })
+        }
         None => reduced(name, tensor, args),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Frame;
+use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
 use crate::hir::{ExprId, Name, ParamKind};
@@ -111,6 +112,10 @@ pub(in crate::specialization) struct Storage {
     pub(in crate::specialization) part_of: Option<u32>,
     /// Which result of an `autograd.Function` it holds, by number.
     pub(in crate::specialization) output: Option<u32>,
+    /// Of which such result each element was made by an operator and a number.
+    pub(in crate::specialization) made_of: Option<u32>,
+    /// How its floats are drawn at random.
+    pub(in crate::specialization) drawn: Option<Drawn>,
     /// Elements from the tensor's first to the end of the memory.
     pub(in crate::specialization) elements: i128,
     /// Elements of the memory before the tensor's first.
@@ -123,7 +128,7 @@ impl Tensor {
     /// Notes that its memory may have been written.
     pub(super) fn note_write(&mut self) {
         if let Some(storage) = &mut self.storage {
-            storage.contents = Contents::Unknown;
+            (storage.contents, storage.drawn) = (Contents::Unknown, None);
         }
     }
 
@@ -423,7 +428,7 @@ impl Value {
     pub(super) fn kept_contents(&self) -> Option<Contents> {
         let Value::Tensor(Tensor { storage: Some(storage), .. }) = self else { return None };
         let is_own = storage.id.is_none() && storage.part_of.is_none();
-        let known = is_own && storage.contents != Contents::Unknown;
+        let known = is_own && (storage.contents != Contents::Unknown || storage.drawn.is_some());
         known.then(|| storage.contents.clone())
     }
 

@@ -604,6 +604,8 @@ fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
         id,
         part_of,
         output: a.output.filter(|output| Some(*output) == b.output),
+        made_of: a.made_of.filter(|output| Some(*output) == b.made_of),
+        drawn: a.drawn.filter(|drawn| id.is_some() && Some(*drawn) == b.drawn),
         elements: a.elements,
         before: a.before,
         // Of memory that is not known it is not seen what writes to it.
