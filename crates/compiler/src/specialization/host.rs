@@ -19,6 +19,7 @@ use crate::specialization::contents::Contents;
 
 mod arguments;
 mod assign;
+mod autocast;
 mod autograd;
 mod calls;
 mod changes;
@@ -38,6 +39,7 @@ mod functions;
 mod installed;
 mod instances;
 mod launch;
+mod layers;
 mod library;
 mod made;
 mod meeting;
@@ -57,6 +59,7 @@ mod rebound;
 mod recast;
 mod reduced;
 mod scenario;
+mod sizes;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -108,8 +111,10 @@ pub(super) struct Host<'a> {
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
     classes: FxHashMap<usize, ItemRef>,
-    /// The objects that are instances of PyTorch's own modules.
-    modules: FxHashSet<usize>,
+    /// The objects that are instances of PyTorch's own modules, with their classes.
+    modules: FxHashMap<usize, &'static str>,
+    /// How many regions around the code let PyTorch choose types.
+    autocast: u32,
     /// The objects in which optimizers keep the states of parameters.
     states: FxHashSet<usize>,
     /// Whether modules may not be in training any more, as they are when they are made.
@@ -183,7 +188,8 @@ impl<'a> Host<'a> {
             recast: FxHashSet::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
-            modules: FxHashSet::default(),
+            modules: FxHashMap::default(),
+            autocast: 0,
             states: FxHashSet::default(),
             modes_change: false,
             undecorated: 0,

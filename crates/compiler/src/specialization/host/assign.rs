@@ -92,6 +92,7 @@ impl Host<'_> {
                 let changed = collections::set(&mut entries, key, value.clone());
                 frame.change(object, changed.map_or(Value::Unknown, |()| Value::Dict(entries)));
             }
+            Value::Object(sequence) => self.change_sequence(sequence, "insert", None),
             Value::List(mut items) => {
                 let at = match key {
                     Value::Int(Some(at)) => operators::position(items.len(), at),

@@ -7,7 +7,7 @@ use super::arguments::bound;
 use super::autograd::keeps_tensors;
 use super::library::{external_call, triton_call};
 use super::memory::may_write;
-use super::modules::known_class;
+use super::modules::{known_class, sequence_class};
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Value};
@@ -171,6 +171,11 @@ impl Host<'_> {
                 self.torch_module(class, &args)
             }
             (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(class) = sequence_class(&path) =>
+            {
+                self.sequence(class, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if complete && let Some(at) = self.operation(frame.file, &path) =>
             {
                 self.call_function(at, &values)
@@ -183,6 +188,10 @@ impl Host<'_> {
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
                 let result = self.exactly_called(&path, &args, result);
+                let result = match path.last() {
+                    Some(name) => self.cast_automatically(name, result),
+                    None => result,
+                };
                 if is_parameter(&path) {
                     // Who makes one fills it by other means: a state that is loaded, an initialization.
                     let mut result = result;
@@ -347,6 +356,7 @@ impl Host<'_> {
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
+                let result = self.cast_automatically(name, result);
                 let (numbers, result) = match receiver {
                     Value::Tensor(tensor) => {
                         let drawn = drawn::mapped(name, tensor, args);

@@ -156,8 +156,7 @@ pub(super) fn no_element(tensor: &Tensor, at: i128) -> Option<Misuse> {
 /// Why `tensor[part, part]` is refused.
 pub(super) fn no_part(tensor: &Tensor, parts: &[Part]) -> Option<Misuse> {
     let of = known(tensor.shape.as_deref()?)?;
-    let is_axis = |part: &&Part| matches!(part, Part::At(_) | Part::Slice(..));
-    let axes = parts.iter().filter(is_axis).count();
+    let axes = parts.iter().filter(|part| part.is_axis()).count();
     if parts.iter().any(|part| matches!(part, Part::Other)) {
         return None;
     }
@@ -165,7 +164,7 @@ pub(super) fn no_part(tensor: &Tensor, parts: &[Part]) -> Option<Misuse> {
         return Some(Misuse::NoDimension { at: of.len() as i128, rank: of.len() });
     }
     let before_rest = parts.iter().take_while(|part| !matches!(part, Part::Rest));
-    before_rest.filter(is_axis).zip(&of).find_map(|(part, size)| match part {
+    before_rest.filter(|part| part.is_axis()).zip(&of).find_map(|(part, size)| match part {
         Part::At(Some(at)) if !(-size..*size).contains(at) => {
             Some(Misuse::Sizes(Misfit::Index { at: *at, size: *size }))
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::modules::{known_class, torch_class};
+use super::modules::{CHANGE_SEQUENCE, known_class, torch_class};
 use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::builtins::TORCH;
@@ -110,12 +110,20 @@ impl Host<'_> {
 
     /// `instance(...)`: the class's `__call__`, or the `forward` of a module.
     pub(super) fn call_instance(&mut self, object: usize, args: &[(Option<Name>, Value)]) -> Value {
-        let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
+        let Some(at) = self.classes.get(&object).copied() else {
+            return match self.modules.get(&object).copied() {
+                Some(class) => self.call_torch_module(object, class, args),
+                None => Value::Unknown,
+            };
+        };
         let called = self.class_method(at, "__call__");
         let forward = || self.class_method(at, "forward").filter(|_| self.is_module(at));
         match called.or_else(forward) {
             Some(method) => self.call_function(method, &with_receiver(object, args)),
-            None => Value::Unknown,
+            None => match self.torch_base(at) {
+                Some(base) => self.call_torch_module(object, base, args),
+                None => Value::Unknown,
+            },
         }
     }
 
@@ -138,7 +146,11 @@ impl Host<'_> {
             held => return self.call_value(&held, args),
         }
         let Some(at) = self.classes.get(&object).copied() else {
-            return match self.modules.contains(&object) {
+            return match self.modules.contains_key(&object) {
+                true if CHANGE_SEQUENCE.contains(&name) => {
+                    self.change_sequence(object, name, Args(args).get(0, "module").cloned());
+                    Value::Object(object)
+                }
                 true => self.module_method(object, name, args),
                 false => Value::Unknown,
             };
@@ -269,7 +281,7 @@ impl Host<'_> {
     /// Whether an object is a module of PyTorch.
     pub(super) fn is_torch_object(&self, object: usize) -> bool {
         let class = self.classes.get(&object);
-        self.modules.contains(&object) || class.is_some_and(|class| self.is_module(*class))
+        self.modules.contains_key(&object) || class.is_some_and(|class| self.is_module(*class))
     }
 
     /// True for a module of PyTorch.

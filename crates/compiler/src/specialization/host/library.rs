@@ -7,7 +7,7 @@ use super::dtype::{is_complex, is_float, number_dtype, with_number};
 use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
-use super::{Host, devices, fits, numbers, operators, reduced, tensor, views};
+use super::{Host, devices, fits, layers, numbers, operators, reduced, sizes, tensor, views};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
@@ -247,6 +247,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         }
         ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
         ["torch", name] => tensor::torch_constructor(name, args)
+            .or_else(|| sizes::by_torch(name, args))
             .or_else(|| tensor::mapped(name, args.get(0, "input")?))
             .or_else(|| {
                 let (tensor, rest) = args.of_tensor()?;
@@ -268,7 +269,9 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }
         }
         ["torch", "nn", "functional", name] => {
-            args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
+            let mapped = || args.get(0, "input").and_then(|of| tensor::mapped(name, of));
+            let made = mapped().or_else(|| layers::by_function(name, args));
+            made.map_or(Value::Unknown, |made| devices::made(args, made))
         }
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)

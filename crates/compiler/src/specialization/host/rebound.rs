@@ -68,9 +68,14 @@ const KEEP_SHAPE: &[&str] = &[
     "zero_",
 ];
 
+/// Whether a method changes a tensor in place and leaves its shape and memory what they were.
+pub(super) fn keeps_shape(method: &str) -> bool {
+    KEEP_SHAPE.contains(&method)
+}
+
 /// Whether a method may give a tensor another shape or other memory.
 pub(super) fn replaces(method: &str) -> bool {
-    method.ends_with('_') && !method.ends_with("__") && !KEEP_SHAPE.contains(&method)
+    method.ends_with('_') && !method.ends_with("__") && !keeps_shape(method)
 }
 
 /// The names of a file that functions bind which are not their own, each with the scope that it

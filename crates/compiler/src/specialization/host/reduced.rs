@@ -6,7 +6,7 @@ use super::arguments::Args;
 use super::dtype::is_float;
 use super::operators::position;
 use super::value::{Tensor, Value};
-use super::{order, views};
+use super::{order, sizes, views};
 use crate::specialization::TupleNames;
 
 /// What a function gives along an axis.
@@ -35,6 +35,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
             .or_else(|| combined(name, tensor, args))
             .or_else(|| cut(name, tensor, args))
             .or_else(|| looked_up(name, tensor, args))
+            .or_else(|| sizes::made_of(name, tensor, args))
             .or_else(|| counted(name, tensor)),
     }
 }

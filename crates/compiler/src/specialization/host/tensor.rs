@@ -12,6 +12,7 @@ use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::numbers::{self, as_size};
 use super::operators::{binary, position};
+use super::rebound;
 use super::reduced::made_of;
 use super::value::{Descriptor, Tensor, Value};
 use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides};
@@ -330,6 +331,11 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         }
         (Value::Tensor(tensor), "T") => Value::Tensor(transpose(tensor)),
         (Value::Tensor(tensor), "mT") => Value::Tensor(swap_last(tensor)),
+        (Value::Tensor(tensor), "real" | "imag")
+            if let Some(part) = views::part_of_numbers(tensor, attr == "imag") =>
+        {
+            Value::Tensor(part)
+        }
         (Value::Tensor(tensor), "data" | "grad") => Value::Tensor(tensor.clone()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
@@ -437,8 +443,7 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         }
         "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
         "cuda" | "cpu" | "detach" => Value::Tensor(tensor.clone().moved()),
-        "requires_grad_" | "fill_" | "zero_" | "normal_" | "uniform_" | "copy_" | "div_"
-        | "mul_" | "add_" => {
+        _ if rebound::keeps_shape(name) => {
             let mut written = value.clone();
             if let Value::Tensor(tensor) = &mut written {
                 tensor.note_write();
