@@ -1,7 +1,9 @@
 //! What layers of neural networks make, by the numbers that they are given.
 
 use super::arguments::Args;
-use super::sizes::{contiguous, dims, number, numbers, ordered_anyhow, same_of, tensor_at};
+use super::sizes::{
+    contiguous, dims, laid_out_as, number, numbers, ordered_anyhow, same_of, tensor_at,
+};
 use super::value::Value;
 
 /// What `torch.nn.functional.NAME(...)` makes; `None` for other functions, and where sizes are not known.
@@ -147,9 +149,7 @@ fn pooled(name: &str, args: &Args<'_>) -> Option<Value> {
     let window = Window::of(args, rank, [1, 2, 3, dilation], true)?;
     let (before, extents) = of.split_at(of.len().checked_sub(rank)?);
     let shape = [before, &window.places(extents)?].concat();
-    let is_plain = input.strides.is_none();
-    let made = if is_plain { contiguous } else { ordered_anyhow };
-    Some(made(input.dtype.clone(), &shape))
+    Some(laid_out_as(&[input], input.dtype.clone(), &shape))
 }
 
 fn interpolated(args: &Args<'_>) -> Option<Value> {
@@ -164,6 +164,5 @@ fn interpolated(args: &Args<'_>) -> Option<Value> {
         _ => return None,
     };
     let shape = [&[*rows, *channels], &places[..]].concat();
-    let made = if input.strides.is_none() { contiguous } else { ordered_anyhow };
-    Some(made(input.dtype.clone(), &shape))
+    Some(laid_out_as(&[input], input.dtype.clone(), &shape))
 }

@@ -227,7 +227,12 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),
         ["torch", "where"] => match fits::not_chosen(args) {
             Some(misfit) => misfit.into(),
-            None => chosen(args).unwrap_or(Value::Unknown),
+            None => match (args.get(0, "condition"), args.get(1, "input"), args.get(2, "other")) {
+                (Some(Value::Tensor(condition)), Some(on_true), Some(on_false)) => {
+                    chosen(condition, on_true, on_false).unwrap_or(Value::Unknown)
+                }
+                _ => Value::Unknown,
+            },
         },
         ["torch", "is_complex"] => match args.get(0, "input") {
             Some(Value::Tensor(tensor)) => Value::Bool(tensor.dtype.as_deref().map(is_complex)),
@@ -323,9 +328,7 @@ fn no_random(name: &str, args: &Args<'_>) -> Option<Misuse> {
 }
 
 /// What `torch.where` takes of two tensors, or of one and a number.
-fn chosen(args: &Args<'_>) -> Option<Value> {
-    let Value::Tensor(condition) = args.get(0, "condition")? else { return None };
-    let (on_true, on_false) = (args.get(1, "input")?, args.get(2, "other")?);
+pub(super) fn chosen(condition: &Tensor, on_true: &Value, on_false: &Value) -> Option<Value> {
     let taken = match (on_true, on_false) {
         (Value::Tensor(on_true), Value::Tensor(on_false)) => {
             views::elementwise(on_true, Some(on_false))

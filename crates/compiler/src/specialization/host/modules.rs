@@ -280,7 +280,7 @@ impl Host<'_> {
                 let is_plain =
                     |child: &&Value| matches!(child, Value::Object(_) | Value::Callable(_));
                 let all = children.iter().all(is_plain);
-                all.then(|| children.iter().map(|child| Value::clone(child)).collect())
+                all.then(|| children.iter().copied().cloned().collect())
             }
             (_, []) => Some(Vec::new()),
             (_, [Value::List(listed) | Value::Tuple(listed)]) => Some(listed.clone()),

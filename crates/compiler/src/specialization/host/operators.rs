@@ -223,8 +223,10 @@ pub(in crate::specialization) fn compare(
     right: &Value,
 ) -> Option<bool> {
     match op {
-        CompareOp::Is | CompareOp::Eq => same(left, right),
-        CompareOp::IsNot | CompareOp::Ne => same(left, right).map(|same| !same),
+        CompareOp::Is => identical(left, right),
+        CompareOp::IsNot => identical(left, right).map(|same| !same),
+        CompareOp::Eq => same(left, right),
+        CompareOp::Ne => same(left, right).map(|same| !same),
         CompareOp::In => contains(right, left),
         CompareOp::NotIn => contains(right, left).map(|found| !found),
         CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
@@ -252,6 +254,16 @@ fn ordered(op: CompareOp, left: &Value, right: &Value) -> Option<bool> {
         CompareOp::Gt => order.is_gt(),
         _ => order.is_ge(),
     })
+}
+
+/// Whether two values are one object: tensors are where all that is known of them is the same, and the
+/// memory of both is known.
+fn identical(left: &Value, right: &Value) -> Option<bool> {
+    let (Value::Tensor(a), Value::Tensor(b)) = (left, right) else { return same(left, right) };
+    match (a.memory()?, b.memory()?) {
+        (first, second) if first != second => Some(false),
+        _ => (a.allocation().is_some() && a == b).then_some(true),
+    }
 }
 
 fn same(left: &Value, right: &Value) -> Option<bool> {

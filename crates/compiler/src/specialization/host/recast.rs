@@ -9,7 +9,11 @@ use super::instances::keeps_module;
 use super::tensor::given_dtype;
 use super::value::{Tensor, Value};
 use super::views::with_dtype;
-use crate::hir::Name;
+use crate::hir::collections::root;
+use crate::hir::{Body, Expr, Name, Stmt};
+
+/// Methods that may give what a module holds another type.
+const METHODS: &[&str] = &["bfloat16", "double", "float", "half", "to", "type"];
 
 /// A dtype, where it is known.
 type Dtype = Option<Arc<str>>;
@@ -84,6 +88,23 @@ impl Host<'_> {
         self.parameters.extend(data.allocations());
         data
     }
+}
+
+/// Whether a statement may give a module, or one in it, another type by a call.
+pub(super) fn recasts(body: &Body, name: &Name) -> bool {
+    let recasts = |stmt: &Stmt| match stmt {
+        Stmt::Expr(call) => match &body.exprs[*call] {
+            Expr::Call { callee, .. } => match &body.exprs[*callee] {
+                Expr::Attribute { value, attr } => {
+                    METHODS.contains(&&**attr) && root(body, *value) == Some(name)
+                }
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
+    };
+    body.stmts.values().any(recasts)
 }
 
 /// The type that a method of modules gives what they hold; `None` where it gives none.

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::arguments::Args;
+use super::library::chosen;
+use super::number::arithmetic;
 use super::operators::position;
+use super::reduced::along_axis;
 use super::value::{Tensor, Value};
 use super::views::{self, strides};
+use crate::hir::BinaryOp;
 
 /// What a function makes of a tensor and the arguments after it, which is also a method of tensors;
 /// `None` for other functions, and where sizes are not known.
@@ -28,12 +32,13 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         "tile" => same_type(tiled(&of, &listed(args, "dims")?)),
         "diff" if args.get(2, "prepend").is_none() && args.get(3, "append").is_none() => {
             let times = number(args, 0, "n", Some(1))?;
-            same_type(with(&of, axis(1, "dim", -1)?, |size| (size - times).max(0)))
+            let shape = with(&of, axis(1, "dim", -1)?, |size| (size - times).max(0));
+            Some(laid_out_as(&[tensor], tensor.dtype.clone(), &shape))
         }
         "kron" => {
             let other = tensor_at(args, 0, "other")?;
             let shape = tiled(&of, &dims(other)?);
-            Some(contiguous(same_of(&[tensor, other]), &shape))
+            Some(laid_out_as(&[tensor, other], same_of(&[tensor, other]), &shape))
         }
         "cdist" => match (of.as_slice(), dims(tensor_at(args, 0, "x2")?)?.as_slice()) {
             ([batch @ .., rows, _], [others @ .., columns, _]) if batch == others => {
@@ -48,19 +53,14 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         }
         "histc" => same_type(vec![number(args, 0, "bins", Some(100))?]),
         "scatter" | "scatter_add" | "scatter_reduce" | "index_add" | "index_copy"
-        | "index_fill" | "masked_scatter" => same_type(of),
+        | "index_fill" | "masked_scatter" => Some(Value::Tensor(tensor.copied())),
         "var_mean" | "std_mean" => {
-            let part = |name| super::reduced::along_axis(name, tensor, args);
+            let part = |name| along_axis(name, tensor, args);
             Some(Value::Tuple(vec![part(name.split_once('_')?.0)?, part("mean")?]))
         }
         "where" => {
             let condition = tensor_at(args, 0, "condition")?;
-            let of_two = match args.get(1, "other")? {
-                Value::Tensor(other) => views::elementwise(tensor, Some(other)),
-                _ => tensor.clone(),
-            };
-            let shape = views::broadcast(condition.shape.as_deref(), of_two.shape.as_deref())?;
-            Some(contiguous_of(of_two.dtype, shape))
+            chosen(condition, &Value::Tensor(tensor.clone()), args.get(1, "other")?)
         }
         _ => view_of(name, tensor, &of, args),
     }
@@ -104,8 +104,7 @@ fn view_of(name: &str, tensor: &Tensor, of: &[i128], args: &Args<'_>) -> Option<
             let (first, second) = (axis(1, "dim1", 0)?, axis(2, "dim2", 1)?);
             let (mut shape, mut steps) = (of.to_vec(), strides(tensor)?);
             let length = of[first].min(of[second]);
-            let step =
-                super::number::arithmetic(crate::hir::BinaryOp::Add, &steps[first], &steps[second]);
+            let step = arithmetic(BinaryOp::Add, &steps[first], &steps[second]);
             for axis in [first.max(second), first.min(second)] {
                 shape.remove(axis);
                 steps.remove(axis);
@@ -167,7 +166,11 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Option<Value> {
                 "fp64" => "complex128",
                 _ => return None,
             };
-            Some(contiguous_of(Some(dtype.into()), real.shape.clone()?))
+            Some(laid_out_as(
+                &[real, tensor_at(args, 1, "imag")?],
+                Some(dtype.into()),
+                &dims(real)?,
+            ))
         }
         _ => None,
     }
@@ -315,16 +318,19 @@ fn with(sizes: &[i128], axis: usize, change: impl Fn(i128) -> i128) -> Vec<i128>
 }
 
 fn times(step: &Value, count: i128) -> Value {
-    super::number::arithmetic(crate::hir::BinaryOp::Mul, step, &Value::Int(Some(count)))
+    arithmetic(BinaryOp::Mul, step, &Value::Int(Some(count)))
 }
 
 /// A new tensor of these sizes.
 pub(super) fn contiguous(dtype: Option<Arc<str>>, shape: &[i128]) -> Value {
-    contiguous_of(dtype, sizes(shape))
+    Value::Tensor(Tensor { dtype, shape: Some(sizes(shape)), ..Tensor::default() }.copied())
 }
 
-fn contiguous_of(dtype: Option<Arc<str>>, shape: Vec<Value>) -> Value {
-    Value::Tensor(Tensor { dtype, shape: Some(shape), ..Tensor::default() }.copied())
+/// The same, where elements have the order of those of other tensors.
+pub(super) fn laid_out_as(of: &[&Tensor], dtype: Option<Arc<str>>, shape: &[i128]) -> Value {
+    let is_plain = of.iter().all(|tensor| tensor.strides.is_none());
+    let made = if is_plain { contiguous } else { ordered_anyhow };
+    made(dtype, shape)
 }
 
 /// A new tensor of these sizes, whose elements may be in another order.

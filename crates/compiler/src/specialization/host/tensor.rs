@@ -336,7 +336,8 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         {
             Value::Tensor(part)
         }
-        (Value::Tensor(tensor), "data" | "grad") => Value::Tensor(tensor.clone()),
+        (Value::Tensor(tensor), "data") => Value::Tensor(tensor.clone()),
+        (Value::Tensor(tensor), "grad") => Value::Tensor(tensor.copied()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
         // `driver.active.get_current_target().backend`
