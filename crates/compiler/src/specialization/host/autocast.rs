@@ -3,8 +3,9 @@
 use super::value::{Tensor, Value};
 use super::{Frame, Host};
 use crate::builtins::TORCH;
-use crate::hir::{ArgKind, Expr, ExprId, Literal};
+use crate::hir::{ArgKind, Expr, ExprId, Function, Literal, Name};
 use crate::project::{Resolution, Scope, callee, resolve_expr};
+use crate::source::FileId;
 
 /// Functions whose results have another type there than their arguments say. Source: PyTorch's
 /// documentation of automatic mixed precision.
@@ -73,12 +74,17 @@ impl Host<'_> {
             }),
             _ => false,
         };
-        match resolve_expr(self.sources, scope, body, callee(body, manager)) {
-            Resolution::External(path) => {
-                let ends = [path.first(), path.last()].map(|part| part.map(|part| &**part));
-                !is_off && ends == [Some(TORCH), Some("autocast")]
-            }
-            _ => false,
-        }
+        !is_off && is_autocast(&resolve_expr(self.sources, scope, body, callee(body, manager)))
     }
+
+    /// Whether a decorator of a function lets PyTorch choose types in it.
+    pub(super) fn runs_cast(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        self.decorators(file, scope, function).iter().any(is_autocast)
+    }
+}
+
+fn is_autocast(found: &Resolution) -> bool {
+    let Resolution::External(path) = found else { return false };
+    let ends = [path.first(), path.last()].map(|part| part.map(|part| &**part));
+    ends == [Some(TORCH), Some("autocast")]
 }

@@ -24,6 +24,9 @@ use crate::specialization::contents::Contents;
 /// Functions of Python whose results hold what they are given.
 const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tuple", "zip"];
 
+/// Functions of Python that go over what they are given.
+const ITERATING: &[&str] = &["enumerate", "len", "list", "reversed", "tuple", "zip"];
+
 impl Host<'_> {
     /// `callee(args)`.
     pub(super) fn call(
@@ -214,7 +217,16 @@ impl Host<'_> {
                 self.record(at, &args).unwrap_or_else(|| self.instance(at, &values))
             }
             (Value::Object(object), ..) if complete => self.call_instance(object, &values),
-            (Value::Global(name), ..) => self.global_call(&name, &args),
+            (Value::Global(name), ..) => {
+                let given = |(name, value): &(_, Value)| {
+                    (Option::clone(name), self.iterated(value.clone()))
+                };
+                let values: Vec<_> = match ITERATING.contains(&&*name) {
+                    true => values.iter().map(given).collect(),
+                    false => values.clone(),
+                };
+                self.global_call(&name, &Args(&values))
+            }
             (Value::Callable(Callable::Launcher { kernel, grid }), ..) => {
                 self.launch((*kernel, *grid), (values, complete), place)
             }

@@ -63,7 +63,7 @@ pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Mi
             not_multiplied(of, shape(other)?)
         }
         "masked_fill" => not_broadcast(of, shape(args.get(0, "mask")?)?),
-        "masked_fill_" => not_taken(of, shape(args.get(0, "mask")?)?),
+        "masked_fill_" => not_expanded(shape(args.get(0, "mask")?)?, of),
         "where" => not_all_broadcast([of, shape(args.get(0, "condition")?)?], args.get(1, "other")),
         _ if BROADCAST.contains(&name) => not_broadcast(of, shape(args.get(0, "other")?)?),
         _ if IN_PLACE.contains(&name) => {

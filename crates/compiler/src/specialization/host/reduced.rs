@@ -80,8 +80,9 @@ fn cut(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
             let Some(Value::Tensor(mask)) = args.get(0, "mask") else {
                 return Some(Value::tensor(tensor.dtype.as_deref()));
             };
-            let filled = views::elementwise(tensor, Some(mask));
-            return Some(Value::Tensor(Tensor { dtype: tensor.dtype.clone(), ..filled }));
+            let shape = views::broadcast(tensor.shape.as_deref(), mask.shape.as_deref());
+            let dtype = tensor.dtype.clone();
+            return Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()));
         }
         _ => return None,
     };
@@ -143,6 +144,7 @@ pub(super) fn along_axis(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option
     match by_order {
         Some(gives) => {
             let made = made(tensor, ordered(name, tensor, args), gives, args);
+            let made = if tensor.strides.is_some() { made.in_any_order() } else { made };
             Some(match name {
                 "sort" | "argsort" => order::noted(tensor, args, made),
                 _ => made,

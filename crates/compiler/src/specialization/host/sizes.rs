@@ -53,7 +53,9 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         }
         "histc" => same_type(vec![number(args, 0, "bins", Some(100))?]),
         "scatter" | "scatter_add" | "scatter_reduce" | "index_add" | "index_copy"
-        | "index_fill" | "masked_scatter" => Some(Value::Tensor(tensor.copied())),
+        | "index_fill" | "masked_scatter" => {
+            Some(laid_out_as(&[tensor], tensor.dtype.clone(), &of))
+        }
         "var_mean" | "std_mean" => {
             let part = |name| along_axis(name, tensor, args);
             Some(Value::Tuple(vec![part(name.split_once('_')?.0)?, part("mean")?]))
@@ -142,7 +144,7 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Option<Value> {
             Some(contiguous(same_of(&blocks), &[rows.iter().sum(), columns.iter().sum()]))
         }
         "normal" => match (args.get(0, "mean")?, args.keyword("size").or(args.get(2, "size"))) {
-            (Value::Tensor(mean), None) => Some(Value::Tensor(mean.copied())),
+            (Value::Tensor(mean), None) => Some(contiguous(mean.dtype.clone(), &dims(mean)?)),
             (Value::Float(_) | Value::Int(_), Some(size)) => {
                 Some(contiguous(args.dtype(Some("fp32")), &numbers(size)?))
             }

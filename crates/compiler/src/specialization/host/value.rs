@@ -6,6 +6,7 @@ use super::Frame;
 use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
+use super::views::unknown_strides;
 use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::installation::Fact;
 use crate::project::{ItemRef, Resolution};
@@ -460,6 +461,15 @@ impl Value {
             if let Some(storage) = &mut tensor.storage {
                 (storage.id, storage.part_of) = (None, None);
             }
+        });
+        self
+    }
+
+    /// The same, whose elements may be laid out in another order.
+    pub(super) fn in_any_order(mut self) -> Value {
+        self.change_tensors(&|tensor| {
+            tensor.strides = unknown_strides(tensor.shape.as_deref());
+            tensor.storage = None;
         });
         self
     }
