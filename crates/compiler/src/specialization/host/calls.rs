@@ -169,6 +169,11 @@ impl Host<'_> {
                 self.object()
             }
             (Value::Named(Resolution::External(path)), ..)
+                if complete && path.iter().map(|name| &**name).eq(["types", "SimpleNamespace"]) =>
+            {
+                self.namespace(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if let Some(class) = known_class(&path) =>
             {
                 self.torch_module(class, &args)
