@@ -15,15 +15,18 @@ use crate::eval::Python;
 use crate::hir::{self, Body, ExprId, Function, MainBlock, Name, Scenario, SourceMap, Stmt};
 use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item};
 use crate::source::{FileId, FileRange};
+use crate::specialization::contents::Contents;
 
 mod arguments;
 mod assign;
+mod autocast;
 mod autograd;
 mod calls;
 mod changes;
 mod collections;
 mod devices;
 mod doubt;
+mod drawn;
 mod dtype;
 mod enumeration;
 mod exact;
@@ -37,6 +40,7 @@ mod given;
 mod installed;
 mod instances;
 mod launch;
+mod layers;
 mod library;
 mod made;
 mod meeting;
@@ -49,10 +53,14 @@ mod numbers;
 mod objects;
 pub(super) mod operations;
 mod operators;
+mod optimizers;
+mod order;
 mod patterns;
 mod rebound;
+mod recast;
 mod reduced;
 mod scenario;
+mod sizes;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -96,12 +104,20 @@ pub(super) struct Host<'a> {
     allocations: u32,
     /// Allocations that tensors may not be in any more.
     replaced: FxHashSet<u32>,
+    /// Allocations of parameters and buffers of modules.
+    parameters: FxHashSet<u32>,
+    /// Allocations whose tensors may have another type now.
+    recast: FxHashSet<u32>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
     classes: FxHashMap<usize, ItemRef>,
-    /// The objects that are instances of PyTorch's own modules.
-    modules: FxHashSet<usize>,
+    /// The objects that are instances of PyTorch's own modules, with their classes.
+    modules: FxHashMap<usize, &'static str>,
+    /// How many regions around the code let PyTorch choose types.
+    autocast: u32,
+    /// The objects in which optimizers keep the states of parameters.
+    states: FxHashSet<usize>,
     /// Whether modules may not be in training any more, as they are when they are made.
     modes_change: bool,
     /// Calls of functions without their decorators so far.
@@ -118,6 +134,8 @@ pub(super) struct Host<'a> {
     parts: FxHashMap<u32, Parts>,
     /// Allocations of which parts may have been written that are not known.
     touched: FxHashSet<u32>,
+    /// By allocations that host code wrote all of, what they hold since.
+    filled: FxHashMap<u32, Contents>,
     /// By kernel, which of its arguments it may write to.
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
@@ -167,9 +185,13 @@ impl<'a> Host<'a> {
             tuned: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
+            parameters: FxHashSet::default(),
+            recast: FxHashSet::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
-            modules: FxHashSet::default(),
+            modules: FxHashMap::default(),
+            autocast: 0,
+            states: FxHashSet::default(),
             modes_change: false,
             undecorated: 0,
             outputs: 0,
@@ -178,6 +200,7 @@ impl<'a> Host<'a> {
             written: FxHashSet::default(),
             parts: FxHashMap::default(),
             touched: FxHashSet::default(),
+            filled: FxHashMap::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),
             changed: Vec::new(),

@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
 use super::value::{Descriptor, Value};
-use super::{Host, collections, fits, operators, views};
+use super::{Host, collections, fits, operators, order, views};
 use crate::hir::{Expr, ExprId};
 
 impl Host<'_> {
@@ -65,6 +65,7 @@ impl Host<'_> {
 
     /// `object[index] = value`.
     fn assign_item(&mut self, frame: &mut Frame, object: ExprId, index: ExprId, value: &Value) {
+        let code = frame.code.clone();
         let owner = self.expr(frame, object);
         if let Value::Tensor(_) = &owner {
             let part = self.subscript(frame, &owner, index);
@@ -73,8 +74,15 @@ impl Host<'_> {
                 part => fits::not_assigned(part, value).map_or(Value::Unknown, Value::from),
             };
             self.note_raised(frame, index, &refused, &[]);
+            let positions = match &code.body().exprs[index] {
+                Expr::Name(_) => self.expr(frame, index),
+                _ => Value::Unknown,
+            };
             return match owner.allocations().as_slice() {
-                [id] => self.note_part_written(*id, &part),
+                [id] => match order::scattered(&owner, &positions, value) {
+                    Some(contents) => self.note_filled(*id, contents),
+                    None => self.note_part_written(*id, &part),
+                },
                 _ => self.note_write(frame, object, &owner),
             };
         }
@@ -84,6 +92,7 @@ impl Host<'_> {
                 let changed = collections::set(&mut entries, key, value.clone());
                 frame.change(object, changed.map_or(Value::Unknown, |()| Value::Dict(entries)));
             }
+            Value::Object(sequence) => self.change_sequence(sequence, "insert", None),
             Value::List(mut items) => {
                 let at = match key {
                     Value::Int(Some(at)) => operators::position(items.len(), at),

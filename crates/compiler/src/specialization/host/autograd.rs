@@ -3,7 +3,7 @@
 
 use super::arguments::Args;
 use super::value::{Storage, Tensor, Value};
-use super::views::{elements, unknown_strides};
+use super::views::{elements, is_contiguous, strides, unknown_strides};
 use super::{Host, fits};
 use crate::hir::{BinaryOp, Function, Name};
 use crate::project::{ItemRef, function, item};
@@ -37,6 +37,43 @@ impl Summand {
     fn of(tensor: &Tensor) -> Option<Summand> {
         let elements = elements(tensor.shape.as_ref()?)?;
         Some(Summand { output: tensor.storage.as_ref()?.output?, elements })
+    }
+
+    /// As [`Summand::of`], also of a tensor each of whose elements a number and an operator made of one.
+    fn of_each(tensor: &Tensor) -> Option<Summand> {
+        let elements = elements(tensor.shape.as_ref()?)?;
+        let storage = tensor.storage.as_ref()?;
+        Some(Summand { output: storage.output.or(storage.made_of)?, elements })
+    }
+}
+
+/// A gradient that a backward pass is given for what it begins at.
+#[derive(Debug)]
+struct Given {
+    result: Tensor,
+    gradient: Tensor,
+}
+
+impl Given {
+    /// The gradient of a function's output, of which the result is made: the same, or, where elements
+    /// are looked at in other sizes and keep their order, a view of it. Where a number comes in between,
+    /// it is another tensor.
+    fn reaching(&self, output: &Tensor) -> Option<Tensor> {
+        let is_output =
+            self.result.storage.as_ref().is_some_and(|storage| storage.output.is_some());
+        let same_sizes =
+            self.result.shape == output.shape && strides(&self.result) == strides(output);
+        let in_order = [&self.result, &self.gradient, output]
+            .into_iter()
+            .all(|tensor| is_contiguous(tensor) == Some(true));
+        let gradient = match (same_sizes, in_order) {
+            (true, _) => self.gradient.clone(),
+            (false, true) => {
+                Tensor { shape: output.shape.clone(), strides: None, ..self.gradient.clone() }
+            }
+            _ => return None,
+        };
+        Some(if is_output { gradient } else { gradient.copied() })
     }
 }
 
@@ -216,13 +253,14 @@ impl Host<'_> {
         if let Some(misfit) = refused {
             return misfit.into();
         }
-        let mut known: Vec<(Summand, Option<Tensor>)> = Vec::new();
+        let mut known: Vec<(Summand, Option<Given>)> = Vec::new();
         for (result, gradient) in results {
             let Value::Tensor(result) = result else { return Value::Unknown };
             match gradient {
                 Some(Value::Tensor(gradient)) => {
-                    let Some(own) = Summand::of(result) else { return Value::Unknown };
-                    known.push((own, Some(gradient.clone())));
+                    let Some(own) = Summand::of_each(result) else { return Value::Unknown };
+                    let (result, gradient) = (result.clone(), gradient.clone());
+                    known.push((own, Some(Given { result, gradient })));
                 }
                 Some(_) => return Value::Unknown,
                 None => {
@@ -237,7 +275,7 @@ impl Host<'_> {
     }
 
     /// Runs the `backward` of the last `forward` that returned all of these, with their gradients.
-    fn differentiate(&mut self, known: &[(Summand, Option<Tensor>)]) {
+    fn differentiate(&mut self, known: &[(Summand, Option<Given>)]) {
         let returns_all = |applied: &Applied| {
             let outputs: Vec<Summand> =
                 parts(&applied.output).iter().filter_map(summand_of).collect();
@@ -252,8 +290,8 @@ impl Host<'_> {
             let own = summand_of(output);
             let found = known.iter().find(|(known, _)| Some(*known) == own);
             match (output, found) {
-                (Value::Tensor(tensor), Some((_, Some(given)))) if given.shape == tensor.shape => {
-                    Value::Tensor(given.clone())
+                (Value::Tensor(tensor), Some((_, Some(given)))) => {
+                    given.reaching(tensor).map_or(open, Value::Tensor)
                 }
                 (Value::Tensor(tensor), Some((_, None))) => Value::Tensor(expanded_number(tensor)),
                 _ => open,

@@ -7,11 +7,11 @@ use super::arguments::bound;
 use super::autograd::keeps_tensors;
 use super::library::{external_call, triton_call};
 use super::memory::may_write;
-use super::modules::known_class;
+use super::modules::{known_class, sequence_class};
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Value};
-use super::{Frame, Host, collections, launch, made, numbers, operators, rebound};
+use super::{Frame, Host, collections, drawn, launch, made, numbers, operators, rebound};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
@@ -23,6 +23,9 @@ use crate::specialization::contents::Contents;
 
 /// Functions of Python whose results hold what they are given.
 const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tuple", "zip"];
+
+/// Functions of Python that go over what they are given.
+const ITERATING: &[&str] = &["enumerate", "len", "list", "reversed", "tuple", "zip"];
 
 impl Host<'_> {
     /// `callee(args)`.
@@ -166,9 +169,19 @@ impl Host<'_> {
                 self.object()
             }
             (Value::Named(Resolution::External(path)), ..)
+                if complete && path.iter().map(|name| &**name).eq(["types", "SimpleNamespace"]) =>
+            {
+                self.namespace(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if let Some(class) = known_class(&path) =>
             {
                 self.torch_module(class, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(class) = sequence_class(&path) =>
+            {
+                self.sequence(class, &args)
             }
             (Value::Named(Resolution::External(path)), ..)
                 if complete && let Some(at) = self.operation(frame.file, &path) =>
@@ -183,18 +196,42 @@ impl Host<'_> {
             (Value::Named(Resolution::External(path)), ..) => {
                 let result = external_call(&path, &args, self.sources.capability());
                 let result = self.exactly_called(&path, &args, result);
+                let result = match path.last() {
+                    Some(name) => self.cast_automatically(name, result),
+                    None => result,
+                };
+                if is_parameter(&path) {
+                    // Who makes one fills it by other means: a state that is loaded, an initialization.
+                    let mut result = result;
+                    result.note_writes(&|_| true);
+                    return self.parameter_of(result);
+                }
                 if is_sum_of_all(&path, &args) {
                     return self.note_sum(&values[0].1, result);
                 }
                 let contents =
                     path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
-                self.allocate(result, contents)
+                let contents = match contents {
+                    Contents::Unknown => result.kept_contents().unwrap_or_default(),
+                    known => known,
+                };
+                let made = self.allocate(result, contents);
+                drawn::by_torch(&path, self.allocate_known(made))
             }
             (Value::Named(Resolution::Class(at)), ..) if complete => {
                 self.record(at, &args).unwrap_or_else(|| self.instance(at, &values))
             }
             (Value::Object(object), ..) if complete => self.call_instance(object, &values),
-            (Value::Global(name), ..) => self.global_call(&name, &args),
+            (Value::Global(name), ..) => {
+                let given = |(name, value): &(_, Value)| {
+                    (Option::clone(name), self.iterated(value.clone()))
+                };
+                let values: Vec<_> = match ITERATING.contains(&&*name) {
+                    true => values.iter().map(given).collect(),
+                    false => values.clone(),
+                };
+                self.global_call(&name, &Args(&values))
+            }
             (Value::Callable(Callable::Launcher { kernel, grid }), ..) => {
                 self.launch((*kernel, *grid), (values, complete), place)
             }
@@ -336,16 +373,22 @@ impl Host<'_> {
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
-                let numbers = match receiver {
-                    Value::Tensor(tensor) => numbers::made_of(name, tensor, args),
-                    _ => Contents::Unknown,
+                let result = self.cast_automatically(name, result);
+                let (numbers, result) = match receiver {
+                    Value::Tensor(tensor) => {
+                        let drawn = drawn::mapped(name, tensor, args);
+                        let result =
+                            if drawn.is_some() { drawn::noted(result, drawn) } else { result };
+                        (numbers::made_of(name, tensor, args), result)
+                    }
+                    _ => (Contents::Unknown, result),
                 };
                 if name == "sum" && args.0.is_empty() && numbers == Contents::Unknown {
                     return self.note_sum(receiver, result);
                 }
                 let is_new = name.starts_with("new_") || name == "clone";
                 match (numbers, result.kept_contents()) {
-                    (Contents::Unknown, None) if !is_new => result,
+                    (Contents::Unknown, None) if !is_new => self.allocate_known(result),
                     (Contents::Unknown, _) if is_new => {
                         self.allocate(result, made::by_torch(name, args))
                     }
@@ -355,6 +398,12 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// True for the classes of a module's parameters and buffers.
+fn is_parameter(path: &[Name]) -> bool {
+    let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+    matches!(path[..], [TORCH, "nn", .., "Buffer" | "Parameter"])
 }
 
 /// True for `torch.sum(x)`.

@@ -76,7 +76,12 @@ impl Doubt {
 
     /// Whether the code runs for certain.
     pub(super) fn is_none(&self) -> bool {
-        self.is_whole && self.open == 0 && !self.left && !self.lost && !self.raised
+        self.is_whole && self.is_sure()
+    }
+
+    /// Whether the code runs for certain where what began the run does.
+    pub(super) fn is_sure(&self) -> bool {
+        self.open == 0 && !self.left && !self.lost && !self.raised
     }
 
     /// Notes that a condition which is not known leads to code that ends so.

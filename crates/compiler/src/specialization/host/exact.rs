@@ -3,9 +3,9 @@
 
 use super::arguments::Args;
 use super::value::Value;
-use super::{Frame, Host};
+use super::{Frame, Host, recast};
 use crate::eval::{Arguments, Plain, Python};
-use crate::hir::{BinaryOp, Module, Name, statements};
+use crate::hir::{BinaryOp, MainBlock, Module, Name, statements};
 use crate::project::ItemRef;
 use crate::source::FileId;
 use crate::specialization::ConstArg;
@@ -23,6 +23,10 @@ impl<'a> Host<'a> {
     /// What importing a file leaves in a variable of which an assignment says `assigned`.
     pub(super) fn as_imported(&mut self, file: FileId, name: &Name, assigned: Value) -> Value {
         let Some(module) = self.sources.module(file) else { return assigned };
+        let is_object = matches!(assigned, Value::Object(_));
+        if is_object && module.mains.iter().any(|main| recast::recasts(&main.body, name)) {
+            return self.left_by(&module, file, name, &assigned);
+        }
         let recomputed = statements::is_recomputed(&module, name);
         if !recomputed && assigned.is_known() {
             return assigned;
@@ -35,7 +39,7 @@ impl<'a> Host<'a> {
     }
 
     /// As [`Host::as_imported`], as this interpreter runs the module: what it holds besides
-    /// constants, such as configurations.
+    /// constants, such as configurations, and modules that get another type.
     fn left_by(&mut self, module: &Module, file: FileId, name: &Name, assigned: &Value) -> Value {
         let key = (file, name.clone());
         if let Some(known) = self.left.get(&key) {
@@ -43,7 +47,12 @@ impl<'a> Host<'a> {
         }
         self.left.insert(key.clone(), assigned.degraded());
         let (doubt, launches) = (std::mem::take(&mut self.doubt), self.launches.len());
-        let mut left = self.run_mains(file, statements::concerned(module, name));
+        let concerned = statements::concerned(module, name);
+        let runs = |main: &&MainBlock| {
+            let is_it = |known: &&MainBlock| std::ptr::eq(*known, *main);
+            concerned.iter().any(is_it) || recast::recasts(&main.body, name)
+        };
+        let mut left = self.run_mains(file, module.mains.iter().filter(runs));
         self.doubt = doubt;
         self.launches.truncate(launches);
         let left = left.remove(name).unwrap_or_else(|| assigned.degraded());

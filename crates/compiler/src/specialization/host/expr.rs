@@ -2,9 +2,9 @@
 
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
-use super::views::{Bound, Part};
+use super::views::Part;
 use super::{Frame, Host, MAX_DEPTH, collections};
-use crate::hir::{CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
+use crate::hir::{BinaryOp, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
 use crate::specialization::contents::Contents;
 
 impl Host<'_> {
@@ -39,14 +39,19 @@ impl Host<'_> {
             Expr::Binary { op, lhs, rhs } => {
                 let lhs = self.expr(frame, *lhs);
                 let rhs = self.expr(frame, *rhs);
-                match operators::binary(*op, &lhs, &rhs) {
+                let result = operators::binary(*op, &lhs, &rhs);
+                let name = if *op == BinaryOp::MatMul { "matmul" } else { "" };
+                match self.cast_automatically(name, result) {
                     Value::Unknown => self.exact_binary(*op, &lhs, &rhs),
                     raised @ Value::Raises(_) => {
                         self.note_raised(frame, id, &raised, &[&lhs, &rhs]);
                         raised
                     }
                     value => match operators::contents(*op, &lhs, &rhs) {
-                        Contents::Unknown => self.note_sums(*op, (&lhs, &rhs), value),
+                        Contents::Unknown => {
+                            let value = self.allocate_known(value);
+                            self.note_sums(*op, (&lhs, &rhs), value)
+                        }
                         contents => self.allocate(value, contents),
                     },
                 }
@@ -144,9 +149,13 @@ impl Host<'_> {
             Expr::Slice { lower, upper, step } => {
                 let [lower, upper, step] =
                     [lower, upper, step].map(|bound| bound.map(|bound| self.expr(frame, bound)));
-                let simple = match &step {
-                    None => operators::slice(value, lower.as_ref(), upper.as_ref()),
-                    Some(_) => Value::Unknown,
+                let simple = match (&step, value) {
+                    (None, _) => operators::slice(value, lower.as_ref(), upper.as_ref()),
+                    (Some(step), Value::Tensor(_)) => {
+                        let part = Part::stepped([lower.as_ref(), upper.as_ref(), Some(step)]);
+                        operators::parts(value, vec![part])
+                    }
+                    (Some(_), _) => Value::Unknown,
                 };
                 match simple {
                     Value::Unknown => self.exact_slice(value, [lower, upper, step]),
@@ -159,7 +168,8 @@ impl Host<'_> {
             }
             _ => {
                 let index = self.expr(frame, index);
-                operators::subscript(value, &index)
+                let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
+                kept.unwrap_or_else(|| operators::subscript(value, &index))
             }
         }
     }
@@ -168,10 +178,10 @@ impl Host<'_> {
     fn part(&mut self, frame: &mut Frame, id: ExprId) -> Part {
         let code = frame.code.clone();
         match &code.body().exprs[id] {
-            Expr::Slice { lower, upper, step: None } => {
-                let lower = lower.map(|bound| self.expr(frame, bound));
-                let upper = upper.map(|bound| self.expr(frame, bound));
-                Part::Slice(Bound::of(lower.as_ref()), Bound::of(upper.as_ref()))
+            Expr::Slice { lower, upper, step } => {
+                let bounds =
+                    [lower, upper, step].map(|bound| bound.map(|bound| self.expr(frame, bound)));
+                Part::stepped(bounds.each_ref().map(Option::as_ref))
             }
             Expr::Literal(Literal::Ellipsis) => Part::Rest,
             _ => match self.expr(frame, id) {
@@ -208,7 +218,8 @@ impl Host<'_> {
         iterable: ExprId,
         conditions: &[ExprId],
     ) -> Value {
-        let Some(items) = self.expr(frame, iterable).elements() else { return Value::Unknown };
+        let items = self.expr(frame, iterable);
+        let Some(items) = self.iterated(items).elements() else { return Value::Unknown };
         let mut inner = frame.clone();
         let flatten = match inner.code.body().exprs[element] {
             Expr::Starred(nested) => Some(nested),
@@ -252,6 +263,7 @@ impl Host<'_> {
             match truth(&value) {
                 Some(truth) if truth != and => return value,
                 Some(_) => result = value,
+                None if at + 1 == values.len() => return value,
                 None => {
                     let raised = self.doubt.raised;
                     for rest in &values[at + 1..] {

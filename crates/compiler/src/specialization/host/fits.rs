@@ -62,6 +62,9 @@ pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Mi
             let other = args.get(0, "other").or_else(|| args.get(0, "mat2"))?;
             not_multiplied(of, shape(other)?)
         }
+        "masked_fill" => not_broadcast(of, shape(args.get(0, "mask")?)?),
+        "masked_fill_" => not_expanded(shape(args.get(0, "mask")?)?, of),
+        "where" => not_all_broadcast([of, shape(args.get(0, "condition")?)?], args.get(1, "other")),
         _ if BROADCAST.contains(&name) => not_broadcast(of, shape(args.get(0, "other")?)?),
         _ if IN_PLACE.contains(&name) => {
             let other = args.get(0, if name == "copy_" { "src" } else { "other" })?;
@@ -133,6 +136,14 @@ pub(super) fn no_gradient_of(result: &Value, gradient: Option<&Value>) -> Option
     }
 }
 
+/// Why `torch.where` refuses what it is given: numbers fit everything.
+pub(super) fn not_chosen(args: &Args<'_>) -> Option<Misfit> {
+    let condition = shape(args.get(0, "condition")?)?;
+    let [taken, other] = [(1, "input"), (2, "other")].map(|(at, name)| args.get(at, name));
+    let taken = taken.and_then(shape).unwrap_or_default();
+    not_all_broadcast([taken, condition], other)
+}
+
 /// Why an element of a tensor along its first dimension is not there.
 pub(super) fn no_element(tensor: &Tensor, at: i128) -> Option<Misuse> {
     let of = known(tensor.shape.as_deref()?)?;
@@ -145,8 +156,7 @@ pub(super) fn no_element(tensor: &Tensor, at: i128) -> Option<Misuse> {
 /// Why `tensor[part, part]` is refused.
 pub(super) fn no_part(tensor: &Tensor, parts: &[Part]) -> Option<Misuse> {
     let of = known(tensor.shape.as_deref()?)?;
-    let is_axis = |part: &&Part| matches!(part, Part::At(_) | Part::Slice(..));
-    let axes = parts.iter().filter(is_axis).count();
+    let axes = parts.iter().filter(|part| part.is_axis()).count();
     if parts.iter().any(|part| matches!(part, Part::Other)) {
         return None;
     }
@@ -154,7 +164,7 @@ pub(super) fn no_part(tensor: &Tensor, parts: &[Part]) -> Option<Misuse> {
         return Some(Misuse::NoDimension { at: of.len() as i128, rank: of.len() });
     }
     let before_rest = parts.iter().take_while(|part| !matches!(part, Part::Rest));
-    before_rest.filter(is_axis).zip(&of).find_map(|(part, size)| match part {
+    before_rest.filter(|part| part.is_axis()).zip(&of).find_map(|(part, size)| match part {
         Part::At(Some(at)) if !(-size..*size).contains(at) => {
             Some(Misuse::Sizes(Misfit::Index { at: *at, size: *size }))
         }
@@ -195,6 +205,13 @@ fn pairs<'s>(a: &'s [i128], b: &'s [i128]) -> impl Iterator<Item = (i128, i128)>
 fn not_broadcast(a: Vec<i128>, b: Vec<i128>) -> Option<Misfit> {
     let differ = pairs(&a, &b).any(|(a, b)| a != b && a != 1 && b != 1);
     differ.then_some(Misfit::Broadcast([a, b]))
+}
+
+/// Why two tensors do not broadcast, or one of them and a third.
+fn not_all_broadcast([a, b]: [Vec<i128>; 2], third: Option<&Value>) -> Option<Misfit> {
+    let third = third.and_then(shape).unwrap_or_default();
+    let pairs = [(&a, &b), (&a, &third), (&b, &third)];
+    pairs.into_iter().find_map(|(a, b)| not_broadcast(a.clone(), b.clone()))
 }
 
 /// Of a tensor that is changed, and one that it takes its elements from.

@@ -173,6 +173,7 @@ impl Host<'_> {
             }
             Stmt::For { target, iter, body, orelse } => {
                 let items = self.expr(frame, *iter);
+                let items = self.iterated(items);
                 if self.doubt.raised {
                     return Flow::Next;
                 }
@@ -202,10 +203,15 @@ impl Host<'_> {
                 }
                 if !self.doubt.raised {
                     let hands_on = |(manager, _): &(ExprId, _)| self.is_of_torch(frame, *manager);
-                    return match items.iter().all(hands_on) {
+                    let hand_on = items.iter().all(hands_on);
+                    let casts = items.iter().any(|(manager, _)| self.casts(frame, *manager));
+                    self.autocast += u32::from(casts);
+                    let flow = match hand_on {
                         true => self.block(frame, body),
                         false => self.perhaps_running(|host| host.block(frame, body)),
                     };
+                    self.autocast -= u32::from(casts);
+                    return flow;
                 }
             }
             Stmt::Try { body, handlers, orelse, finally } => {

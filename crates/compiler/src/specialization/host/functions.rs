@@ -241,10 +241,13 @@ impl Host<'_> {
         let outer = frame.scope.len().saturating_sub(1);
         let runs =
             !is_generator && self.hands_exceptions_on(frame.file, &frame.scope[..outer], function);
+        let casts = self.runs_cast(frame.file, &frame.scope[..outer], function);
+        self.autocast += u32::from(casts);
         let flow = match runs {
             true => self.block(&mut frame, &function.body.root),
             false => self.perhaps_running(|host| host.block(&mut frame, &function.body.root)),
         };
+        self.autocast -= u32::from(casts);
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
         self.changed = frame.changed_of(collections).collect();

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::modules::{known_class, torch_class};
+use super::modules::{CHANGE_SEQUENCE, known_class, torch_class};
 use super::value::{Callable, Value};
 use super::{Frame, Host};
+use crate::builtins::TORCH;
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
 
@@ -109,12 +110,20 @@ impl Host<'_> {
 
     /// `instance(...)`: the class's `__call__`, or the `forward` of a module.
     pub(super) fn call_instance(&mut self, object: usize, args: &[(Option<Name>, Value)]) -> Value {
-        let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
+        let Some(at) = self.classes.get(&object).copied() else {
+            return match self.modules.get(&object).copied() {
+                Some(class) => self.call_torch_module(object, class, args),
+                None => Value::Unknown,
+            };
+        };
         let called = self.class_method(at, "__call__");
         let forward = || self.class_method(at, "forward").filter(|_| self.is_module(at));
         match called.or_else(forward) {
             Some(method) => self.call_function(method, &with_receiver(object, args)),
-            None => Value::Unknown,
+            None => match self.torch_base(at) {
+                Some(base) => self.call_torch_module(object, base, args),
+                None => Value::Unknown,
+            },
         }
     }
 
@@ -137,8 +146,14 @@ impl Host<'_> {
             held => return self.call_value(&held, args),
         }
         let Some(at) = self.classes.get(&object).copied() else {
-            let keeps = self.modules.contains(&object) && keeps_module(name, args);
-            return if keeps { Value::Object(object) } else { Value::Unknown };
+            return match self.modules.contains_key(&object) {
+                true if CHANGE_SEQUENCE.contains(&name) => {
+                    self.change_sequence(object, name, Args(args).get(0, "module").cloned());
+                    Value::Object(object)
+                }
+                true => self.module_method(object, name, args),
+                false => Value::Unknown,
+            };
         };
         if let Some(method) = self.class_method(at, name) {
             return match self.is_marked(method, "staticmethod") {
@@ -156,10 +171,11 @@ impl Host<'_> {
                 "register_buffer" | "register_parameter",
                 [(None, Value::Str(name)), (_, value), ..],
             ) => {
-                self.set_attribute(object, &name.clone(), value.clone());
+                let value = self.parameter_of(value.clone());
+                self.set_attribute(object, &name.clone(), value);
                 Value::None
             }
-            _ if self.is_module(at) && keeps_module(name, args) => Value::Object(object),
+            _ if self.is_module(at) => self.module_method(object, name, args),
             _ => Value::Unknown,
         }
     }
@@ -204,6 +220,8 @@ impl Host<'_> {
             None if name == "__init__" => {
                 if let Some(base) = self.torch_base(at) {
                     self.construct(object, base, &Args(args));
+                } else if self.is_optimizer(at) {
+                    self.construct_optimizer(object, &Args(args));
                 }
                 Value::None
             }
@@ -218,6 +236,12 @@ impl Host<'_> {
             Resolution::External(path) => known_class(&path),
             _ => None,
         })
+    }
+
+    /// True for a class of PyTorch's optimizers.
+    fn is_optimizer(&self, at: ItemRef) -> bool {
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| is_torch_optimizer(&base))
     }
 
     /// A method of a class or of the classes of the project that it derives from.
@@ -254,6 +278,12 @@ impl Host<'_> {
         class.bases.iter().copied().map(resolve).collect()
     }
 
+    /// Whether an object is a module of PyTorch.
+    pub(super) fn is_torch_object(&self, object: usize) -> bool {
+        let class = self.classes.get(&object);
+        self.modules.contains_key(&object) || class.is_some_and(|class| self.is_module(*class))
+    }
+
     /// True for a module of PyTorch.
     fn is_module(&self, at: ItemRef) -> bool {
         self.lineage(at).into_iter().any(|at| self.bases(at).iter().any(is_torch_module))
@@ -278,7 +308,11 @@ impl Host<'_> {
         let is_followed = |base: Resolution| match base {
             Resolution::Class(base) => base != at && self.is_made_plainly(base, depth + 1),
             Resolution::Undefined => true,
-            base => is_torch_module(&base) || is_external(&base, &["abc", "ABC"]),
+            base => {
+                is_torch_module(&base)
+                    || is_torch_optimizer(&base)
+                    || is_external(&base, &["abc", "ABC"])
+            }
         };
         class.decorators.iter().all(is_data) && self.bases(at).into_iter().all(is_followed)
     }
@@ -290,10 +324,10 @@ impl Host<'_> {
     }
 }
 
-/// Whether a method of PyTorch's modules gives the module, with all that it holds as it is. Devices are
-/// texts; types would change what it holds.
-fn keeps_module(name: &str, args: &[(Option<Name>, Value)]) -> bool {
-    KEEPING.contains(&name) || name == "to" && matches!(args, [(None, Value::Str(_))])
+/// Whether a method of PyTorch's modules gives the module, with all that it holds as it is where it is
+/// not told a type.
+pub(super) fn keeps_module(name: &str, args: &[(Option<Name>, Value)]) -> bool {
+    KEEPING.contains(&name) || name == "to" && !args.is_empty()
 }
 
 fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<Name>, Value)> {
@@ -303,6 +337,11 @@ fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<N
 fn is_torch_module(base: &Resolution) -> bool {
     is_external(base, &["torch", "nn", "modules", "Module"])
         || matches!(base, Resolution::External(path) if torch_class(path).is_some())
+}
+
+fn is_torch_optimizer(base: &Resolution) -> bool {
+    let paths = [&[TORCH, "optim", "Optimizer"][..], &[TORCH, "optim", "optimizer", "Optimizer"]];
+    paths.iter().any(|path| is_external(base, path))
 }
 
 fn is_external(found: &Resolution, path: &[&str]) -> bool {

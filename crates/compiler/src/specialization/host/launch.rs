@@ -56,7 +56,8 @@ impl Host<'_> {
             return self.launch((object, index), given, at);
         }
         let place = frame.call_place(callee, args);
-        let callee = operators::subscript(&object, &index);
+        let child = self.child(&object, &index);
+        let callee = child.unwrap_or_else(|| operators::subscript(&object, &index));
         self.call_with(frame, (callee, None, None), given, place)
     }
 
@@ -81,6 +82,7 @@ impl Host<'_> {
                 self.keep_launch(launch);
             }
         }
+        self.filled.retain(|id, _| !allocations.contains(id));
         self.written.extend(allocations);
         Value::Unknown
     }

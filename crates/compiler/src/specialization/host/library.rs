@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::dtype::{is_complex, is_float};
+use super::dtype::{is_complex, is_float, number_dtype, with_number};
 use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
-use super::{Host, devices, fits, numbers, operators, reduced, tensor, views};
+use super::{Host, devices, fits, layers, numbers, operators, reduced, sizes, tensor, views};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
@@ -275,7 +275,15 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
     match path.as_slice() {
         ["torch", "broadcast_tensors"] => broadcast(args).unwrap_or(Value::Unknown),
         ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),
-        ["torch", "where"] => chosen(args).unwrap_or(Value::Unknown),
+        ["torch", "where"] => match fits::not_chosen(args) {
+            Some(misfit) => misfit.into(),
+            None => match (args.get(0, "condition"), args.get(1, "input"), args.get(2, "other")) {
+                (Some(Value::Tensor(condition)), Some(on_true), Some(on_false)) => {
+                    chosen(condition, on_true, on_false).unwrap_or(Value::Unknown)
+                }
+                _ => Value::Unknown,
+            },
+        },
         ["torch", "is_complex"] => match args.get(0, "input") {
             Some(Value::Tensor(tensor)) => Value::Bool(tensor.dtype.as_deref().map(is_complex)),
             _ => Value::Bool(None),
@@ -294,6 +302,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         }
         ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
         ["torch", name] => tensor::torch_constructor(name, args)
+            .or_else(|| sizes::by_torch(name, args))
             .or_else(|| tensor::mapped(name, args.get(0, "input")?))
             .or_else(|| {
                 let (tensor, rest) = args.of_tensor()?;
@@ -315,7 +324,9 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }
         }
         ["torch", "nn", "functional", name] => {
-            args.get(0, "input").and_then(|of| tensor::mapped(name, of)).unwrap_or(Value::Unknown)
+            let mapped = || args.get(0, "input").and_then(|of| tensor::mapped(name, of));
+            let made = mapped().or_else(|| layers::by_function(name, args));
+            made.map_or(Value::Unknown, |made| devices::made(args, made))
         }
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
@@ -366,17 +377,30 @@ fn no_random(name: &str, args: &Args<'_>) -> Option<Misuse> {
     (!is_drawn).then(|| Misuse::NoRandom { function: name.into(), dtype })
 }
 
-/// What `torch.where` takes of two tensors.
-fn chosen(args: &Args<'_>) -> Option<Value> {
-    let (Value::Tensor(condition), Value::Tensor(on_true), Value::Tensor(on_false)) =
-        (args.get(0, "condition")?, args.get(1, "input")?, args.get(2, "other")?)
-    else {
-        return None;
+/// What `torch.where` takes of two tensors, or of one and a number.
+pub(super) fn chosen(condition: &Tensor, on_true: &Value, on_false: &Value) -> Option<Value> {
+    let taken = match (on_true, on_false) {
+        (Value::Tensor(on_true), Value::Tensor(on_false)) => {
+            views::elementwise(on_true, Some(on_false))
+        }
+        (Value::Tensor(tensor), number) | (number, Value::Tensor(tensor)) => {
+            as_number(number)?;
+            let dtype = with_number(tensor.dtype.as_ref(), number);
+            Tensor { dtype, ..views::elementwise(tensor, None) }
+        }
+        (a, b) => {
+            let dtype = number_dtype(a).filter(|dtype| Some(*dtype) == number_dtype(b))?;
+            let shape = condition.shape.clone();
+            Tensor { dtype: Some(dtype.into()), shape, ..Tensor::default() }
+        }
     };
-    let taken = views::elementwise(on_true, Some(on_false));
     let shape = views::broadcast(condition.shape.as_deref(), taken.shape.as_deref());
-    let tensor = Tensor { dtype: taken.dtype, shape, on_gpu: taken.on_gpu, ..Tensor::default() };
-    Some(Value::Tensor(tensor.copied()))
+    let on_gpu = condition.on_gpu || taken.on_gpu;
+    let is_plain = condition.strides.is_none() && taken.strides.is_none();
+    let strides = views::unknown_strides(shape.as_deref()).filter(|_| !is_plain);
+    Some(Value::Tensor(
+        Tensor { dtype: taken.dtype, shape, strides, on_gpu, storage: None }.copied(),
+    ))
 }
 
 /// What `torch.nn.functional.linear` makes: the product with the transposed weight.

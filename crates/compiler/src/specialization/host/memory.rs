@@ -36,10 +36,35 @@ impl Host<'_> {
         let Value::Tensor(tensor) = value else { return value };
         self.allocations += 1;
         let id = self.allocations;
+        let drawn = tensor.storage.as_ref().and_then(|storage| storage.drawn);
+        let drawn = drawn.filter(|_| tensor.memory().is_none());
         let storage = views::span(&tensor).map(|elements| {
-            Box::new(Storage { id: Some(id), elements, contents, ..Storage::default() })
+            Box::new(Storage { id: Some(id), elements, contents, drawn, ..Storage::default() })
         });
         Value::Tensor(Tensor { storage, ..tensor })
+    }
+
+    /// Gives what a function made of a tensor memory of its own where something is known of what it
+    /// holds, so that it is seen what writes to it.
+    pub(super) fn allocate_known(&mut self, value: Value) -> Value {
+        match value {
+            Value::Record { names, items } => {
+                let items = items.into_iter().map(|item| self.allocate_known(item)).collect();
+                Value::Record { names, items }
+            }
+            value => match value.kept_contents() {
+                Some(contents) => self.allocate(value, contents),
+                None => value,
+            },
+        }
+    }
+
+    /// Notes that all of an allocation was written, which holds `contents` then if the code came here.
+    pub(super) fn note_filled(&mut self, id: u32, contents: Contents) {
+        self.note_written(&[id]);
+        if self.doubt.is_sure() {
+            self.filled.insert(id, contents);
+        }
     }
 
     /// Notes that host code may have written these allocations, now or in between launches.
@@ -48,6 +73,7 @@ impl Host<'_> {
             return;
         }
         self.written.extend(allocations);
+        self.filled.retain(|id, _| !allocations.contains(id));
         let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
     }
@@ -76,6 +102,7 @@ impl Host<'_> {
 
     /// Notes that a region of an allocation may have been written, or certainly was.
     fn note_region(&mut self, id: u32, region: Region, written: bool) {
+        self.filled.remove(&id);
         let parts = self.parts.entry(id).or_default();
         if !parts.regions.contains(&region) {
             parts.regions.push(region);
@@ -93,6 +120,7 @@ impl Host<'_> {
     /// Notes that any part of an allocation may have been written, but not all of it.
     pub(super) fn note_memory(&mut self, id: u32) {
         self.touched.insert(id);
+        self.filled.remove(&id);
         self.change_launched(id, &|tensor| *tensor = std::mem::take(tensor).moved());
     }
 
@@ -137,6 +165,14 @@ impl Host<'_> {
         }
         if !self.written.is_empty() {
             value.note_writes(&|id| self.written.contains(&id));
+        }
+        if !self.filled.is_empty() {
+            value.change_memory(&|id| self.filled.contains_key(&id), &|tensor| {
+                let filled = tensor.allocation().and_then(|id| self.filled.get(&id));
+                if let (Some(storage), Some(filled)) = (&mut tensor.storage, filled) {
+                    storage.contents = filled.clone();
+                }
+            });
         }
     }
 }

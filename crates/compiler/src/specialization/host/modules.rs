@@ -3,9 +3,10 @@
 use super::Host;
 use super::arguments::Args;
 use super::library::external_call;
+use super::operators::{binary, position};
 use super::value::Value;
 use crate::builtins::TORCH;
-use crate::hir::Name;
+use crate::hir::{BinaryOp, Name};
 use crate::specialization::contents::Contents;
 
 /// What a constructor sets an attribute to.
@@ -20,6 +21,9 @@ enum Sets {
 const WITH_PARAMETERS: &[&str] = &[
     "BatchNorm1d",
     "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
     "Embedding",
     "GroupNorm",
     "LayerNorm",
@@ -27,6 +31,57 @@ const WITH_PARAMETERS: &[&str] = &[
     "PReLU",
     "RMSNorm",
 ];
+
+/// The classes of sequences of modules, whose attributes are called by their places, and the attribute
+/// that says how many there are.
+const SEQUENTIAL: &str = "Sequential";
+const LIST: &str = "ModuleList";
+const COUNT: &str = "number of modules";
+
+/// Methods that change which modules there are in a sequence of them.
+pub(super) const CHANGE_SEQUENCE: &[&str] =
+    &["add_module", "append", "clear", "extend", "insert", "pop", "register_module"];
+
+/// What gives its argument.
+const IDENTITY: &str = "identity";
+
+/// The function of PyTorch that a module of a known class calls, with the attributes that it gives it by
+/// name.
+fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
+    const CONVOLUTION: &[&str] = &["weight", "stride", "padding", "dilation"];
+    Some(match class {
+        "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
+        "Conv2d" => ("torch.nn.functional.conv2d", CONVOLUTION),
+        "Conv3d" => ("torch.nn.functional.conv3d", CONVOLUTION),
+        "BatchNorm1d" | "BatchNorm2d" | "GroupNorm" | "LayerNorm" | "RMSNorm" => {
+            ("torch.nn.functional.layer_norm", &[])
+        }
+        "Dropout" => ("torch.nn.functional.dropout", &[]),
+        "Embedding" => ("torch.nn.functional.embedding", &["weight"]),
+        "Flatten" => ("torch.flatten", &["start_dim", "end_dim"]),
+        "ELU" => ("torch.nn.functional.elu", &[]),
+        "GELU" => ("torch.nn.functional.gelu", &[]),
+        "Hardswish" => ("torch.nn.functional.hardswish", &[]),
+        "Identity" => (IDENTITY, &[]),
+        "LeakyReLU" => ("torch.nn.functional.leaky_relu", &[]),
+        "Linear" => ("torch.nn.functional.linear", &["weight"]),
+        "LogSoftmax" => ("torch.nn.functional.log_softmax", &[]),
+        "ReLU" => ("torch.nn.functional.relu", &[]),
+        "ReLU6" => ("torch.nn.functional.relu6", &[]),
+        "SiLU" => ("torch.nn.functional.silu", &[]),
+        "Sigmoid" => ("torch.sigmoid", &[]),
+        "Softmax" => ("torch.nn.functional.softmax", &[]),
+        "Softmin" => ("torch.nn.functional.softmin", &[]),
+        "Tanh" => ("torch.tanh", &[]),
+        _ => return None,
+    })
+}
+
+/// The class of a sequence of modules at a dotted path.
+pub(super) fn sequence_class(path: &[Name]) -> Option<&'static str> {
+    let class = torch_class(path)?;
+    [SEQUENTIAL, LIST].into_iter().find(|known| *known == class)
+}
 
 /// What a parameter of a constructor is where nothing is given for it.
 #[derive(Clone, Copy)]
@@ -81,9 +136,12 @@ const KEEPERS: &[(&str, &[Kept])] = &[
     ),
     ("Dropout", &[("p", Default::Float(0.5)), INPLACE]),
     ("ELU", &[("alpha", Default::Float(1.0)), INPLACE]),
+    ("Flatten", &[("start_dim", Default::Int(1)), ("end_dim", Default::Int(-1))]),
     ("GELU", &[("approximate", Default::Text("none"))]),
     ("GLU", &[("dim", Default::Int(-1))]),
+    ("Hardswish", &[INPLACE]),
     ("HuberLoss", &[REDUCTION, ("delta", Default::Float(1.0))]),
+    ("Identity", &[]),
     ("KLDivLoss", &[SIZE_AVERAGE, REDUCE, REDUCTION, ("log_target", Default::Flag(false))]),
     ("L1Loss", &[SIZE_AVERAGE, REDUCE, REDUCTION]),
     ("LeakyReLU", &[("negative_slope", Default::Float(0.01)), INPLACE]),
@@ -91,10 +149,13 @@ const KEEPERS: &[(&str, &[Kept])] = &[
     ("MSELoss", &[SIZE_AVERAGE, REDUCE, REDUCTION]),
     ("NLLLoss", &[WEIGHT, SIZE_AVERAGE, IGNORE_INDEX, REDUCE, REDUCTION]),
     ("ReLU", &[INPLACE]),
+    ("ReLU6", &[INPLACE]),
     ("SiLU", &[INPLACE]),
+    ("Sigmoid", &[]),
     ("SmoothL1Loss", &[SIZE_AVERAGE, REDUCE, REDUCTION, ("beta", Default::Float(1.0))]),
     ("Softmax", &[("dim", Default::None)]),
     ("Softmin", &[("dim", Default::None)]),
+    ("Tanh", &[]),
 ];
 
 /// The name of a class of `torch.nn` whose constructor is known, at a dotted path.
@@ -119,10 +180,10 @@ pub(super) fn torch_class(path: &[Name]) -> Option<&str> {
 
 impl Host<'_> {
     /// An instance of a known class of `torch.nn`.
-    pub(super) fn torch_module(&mut self, class: &str, args: &Args<'_>) -> Value {
+    pub(super) fn torch_module(&mut self, class: &'static str, args: &Args<'_>) -> Value {
         let instance = self.object();
         if let Value::Object(number) = instance {
-            self.modules.insert(number);
+            self.modules.insert(number, class);
             self.construct(number, class, args);
         }
         instance
@@ -139,6 +200,104 @@ impl Host<'_> {
         }
     }
 
+    /// What a call of a module of a known class gives: some make what a function of PyTorch does.
+    pub(super) fn call_torch_module(
+        &mut self,
+        object: usize,
+        class: &str,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(input) = Args(args).get(0, "input").cloned() else { return Value::Unknown };
+        if class == SEQUENTIAL {
+            let children = self.children(object);
+            let step = |input, child: Value| match child {
+                Value::Object(child) => self.call_instance(child, &[(None, input)]),
+                child => self.call_value(&child, &[(None, input)]),
+            };
+            return children
+                .map_or(Value::Unknown, |children| children.into_iter().fold(input, step));
+        }
+        let Some((function, from)) = function_of(class) else { return Value::Unknown };
+        if function == IDENTITY {
+            return input;
+        }
+        let mut given = vec![(None, input)];
+        for name in from {
+            given.push((Some(Name::from(*name)), self.object_attribute(object, name)));
+        }
+        let path: Vec<Name> = function.split('.').map(Name::from).collect();
+        let made = external_call(&path, &Args(&given), self.sources.capability());
+        let name = path.last().map_or("", |name| name);
+        self.cast_automatically(name, made)
+    }
+
+    /// The modules in a sequence of them, where all are known.
+    pub(super) fn children(&self, object: usize) -> Option<Vec<Value>> {
+        let class = self.modules.get(&object)?;
+        let count = match self.object_attribute(object, COUNT) {
+            Value::Int(Some(count)) if matches!(*class, SEQUENTIAL | LIST) => count,
+            _ => return None,
+        };
+        let child = |at: i128| self.object_attribute(object, &at.to_string());
+        Some((0..count).map(child).collect())
+    }
+
+    /// What a loop goes over: the modules of a sequence of them.
+    pub(super) fn iterated(&self, iterable: Value) -> Value {
+        match iterable {
+            Value::Object(object) => {
+                self.children(object).map_or(Value::Object(object), Value::List)
+            }
+            iterable => iterable,
+        }
+    }
+
+    /// A module of a sequence by its place.
+    pub(super) fn child(&self, sequence: &Value, at: &Value) -> Option<Value> {
+        let (Value::Object(object), Value::Int(Some(at))) = (sequence, at) else { return None };
+        let children = self.children(*object)?;
+        children.get(position(children.len(), *at)?).cloned()
+    }
+
+    /// Changes a sequence of modules by one of its methods; what is not followed leaves nothing known of
+    /// how many there are.
+    pub(super) fn change_sequence(&mut self, object: usize, method: &str, added: Option<Value>) {
+        let Some(children) = self.children(object) else { return };
+        let certain = self.doubt.is_sure() && method == "append";
+        let added = added.filter(|_| certain);
+        let count = added.as_ref().map(|_| children.len() as i128 + 1);
+        let Some(attributes) = self.objects.get_mut(&object) else { return };
+        attributes.insert(COUNT.into(), Value::Int(count));
+        if let Some(added) = added {
+            attributes.insert(children.len().to_string().into(), added);
+        }
+    }
+
+    /// A sequence of modules.
+    pub(super) fn sequence(&mut self, class: &'static str, args: &Args<'_>) -> Value {
+        let children = match (class, args.positional().as_slice()) {
+            (SEQUENTIAL, children) => {
+                let is_plain =
+                    |child: &&Value| matches!(child, Value::Object(_) | Value::Callable(_));
+                let all = children.iter().all(is_plain);
+                all.then(|| children.iter().copied().cloned().collect())
+            }
+            (_, []) => Some(Vec::new()),
+            (_, [Value::List(listed) | Value::Tuple(listed)]) => Some(listed.clone()),
+            _ => None,
+        };
+        let instance = self.object();
+        if let (Value::Object(number), Some(children)) = (&instance, children) {
+            self.modules.insert(*number, class);
+            let count = Value::Int(Some(children.len() as i128));
+            self.set_attribute(*number, &COUNT.into(), count);
+            for (at, child) in children.into_iter().enumerate() {
+                self.set_attribute(*number, &at.to_string().into(), child);
+            }
+        }
+        instance
+    }
+
     fn parameter(&mut self, shape: Vec<Value>, args: &Args<'_>) -> Value {
         let options = ["device", "dtype"].into_iter().filter_map(|option| {
             let given = args.keyword(option)?;
@@ -147,7 +306,8 @@ impl Host<'_> {
         let made: Vec<_> = [(None, Value::Tuple(shape))].into_iter().chain(options).collect();
         let path = [TORCH, "empty"].map(Name::from);
         let tensor = external_call(&path, &Args(&made), self.sources.capability());
-        self.allocate(tensor, Contents::Unknown)
+        let tensor = self.allocate(tensor, Contents::Unknown);
+        self.parameter_of(tensor)
     }
 }
 
@@ -178,6 +338,7 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
                 ("out_features", Sets::Value(outputs)),
             ]
         }
+        "Conv1d" | "Conv2d" | "Conv3d" => convolution(class, args),
         "Embedding" => {
             let (rows, columns) = (given(0, "num_embeddings"), given(1, "embedding_dim"));
             vec![
@@ -239,6 +400,40 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
         }
         _ => kept(class, args).map(|(name, value)| (name, Sets::Value(value))).collect(),
     }
+}
+
+/// What the constructor of a convolution sets.
+fn convolution(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
+    let rank = class.trim_end_matches('d').chars().next_back().and_then(|rank| rank.to_digit(10));
+    let each = |given: Option<&Value>, default: i128| match given {
+        None => Value::Tuple(vec![Value::Int(Some(default)); rank.unwrap_or(0) as usize]),
+        Some(one @ Value::Int(_)) => Value::Tuple(vec![one.clone(); rank.unwrap_or(0) as usize]),
+        Some(several) => several.clone(),
+    };
+    let given = |at, name| args.get(at, name).cloned().unwrap_or(Value::Unknown);
+    let (inputs, outputs) = (given(0, "in_channels"), given(1, "out_channels"));
+    let groups = args.get(6, "groups").cloned().unwrap_or(Value::Int(Some(1)));
+    let kernel = each(args.get(2, "kernel_size"), 1);
+    let of_group = binary(BinaryOp::FloorDiv, &inputs, &groups);
+    let shape = kernel.elements().map_or(Sets::Value(Value::tensor(None)), |kernel| {
+        Sets::Parameter([outputs.clone(), of_group].into_iter().chain(kernel).collect())
+    });
+    let bias = match args.get(7, "bias") {
+        None | Some(Value::Bool(Some(true))) => Sets::Parameter(vec![outputs.clone()]),
+        Some(Value::Bool(Some(false))) => Sets::Value(Value::None),
+        Some(_) => Sets::Value(Value::Unknown),
+    };
+    vec![
+        ("weight", shape),
+        ("bias", bias),
+        ("in_channels", Sets::Value(inputs)),
+        ("out_channels", Sets::Value(outputs)),
+        ("kernel_size", Sets::Value(kernel)),
+        ("stride", Sets::Value(each(args.get(3, "stride"), 1))),
+        ("padding", Sets::Value(each(args.get(4, "padding"), 0))),
+        ("dilation", Sets::Value(each(args.get(5, "dilation"), 1))),
+        ("groups", Sets::Value(groups)),
+    ]
 }
 
 /// What a class keeps of the arguments of its constructor.

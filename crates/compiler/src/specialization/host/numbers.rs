@@ -6,7 +6,7 @@ use super::arguments::Args;
 use super::dtype::is_integer;
 use super::operators::{integer_of, position};
 use super::value::{Tensor, Value};
-use super::views;
+use super::{drawn, views};
 use crate::hir::BinaryOp;
 use crate::specialization::contents::{Contents, MAX_LISTED};
 
@@ -53,7 +53,7 @@ pub(super) fn combined(op: BinaryOp, left: &Tensor, right: &Tensor) -> Option<Co
 /// What a function makes of the numbers of a tensor and the arguments after it, which is also a method
 /// of tensors; unknown for other functions and numbers.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Contents {
-    made(name, tensor, args).unwrap_or_default()
+    made(name, tensor, args).or_else(|| drawn::integers(name, tensor, args)).unwrap_or_default()
 }
 
 fn made(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
@@ -107,7 +107,10 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Option<Contents> {
             let numbers = [zeros(before)?, of(row)?, zeros(after)?].concat();
             Some(Contents::listed(numbers.into()))
         }
-        (_, [(None, Value::Tensor(tensor)), rest @ ..]) => made(name, tensor, &Args(rest)),
+        (_, [(None, Value::Tensor(tensor)), rest @ ..]) => {
+            let rest = Args(rest);
+            made(name, tensor, &rest).or_else(|| drawn::integers(name, tensor, &rest))
+        }
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
 //! Objects whose attributes host code sets: the context of an `autograd.Function`, and parsers of
-//! command lines with what they parse.
+//! command lines with what they parse, and namespaces.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::arguments::Args;
+use super::arguments::{Args, REST};
 use super::value::Value;
 use super::{Host, Variables};
 use crate::hir::Name;
@@ -20,6 +20,24 @@ impl Host<'_> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         self.objects.insert(number, Variables::default());
         Value::Object(number)
+    }
+
+    /// An object whose attributes are keyword arguments; unknown where they are not all known.
+    pub(super) fn namespace(&mut self, args: &Args<'_>) -> Value {
+        let named: Option<Vec<(Name, Value)>> = args
+            .0
+            .iter()
+            .map(|(name, value)| {
+                Some((name.clone().filter(|name| **name != *REST)?, value.clone()))
+            })
+            .collect();
+        let (Some(named), instance) = (named, self.object()) else { return Value::Unknown };
+        if let Value::Object(object) = instance {
+            for (name, value) in named {
+                self.set_attribute(object, &name, value);
+            }
+        }
+        instance
     }
 
     /// Sets an attribute. What it may have been counts as well, since the object may have several

@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{fits, numbers};
+use super::{drawn, fits, numbers};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -100,6 +100,12 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
             if as_number(number).is_none() {
                 // It may be a tensor that the result is broadcast to.
                 (result.shape, result.strides, result.storage) = (None, None, None);
+            }
+            if let Some(storage) = &mut result.storage {
+                let is_first = matches!(left, Value::Tensor(_));
+                let keeps = is_first || matches!(op, BinaryOp::Add | BinaryOp::Mul);
+                storage.drawn = keeps.then(|| drawn::combined(op, a, number)).flatten();
+                storage.made_of = a.storage.as_ref().and_then(|of| of.output.or(of.made_of));
             }
             Value::Tensor(result)
         }
@@ -221,8 +227,10 @@ pub(in crate::specialization) fn compare(
     right: &Value,
 ) -> Option<bool> {
     match op {
-        CompareOp::Is | CompareOp::Eq => same(left, right),
-        CompareOp::IsNot | CompareOp::Ne => same(left, right).map(|same| !same),
+        CompareOp::Is => identical(left, right),
+        CompareOp::IsNot => identical(left, right).map(|same| !same),
+        CompareOp::Eq => same(left, right),
+        CompareOp::Ne => same(left, right).map(|same| !same),
         CompareOp::In => contains(right, left),
         CompareOp::NotIn => contains(right, left).map(|found| !found),
         CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
@@ -250,6 +258,16 @@ fn ordered(op: CompareOp, left: &Value, right: &Value) -> Option<bool> {
         CompareOp::Gt => order.is_gt(),
         _ => order.is_ge(),
     })
+}
+
+/// Whether two values are one object: tensors are where all that is known of them is the same, and the
+/// memory of both is known.
+fn identical(left: &Value, right: &Value) -> Option<bool> {
+    let (Value::Tensor(a), Value::Tensor(b)) = (left, right) else { return same(left, right) };
+    match (a.memory()?, b.memory()?) {
+        (first, second) if first != second => Some(false),
+        _ => (a.allocation().is_some() && a == b).then_some(true),
+    }
 }
 
 fn same(left: &Value, right: &Value) -> Option<bool> {

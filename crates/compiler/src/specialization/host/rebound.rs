@@ -68,9 +68,14 @@ const KEEP_SHAPE: &[&str] = &[
     "zero_",
 ];
 
+/// Whether a method changes a tensor in place and leaves its shape and memory what they were.
+pub(super) fn keeps_shape(method: &str) -> bool {
+    KEEP_SHAPE.contains(&method)
+}
+
 /// Whether a method may give a tensor another shape or other memory.
 pub(super) fn replaces(method: &str) -> bool {
-    method.ends_with('_') && !method.ends_with("__") && !KEEP_SHAPE.contains(&method)
+    method.ends_with('_') && !method.ends_with("__") && !keeps_shape(method)
 }
 
 /// The names of a file that functions bind which are not their own, each with the scope that it
@@ -121,6 +126,9 @@ impl Host<'_> {
     pub(super) fn current(&self, mut value: Value) -> Value {
         if !self.replaced.is_empty() {
             value.forget_replaced(&self.replaced);
+        }
+        if !self.recast.is_empty() {
+            value.change_memory(&|id| self.recast.contains(&id), &|tensor| tensor.dtype = None);
         }
         self.note_memory_of(&mut value);
         value

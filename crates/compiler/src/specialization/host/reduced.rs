@@ -6,7 +6,7 @@ use super::arguments::Args;
 use super::dtype::is_float;
 use super::operators::position;
 use super::value::{Tensor, Value};
-use super::views;
+use super::{order, sizes, views};
 use crate::specialization::TupleNames;
 
 /// What a function gives along an axis.
@@ -35,6 +35,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
             .or_else(|| combined(name, tensor, args))
             .or_else(|| cut(name, tensor, args))
             .or_else(|| looked_up(name, tensor, args))
+            .or_else(|| sizes::made_of(name, tensor, args))
             .or_else(|| counted(name, tensor)),
     }
 }
@@ -75,7 +76,14 @@ fn cut(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
             let (dtype, shape) = (tensor.dtype.clone(), index.shape.clone());
             return Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()));
         }
-        "masked_fill" => return Some(Value::Tensor(tensor.copied())),
+        "masked_fill" => {
+            let Some(Value::Tensor(mask)) = args.get(0, "mask") else {
+                return Some(Value::tensor(tensor.dtype.as_deref()));
+            };
+            let shape = views::broadcast(tensor.shape.as_deref(), mask.shape.as_deref());
+            let dtype = tensor.dtype.clone();
+            return Some(Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied()));
+        }
         _ => return None,
     };
     views::cut_up(tensor, axis()?, &lengths).map(Value::Tuple)
@@ -134,7 +142,14 @@ pub(super) fn along_axis(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option
         _ => None,
     };
     match by_order {
-        Some(gives) => Some(made(tensor, ordered(name, tensor, args), gives, args)),
+        Some(gives) => {
+            let made = made(tensor, ordered(name, tensor, args), gives, args);
+            let made = if tensor.strides.is_some() { made.in_any_order() } else { made };
+            Some(match name {
+                "sort" | "argsort" => order::noted(tensor, args, made),
+                _ => made,
+            })
+        }
         None => reduced(name, tensor, args),
     }
 }

@@ -12,6 +12,7 @@ use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::numbers::{self, as_size};
 use super::operators::{binary, position};
+use super::rebound;
 use super::reduced::made_of;
 use super::value::{Descriptor, Tensor, Value};
 use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides};
@@ -96,7 +97,7 @@ impl<'a> Args<'a> {
 }
 
 /// The dtype that a value names: one of PyTorch or the scenario language, or a type of Python.
-fn given_dtype(value: &Value) -> Option<Arc<str>> {
+pub(super) fn given_dtype(value: &Value) -> Option<Arc<str>> {
     match value {
         Value::DType(dtype) | Value::TorchDType(dtype) => Some(dtype.clone()),
         Value::Global(name) => python_type(name).or_else(|| named_dtype(name)).map(Arc::from),
@@ -332,7 +333,13 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         }
         (Value::Tensor(tensor), "T") => Value::Tensor(transpose(tensor)),
         (Value::Tensor(tensor), "mT") => Value::Tensor(swap_last(tensor)),
-        (Value::Tensor(tensor), "data" | "grad") => Value::Tensor(tensor.clone()),
+        (Value::Tensor(tensor), "real" | "imag")
+            if let Some(part) = views::part_of_numbers(tensor, attr == "imag") =>
+        {
+            Value::Tensor(part)
+        }
+        (Value::Tensor(tensor), "data") => Value::Tensor(tensor.clone()),
+        (Value::Tensor(tensor), "grad") => Value::Tensor(tensor.copied()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
         // `driver.active.get_current_target().backend`
@@ -441,8 +448,7 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         }
         "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
         "cuda" | "cpu" | "detach" => Value::Tensor(tensor.clone().moved()),
-        "requires_grad_" | "fill_" | "zero_" | "normal_" | "uniform_" | "copy_" | "div_"
-        | "mul_" | "add_" => {
+        _ if rebound::keeps_shape(name) => {
             let mut written = value.clone();
             if let Value::Tensor(tensor) = &mut written {
                 tensor.note_write();

@@ -5,6 +5,7 @@ use expect_test::expect;
 mod control;
 mod exact;
 mod instances;
+mod shapes;
 
 use crate::project::{MemorySources, kernels};
 use crate::specialization::tests::{ADD, check};

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::Frame;
+use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
+use super::views::unknown_strides;
 use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::installation::Fact;
 use crate::project::{ItemRef, Resolution};
@@ -113,6 +115,10 @@ pub(in crate::specialization) struct Storage {
     pub(in crate::specialization) part_of: Option<u32>,
     /// Which result of an `autograd.Function` it holds, by number.
     pub(in crate::specialization) output: Option<u32>,
+    /// Of which such result each element was made by an operator and a number.
+    pub(in crate::specialization) made_of: Option<u32>,
+    /// How its floats are drawn at random.
+    pub(in crate::specialization) drawn: Option<Drawn>,
     /// Elements from the tensor's first to the end of the memory.
     pub(in crate::specialization) elements: i128,
     /// Elements of the memory before the tensor's first.
@@ -125,7 +131,7 @@ impl Tensor {
     /// Notes that its memory may have been written.
     pub(super) fn note_write(&mut self) {
         if let Some(storage) = &mut self.storage {
-            storage.contents = Contents::Unknown;
+            (storage.contents, storage.drawn) = (Contents::Unknown, None);
         }
     }
 
@@ -140,6 +146,14 @@ impl Tensor {
     /// Which allocation it begins, if that is known.
     pub(super) fn allocation(&self) -> Option<u32> {
         self.storage.as_ref()?.id
+    }
+
+    /// Whether it is all of memory that nothing else is known to be in.
+    pub(super) fn is_alone(&self) -> bool {
+        let is_own = |storage: &Storage| storage.before == 0 && storage.elements > 0;
+        self.memory().is_none()
+            && self.strides.is_none()
+            && self.storage.as_deref().is_some_and(is_own)
     }
 
     /// Which allocation it is in, if that is known.
@@ -420,7 +434,7 @@ impl Value {
     pub(super) fn kept_contents(&self) -> Option<Contents> {
         let Value::Tensor(Tensor { storage: Some(storage), .. }) = self else { return None };
         let is_own = storage.id.is_none() && storage.part_of.is_none();
-        let known = is_own && storage.contents != Contents::Unknown;
+        let known = is_own && (storage.contents != Contents::Unknown || storage.drawn.is_some());
         known.then(|| storage.contents.clone())
     }
 
@@ -452,6 +466,15 @@ impl Value {
             if let Some(storage) = &mut tensor.storage {
                 (storage.id, storage.part_of) = (None, None);
             }
+        });
+        self
+    }
+
+    /// The same, whose elements may be laid out in another order.
+    pub(super) fn in_any_order(mut self) -> Value {
+        self.change_tensors(&|tensor| {
+            tensor.strides = unknown_strides(tensor.shape.as_deref());
+            tensor.storage = None;
         });
         self
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dtype::{element_size, is_float, promoted};
+use super::dtype::{element_size, is_complex, is_float, promoted};
 use super::number::arithmetic;
 use super::operators::position;
 use super::value::{Storage, Tensor, Value};
@@ -193,6 +193,19 @@ pub(super) fn real_parts(tensor: &Tensor) -> Option<Tensor> {
     Some(Tensor { dtype: Some(part.into()), shape, strides, storage, ..*tensor })
 }
 
+/// The real or the imaginary part of each number, in the memory of a tensor; of numbers that are not
+/// complex, the real part is all.
+pub(super) fn part_of_numbers(tensor: &Tensor, imaginary: bool) -> Option<Tensor> {
+    match real_parts(tensor) {
+        Some(both) => parts(&both, &[Part::Rest, Part::At(Some(i128::from(imaginary)))]),
+        None => tensor
+            .dtype
+            .as_ref()
+            .filter(|dtype| !is_complex(dtype) && !imaginary)
+            .map(|_| tensor.clone()),
+    }
+}
+
 /// A tensor with its axes in reverse order.
 pub(super) fn transpose(tensor: &Tensor) -> Tensor {
     let reversed = |values: Vec<Value>| values.into_iter().rev().collect();
@@ -370,12 +383,31 @@ pub(super) enum Part {
     At(Option<i128>),
     /// `lower:upper`.
     Slice(Bound, Bound),
+    /// `lower:upper:step`.
+    Stepped(Bound, Bound, i128),
     /// `None`: one more axis.
     NewAxis,
     /// `...`: all axes that no other part is for.
     Rest,
     /// Anything else.
     Other,
+}
+
+impl Part {
+    /// `lower:upper:step` of these values: tensors have no steps backwards.
+    pub(super) fn stepped([lower, upper, step]: [Option<&Value>; 3]) -> Part {
+        let (lower, upper) = (Bound::of(lower), Bound::of(upper));
+        match step {
+            None | Some(Value::None | Value::Int(Some(1))) => Part::Slice(lower, upper),
+            Some(Value::Int(Some(step))) if *step > 0 => Part::Stepped(lower, upper, *step),
+            Some(_) => Part::Other,
+        }
+    }
+
+    /// Whether it stands for an axis of the tensor.
+    pub(super) fn is_axis(&self) -> bool {
+        matches!(self, Part::At(_) | Part::Slice(..) | Part::Stepped(..))
+    }
 }
 
 /// Where a slice begins or ends.
@@ -412,8 +444,7 @@ pub(super) fn slice(
 /// `tensor[part, part]` of known bounds.
 pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
     let (sizes, strides) = (tensor.shape.as_ref()?, strides(tensor)?);
-    let is_axis = |part: &&Part| matches!(part, Part::At(_) | Part::Slice(..));
-    let rest = sizes.len().checked_sub(parts.iter().filter(is_axis).count())?;
+    let rest = sizes.len().checked_sub(parts.iter().filter(|part| part.is_axis()).count())?;
     let (mut shape, mut steps, mut offset) = (Vec::new(), Vec::new(), Some(0));
     let further = |offset: Option<i128>, at: Option<i128>, step: &Value| {
         offset.zip(times(at?, step)).map(|(offset, more)| offset + more)
@@ -431,6 +462,15 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
                 offset = further(offset, Some(lower), &step);
                 shape.push(size);
                 steps.push(step);
+            }
+            Part::Stepped(lower, upper, every) => {
+                let (size, step) = axes.next()?;
+                let (Value::Int(Some(size)), lower) = cut(size, *lower, *upper)? else {
+                    return None;
+                };
+                offset = further(offset, Some(lower), &step);
+                shape.push(Value::Int(Some((size + every - 1) / every)));
+                steps.push(arithmetic(BinaryOp::Mul, &step, &Value::Int(Some(*every))));
             }
             Part::NewAxis => {
                 shape.push(Value::Int(Some(1)));
@@ -604,6 +644,8 @@ fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
         id,
         part_of,
         output: a.output.filter(|output| Some(*output) == b.output),
+        made_of: a.made_of.filter(|output| Some(*output) == b.made_of),
+        drawn: a.drawn.filter(|drawn| id.is_some() && Some(*drawn) == b.drawn),
         elements: a.elements,
         before: a.before,
         // Of memory that is not known it is not seen what writes to it.

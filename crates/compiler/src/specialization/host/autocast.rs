@@ -1,0 +1,90 @@
+//! Regions in which PyTorch chooses the types that functions compute in.
+
+use super::value::{Tensor, Value};
+use super::{Frame, Host};
+use crate::builtins::TORCH;
+use crate::hir::{ArgKind, Expr, ExprId, Function, Literal, Name};
+use crate::project::{Resolution, Scope, callee, resolve_expr};
+use crate::source::FileId;
+
+/// Functions whose results have another type there than their arguments say. Source: PyTorch's
+/// documentation of automatic mixed precision.
+const CAST: &[&str] = &[
+    "acos",
+    "addmm",
+    "addmv",
+    "asin",
+    "baddbmm",
+    "bmm",
+    "cdist",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "einsum",
+    "exp",
+    "expm1",
+    "group_norm",
+    "layer_norm",
+    "linear",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_softmax",
+    "matmul",
+    "mm",
+    "mv",
+    "norm",
+    "normalize",
+    "pow",
+    "prod",
+    "reciprocal",
+    "rsqrt",
+    "scaled_dot_product_attention",
+    "sinh",
+    "softmax",
+    "softmin",
+    "softplus",
+    "sum",
+    "tan",
+];
+
+impl Host<'_> {
+    /// What a function makes, where PyTorch may choose its type.
+    pub(super) fn cast_automatically(&self, function: &str, made: Value) -> Value {
+        match made {
+            Value::Tensor(tensor) if self.autocast > 0 && CAST.contains(&function) => {
+                Value::Tensor(Tensor { dtype: None, ..tensor })
+            }
+            made => made,
+        }
+    }
+
+    /// Whether a context manager lets PyTorch choose types.
+    pub(super) fn casts(&self, frame: &Frame, manager: ExprId) -> bool {
+        let body = frame.code.body();
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        let is_off = match &body.exprs[manager] {
+            Expr::Call { args, .. } => args.iter().any(|arg| {
+                matches!(&arg.kind, ArgKind::Keyword(name) if &**name == "enabled")
+                    && matches!(body.exprs[arg.value], Expr::Literal(Literal::Bool(false)))
+            }),
+            _ => false,
+        };
+        !is_off && is_autocast(&resolve_expr(self.sources, scope, body, callee(body, manager)))
+    }
+
+    /// Whether a decorator of a function lets PyTorch choose types in it.
+    pub(super) fn runs_cast(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        self.decorators(file, scope, function).iter().any(is_autocast)
+    }
+}
+
+fn is_autocast(found: &Resolution) -> bool {
+    let Resolution::External(path) = found else { return false };
+    let ends = [path.first(), path.last()].map(|part| part.map(|part| &**part));
+    ends == [Some(TORCH), Some("autocast")]
+}

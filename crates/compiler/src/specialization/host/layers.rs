@@ -1,0 +1,168 @@
+//! What layers of neural networks make, by the numbers that they are given.
+
+use super::arguments::Args;
+use super::sizes::{
+    contiguous, dims, laid_out_as, number, numbers, ordered_anyhow, same_of, tensor_at,
+};
+use super::value::Value;
+
+/// What `torch.nn.functional.NAME(...)` makes; `None` for other functions, and where sizes are not known.
+pub(super) fn by_function(name: &str, args: &Args<'_>) -> Option<Value> {
+    match name {
+        "conv1d" | "conv2d" | "conv3d" => convolved(name, args),
+        "avg_pool1d" | "avg_pool2d" | "avg_pool3d" | "max_pool1d" | "max_pool2d" | "max_pool3d" => {
+            pooled(name, args)
+        }
+        "interpolate" | "upsample" => interpolated(args),
+        "one_hot" => {
+            let of = dims(tensor_at(args, 0, "tensor")?)?;
+            let classes = number(args, 1, "num_classes", None).filter(|classes| *classes > 0)?;
+            Some(contiguous(Some("i64".into()), &[&of[..], &[classes]].concat()))
+        }
+        "unfold" => {
+            let input = tensor_at(args, 0, "input")?;
+            let of = dims(input)?;
+            let [rows, channels, extents @ ..] = of.as_slice() else { return None };
+            let window = Window::of(args, extents.len(), [1, 4, 3, 2], false)?;
+            let places: i128 = window.places(extents)?.iter().product();
+            let size = channels * window.kernel.iter().product::<i128>();
+            Some(contiguous(input.dtype.clone(), &[*rows, size, places]))
+        }
+        "scaled_dot_product_attention" => {
+            let [query, value] =
+                [(0, "query"), (2, "value")].map(|(at, name)| tensor_at(args, at, name));
+            let (query, value) = (query?, value?);
+            let (of, values) = (dims(query)?, dims(value)?);
+            let ([rest @ .., _], [batch @ .., _, columns]) = (&of[..], &values[..]) else {
+                return None;
+            };
+            let fits = rest.split_last().is_some_and(|(_, own)| own == batch);
+            fits.then(|| ordered_anyhow(same_of(&[query, value]), &[rest, &[*columns]].concat()))
+        }
+        _ => None,
+    }
+}
+
+/// How a window moves over the dimensions of an input behind its channels.
+struct Window {
+    kernel: Vec<i128>,
+    stride: Vec<i128>,
+    padding: Vec<i128>,
+    dilation: Vec<i128>,
+}
+
+impl Window {
+    /// By the arguments at these places: the size, the steps, which are of that size if none are given
+    /// and it is `apart`, what is added on both sides, and how far apart its elements are.
+    fn of(args: &Args<'_>, rank: usize, places: [usize; 4], apart: bool) -> Option<Window> {
+        const NAMES: [&str; 4] = ["kernel_size", "stride", "padding", "dilation"];
+        let [kernel, stride, padding, dilation] =
+            [0, 1, 2, 3].map(|at| args.get(places[at], NAMES[at]));
+        let kernel = each(kernel?, rank)?;
+        let or_else = |given: Option<&Value>, default: Vec<i128>| match given {
+            None | Some(Value::None) => Some(default),
+            Some(Value::Tuple(none) | Value::List(none)) if none.is_empty() => Some(default),
+            Some(given) => each(given, rank),
+        };
+        let steps = if apart { kernel.clone() } else { vec![1; rank] };
+        Some(Window {
+            stride: or_else(stride, steps)?,
+            padding: or_else(padding, vec![0; rank])?,
+            dilation: or_else(dilation, vec![1; rank])?,
+            kernel,
+        })
+    }
+
+    /// At how many places along each dimension it is.
+    fn places(&self, extents: &[i128]) -> Option<Vec<i128>> {
+        let at = |(axis, extent): (usize, &i128)| {
+            let reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1;
+            let room = extent + 2 * self.padding[axis] - reach;
+            (room >= 0 && self.stride[axis] > 0).then(|| room / self.stride[axis] + 1)
+        };
+        let fits = extents.len() == self.kernel.len();
+        extents.iter().enumerate().map(at).collect::<Option<Vec<_>>>().filter(|_| fits)
+    }
+}
+
+/// A number for each of some dimensions, or one for all.
+fn each(value: &Value, rank: usize) -> Option<Vec<i128>> {
+    match value {
+        Value::Int(number) => Some(vec![(*number)?; rank]),
+        several => match numbers(several)?.as_slice() {
+            [one] => Some(vec![*one; rank]),
+            several => (several.len() == rank).then(|| several.to_vec()),
+        },
+    }
+}
+
+/// Dimensions that a function of this name moves along.
+fn rank_of(name: &str) -> Option<usize> {
+    Some(name.strip_suffix('d')?.chars().next_back()?.to_digit(10)? as usize)
+}
+
+fn convolved(name: &str, args: &Args<'_>) -> Option<Value> {
+    let (input, weight) = (tensor_at(args, 0, "input")?, tensor_at(args, 1, "weight")?);
+    let rank = rank_of(name)?;
+    let (of, weights) = (dims(input)?, dims(weight)?);
+    let (before, extents) = of.split_at(of.len().checked_sub(rank)?);
+    let [outputs, _, kernel @ ..] = weights.as_slice() else { return None };
+    let (rows, _) = before.split_at(before.len().checked_sub(1)?);
+    let option = |at, name, default| match args.get(at, name) {
+        None => Some(vec![default; rank]),
+        Some(given) => each(given, rank),
+    };
+    let places = match args.get(4, "padding") {
+        Some(Value::Str(same)) if &**same == "same" => extents.to_vec(),
+        _ => {
+            let window = Window {
+                kernel: kernel.to_vec(),
+                stride: option(3, "stride", 1)?,
+                padding: match args.get(4, "padding") {
+                    Some(Value::Str(valid)) if &**valid == "valid" => vec![0; rank],
+                    _ => option(4, "padding", 0)?,
+                },
+                dilation: option(5, "dilation", 1)?,
+            };
+            window.places(extents)?
+        }
+    };
+    let shape = [rows, &[*outputs], &places].concat();
+    // The library that multiplies chooses the order of elements.
+    Some(ordered_anyhow(same_of(&[input, weight]), &shape))
+}
+
+fn pooled(name: &str, args: &Args<'_>) -> Option<Value> {
+    let input = tensor_at(args, 0, "input")?;
+    let (rank, of) = (rank_of(name)?, dims(input)?);
+    let is_maximum = name.starts_with("max");
+    let is_off = |at, name| match args.get(at, name) {
+        None => true,
+        Some(given) => *given == Value::Bool(Some(false)),
+    };
+    let ceil = if is_maximum { 5 } else { 4 };
+    if !is_off(ceil, "ceil_mode") || is_maximum && !is_off(6, "return_indices") {
+        return None;
+    }
+    // Averages are not taken over what is farther apart.
+    let dilation = if is_maximum { 4 } else { usize::MAX };
+    let window = Window::of(args, rank, [1, 2, 3, dilation], true)?;
+    let (before, extents) = of.split_at(of.len().checked_sub(rank)?);
+    let shape = [before, &window.places(extents)?].concat();
+    Some(laid_out_as(&[input], input.dtype.clone(), &shape))
+}
+
+fn interpolated(args: &Args<'_>) -> Option<Value> {
+    let input = tensor_at(args, 0, "input")?;
+    let of = dims(input)?;
+    let [rows, channels, extents @ ..] = of.as_slice() else { return None };
+    let places = match (args.get(1, "size"), args.get(2, "scale_factor")) {
+        (None | Some(Value::None), Some(Value::Int(Some(factor)))) => {
+            extents.iter().map(|extent| extent * factor).collect()
+        }
+        (Some(size), None | Some(Value::None)) => each(size, extents.len())?,
+        _ => return None,
+    };
+    let shape = [&[*rows, *channels], &places[..]].concat();
+    Some(laid_out_as(&[input], input.dtype.clone(), &shape))
+}
