@@ -218,10 +218,23 @@ impl Evaluator<'_> {
         }
         let is_bound = |global: &Global| !matches!(global.value, Value::Const(Const::None));
         if !global.as_ref().is_some_and(is_bound) {
-            global = self.bound_later(scoped, name).or(global);
+            let later = match self.home_of(&resolution, file) {
+                Some((home, name)) => self.bound_later(Scope { file: home, path: &[] }, &name),
+                None => self.bound_later(scoped, name),
+            };
+            global = later.or(global);
         }
         self.globals.insert(key, global.clone());
         global
+    }
+
+    /// The other file whose variable a name stands for, and what it is called there.
+    fn home_of(&self, resolution: &Resolution, file: FileId) -> Option<(FileId, Name)> {
+        let (Resolution::Constant(at) | Resolution::Constexpr(at)) = resolution else {
+            return None;
+        };
+        let item = project::item(self.project, *at).filter(|_| at.file != file)?;
+        Some((at.file, item.name))
     }
 
     /// True where no function around a scope has a variable of that name.

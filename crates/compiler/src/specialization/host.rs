@@ -134,6 +134,8 @@ pub(super) struct Host<'a> {
     parts: FxHashMap<u32, Parts>,
     /// Allocations of which parts may have been written that are not known.
     touched: FxHashSet<u32>,
+    /// Comparisons that are being evaluated.
+    comparing: u32,
     /// By allocations that host code wrote all of, what they hold since.
     filled: FxHashMap<u32, Contents>,
     /// By kernel, which of its arguments it may write to.
@@ -200,6 +202,7 @@ impl<'a> Host<'a> {
             written: FxHashSet::default(),
             parts: FxHashMap::default(),
             touched: FxHashSet::default(),
+            comparing: 0,
             filled: FxHashMap::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),

@@ -145,7 +145,7 @@ struct HostFile<'a> {
     launched: Arc<[Resolution]>,
     /// The names that kernels have in the file.
     kernels: FxHashMap<ItemRef, FxHashSet<Name>>,
-    /// The functions and assignments whose code has a name in it, in order.
+    /// The functions, assignments and heads of classes whose code has a name in it, in order.
     mentions: FxHashMap<Name, Vec<u32>>,
     scenarios: RefCell<Option<Rc<Run>>>,
     runs: RefCell<FxHashMap<Options, Runs<'a>>>,
@@ -266,7 +266,10 @@ impl<'a> HostFile<'a> {
         let mut open = self.mentioning(&names);
         while let Some(index) = open.pop_first() {
             let item = self.item(index);
-            let reaches = matches!(item.kind, ItemKind::Assign { .. } | ItemKind::Function(_));
+            let reaches = matches!(
+                item.kind,
+                ItemKind::Assign { .. } | ItemKind::Function(_) | ItemKind::Class(_)
+            );
             for reaching in reached_by(item).filter(|_| reaches) {
                 if names.insert(reaching.clone()) {
                     open.extend(self.mentioning([&reaching]));
@@ -285,10 +288,11 @@ impl<'a> HostFile<'a> {
             let item = self.item(*index);
             let at = ItemRef { file: self.file, index: *index };
             // What runs as a program runs there, in order.
+            let is_class = matches!(item.kind, ItemKind::Class(_));
             let in_program = matches!(item.kind, ItemKind::Assign { .. })
                 && self.module.mains.iter().any(|main| main.range.contains_range(item.range));
             let never = item.guard.is_some() && never_runs(self.sources, None, at);
-            !in_program && !never
+            !is_class && !in_program && !never
         });
         found
     }
@@ -416,8 +420,8 @@ fn kernel_names(
     names
 }
 
-/// Which functions and assignments of a module have each name in their code: jit functions launch
-/// nothing.
+/// Which functions, assignments and heads of classes of a module have each name in their code: jit
+/// functions launch nothing.
 fn mentions(module: &Module, jit: &FxHashSet<u32>) -> FxHashMap<Name, Vec<u32>> {
     let mut mentions: FxHashMap<Name, Vec<u32>> = FxHashMap::default();
     for (index, item) in (0..).zip(&module.items) {
@@ -427,6 +431,8 @@ fn mentions(module: &Module, jit: &FxHashSet<u32>) -> FxHashMap<Name, Vec<u32>> 
         let body = match &item.kind {
             ItemKind::Function(function) => &function.body,
             ItemKind::Assign { body, .. } => body,
+            // A class has what those that it derives from have.
+            ItemKind::Class(class) => &class.body,
             _ => continue,
         };
         for name in named_in(body) {

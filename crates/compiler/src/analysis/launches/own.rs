@@ -13,6 +13,8 @@ use crate::source::{FileRange, TextRange};
 
 /// The class whose methods get a context.
 const FUNCTION: &str = "torch.autograd.Function";
+/// The same one by the module that defines it.
+const DEFINED_FUNCTION: &str = "torch.autograd.function.Function";
 /// The class of modules.
 const MODULE: &str = "torch.nn.Module";
 
@@ -127,7 +129,8 @@ impl Host<'_> {
         let class = self.class_named(path)?;
         let method = class.methods.iter().find(|known| known.name == *method)?;
         let mut decorators = method.decorators.iter().map(|id| &method.body.exprs[*id]);
-        let is_context = self.bases(class)?.iter().any(|base| base == FUNCTION)
+        let is_function = |base: &String| [FUNCTION, DEFINED_FUNCTION].contains(&&**base);
+        let is_context = self.bases(class)?.iter().any(is_function)
             && matches!(&*method.name, "forward" | "backward" | "setup_context")
             && decorators.all(|decorator| decorator.is_name("staticmethod"));
         (is_context || method.decorators.is_empty()).then_some((class, is_context))

@@ -27,6 +27,9 @@ const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tup
 /// Functions of Python that go over what they are given.
 const ITERATING: &[&str] = &["enumerate", "len", "list", "reversed", "tuple", "zip"];
 
+/// The method of tensors that tells where their memory is.
+const ADDRESS: &str = "data_ptr";
+
 impl Host<'_> {
     /// `callee(args)`.
     pub(super) fn call(
@@ -355,6 +358,10 @@ impl Host<'_> {
                 if name.ends_with('_') {
                     self.note_write(frame, object, receiver);
                     self.note_change(receiver);
+                }
+                // Whoever gets the address may write there; what compares it asks how it is aligned.
+                if name == ADDRESS && self.comparing == 0 {
+                    receiver.allocations().into_iter().for_each(|id| self.note_memory(id));
                 }
                 if rebound::replaces(name) {
                     self.note_replaced(frame, object);

@@ -65,24 +65,10 @@ impl Host<'_> {
             }
             Expr::Bool { and, values } => self.bool_op(frame, *and, values),
             Expr::Compare { first, rest } => {
-                let mut left = self.expr(frame, *first);
-                let mut all = Some(true);
-                for (op, right) in rest {
-                    let right = self.compared(frame, *op, *right);
-                    if rest.len() == 1
-                        && let Some(tensor) = operators::compared(*op, &left, &right)
-                    {
-                        self.note_raised(frame, id, &tensor, &[&left, &right]);
-                        return tensor;
-                    }
-                    all = match (all, compare(*op, &left, &right)) {
-                        (Some(false), _) | (_, Some(false)) => Some(false),
-                        (Some(true), Some(true)) => Some(true),
-                        _ => None,
-                    };
-                    left = right;
-                }
-                Value::Bool(all)
+                self.comparing += 1;
+                let found = self.comparison(frame, id, *first, rest);
+                self.comparing -= 1;
+                found
             }
             Expr::Call { callee, args } => self.call(frame, id, *callee, args),
             Expr::Attribute { value, attr } => {
@@ -129,6 +115,34 @@ impl Host<'_> {
             Expr::Dict(entries) => self.dict(frame, entries),
             _ => Value::Unknown,
         }
+    }
+
+    /// `first op right op right…`.
+    fn comparison(
+        &mut self,
+        frame: &mut Frame,
+        id: ExprId,
+        first: ExprId,
+        rest: &[(CompareOp, ExprId)],
+    ) -> Value {
+        let mut left = self.expr(frame, first);
+        let mut all = Some(true);
+        for (op, right) in rest {
+            let right = self.compared(frame, *op, *right);
+            if rest.len() == 1
+                && let Some(tensor) = operators::compared(*op, &left, &right)
+            {
+                self.note_raised(frame, id, &tensor, &[&left, &right]);
+                return tensor;
+            }
+            all = match (all, compare(*op, &left, &right)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            };
+            left = right;
+        }
+        Value::Bool(all)
     }
 
     /// The right side of a comparison: nothing changes a set that is only looked into.
