@@ -1,7 +1,8 @@
 //! What can be written in strings and comments: names of parameters, and codes to allow.
 
 use tile_compiler::diagnostic::Code;
-use tile_compiler::project::{ItemRef, Resolution, constexpr_params};
+use tile_compiler::hir::Expr;
+use tile_compiler::project::{ItemRef, Resolution, Sources, constexpr_params};
 use tile_compiler::source::TextRange;
 
 use super::{Context, Item, ItemKindHint, code_alone, is_word, item, path_at_end};
@@ -63,14 +64,35 @@ impl Context<'_, '_> {
         LISTS.contains(&name).then(|| params.collect())
     }
 
-    /// The kernel whose grid `code` ends in: `kernel[lambda meta: ... meta[`.
+    /// The kernel whose grid `code` ends in: `kernel[lambda meta: ... meta[`, or `grid = lambda meta: ...
+    /// meta[` where a launch of the file has that grid.
     fn launched(&self, code: &str) -> Option<ItemRef> {
         let variable = path_at_end(code.strip_suffix('[')?);
         let lambda = code.rfind("lambda")?;
-        let kernel = path_at_end(code[..lambda].trim_end().strip_suffix('[')?);
         let takes = code[lambda..].contains(&variable.join("."));
-        let Resolution::Jit(at) = self.resolve(&kernel) else { return None };
-        takes.then_some(at)
+        let before = code[..lambda].trim_end();
+        let at = match before.strip_suffix('[') {
+            Some(launch) => match self.resolve(&path_at_end(launch)) {
+                Resolution::Jit(at) => Some(at),
+                _ => None,
+            },
+            None => self.launched_with(&path_at_end(before.strip_suffix('=')?.trim_end())),
+        };
+        at.filter(|_| takes)
+    }
+
+    /// The kernel of a launch with the variable at `path` for its grid.
+    fn launched_with(&self, path: &[String]) -> Option<ItemRef> {
+        let [name] = path else { return None };
+        let file = self.semantics.file.id(self.semantics.db);
+        let module = Analysis(self.semantics.db).module(file)?;
+        let mut launches = module.launches.iter();
+        let launch = launches.find(|launch| launch.body.exprs[launch.grid].is_name(name))?;
+        let Expr::Name(kernel) = &launch.body.exprs[launch.kernel] else { return None };
+        match self.resolve(&[kernel.to_string()]) {
+            Resolution::Jit(at) => Some(at),
+            _ => None,
+        }
     }
 
     fn constexprs(&self, at: ItemRef) -> Vec<String> {

@@ -127,6 +127,18 @@ fn strings_of_decorators_complete_parameters() {
 }
 
 #[test]
+fn grids_complete_what_a_launch_knows_when_it_compiles() {
+    let kernel = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(ptr, n, B: tl.constexpr):\n    pass\n";
+    let inline = "def f(x):\n    k[lambda meta: (triton.cdiv(4, meta[\"$0\"]),)](x, 4)\n";
+    assert_eq!(labels(&format!("{kernel}{inline}")), ["B"]);
+    let named =
+        "def f(x):\n    grid = lambda meta: (triton.cdiv(4, meta[\"$0\"]),)\n    k[grid](x, 4)\n";
+    assert_eq!(labels(&format!("{kernel}{named}")), ["B"]);
+    let other = "def f(x):\n    size = lambda meta: meta[\"$0\"]\n    k[(1,)](x, 4, B=4)\n";
+    assert_eq!(labels(&format!("{kernel}{other}")), [""; 0]);
+}
+
+#[test]
 fn names_come_once_and_with_their_types() {
     let found = items(&format!("offs = 3\n\n{}", in_kernel("y = o$0")));
     let offs: Vec<_> = found.iter().filter(|item| item.label == "offs").collect();
