@@ -34,22 +34,8 @@ pub(super) fn check(
     if unknown.any(|inst| writes(func, inst) || func.insts[inst].opcode == Opcode::InlineAsm) {
         return None;
     }
-    let passed = launch.args.iter().filter_map(|(_, arg)| match arg {
-        KnownArg::Int(value) => Some(*value),
-        _ => None,
-    });
-    // How long blocks are says nothing of the memory.
-    let is_extent = |value: &i128| {
-        let mut shapes = func.values.values().map(|data| data.ty.shape());
-        shapes.any(|shape| shape.iter().any(|extent| i128::from(*extent) == *value))
-    };
-    let constants = spec.args.values().filter_map(|arg| match arg {
-        ArgSpec::Constexpr(ConstArg::Int(value)) => Some(*value).filter(|value| !is_extent(value)),
-        _ => None,
-    });
-    let numbers = passed.chain(constants).collect();
     let is_tuned = spec.config.is_some();
-    let mut fresh = Fresh { func, launch, numbers, elements, accesses };
+    let mut fresh = Fresh { func, launch, spec, elements, accesses };
     let is_judged = |access: &&Access| !is_tuned || !writes(func, access.inst);
     accesses.iter().filter(is_judged).find_map(|access| fresh.read(access)).or_else(|| {
         let params: BTreeSet<usize> = accesses.iter().map(|access| access.param).collect();
@@ -93,8 +79,7 @@ fn slabs(sizes: &[i128]) -> Vec<[i128; 3]> {
 struct Fresh<'s, 'e> {
     func: &'s Function,
     launch: &'s KnownLaunch,
-    /// The numbers that the launch passes, those that are compile-time values too.
-    numbers: Vec<i128>,
+    spec: &'s Specialization,
     elements: &'s mut Elements<'e>,
     accesses: &'s [Access],
 }
@@ -253,13 +238,31 @@ impl<'s> Fresh<'s, '_> {
             _ => None,
         });
         let strides: Vec<i128> = buffers.flat_map(strides).collect();
+        let numbers = self.numbers();
         let count = |numbers: &[i128], of: i128| numbers.iter().filter(|it| **it == of).count();
         sizes.iter().all(|size| {
             let alike = count(sizes, *size);
             *size == 1
-                || count(&self.numbers, *size) >= count(&strides, *size) + alike
+                || count(&numbers, *size) >= count(&strides, *size) + alike
                 || self.bounds(*size) >= alike
         })
+    }
+
+    /// The numbers that the launch passes, those that are compile-time values too. How long blocks are says
+    /// nothing of the memory.
+    fn numbers(&self) -> Vec<i128> {
+        let passed = self.launch.args.iter().filter_map(|(_, arg)| match arg {
+            KnownArg::Int(value) => Some(*value),
+            _ => None,
+        });
+        let values = self.func.values.values();
+        let shapes = values.flat_map(|data| data.ty.shape().iter().copied());
+        let extents: BTreeSet<i128> = shapes.map(i128::from).collect();
+        let constants = self.spec.args.values().filter_map(|arg| match arg {
+            ArgSpec::Constexpr(ConstArg::Int(value)) => Some(*value),
+            _ => None,
+        });
+        passed.chain(constants.filter(|value| !extents.contains(value))).collect()
     }
 
     /// How many arguments of this value are among what masks are computed from.
