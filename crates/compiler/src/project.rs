@@ -34,7 +34,7 @@ pub(crate) use annotations::is_constexpr;
 pub use arrays::{ArrayHead, MAX_ARRAY_HEADER};
 pub(crate) use constants::is_given_constants;
 pub(crate) use decorators::is_marked_builtin;
-pub use decorators::{Decorator, callee, calls_itself, decorators, is_jit};
+pub use decorators::{Decorator, callee, calls_plainly, decorators, is_jit};
 pub use enumeration::{Also, Enumeration};
 pub(crate) use enumeration::{enumeration, is_member_name};
 pub(crate) use failing::{is_expected_to_fail, takes_exceptions};

@@ -267,6 +267,18 @@ fn overflow(
     })
 }
 
+/// The arguments that a launch gives this number for.
+pub(super) fn passed<'a>(
+    func: &'a Function,
+    launch: &'a KnownLaunch,
+    number: i128,
+) -> impl Iterator<Item = Value> + 'a {
+    let params = func.params.iter().zip(&func.regions[func.body].args);
+    params
+        .filter(move |(param, _)| launch.arg(&param.name) == Some(&KnownArg::Int(number)))
+        .map(|(_, value)| *value)
+}
+
 /// The values that `value` is computed from, and itself.
 pub(super) fn computing(func: &Function, value: Value) -> FxHashSet<Value> {
     let mut found = FxHashSet::default();

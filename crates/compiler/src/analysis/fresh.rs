@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::bounds::{buffer, computing, happens, in_one_unit};
+use super::bounds::{buffer, computing, happens, in_one_unit, passed};
 use super::elements::{Access, Elements};
 use super::flow::mask_of;
 use super::report;
@@ -43,7 +43,8 @@ pub(super) fn check(
     })
 }
 
-fn writes(func: &Function, inst: Inst) -> bool {
+/// Whether an operation writes to memory.
+pub(super) fn writes(func: &Function, inst: Inst) -> bool {
     use Opcode::{AtomicCas, AtomicRmw, Store};
     matches!(func.insts[inst].opcode, Store | AtomicRmw | AtomicCas)
 }
@@ -218,7 +219,7 @@ impl<'s> Fresh<'s, '_> {
         Some(found.with_note("the grid, or the mask, ends before that"))
     }
 
-    /// An input that has as many elements as new memory, in as many rows if both have some.
+    /// An input of the same sizes as new memory.
     fn input_like(&self, new: &KnownBuffer) -> Option<usize> {
         self.accesses.iter().find_map(|load| {
             let input = buffer(self.func, self.launch, load.param)?;
@@ -268,15 +269,11 @@ impl<'s> Fresh<'s, '_> {
     /// How many arguments of this value are among what masks are computed from.
     fn bounds(&self, value: i128) -> usize {
         let func = self.func;
-        let params = func.params.iter().zip(&func.regions[func.body].args);
-        let passed = params
-            .filter(|(param, _)| self.launch.arg(&param.name) == Some(&KnownArg::Int(value)))
-            .map(|(_, passed)| *passed);
-        let is_bound = |passed: &ir::Value| {
+        let is_bound = |argument: &ir::Value| {
             let mut masks = self.accesses.iter().filter_map(|it| mask_of(&func.insts[it.inst]));
-            masks.any(|mask| computing(func, mask).contains(passed))
+            masks.any(|mask| computing(func, mask).contains(argument))
         };
-        passed.filter(is_bound).count()
+        passed(func, self.launch, value).filter(is_bound).count()
     }
 
     /// Whether nothing writes an element of the memory of a parameter.

@@ -3,8 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bounds::{buffer, computing, happens, in_one_unit, position};
+use super::bounds::{buffer, computing, happens, in_one_unit, passed, position};
 use super::elements::{Access, Elements, Index, Variable};
+use super::fresh::writes;
 use super::grid::axes_asked_for;
 use super::report;
 use super::solve::{Outcome, Pause};
@@ -397,10 +398,7 @@ fn brought(
         elements.terms.equal(&position, &Linear::constant(at))
     });
     let there: Vec<Cond> = there.collect();
-    let writes = accesses.iter().filter(|other| {
-        use Opcode::{AtomicCas, AtomicRmw, Store};
-        matches!(func.insts[other.inst].opcode, Store | AtomicRmw | AtomicCas)
-    });
+    let writes = accesses.iter().filter(|other| writes(func, other.inst));
     let brought = writes.map(|write| {
         let Some(buffer) = buffer(func, launch, write.param) else { return Brings::More };
         let mut conds = happens(write);
@@ -475,13 +473,10 @@ fn is_instead(func: &Function, launch: &KnownLaunch, access: &Access, other: &Ac
 /// Whether the mask of an access is computed from an argument that is the number of the buffer's
 /// elements.
 fn is_told_by_mask(func: &Function, launch: &KnownLaunch, access: &Access) -> bool {
-    let elements = buffer(func, launch, access.param).map(|buffer| buffer.elements);
-    let mask = super::flow::mask_of(&func.insts[access.inst]);
-    let computed = mask.map(|mask| computing(func, mask)).unwrap_or_default();
-    let mut params = func.params.iter().zip(&func.regions[func.body].args);
-    params.any(|(param, value)| {
-        computed.contains(value)
-            && matches!(launch.arg(&param.name), Some(KnownArg::Int(count)) if Some(*count) == elements)
+    let Some(buffer) = buffer(func, launch, access.param) else { return false };
+    super::flow::mask_of(&func.insts[access.inst]).is_some_and(|mask| {
+        let computed = computing(func, mask);
+        passed(func, launch, buffer.elements).any(|argument| computed.contains(&argument))
     })
 }
 

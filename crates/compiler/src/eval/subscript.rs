@@ -187,7 +187,12 @@ fn has_no_elements(value: &Value) -> bool {
         Value::Range(range) => !range.python,
         Value::Const(constant) => matches!(
             constant,
-            Const::None | Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::DType(_)
+            Const::None
+                | Const::Bool(_)
+                | Const::Int(_)
+                | Const::Float(_)
+                | Const::DType(_)
+                | Const::TorchDType(_)
         ),
         _ => false,
     }

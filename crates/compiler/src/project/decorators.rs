@@ -2,7 +2,7 @@
 
 use super::kernels::is_made_jit;
 use super::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item};
-use crate::hir::{Body, Expr, ExprId, Function, ItemKind, MainBlock, Name, Stmt};
+use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Function, ItemKind, MainBlock, Name, Stmt};
 use crate::source::FileId;
 
 /// A decorator with a meaning for kernels.
@@ -88,11 +88,13 @@ pub fn callee(body: &Body, id: ExprId) -> ExprId {
     }
 }
 
-/// Whether the decorator `id` calls the function `name` itself, and not something that keeps arguments
-/// for it, as `functools.partial` does.
-pub fn calls_itself(body: &Body, id: ExprId, name: &str) -> bool {
+/// Whether the decorator `id` is the function `name`, or calls it with arguments that all stand there:
+/// neither something that keeps arguments for it, as `functools.partial` does, nor with stars.
+pub fn calls_plainly(body: &Body, id: ExprId, name: &str) -> bool {
+    let is_star = |arg: &Arg| matches!(arg.kind, ArgKind::Star | ArgKind::DoubleStar);
+    let spreads = matches!(&body.exprs[id], Expr::Call { args, .. } if args.iter().any(is_star));
     match &body.exprs[callee(body, id)] {
-        Expr::Name(called) | Expr::Attribute { attr: called, .. } => **called == *name,
+        Expr::Name(called) | Expr::Attribute { attr: called, .. } => !spreads && **called == *name,
         _ => false,
     }
 }

@@ -14,7 +14,9 @@ use super::launches::ShownLaunches;
 use super::spelled::spelled;
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
-use crate::project::{Decorator, Kernel, Resolution, Scope, Sources, calls_itself, wrapping_calls};
+use crate::project::{
+    Decorator, Kernel, Resolution, Scope, Sources, calls_plainly, wrapping_calls,
+};
 use crate::source::FileRange;
 
 /// What the decorators of a kernel say.
@@ -189,16 +191,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a decorator calls the function `name`, with arguments that all stand there.
     fn calls(&self, id: ExprId, name: &str) -> bool {
-        let body = &self.kernel.function.body;
-        let spreads = match &body.exprs[id] {
-            Expr::Call { args, .. } => {
-                args.iter().any(|arg| matches!(arg.kind, ArgKind::Star | ArgKind::DoubleStar))
-            }
-            _ => false,
-        };
-        !spreads && calls_itself(body, id, name)
+        calls_plainly(&self.kernel.function.body, id, name)
     }
 
     /// A decorator of the project's own: what it comes to call, or if that is not seen, what it is

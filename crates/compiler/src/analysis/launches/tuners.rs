@@ -5,7 +5,7 @@ use crate::builtins::{self, TRITON, TritonVersion};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Module};
 use crate::project::{
-    Decorator, ItemRef, Sources, callee, calls_itself, decorators, is_expected_to_fail,
+    Decorator, ItemRef, Sources, callee, calls_plainly, decorators, is_expected_to_fail,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -60,9 +60,7 @@ impl Tuner<'_> {
             Expr::Call { args, .. } => args,
             _ => return None,
         };
-        let spreads =
-            args.iter().any(|arg| matches!(arg.kind, ArgKind::Star | ArgKind::DoubleStar));
-        if spreads || !calls_itself(&self.function.body, self.id, self.name) {
+        if !calls_plainly(&self.function.body, self.id, self.name) {
             return None;
         }
         let positional = args.iter().filter(|arg| arg.kind == ArgKind::Positional).count();
