@@ -2,6 +2,7 @@
 
 use self::elements::Elements;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::eval::Lowering;
 use crate::hir::Name;
 use crate::ir::Function;
 use crate::project::Sources;
@@ -33,6 +34,7 @@ mod report;
 pub mod resources;
 mod solve;
 mod terms;
+mod trials;
 mod tuned;
 mod untouched;
 mod widen;
@@ -207,16 +209,38 @@ pub fn check_accesses(
     found
 }
 
-/// As [`check`], with the launches in their places. `masks` says whether masks are looked at.
-pub fn check_in(
-    sources: &dyn Sources,
-    func: &Function,
+/// What is provably wrong with the kernel of `lowering` under `spec`: what stops it from compiling,
+/// and what analyses of it find. `masks` says whether masks and costs are looked at.
+pub fn check_specialization(
+    lowering: &mut Lowering<'_>,
     spec: &Specialization,
     masks: bool,
-) -> Vec<Diagnostic> {
-    let found = match masks {
-        true => check(func, spec, sources.capability(), &|| sources.checkpoint()),
-        false => check_accesses(func, spec, &|| sources.checkpoint()),
-    };
-    found.into_iter().map(|(finding, launch)| launch.attach(finding, sources)).collect()
+) -> Vec<(Diagnostic, AtLaunch)> {
+    let mut found = Vec::new();
+    if spec.proves_something() {
+        found = check_lowered(lowering, spec, masks);
+    }
+    if masks && spec.is_tried() {
+        found.extend(trials::check(lowering, spec));
+    }
+    found.retain(|(finding, _)| spec.proves(finding.code));
+    found
+}
+
+fn check_lowered(
+    lowering: &mut Lowering<'_>,
+    spec: &Specialization,
+    masks: bool,
+) -> Vec<(Diagnostic, AtLaunch)> {
+    let (used, lowered) = lowering.check(spec);
+    let sources = lowering.sources();
+    let mut found = blame(sources, lowering.rules(), lowering.at(), spec, &lowered);
+    // Of arguments other than those of the launch nothing is proved.
+    let Some(func) = lowered.function.filter(|_| used.args == spec.args) else { return found };
+    let pause = || sources.checkpoint();
+    found.extend(match masks {
+        true => check(&func, spec, sources.capability(), &pause),
+        false => check_accesses(&func, spec, &pause),
+    });
+    found
 }

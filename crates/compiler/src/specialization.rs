@@ -30,6 +30,7 @@ mod spelled;
 mod stated;
 #[cfg(test)]
 mod tests;
+mod trials;
 mod tuned;
 mod tuning;
 mod usage;
@@ -52,11 +53,11 @@ pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, launched_tuning, tuning};
 pub(crate) use tuning::{called_tunings, decorated_tuning};
-pub(crate) use usage::uses;
 pub use usage::{Usage, may_write, usage};
+pub(crate) use usage::{leaves_lanes, uses};
 pub use written::{LaunchGap, WrittenLaunch, tuned_launches, written_launches, written_options};
 
-/// Where a specialization comes from. Guesses are always labelled and never yield a diagnostic.
+/// Where a specialization comes from. Guesses are always labelled, and what is found under one alone is not told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -168,6 +169,8 @@ pub struct Specialization {
     /// Parameters whose type or value nothing in the source shows and a guess stands in for, in
     /// parameter order. What is wrong only because of a guess is not the author's mistake.
     pub assumed: Vec<Name>,
+    /// Those of `assumed` that only say how loops are pipelined.
+    pub pacing: Vec<Name>,
     /// Launches that the source shows, each with what is known of it.
     pub launches: Vec<KnownLaunch>,
     /// The autotune configuration that it is for.
@@ -182,6 +185,7 @@ impl Specialization {
             options: LaunchOptions::default(),
             origin,
             assumed: Vec::new(),
+            pacing: Vec::new(),
             launches: Vec::new(),
             config: None,
         }
@@ -190,6 +194,16 @@ impl Specialization {
     /// True when nothing in it is a guess, so that what is wrong under it is wrong.
     pub fn is_certain(&self) -> bool {
         self.assumed.is_empty() && self.origin != Origin::Guess
+    }
+
+    /// True when no guess stands in for anything on which values depend. Resources may.
+    pub(crate) fn computes_as_known(&self) -> bool {
+        self.guesses().next().is_none()
+    }
+
+    /// What is assumed and what values depend on.
+    fn guesses(&self) -> impl Iterator<Item = &Name> {
+        self.assumed.iter().filter(|name| !self.pacing.contains(name))
     }
 
     /// True when none of the launches need ever happen.
@@ -227,11 +241,17 @@ impl Specialization {
         );
         // What a launch gives is given whatever a configuration adds.
         let is_launched = of_launch && !self.launches.is_empty();
+        if self.is_tried() && code.is_tried() {
+            return !self.guesses_a_tuple() && !self.is_doubtful();
+        }
         if self.proves_nothing(is_launched) || is_told {
             return false;
         }
         if self.is_certain() || of_launch {
             return true;
+        }
+        if self.computes_as_known() {
+            return !code.is_resource();
         }
         if self.guesses_a_value() {
             // Extents that host code chooses by the device are for a device that is not known.
@@ -251,27 +271,33 @@ impl Specialization {
         by_shape || matches!(code, Code::MaskShape | Code::UndefinedLanes | Code::MaskAxis)
     }
 
+    /// True when some finding may be the author's mistake, whatever the guesses are.
+    pub(crate) fn proves_something(&self) -> bool {
+        let is_launched = self.launches.iter().any(|launch| !launch.arg_faults.is_empty());
+        !self.proves_nothing(is_launched)
+    }
+
     /// True when no finding under this specialization need be the author's mistake, of a launch if
     /// `is_launched`.
     fn proves_nothing(&self, is_launched: bool) -> bool {
-        // Its elements may be compile-time values.
-        let guesses_a_tuple =
-            self.assumed.iter().any(|name| matches!(self.args.get(name), Some(ArgSpec::Tuple(_))));
         let launched = is_launched || matches!(self.origin, Origin::Launch | Origin::Scenario);
         self.origin == Origin::Guess
-            || guesses_a_tuple
+            || self.guesses_a_tuple()
             || (self.guesses_a_value() && !launched)
             || self.has_tuned_descriptor()
             || self.is_doubtful()
+    }
+
+    /// True when a guess stands in for a tuple, whose elements may be compile-time values.
+    fn guesses_a_tuple(&self) -> bool {
+        self.assumed.iter().any(|name| matches!(self.args.get(name), Some(ArgSpec::Tuple(_))))
     }
 
     /// True when a guess stands in for a compile-time value. What such a kernel computes depends on
     /// the guess, so only what is wrong for all values of it is the author's mistake; see
     /// [`Lowering::check`](crate::eval::Lowering::check).
     pub(crate) fn guesses_a_value(&self) -> bool {
-        self.assumed.iter().any(|name| {
-            matches!(self.args.get(name), Some(ArgSpec::Constexpr(value)) if *value != ConstArg::None)
-        })
+        self.tried().next().is_some()
     }
 }
 
@@ -285,8 +311,7 @@ pub fn worth_checking(found: &[&Specialization]) -> Vec<usize> {
             let known = found[*known];
             known.args == spec.args && known.launches == spec.launches
         };
-        let is_launched = spec.launches.iter().any(|launch| !launch.arg_faults.is_empty());
-        if !spec.proves_nothing(is_launched) && !chosen.iter().any(same) {
+        if (spec.proves_something() || spec.is_tried()) && !chosen.iter().any(same) {
             chosen.push(index);
         }
     }

@@ -61,21 +61,18 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
     let flags = Flags::default();
     found.extend(analysis::check_host(sources, &Discovery::new(sources, &flags), file));
     for at in project::kernels(sources, file) {
-        let mut specs = discover(sources, at, &Flags::default());
-        specs.retain(|spec| spec.origin != Origin::Guess);
+        let specs = discover(sources, at, &Flags::default());
         let mut proved = Vec::new();
         let mut lowering = rules.lowering(sources, at);
         for spec in &specs {
-            let (used, lowered) = lowering.check(spec);
-            if let (true, Some(func)) = (compile && spec.is_certain(), &lowered.function) {
-                found.extend(compiled(sources, at, spec, func.clone()));
+            if compile && spec.is_certain() {
+                let lowered = lowering.lower(spec).1.function;
+                found.extend(
+                    lowered.map(|func| compiled(sources, at, spec, func)).into_iter().flatten(),
+                );
             }
-            let blamed = analysis::blame(sources, rules, at, spec, &lowered).into_iter();
-            let blamed = blamed.map(|(found, at)| at.attach(found, sources));
-            let function = lowered.function.filter(|_| used.args == spec.args);
-            let analyzed = function.map(|func| analysis::check_in(sources, &func, spec, true));
-            let all = blamed.chain(analyzed.unwrap_or_default());
-            proved.push(all.filter(|finding| spec.proves(finding.code)).collect::<Vec<_>>());
+            let checked = analysis::check_specialization(&mut lowering, spec, true).into_iter();
+            proved.push(checked.map(|(found, at)| at.attach(found, sources)).collect::<Vec<_>>());
         }
         analysis::pass_over(&specs.iter().collect::<Vec<_>>(), &mut proved);
         found.extend(proved.into_iter().flatten());

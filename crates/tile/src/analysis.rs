@@ -64,16 +64,10 @@ pub(crate) fn check(
         let specs: Vec<&Specialization> = specs.iter().collect();
         for (number, index) in worth_checking(&specs).into_iter().enumerate() {
             let spec = specs[index];
-            let (used, lowered) = lowering.check(spec);
-            let blamed = analysis::blame(workspace, options.rules, at, spec, &lowered);
-            let blamed = blamed.into_iter().map(|(found, at)| at.attach(found, workspace));
-            // Of arguments other than those of the launch nothing is proved.
-            let function = lowered.function.filter(|_| used.args == spec.args);
             let masks = number < analysis::MASKS_CHECKED;
-            let analyzed = function.map(|func| analysis::check_in(workspace, &func, spec, masks));
-            let found = blamed.chain(analyzed.unwrap_or_default());
+            let found = analysis::check_specialization(&mut lowering, spec, masks).into_iter();
             known.push(spec);
-            proved.push(found.filter(|found| spec.proves(found.code)).collect::<Vec<_>>());
+            proved.push(found.map(|(found, at)| at.attach(found, workspace)).collect::<Vec<_>>());
         }
         analysis::pass_over(&known, &mut proved);
         diagnostics.extend(proved.into_iter().flatten());

@@ -61,7 +61,8 @@ pub(super) fn check(
         for launch in launches {
             let mut elements = Elements::of_open_launch(&shared, launch, pause);
             let reached = self::reached(&shared, &mut elements);
-            let lanes = undefined_lanes(&shared, &mut elements, &reached);
+            let lanes =
+                undefined_lanes(&shared, &mut elements, &reached, unfilled(&shared).collect());
             let counted = counted::check(&shared, &mut elements, &reached);
             for finding in lanes.into_iter().chain(counted) {
                 if found.iter().all(|known| known.primary != finding.primary) {
@@ -70,7 +71,12 @@ pub(super) fn check(
             }
         }
     } else {
-        found.extend(undefined_lanes(&shared, &mut elements, &reached));
+        found.extend(undefined_lanes(
+            &shared,
+            &mut elements,
+            &reached,
+            unfilled(&shared).collect(),
+        ));
         found.extend(counted::check(&shared, &mut elements, &reached));
     }
     found.extend(always_true(&shared, &mut elements, &reached));
@@ -78,18 +84,40 @@ pub(super) fn check(
     found
 }
 
-fn undefined_lanes<'f>(
-    func: &'f Function,
-    elements: &mut Elements<'f>,
-    reached: &[Reached],
-) -> Vec<Diagnostic> {
-    let unfilled = |inst: &Inst| {
+/// Findings that hold whatever the grid is: masks along the wrong axis, and undefined lanes that reach
+/// what combines lanes of one program. Which of them are stored, or decide what a program
+/// does, depends on the programs that there are.
+pub(super) fn check_any_grid(func: &Function, pause: Pause<'_>) -> Vec<Diagnostic> {
+    let mut found = wrong_axes(func);
+    if !unfilled(func).any(|load| combining(func, load).is_some()) {
+        return found;
+    }
+    let mut shared = func.clone();
+    eliminate_common_subexpressions(&mut shared);
+    let combined = |load: &Inst| combining(&shared, *load).is_some();
+    let loads: Vec<Inst> = unfilled(&shared).filter(combined).collect();
+    let mut elements = Elements::of_any_launch(&shared, pause);
+    let reached = reached(&shared, &mut elements);
+    found.extend(undefined_lanes(&shared, &mut elements, &reached, loads));
+    found
+}
+
+/// Loads with a mask and nothing to fill the lanes that it leaves out.
+fn unfilled(func: &Function) -> impl Iterator<Item = Inst> {
+    func.walk().into_iter().filter(|inst| {
         let data = &func.insts[*inst];
         data.opcode == Opcode::Load
             && data.operand_opt(1).is_some_and(|mask| func.constant_bits(mask).is_none())
             && data.operand_opt(2).is_none()
-    };
-    let loads: Vec<Inst> = func.walk().into_iter().filter(unfilled).collect();
+    })
+}
+
+fn undefined_lanes<'f>(
+    func: &'f Function,
+    elements: &mut Elements<'f>,
+    reached: &[Reached],
+    loads: Vec<Inst>,
+) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut reported = FxHashSet::default();
     let mut fuel = Fuel::new(KERNEL_FUEL);

@@ -61,6 +61,12 @@ impl Code {
         self.name().starts_with("resource/")
     }
 
+    /// True for what masks may be found to be whatever the extents of tiles are: it is told where these
+    /// are not known, too.
+    pub fn is_tried(self) -> bool {
+        matches!(self, Code::UndefinedLanes | Code::MaskAxis)
+    }
+
     /// `family/name`.
     pub fn name(self) -> &'static str {
         self.info().name

@@ -12,6 +12,7 @@ use super::repair::repair;
 use crate::builtins::TritonVersion;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::Name;
+use crate::ir;
 use crate::project::{self, ItemRef, Sources};
 use crate::source::FileId;
 use crate::specialization::{ArgSpec, Specialization};
@@ -194,7 +195,27 @@ struct Change {
     to: ArgSpec,
 }
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
+    /// Whose rules hold.
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Where the kernel is found.
+    pub(crate) fn sources(&self) -> &'a dyn Sources {
+        self.sources
+    }
+
+    /// The kernel.
+    pub(crate) fn at(&self) -> ItemRef {
+        self.at
+    }
+
+    /// What the kernel is lowered to under `spec` as it is; `None` where there is an error.
+    pub(crate) fn as_given(&self, spec: &Specialization) -> Option<ir::Function> {
+        self.rules.lower_as_given(self.sources, self.at, spec).function
+    }
+
     /// What the kernel was lowered for, which has better guesses than `spec` where those cannot
     /// work, and what came of it.
     pub fn lower(&mut self, spec: &Specialization) -> (Specialization, LowerResult) {

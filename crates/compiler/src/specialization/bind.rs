@@ -208,10 +208,15 @@ impl<'a> Binder<'a> {
             known.arg_faults.extend(faults);
             known
         });
-        let assumed = bound.iter().filter(|(_, bound)| bound.assumed);
+        let assumed = bound.iter().filter(|(_, bound)| bound.assumed).map(|(name, _)| name);
+        let paces = |name: &&Name| {
+            let mut params = self.kernel.function.params.iter().zip(self.uses.iter());
+            params.any(|(param, uses)| param.name == **name && uses.paces)
+        };
         Specialization {
             launches: known.into_iter().collect(),
-            assumed: assumed.map(|(name, _)| name.clone()).collect(),
+            assumed: assumed.clone().cloned().collect(),
+            pacing: assumed.filter(paces).cloned().collect(),
             args: bound.into_iter().map(|(name, bound)| (name, bound.spec)).collect(),
             options: self.options(launch, config),
             origin,
@@ -370,9 +375,9 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// True when nothing about a launch's arguments had to be assumed.
+/// True when nothing about a launch's arguments on which values depend had to be assumed.
 fn is_certain(specs: &[Specialization]) -> bool {
-    specs.iter().all(|spec| spec.assumed.is_empty())
+    specs.iter().all(Specialization::computes_as_known)
 }
 
 /// The value that `args` of a launch give to a parameter.

@@ -128,7 +128,7 @@ fn merge_equal(found: Vec<Specialization>) -> Vec<Specialization> {
             }
             Entry::Occupied(mut entry) => {
                 // Sizes that go with a guess prove nothing about what is known, but faults do.
-                let certain = spec.assumed.is_empty();
+                let certain = spec.computes_as_known();
                 let shown = spec.launches.into_iter().filter_map(|launch| match certain {
                     true => Some(launch),
                     false => launch.faults_alone(),

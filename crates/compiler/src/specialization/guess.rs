@@ -12,7 +12,8 @@
 //!    them, if it is no extent and bounds nothing; what is only compared with `None` is `None`;
 //!    the bound of an unrolled loop is 4, and what something is shifted by is 4; a tile extent is
 //!    1024 when it is the only one in a kernel that neither multiplies matrices nor makes columns
-//!    of tiles (`x[:, None]`), and 64 otherwise; a name that begins with `GROUP` is 8, `num_stages` is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
+//!    of tiles (`x[:, None]`), and 64 otherwise; a name that begins with `GROUP` is 8, `num_stages`
+//!    and what only says how loops are pipelined is 3, `num_warps` is 4; what rule 4 would make `fp32` is 1.0,
 //!    and any other number is 64;
 //! 4. for other parameters, by use: what is indexed by numbers or taken apart is a
 //!    tuple, of four where it does not show of how many; what is
@@ -86,6 +87,7 @@ fn integer(name: &str, uses: &Use, kernel: KernelFacts) -> i128 {
     let lower = name.to_lowercase();
     match lower.as_str() {
         "num_stages" => 3,
+        _ if uses.paces => 3,
         "num_warps" => 4,
         _ if lower.starts_with("group") => 8,
         _ if uses.unrolled && !uses.extent => UNROLLED,

@@ -590,7 +590,7 @@ def outer(p, n, WS: tl.constexpr, KEEP: tl.constexpr, STAGES: tl.constexpr):
         tl.store(p + i, x)
 ",
         expect![[r#"
-            outer (guess): p=*fp32:16 n=i32 WS=False KEEP=False STAGES=64 num_warps=4 num_stages=3 assumed p n WS KEEP STAGES
+            outer (guess): p=*fp32:16 n=i32 WS=False KEEP=False STAGES=3 num_warps=4 num_stages=3 assumed p n WS KEEP STAGES
         "#]],
     );
 }

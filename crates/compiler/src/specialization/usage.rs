@@ -16,6 +16,7 @@ use crate::project::{
 mod calls;
 mod conditions;
 mod expressions;
+mod lanes;
 mod numbers;
 mod origins;
 mod paths;
@@ -24,6 +25,7 @@ mod writes;
 pub(super) use calls::OPTIONS;
 use expressions::called_name;
 
+pub(crate) use lanes::leaves_lanes;
 pub use writes::may_write;
 
 /// Calls of jit functions are followed this far.
@@ -68,6 +70,8 @@ pub(crate) struct Use {
     pub(super) text: bool,
     /// It is an option of a builtin that is a string: the string's usual value.
     pub(super) option: Option<&'static str>,
+    /// Each mention of it says how a loop is pipelined, on which no value depends.
+    pub(super) paces: bool,
     /// It is a dtype.
     pub(super) dtype: bool,
     /// It bounds a loop that is unrolled.
@@ -194,6 +198,7 @@ impl Finder<'_> {
         body.scan_steps();
         body.scan_counters();
         body.scan_floats();
+        body.scan_pacing();
         let uses = body.uses;
         self.known.insert(at, uses.clone());
         uses

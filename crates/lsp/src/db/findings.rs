@@ -39,12 +39,11 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
         for (number, index) in worth_checking(&specs).into_iter().enumerate() {
             let masks = number < analysis::MASKS_CHECKED;
             let checked = checked(db, file, kernel.at.index, index, masks);
-            let proves = |found: &Diagnostic| specs[index].proves(found.code);
             let launches = checked.launches.iter();
             let placed = checked.found.place(db).into_iter().zip(launches);
             let placed = placed.map(|(found, launch)| launch.attach(found, &Analysis(db)));
             known.push(specs[index]);
-            proved.push(placed.filter(proves).collect::<Vec<_>>());
+            proved.push(placed.collect::<Vec<_>>());
         }
         analysis::pass_over(&known, &mut proved);
         found.extend(proved.into_iter().flatten());
@@ -126,16 +125,8 @@ fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize, masks: bool) 
     let rules = folder_rules(db, file);
     let sources = Observed::kernels(db, rules.capability);
     let at = ItemRef { file: file.id(db), index: item };
-    let (used, result) = rules.triton.lowering(&sources, at).check(spec);
-    let mut found = analysis::blame(&sources, rules.triton, at, spec, &result);
-    let pause = || db.unwind_if_revision_cancelled();
-    // Of arguments other than those of the launch nothing is proved.
-    let function = result.function.filter(|_| used.args == spec.args);
-    let analyzed = function.map(|func| match masks {
-        true => analysis::check(&func, spec, rules.capability, &pause),
-        false => analysis::check_accesses(&func, spec, &pause),
-    });
-    found.extend(analyzed.unwrap_or_default());
+    let mut lowering = rules.triton.lowering(&sources, at);
+    let found = analysis::check_specialization(&mut lowering, spec, masks);
     let (found, launches): (Vec<Diagnostic>, _) = found.into_iter().unzip();
     Checked { found: Anchored::new(db, found), launches }
 }

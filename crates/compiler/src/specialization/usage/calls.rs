@@ -19,6 +19,9 @@ pub(in crate::specialization) const OPTIONS: &[(&str, &str)] = &[
     ("sem", "acq_rel"),
 ];
 
+/// Options of `tl.range` that say how the loop is pipelined.
+const PACING: &[&str] = &["loop_unroll_factor", "num_stages"];
+
 /// Whether an argument is an option of a builtin that is on or off.
 pub(super) fn is_flag(builtin: &str, arg: &Arg) -> bool {
     let ArgKind::Keyword(option) = &arg.kind else { return false };
@@ -32,6 +35,31 @@ pub(super) fn is_flag(builtin: &str, arg: &Arg) -> bool {
 }
 
 impl<'a> BodyUses<'a> {
+    /// Notes the parameters that only say how loops are pipelined.
+    pub(super) fn scan_pacing(&mut self) {
+        let body = self.body;
+        let is_pacing = |arg: &&Arg| PACING.iter().any(|option| is_keyword(arg, option));
+        let of_loops = body.exprs.values().filter_map(|expr| match expr {
+            Expr::Call { callee, args } if called_name(body, *callee) == Some("range") => {
+                Some(args)
+            }
+            _ => None,
+        });
+        let pacing: Vec<ExprId> =
+            of_loops.flatten().filter(is_pacing).map(|arg| arg.value).collect();
+        let mentions = |(id, expr): (ExprId, &'a Expr)| match expr {
+            Expr::Name(name) => Some((*self.params.get(&**name)?, pacing.contains(&id))),
+            _ => None,
+        };
+        let mut seen: Vec<Option<bool>> = vec![None; self.uses.len()];
+        for (at, paces) in body.exprs.iter().filter_map(mentions) {
+            seen[at] = Some(paces && seen[at] != Some(false));
+        }
+        for (uses, seen) in self.uses.iter_mut().zip(seen) {
+            uses.paces = seen == Some(true);
+        }
+    }
+
     pub(super) fn scan_calls(&mut self, finder: &mut Finder<'_>, scope: Scope<'_>) {
         let body = self.body;
         let mut callees =
