@@ -7,7 +7,7 @@ use crate::hir::Name;
 use crate::ir::Function;
 use crate::project::Sources;
 use crate::source::FileRange;
-use crate::specialization::{LaunchSite, Specialization};
+use crate::specialization::{Caller, LaunchSite, Specialization};
 
 pub mod axis;
 mod blame;
@@ -52,6 +52,7 @@ pub use tuned::pass_over;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AtLaunch {
     site: Option<LaunchSite>,
+    caller: Option<Caller>,
     spot: Spot,
     /// The operand, of the operation at the first related place, whose conversion to 64 bits
     /// resolves the finding.
@@ -98,11 +99,17 @@ impl AtLaunch {
         };
         let Some(at) = self.place(sources) else { return finding };
         let inside = finding.primary;
-        match &self.spot {
+        let finding = match &self.spot {
             Spot::Kernel => finding.with_related(at, "in this launch"),
             Spot::Grid | Spot::Call | Spot::Passed(..) => Diagnostic { primary: at, ..finding },
             Spot::Launch | Spot::Argument(..) => Diagnostic { primary: at, ..finding }
                 .with_related(inside, "this is what the kernel does"),
+        };
+        match self.caller.and_then(|caller| caller.place(sources)) {
+            Some((name, at)) => {
+                finding.with_related(at, format!("`{name}` runs it with these arguments"))
+            }
+            None => finding,
         }
     }
 
@@ -192,7 +199,7 @@ pub fn check_accesses(
             here.extend(costs.into_iter().map(Finding::from));
         }
         for Finding { diagnostic, spot, widen } in here {
-            let at = AtLaunch { site: launch.site, spot, widen };
+            let at = AtLaunch { site: launch.site, caller: launch.caller, spot, widen };
             let known = found.iter().any(|(known, known_at)| {
                 let same_launch = at.spot != Spot::Grid || known_at.site == at.site;
                 same_launch && known.primary == diagnostic.primary && known.code == diagnostic.code

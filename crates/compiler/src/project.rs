@@ -21,6 +21,7 @@ mod enumeration;
 mod failing;
 pub(crate) mod installation;
 mod kernels;
+pub(crate) mod launchers;
 mod memory;
 mod named_tuple;
 pub mod paths;
@@ -44,6 +45,7 @@ pub use kernels::{
 };
 pub(crate) use kernels::{is_entry, is_helper_of_others, is_method, launch_scope, launching_item};
 pub(crate) use kernels::{is_wrapped_by_call, wrapping_calls};
+pub use launchers::launching_names;
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
 pub(crate) use resolve::fact;

@@ -107,10 +107,24 @@ fn expected(text: &str) -> Vec<(u32, String)> {
     expected
 }
 
+/// What begins another file of a block, with its path; the first is `block.py`.
+const FILE: &str = "# file: ";
+
+/// The text of a block's first file, and the paths and texts of the others.
+fn files(text: &str) -> (&str, Vec<(&str, &str)>) {
+    let mut parts = text.split(FILE);
+    let first = parts.next().unwrap_or_default();
+    (first, parts.filter_map(|part| part.split_once('\n')).collect())
+}
+
 fn check_block(text: &str, compile: bool) -> Result<(), String> {
+    let (text, others) = files(text);
     let text = format!("{IMPORTS}{text}");
-    let mut sources = MemorySources::new(Vec::new());
+    let mut sources = MemorySources::new(vec![String::new()]);
     let file = sources.add("block.py", &text);
+    for (path, text) in others {
+        sources.add(path, &format!("{IMPORTS}{text}"));
+    }
     let lines = LineIndex::new(&text);
     let found = findings(&sources, file, &text, compile);
     let mut shown: Vec<(u32, String)> = found

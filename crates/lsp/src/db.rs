@@ -37,7 +37,7 @@ pub(crate) use kernel::{
     syntax_error_in,
 };
 pub(crate) use settled::lowered;
-pub(crate) use sources::{Analysis, package_folders};
+pub(crate) use sources::{Analysis, launching_names, package_folders};
 pub(crate) use texts::SourceText;
 pub(crate) use workspace::{FolderRules, Workspace, folder_rules, version};
 

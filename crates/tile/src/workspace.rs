@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::gpu::arch::Arch;
 use tile_compiler::hir::{self, Module, Name};
-use tile_compiler::project::{ArrayHead, Sources, jit_functions, paths, used_files};
+use tile_compiler::project::{ArrayHead, Sources, launching_names, paths, used_files};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::Facts;
 use tile_compiler::syntax::Parse;
@@ -236,13 +236,11 @@ impl Workspace {
     }
 
     /// Looks, once, in the project around `file` which files launch its kernels: only those that
-    /// name one of them are read further.
+    /// name one of them, or a function that launches one, are read further.
     pub(crate) fn index_launches_of(&self, file: FileId) {
         let Some(source) = self.file(file) else { return };
-        let module = source.module();
-        let kernels = jit_functions(self, file).into_iter();
-        let names: Vec<&str> =
-            kernels.filter_map(|at| Some(&*module.items.get(at.index as usize)?.name)).collect();
+        let names = launching_names(self, file);
+        let names: Vec<&str> = names.iter().map(|name| &**name).collect();
         let Some(root) = project_root(&source.path).filter(|_| !names.is_empty()) else { return };
         let candidates: Vec<FileId> = walk(&root)
             .into_par_iter()
@@ -456,9 +454,9 @@ pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a file found on a walk is worth parsing.
-pub(crate) fn may_hold_kernels(path: &Path) -> bool {
+pub(crate) fn may_run_kernels(path: &Path) -> bool {
     let Ok(text) = std::fs::File::open(path).and_then(read_limited) else { return true };
-    paths::may_concern_kernels(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
+    paths::may_run_kernels(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
 }
 
 /// The folder of the project that a file belongs to: its repository, else its outermost package.
@@ -469,11 +467,12 @@ fn project_root(file: &Path) -> Option<PathBuf> {
     repository.or_else(|| packages.last()).map(Path::to_owned)
 }
 
-/// Whether a file launches something and contains one of `names`.
+/// Whether a file launches something, or runs by itself, and contains one of `names`.
 fn names_any(path: &Path, names: &[&str]) -> bool {
     let Ok(text) = std::fs::File::open(path).and_then(read_limited) else { return false };
     let holds = |part: &str| memmem::find(&text, part.as_bytes()).is_some();
-    holds("](") && names.iter().any(|name| holds(name))
+    let runs = || paths::may_run_kernels("", &String::from_utf8_lossy(&text));
+    names.iter().any(|name| holds(name)) && (holds("](") || runs())
 }
 
 /// Without a leading `./`.

@@ -51,6 +51,7 @@ pub fn blame(
     let found = found.with_note(format!("with `{given}`, it says: {}", error.message));
     let at = |site| AtLaunch {
         site: Some(site),
+        caller: None,
         spot: Spot::Argument(name.clone(), index),
         widen: None,
     };

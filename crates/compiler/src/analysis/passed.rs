@@ -80,7 +80,7 @@ pub(super) fn check(
             found.notes.extend(instead(misuse));
         }
         found.kernel = Some(name.to_string());
-        (found, AtLaunch { site: launch.site, spot, widen: None })
+        (found, AtLaunch { site: launch.site, caller: launch.caller, spot, widen: None })
     };
     let faults = spec
         .launches

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::launchers::called_hosts;
 use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
     resolve_expr,
@@ -238,11 +239,16 @@ pub(crate) fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
 }
 
 /// The files other than `file` whose kernels host code in `file` launches, and whose helpers its
-/// jit functions call.
+/// jit functions call; of what runs by itself, such as a test, also those whose functions it calls
+/// that launch kernels, with the files of these.
 pub fn used_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     let called = called_from_jit(sources, &jit_functions(sources, file)).into_iter();
     let used = launched_in(sources, file).chain(called);
     let mut files: Vec<FileId> = used.map(|at| at.file).collect();
+    for host in called_hosts(sources, file) {
+        files.push(host);
+        files.extend(launched_in(sources, host).map(|at| at.file));
+    }
     files.sort();
     files.dedup();
     files.retain(|other| *other != file);

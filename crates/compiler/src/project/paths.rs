@@ -17,6 +17,16 @@ pub fn may_concern_kernels(path: &str, text: &str) -> bool {
     is_tile(path) || speaks()
 }
 
+/// True when a file may have to do with kernels, or be a program, a test or a benchmark that calls functions
+/// of other files which launch them: with tensors of PyTorch.
+pub fn may_run_kernels(path: &str, text: &str) -> bool {
+    let runs = || RUNS.iter().any(|word| text.contains(word));
+    may_concern_kernels(path, text) || (text.contains("torch") && runs())
+}
+
+/// What stands in programs, tests and benchmarks.
+const RUNS: &[&str] = &["def test", "__main__", "def bench"];
+
 /// The directory that `level` leading dots mean in the file `path`: one dot is the file's own
 /// package, each further dot the one around it. `None` when the dots lead out of the path.
 pub(crate) fn relative_base(path: &str, level: u32) -> Option<String> {

@@ -110,9 +110,11 @@ fn is_pointer(arg: &ArgSpec) -> bool {
 }
 
 impl Specialization {
-    /// Notes another launch, of as many as are looked at.
+    /// Notes another launch, of as many as are looked at, whoever comes to it.
     pub(super) fn add_launch(&mut self, launch: KnownLaunch) {
-        if self.launches.len() < MAX_LAUNCHES && !self.launches.contains(&launch) {
+        let is_same =
+            |known: &KnownLaunch| *known == KnownLaunch { caller: known.caller, ..launch.clone() };
+        if self.launches.len() < MAX_LAUNCHES && !self.launches.iter().any(is_same) {
             self.launches.push(launch);
         }
     }

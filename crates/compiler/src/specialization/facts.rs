@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::usage::Use;
+use crate::hir::Name;
 use crate::project::{ItemRef, Resolution};
 use crate::source::FileId;
 
@@ -21,6 +22,8 @@ pub struct Facts {
     pub(crate) functions: Table<FileId, ItemRef>,
     /// Those that are kernels.
     pub(crate) kernels: Table<FileId, ItemRef>,
+    /// The names through which a file launches kernels.
+    pub(crate) launchers: Table<FileId, Name>,
     /// What each item of a file means.
     pub(super) items: Table<FileId, Resolution>,
     /// What each launch in a file launches.

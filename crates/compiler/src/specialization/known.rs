@@ -8,10 +8,10 @@ use super::host::misuse::Misuse;
 use super::host::value::{Callable, Storage, Tensor, Value};
 use super::host::{self, Host, ObservedLaunch, REST, is_complex};
 use super::{ArgSpec, Origin};
-use crate::hir::{ArgKind, Expr, Launch, Literal, Name, Param, ParamKind};
+use crate::hir::{ArgKind, Expr, Item, Launch, Literal, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
 use crate::project::{
-    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call, launch_scope,
+    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call, item, launch_scope,
     resolve_expr,
 };
 use crate::source::{FileId, FileRange};
@@ -24,6 +24,8 @@ const WARPS: &str = "num_warps";
 pub struct KnownLaunch {
     /// Where it stands.
     pub site: Option<LaunchSite>,
+    /// What runs and comes to it, where that is another function than the one that holds it.
+    pub caller: Option<Caller>,
     /// Whether a scenario, a launch site or flags show it.
     pub origin: Origin,
     /// Whether it may never happen, so that nothing under it need be a mistake: it stands under a
@@ -138,6 +140,27 @@ pub struct LaunchSite {
     pub index: u32,
 }
 
+/// A function of host code that runs by itself, by its number, which stays when text before it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Caller(pub(super) ItemRef);
+
+impl Caller {
+    /// What it is called, and where its name stands now.
+    pub(crate) fn place(self, sources: &dyn Sources) -> Option<(Name, FileRange)> {
+        let Item { name, name_range, .. } = item(sources, self.0)?;
+        Some((name, FileRange { file: self.0.file, range: name_range }))
+    }
+
+    /// Whether it holds the launch at `site`, itself or in a function that it defines.
+    fn holds(self, sources: &dyn Sources, site: LaunchSite) -> bool {
+        let module = sources.module(site.file);
+        let launch = module.as_ref().and_then(|module| module.launches.get(site.index as usize));
+        let item = item(sources, self.0);
+        let both = launch.zip(item).filter(|_| site.file == self.0.file);
+        both.is_some_and(|(launch, item)| item.range.contains_range(launch.range))
+    }
+}
+
 impl LaunchSite {
     /// The launch whose kernel is named at `at`.
     pub(super) fn at(sources: &dyn Sources, at: FileRange) -> Option<LaunchSite> {
@@ -228,6 +251,7 @@ impl KnownLaunch {
     fn doubtful(site: Option<LaunchSite>, origin: Origin) -> KnownLaunch {
         KnownLaunch {
             site,
+            caller: None,
             origin,
             doubtful: true,
             grid: None,
@@ -290,8 +314,10 @@ pub(super) fn known_launch<'a>(
     for (name, spec, value) in args {
         note_arg(name, spec, &value, &mut known);
     }
+    let holds = |caller: &Caller| site.is_some_and(|site| caller.holds(sources, site));
     KnownLaunch {
         site,
+        caller: launch.caller.filter(|caller| !holds(caller)),
         origin,
         doubtful: false,
         grid: extents(&grid),

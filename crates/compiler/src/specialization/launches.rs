@@ -12,13 +12,16 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
-use super::host::operations::may_register;
 use super::host::value::Value;
 use super::host::{Failure, Host, ObservedLaunch, Options};
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module, Name};
+use super::known::Caller;
+use crate::hir::{Item, ItemKind, Launch, MainBlock, Module, Name};
+use crate::project::launchers::{
+    Mentions, called_elsewhere, is_named, named_in, reached_by, runs_alone,
+};
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, callee, is_expected_to_fail, jit_functions, launch_scope,
-    launching_item, never_runs, resolve_expr, resolve_item,
+    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, launch_scope, launching_item,
+    never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -44,14 +47,16 @@ impl<'a> HostCode<'a> {
         let scenarios = self.file(file).of_scenarios(kernel);
         let mut found: Vec<_> =
             scenarios.into_iter().map(|launch| (Origin::Scenario, launch)).collect();
-        for from in [file].into_iter().chain(self.sources.importers(file)) {
-            let from = self.file(from);
+        let files: Vec<FileId> = [file].into_iter().chain(self.sources.importers(file)).collect();
+        for from in &files {
+            let from = self.file(*from);
+            let called = self.called(&from, &files, kernel);
             for open_flags in [false, true] {
                 let options = Options { open_flags, one_run: false };
-                let (mut launches, joined) = from.launches(kernel, options);
+                let (mut launches, joined) = from.launches(kernel, &called, options);
                 if joined && launches.iter().any(is_open) {
                     let options = Options { one_run: true, ..options };
-                    let (examples, _) = from.launches(kernel, options);
+                    let (examples, _) = from.launches(kernel, &called, options);
                     launches.iter_mut().for_each(|launch| add_example(launch, &examples));
                 }
                 found.extend(launches.into_iter().map(|launch| (Origin::Launch, launch)));
@@ -62,6 +67,16 @@ impl<'a> HostCode<'a> {
             }
         }
         ShownLaunches(found)
+    }
+
+    /// The names by which `from` has functions of others of `files` that launch `kernel`.
+    fn called(&self, from: &HostFile<'a>, files: &[FileId], kernel: ItemRef) -> FxHashSet<Name> {
+        let launches = |at: &ItemRef| {
+            files.contains(&at.file)
+                && is_named(self.sources, *at, &self.file(at.file).launchers(kernel))
+        };
+        let called = from.called_elsewhere.iter().filter(|(_, at)| launches(at));
+        called.map(|(name, _)| name.clone()).collect()
     }
 
     /// The exceptions that a file certainly raises, as a program and in functions that take nothing.
@@ -145,8 +160,9 @@ struct HostFile<'a> {
     launched: Arc<[Resolution]>,
     /// The names that kernels have in the file.
     kernels: FxHashMap<ItemRef, FxHashSet<Name>>,
-    /// The functions, assignments and heads of classes whose code has a name in it, in order.
-    mentions: FxHashMap<Name, Vec<u32>>,
+    mentions: Mentions,
+    /// What its programs, tests and benchmarks may call of other files.
+    called_elsewhere: Vec<(Name, ItemRef)>,
     scenarios: RefCell<Option<Rc<Run>>>,
     runs: RefCell<FxHashMap<Options, Runs<'a>>>,
 }
@@ -154,12 +170,11 @@ struct HostFile<'a> {
 impl<'a> HostFile<'a> {
     fn new(sources: &'a dyn Sources, file: FileId) -> HostFile<'a> {
         let module = sources.module(file).unwrap_or_default();
-        let jit = jit_functions(sources, file).into_iter().filter(|at| at.file == file);
-        let jit = jit.map(|at| at.index).collect();
         HostFile {
             launched: launched(sources, file, &module),
             kernels: kernel_names(sources, file, &module),
-            mentions: mentions(&module, &jit),
+            mentions: Mentions::of(sources, file),
+            called_elsewhere: called_elsewhere(sources, file),
             scenarios: RefCell::default(),
             runs: RefCell::default(),
             sources,
@@ -199,23 +214,50 @@ impl<'a> HostFile<'a> {
         of_kernel(&run.launches, kernel).cloned().collect()
     }
 
-    /// What launches `kernel` when the host code runs that launches it, names it, or mentions
-    /// functions that do; and whether branches left something unknown.
-    fn launches(&self, kernel: ItemRef, options: Options) -> (Vec<ObservedLaunch>, bool) {
-        let launches: Vec<(u32, &Launch)> = (0..)
+    /// The names through which host code launches the kernel here.
+    fn launchers(&self, kernel: ItemRef) -> FxHashSet<Name> {
+        let launching = self.launching(&self.launches_of(kernel), kernel);
+        self.reaching(&launching)
+    }
+
+    fn reaching(&self, launching: &FxHashSet<u32>) -> FxHashSet<Name> {
+        let names = launching.iter().flat_map(|index| reached_by(self.item(*index)));
+        self.mentions.reaching(names.collect())
+    }
+
+    /// Launches that may be of the kernel.
+    fn launches_of(&self, kernel: ItemRef) -> Vec<(u32, &Launch)> {
+        (0..)
             .zip(&self.module.launches)
             .zip(self.launched.iter())
             .filter(|((_, launch), named)| may_launch(launch, named, kernel))
             .map(|(launch, _)| launch)
             .filter(|(_, launch)| !is_expected_to_fail(self.sources, self.file, launch.range))
-            .collect();
+            .collect()
+    }
+
+    /// What launches `kernel` when the host code runs that launches it, names it, or mentions
+    /// functions that do, and what runs by itself that calls functions of other files that do, which
+    /// it has by the names in `called`; and whether branches left something unknown.
+    fn launches(
+        &self,
+        kernel: ItemRef,
+        called: &FxHashSet<Name>,
+        options: Options,
+    ) -> (Vec<ObservedLaunch>, bool) {
+        let launches = self.launches_of(kernel);
         let launching = self.launching(&launches, kernel);
-        let names = self.launchers(&launching);
-        let mut runs: Vec<Rc<Run>> = self
-            .items_to_run(&launching, &names)
-            .into_iter()
-            .map(|index| self.run(Piece::Item(index), options))
-            .collect();
+        let mut names = self.reaching(&launching);
+        let mut items = self.items_to_run(&launching, &names);
+        if !called.is_empty() {
+            names.extend(self.mentions.reaching(called.clone()));
+            let mut calling = self.items_to_run(&FxHashSet::default(), &names);
+            calling.retain(|index| runs_alone(self.item(*index)));
+            items.extend(calling);
+        }
+        let items = items.into_iter();
+        let mut runs: Vec<Rc<Run>> =
+            items.map(|index| self.run(Piece::Item(index), options)).collect();
         if self.program_reaches(kernel, &launches, names) {
             runs.push(self.run(Piece::Program, options));
         }
@@ -249,7 +291,8 @@ impl<'a> HostFile<'a> {
         let launches = launches.iter();
         let mut found: FxHashSet<u32> =
             launches.filter_map(|(_, launch)| launching_item(&self.module, launch)).collect();
-        for index in self.kernels.get(&kernel).into_iter().flat_map(|names| self.mentioning(names))
+        for index in
+            self.kernels.get(&kernel).into_iter().flat_map(|names| self.mentions.of_names(names))
         {
             if matches!(self.item(index).kind, ItemKind::Function(_)) {
                 found.insert(index);
@@ -258,31 +301,10 @@ impl<'a> HostFile<'a> {
         found
     }
 
-    /// Names through which host code reaches the functions at `launching`: their own, their
-    /// classes', those of functions that call these, and of module-level values made from them.
-    fn launchers(&self, launching: &FxHashSet<u32>) -> FxHashSet<Name> {
-        let mut names: FxHashSet<Name> =
-            launching.iter().flat_map(|index| reached_by(self.item(*index))).collect();
-        let mut open = self.mentioning(&names);
-        while let Some(index) = open.pop_first() {
-            let item = self.item(index);
-            let reaches = matches!(
-                item.kind,
-                ItemKind::Assign { .. } | ItemKind::Function(_) | ItemKind::Class(_)
-            );
-            for reaching in reached_by(item).filter(|_| reaches) {
-                if names.insert(reaching.clone()) {
-                    open.extend(self.mentioning([&reaching]));
-                }
-            }
-        }
-        names
-    }
-
     /// The functions and values to run for a kernel that the functions at `launching` launch, which
     /// have these names.
     fn items_to_run(&self, launching: &FxHashSet<u32>, names: &FxHashSet<Name>) -> BTreeSet<u32> {
-        let mut found = self.mentioning(names);
+        let mut found = self.mentions.of_names(names);
         found.extend(launching);
         found.retain(|index| {
             let item = self.item(*index);
@@ -320,12 +342,6 @@ impl<'a> HostFile<'a> {
         &self.module.items[index as usize]
     }
 
-    /// The functions and assignments that mention one of `names`.
-    fn mentioning<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> BTreeSet<u32> {
-        let items = names.into_iter().filter_map(|name| self.mentions.get(name));
-        items.flatten().copied().collect()
-    }
-
     /// What a piece launches.
     fn run(&self, piece: Piece, options: Options) -> Rc<Run> {
         let mut runs = self.runs.borrow_mut();
@@ -336,11 +352,12 @@ impl<'a> HostFile<'a> {
         let run = done.entry(piece).or_insert_with(|| {
             host.begin();
             self.run_in(host, piece);
-            Rc::new(Run {
-                launches: std::mem::take(&mut host.launches),
-                joined: host.joined,
-                failure: host.failure.take(),
-            })
+            let mut launches = std::mem::take(&mut host.launches);
+            if let Piece::Item(index) = piece {
+                let caller = Some(Caller(ItemRef { file: self.file, index }));
+                launches.iter_mut().for_each(|launch| launch.caller = caller);
+            }
+            Rc::new(Run { launches, joined: host.joined, failure: host.failure.take() })
         });
         Rc::clone(run)
     }
@@ -376,27 +393,6 @@ fn of_kernel(
     launches.iter().filter(move |launch| launch.kernel == wanted)
 }
 
-/// The names by which a module reaches a function: that of the outermost class or function around
-/// it, or its own; and `ops` for an operation that it registers with PyTorch.
-fn reached_by(item: &Item) -> impl Iterator<Item = Name> {
-    let outermost = item.scope.first().unwrap_or(&item.name).clone();
-    [outermost].into_iter().chain(is_registered(item).then(|| Name::from(OPERATIONS)))
-}
-
-/// Where PyTorch has the operations that are registered with it.
-const OPERATIONS: &str = "ops";
-
-/// Whether a decorator registers a function with PyTorch.
-fn is_registered(item: &Item) -> bool {
-    let ItemKind::Function(function) = &item.kind else { return false };
-    let registers =
-        |decorator: &ExprId| match &function.body.exprs[callee(&function.body, *decorator)] {
-            Expr::Attribute { attr: name, .. } | Expr::Name(name) => may_register(name),
-            _ => false,
-        };
-    function.decorators.iter().any(registers)
-}
-
 /// The names that each kernel has in a file.
 fn kernel_names(
     sources: &dyn Sources,
@@ -418,42 +414,6 @@ fn kernel_names(
         }
     }
     names
-}
-
-/// Which functions, assignments and heads of classes of a module have each name in their code: jit
-/// functions launch nothing.
-fn mentions(module: &Module, jit: &FxHashSet<u32>) -> FxHashMap<Name, Vec<u32>> {
-    let mut mentions: FxHashMap<Name, Vec<u32>> = FxHashMap::default();
-    for (index, item) in (0..).zip(&module.items) {
-        if jit.contains(&index) {
-            continue;
-        }
-        let body = match &item.kind {
-            ItemKind::Function(function) => &function.body,
-            ItemKind::Assign { body, .. } => body,
-            // A class has what those that it derives from have.
-            ItemKind::Class(class) => &class.body,
-            _ => continue,
-        };
-        for name in named_in(body) {
-            match mentions.get_mut(name) {
-                Some(items) if items.last() == Some(&index) => {}
-                Some(items) => items.push(index),
-                None => {
-                    mentions.insert(name.clone(), vec![index]);
-                }
-            }
-        }
-    }
-    mentions
-}
-
-fn named_in(body: &Body) -> impl Iterator<Item = &Name> {
-    body.exprs.values().filter_map(|expr| match expr {
-        Expr::Name(name) => Some(name),
-        Expr::Attribute { attr, .. } if &**attr == OPERATIONS => Some(attr),
-        _ => None,
-    })
 }
 
 /// What each launch in a file names.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use tile_compiler::hir::{Module, Name};
 use tile_compiler::project::{self, ArrayHead, ItemRef, paths};
 use tile_compiler::source::{FileId, LineIndex};
@@ -57,6 +58,12 @@ pub(crate) fn package_folders(
 #[salsa::tracked(returns(ref))]
 fn used_files(db: &dyn Db, file: SourceFile) -> Vec<FileId> {
     project::used_files(&Analysis(db), file.id(db))
+}
+
+/// The names by which other files may launch what `file` launches.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn launching_names(db: &dyn Db, file: SourceFile) -> FxHashSet<Name> {
+    project::launching_names(&Analysis(db), file.id(db))
 }
 
 /// The database as the compiler's front end asks it.

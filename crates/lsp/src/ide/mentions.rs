@@ -181,9 +181,9 @@ fn first_word(text: &str) -> Option<&str> {
     text.get(..end).filter(|word| !word.is_empty())
 }
 
-/// For each of the `open` files, with the names of its jit functions, the files among `paths` that
-/// may launch its kernels: those that name one of them, and whatever else is open, since that may
-/// name one any moment.
+/// For each of the `open` files, with the [names](project::launching_names) by which others launch its
+/// kernels, the files among `paths` that may do so: those that launch something or run by themselves and
+/// have one of the names, and whatever else is open, since that may have one any moment.
 pub(crate) fn importers(
     db: &dyn Db,
     paths: &[PathBuf],
@@ -198,6 +198,10 @@ pub(crate) fn importers(
         let names_one =
             |text: &str, names: &FxHashSet<Name>| names.iter().any(|name| mentions(text, name));
         let look = |text: &str| {
+            let runs = || project::paths::may_run_kernels(&path.to_string_lossy(), text);
+            if !text.contains("](") && !runs() {
+                return Vec::new();
+            }
             let named = open.iter().enumerate().filter(|(_, (_, names))| names_one(text, names));
             named.map(|(index, _)| index).collect::<Vec<_>>()
         };

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashSet;
-use tile_compiler::hir::{ItemKind, Name};
+use tile_compiler::hir::ItemKind;
 use tile_compiler::project;
 use tile_compiler::source::{FileRange, TextRange};
 
@@ -19,13 +18,6 @@ pub(crate) const MAX_FILES: usize = 20_000;
 
 /// Symbols beyond this number are not shown.
 const MAX_SYMBOLS: usize = 500;
-
-/// The names of the jit functions of a file.
-pub(crate) fn jit_names(db: &dyn Db, file: SourceFile) -> FxHashSet<Name> {
-    let module = db::module(db, file);
-    let jit = db::parts::jit_items(db, file).iter();
-    jit.map(|(index, _)| module.items[*index as usize].name.clone()).collect()
-}
 
 /// A jit function or class of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,12 +17,12 @@ use tower_lsp::ls_types::{
 };
 
 use crate::compile::Compiler;
-use crate::db::{Database, SourceFile, SourceText};
+use crate::db::{Database, SourceFile, SourceText, launching_names};
 use crate::document::Document;
 use crate::encoding::Encoding;
 use crate::files::FileSystem;
 use crate::ide::mentions;
-use crate::ide::workspace::{self, MAX_FILES};
+use crate::ide::workspace::MAX_FILES;
 use crate::server::answering::Answering;
 use crate::server::capabilities;
 use crate::server::configuration::{Configurations, SettingSources};
@@ -350,7 +350,7 @@ impl State {
         drop(host);
         let names = self.read_once(|snapshot| {
             let open = snapshot.open_files();
-            let named = open.map(|file| (file, workspace::jit_names(&snapshot.db, file)));
+            let named = open.map(|file| (file, launching_names(&snapshot.db, file)));
             named.collect::<FxHashMap<_, _>>()
         })?;
         let is_known = |(file, names): (&SourceFile, &FxHashSet<Name>)| {

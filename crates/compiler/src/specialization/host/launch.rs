@@ -10,7 +10,7 @@ use crate::hir::{Arg, ExprId, Launch, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, resolve_expr};
 use crate::source::{FileId, FileRange};
 use crate::specialization::discover::MAX_LAUNCHES;
-use crate::specialization::{LaunchSite, usage};
+use crate::specialization::{Caller, LaunchSite, usage};
 
 /// Evaluated arguments; the flag is false when some were left out.
 pub(super) type Given = (Vec<(Option<Name>, Value)>, bool);
@@ -38,6 +38,8 @@ pub(in crate::specialization) struct ObservedLaunch {
     /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
     /// known.
     pub(in crate::specialization) doubtful: bool,
+    /// What ran and met it.
+    pub(in crate::specialization) caller: Option<Caller>,
 }
 
 impl Host<'_> {
@@ -97,7 +99,8 @@ impl Host<'_> {
         let site = at.and_then(|at| LaunchSite::at(self.sources, at));
         let (kernel, tuners) = kernel.untuned();
         let (example, doubtful) = (Vec::new(), self.doubt.conditions > 0);
-        ObservedLaunch { kernel, tuners, grid, args, example, at, site, complete, doubtful }
+        let caller = None;
+        ObservedLaunch { kernel, tuners, grid, args, example, at, site, complete, doubtful, caller }
     }
 
     /// Keeps a launch unless enough are known that its place repeats, as in a loop that measures how

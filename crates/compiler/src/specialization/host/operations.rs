@@ -6,20 +6,9 @@ use std::sync::Arc;
 use super::Host;
 use super::value::Value;
 use crate::hir::{Expr, Function, Item, ItemKind, Name};
+use crate::project::launchers::REGISTERS;
 use crate::project::{ItemRef, Resolution};
 use crate::source::FileId;
-
-/// What registers a function under a name.
-const REGISTERS: &[&[&str]] = &[
-    &["torch", "library", "custom_op"],
-    &["torch", "library", "triton_op"],
-    &["torch", "_library", "triton", "triton_op"],
-];
-
-/// Whether a decorator of this name may register a function, by whatever path it is reached.
-pub(in crate::specialization) fn may_register(name: &str) -> bool {
-    REGISTERS.iter().any(|path| path.last() == Some(&name))
-}
 
 impl Host<'_> {
     /// The function of `file` that the operation at a dotted path is: `torch.ops.library.name`, with an
