@@ -44,7 +44,6 @@ pub mod limits;
 mod loads_first;
 mod merge;
 mod operands;
-mod origin;
 mod pipeline;
 pub mod precision;
 pub mod pressure;

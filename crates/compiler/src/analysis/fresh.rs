@@ -11,6 +11,7 @@ use super::flow::mask_of;
 use super::report;
 use super::solve::Outcome;
 use super::terms::{Domain, Linear};
+use super::unfollowed::{Unfollowed, may_share};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, AtomicOp, Attrs, Function, Inst, Opcode};
 use crate::specialization::{
@@ -28,14 +29,12 @@ pub(super) fn check(
     spec: &Specialization,
     (elements, accesses): (&mut Elements<'_>, &[Access]),
 ) -> Option<Diagnostic> {
-    let known = |inst: &Inst| accesses.iter().any(|access| access.inst == *inst);
-    let mut unknown = func.walk().into_iter().filter(|inst| !known(inst));
-    // What is at an address that is not known may be in any buffer.
-    if unknown.any(|inst| writes(func, inst) || func.insts[inst].opcode == Opcode::InlineAsm) {
-        return None;
-    }
+    // What is at an address that is not known may be any element.
+    let written = Unfollowed::of(func, launch, accesses, |opcode| {
+        opcode == Opcode::InlineAsm || is_write(opcode)
+    });
     let is_tuned = spec.config.is_some();
-    let mut fresh = Fresh { func, launch, spec, elements, accesses };
+    let mut fresh = Fresh { func, launch, spec, elements, accesses, written };
     let is_judged = |access: &&Access| !is_tuned || !writes(func, access.inst);
     accesses.iter().filter(is_judged).find_map(|access| fresh.read(access)).or_else(|| {
         let params: BTreeSet<usize> = accesses.iter().map(|access| access.param).collect();
@@ -45,8 +44,13 @@ pub(super) fn check(
 
 /// Whether an operation writes to memory.
 pub(super) fn writes(func: &Function, inst: Inst) -> bool {
+    is_write(func.insts[inst].opcode)
+}
+
+/// Whether operations of this kind write to memory.
+pub(super) fn is_write(opcode: Opcode) -> bool {
     use Opcode::{AtomicCas, AtomicRmw, Store};
-    matches!(func.insts[inst].opcode, Store | AtomicRmw | AtomicCas)
+    matches!(opcode, Store | AtomicRmw | AtomicCas)
 }
 
 /// Distances of neighbors along each dimension of a tensor whose elements are in order.
@@ -83,12 +87,16 @@ struct Fresh<'s, 'e> {
     spec: &'s Specialization,
     elements: &'s mut Elements<'e>,
     accesses: &'s [Access],
+    /// Where something is written at addresses that are not known.
+    written: Unfollowed<'s>,
 }
 
 impl<'s> Fresh<'s, '_> {
-    /// The memory of a parameter, if nothing was written there but to parts of it.
+    /// The memory of a parameter, if nothing was written there but to parts of it, and all is known that
+    /// the kernel writes there.
     fn new_buffer(&self, param: usize) -> Option<&'s KnownBuffer> {
-        let buffer = buffer(self.func, self.launch, param)?;
+        let buffer =
+            buffer(self.func, self.launch, param).filter(|_| !self.written.may_reach(param))?;
         (buffer.contents.is_new() && buffer.id.is_some()).then_some(buffer)
     }
 
@@ -105,13 +113,8 @@ impl<'s> Fresh<'s, '_> {
 
     /// The accesses that may write to the memory of a parameter.
     fn writers(&self, param: usize) -> Vec<&'s Access> {
-        let id = |param| buffer(self.func, self.launch, param).map(|buffer| buffer.id);
-        let is_same = |other: usize| match (id(other), id(param)) {
-            (Some(Some(other)), Some(Some(this))) => other == this,
-            _ => true,
-        };
         let all = self.accesses.iter().filter(|access| writes(self.func, access.inst));
-        all.filter(|access| is_same(access.param)).collect()
+        all.filter(|access| may_share(self.func, self.launch, access.param, param)).collect()
     }
 
     /// An access to what nothing has written: a load where the kernel writes nothing, or an addition

@@ -84,7 +84,9 @@ impl<'e, 'f> Origins<'e, 'f> {
             if !seen.insert((value, changed)) {
                 continue;
             }
-            use Opcode::{Add, Exp, Exp2, FAdd, FDiv, FExt, FMul, FSub, FTrunc, Load, Mul, Sub};
+            use Opcode::{
+                Add, Exp, Exp2, FAdd, FDiv, FExt, FMul, FSub, FTrunc, Fma, Load, Mul, Sub,
+            };
             use Opcode::{FAbs, FMax, FMin, FNeg, Select};
             let Some(data) = func.def(value) else { continue };
             match data.opcode {
@@ -94,7 +96,7 @@ impl<'e, 'f> Origins<'e, 'f> {
                         return Some(true);
                     }
                 }
-                Add | Sub | Mul | FAdd | FSub | FMul | FDiv | Exp | Exp2 => {
+                Add | Sub | Mul | FAdd | FSub | FMul | FDiv | Fma | Exp | Exp2 => {
                     open.extend(data.uses().map(|operand| (operand, true)));
                 }
                 FExt | FTrunc => open.push((data.operand(0), changed)),

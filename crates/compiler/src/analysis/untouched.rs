@@ -5,11 +5,12 @@ use rustc_hash::FxHashMap;
 
 use super::bounds::{buffer, computing, happens, in_one_unit, passed, position};
 use super::elements::{Access, Elements, Index, Variable};
-use super::fresh::writes;
+use super::fresh::{is_write, writes};
 use super::grid::axes_asked_for;
 use super::report;
 use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Cond, CondKind, Domain, Interval, Linear};
+use super::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
@@ -74,23 +75,18 @@ pub(super) fn check<'s>(
         fuel: LAUNCH_FUEL,
         pause,
     };
-    let is_memory = |inst: &Inst| {
-        use Opcode::{AtomicCas, AtomicRmw, InlineAsm, Load, Store};
-        matches!(func.insts[*inst].opcode, Load | Store | AtomicRmw | AtomicCas | InlineAsm)
-    };
-    let known = |inst: &Inst| accesses.iter().any(|access| access.inst == *inst);
-    let unknown = func.walk().into_iter().filter(|inst| is_memory(inst) && !known(inst));
-    let unknown: Vec<Opcode> = unknown.map(|inst| func.insts[inst].opcode).collect();
     // What is at an address that is not known may be any element.
-    if unknown.iter().any(|opcode| *opcode != Opcode::Load) {
-        return None;
-    }
+    let written = Unfollowed::of(func, launch, accesses, |opcode| {
+        opcode == Opcode::InlineAsm || is_write(opcode)
+    });
+    let loaded = Unfollowed::of(func, launch, accesses, |opcode| opcode == Opcode::Load);
     let of = |opcode: Opcode| {
         accesses.iter().filter(move |access| func.insts[access.inst].opcode == opcode)
     };
     let writes = of(Opcode::Store).chain(of(Opcode::AtomicRmw));
-    let reads = of(Opcode::Load).filter(|_| unknown.is_empty());
-    writes.chain(reads).find_map(|access| search.untouched(access))
+    let reads = of(Opcode::Load).filter(|access| !loaded.may_reach(access.param));
+    let followed = writes.chain(reads).filter(|access| !written.may_reach(access.param));
+    { followed }.find_map(|access| search.untouched(access))
 }
 
 struct Search<'s, 'e> {

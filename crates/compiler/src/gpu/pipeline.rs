@@ -36,9 +36,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::early::{EarlyLoad, loads_of_operands};
 use super::in_flight::Carried;
-use super::origin::Origins;
 use super::shared::stage_bytes;
 use crate::analysis::axis::AxisInfos;
+use crate::analysis::roots::Roots;
 use crate::ir::{
     Attrs, BufferType, Builder, Function, Inst, InstData, IntCompare, IntPredicate, Loop, Opcode,
     Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
@@ -166,8 +166,8 @@ impl Plan {
         if stages < 2 || !is_innermost || candidates.is_empty() {
             return None;
         }
-        let origins = Origins::of(func);
-        let written = origins.written_in(body)?;
+        let roots = Roots::of(func);
+        let written = roots.written_in(body)?;
         let yields = func.terminator(body)?.uses().collect();
         let (loads, scalars) = (Vec::new(), Vec::new());
         let (slice, carried, in_flight) = (Vec::new(), Vec::new(), None);
@@ -176,7 +176,7 @@ impl Plan {
         let early_slice = |plan: &Plan, load: Inst| {
             let reached = plan.backward_slice(func, func.insts[load].uses().collect())?;
             let loads = reached.insts.iter().copied().chain([load]);
-            origins.read_others(loads, &written).then_some(reached)
+            roots.read_others(loads, &written).then_some(reached)
         };
         let mut early = Vec::new();
         for load in candidates {

@@ -139,8 +139,8 @@ fn find_kernels(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
 }
 
 /// True when the jit function `at` is launched rather than called: a launch in its file names
-/// it, or it is tuned, or it returns nothing, stores or loads, and no jit function of its file
-/// calls it.
+/// it, or it is tuned, or it returns nothing, stores or loads, itself or in what it calls, and no jit
+/// function of its file calls it.
 pub(crate) fn is_entry(sources: &dyn Sources, at: ItemRef) -> bool {
     kernels(sources, at.file).contains(&at)
 }
@@ -295,7 +295,9 @@ fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> b
     !called.contains(&at)
         && !is_method(sources, at)
         && !returns_value(&function.body)
-        && touches_memory(&function.body)
+        && with_callees(sources, at).into_iter().any(|at| {
+            self::function(sources, at).is_some_and(|function| touches_memory(&function.body))
+        })
 }
 
 /// True for a method of an aggregate, which kernels call.

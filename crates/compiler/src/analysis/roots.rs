@@ -2,7 +2,8 @@
 //!
 //! Programs are written as if tensors that are passed under two names did not overlap from one
 //! iteration to the next, and Triton issues loads early on the same assumption. So a load may move
-//! over a store if the two can be traced to parameters, and those differ. Cost: linear.
+//! over a store if the two can be traced to parameters, and those differ. And what is written at an
+//! address that is not known is still in the memory of the parameter that it comes from. Cost: linear.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,16 +13,16 @@ use crate::ir::{Function, Inst, Opcode, Region, Value, ValueDef};
 const FIRST_INIT: usize = 3;
 
 /// The parameters that values of a function come from.
-pub(super) struct Origins<'f> {
+pub(crate) struct Roots<'f> {
     func: &'f Function,
     /// What the arguments of loop bodies and the results of loops and branches are set to.
     sources: FxHashMap<Value, Vec<Value>>,
     used: FxHashSet<Value>,
 }
 
-impl<'f> Origins<'f> {
+impl<'f> Roots<'f> {
     /// Looks at all of `func`.
-    pub fn of(func: &'f Function) -> Origins<'f> {
+    pub(crate) fn of(func: &'f Function) -> Roots<'f> {
         let mut sources: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
         let mut used = FxHashSet::default();
         for inst in func.walk() {
@@ -45,7 +46,15 @@ impl<'f> Origins<'f> {
                 }
             }
         }
-        Origins { func, sources, used }
+        Roots { func, sources, used }
+    }
+
+    /// The positions of the parameters that the pointers `ptr` are offsets from; `None` if they are not
+    /// all known.
+    pub(crate) fn params(&self, ptr: Value) -> Option<Vec<usize>> {
+        let args = &self.func.regions[self.func.body].args;
+        let position = |value| args.iter().position(|arg| *arg == value);
+        self.of_pointer(ptr)?.into_iter().map(position).collect()
     }
 
     /// The parameters that the pointers `ptr` are offsets from; `None` if they are not all known.
