@@ -43,7 +43,9 @@ pub use kernels::{
     Kernel, called_from_jit, callees, is_broken, jit_functions, kernel, kernel_head, kernels,
     used_files, with_callees,
 };
-pub(crate) use kernels::{is_entry, is_helper_of_others, is_method, launch_scope, launching_item};
+pub(crate) use kernels::{
+    in_class, is_entry, is_helper_of_others, is_method, launch_scope, launching_item,
+};
 pub(crate) use kernels::{is_wrapped_by_call, wrapping_calls};
 pub use launchers::launching_names;
 pub use memory::MemorySources;

@@ -7,7 +7,7 @@ use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
     resolve_expr,
 };
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
+use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
 use crate::source::FileId;
 
 /// A jit function with its decorators.
@@ -300,15 +300,31 @@ fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> b
         })
 }
 
-/// True for a method of an aggregate, which kernels call.
+/// True for a method that kernels call: of an aggregate, which a decorator makes, or one that gets an
+/// object. Other jit functions of a class are launched as those of modules are.
 pub(crate) fn is_method(sources: &dyn Sources, at: ItemRef) -> bool {
-    let (Some(module), Some(item)) = (sources.module(at.file), item(sources, at)) else {
-        return false;
+    let gets_object = || {
+        let params = head(sources, at).map(|function| function.params.clone());
+        params.is_some_and(|params| params.first().is_some_and(|param| &*param.name == "self"))
     };
-    let Some((class, around)) = item.scope.split_last() else { return false };
-    module.items_named(class).any(|index| {
+    class_around(sources, at).is_some_and(|class| !class.decorators.is_empty() || gets_object())
+}
+
+/// True when a function is defined in a class.
+pub(crate) fn in_class(sources: &dyn Sources, at: ItemRef) -> bool {
+    class_around(sources, at).is_some()
+}
+
+/// The class that a function is defined in.
+fn class_around(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Class>> {
+    let (module, item) = (sources.module(at.file)?, item(sources, at)?);
+    let (class, around) = item.scope.split_last()?;
+    module.items_named(class).find_map(|index| {
         let outer = &module.items[index as usize];
-        outer.scope[..] == *around && matches!(outer.kind, ItemKind::Class(_))
+        match &outer.kind {
+            ItemKind::Class(class) if outer.scope[..] == *around => Some(class.clone()),
+            _ => None,
+        }
     })
 }
 

@@ -467,6 +467,17 @@ impl<'a> Resolver<'a> {
                 path.push(Name::from(name));
                 Resolution::External(path)
             }
+            Resolution::Class(at) => self.kernel_of_class(*at, name),
+            _ => Resolution::Unknown,
+        }
+    }
+
+    /// The jit function `name` in the body of a class. Its other members are not followed.
+    fn kernel_of_class(&mut self, at: ItemRef, name: &str) -> Resolution {
+        let Some(class) = item(self.sources, at) else { return Resolution::Unknown };
+        let Some(module) = self.sources.module(at.file) else { return Resolution::Unknown };
+        match self.binding(at.file, &module, &class.body_scope(), name, None) {
+            Some(found @ Resolution::Jit(_)) => found,
             _ => Resolution::Unknown,
         }
     }

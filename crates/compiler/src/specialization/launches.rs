@@ -15,13 +15,13 @@ use super::Origin;
 use super::host::value::Value;
 use super::host::{Failure, Host, ObservedLaunch, Options};
 use super::known::Caller;
-use crate::hir::{Item, ItemKind, Launch, MainBlock, Module, Name};
+use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
     Mentions, called_elsewhere, is_named, named_in, reached_by, runs_alone,
 };
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, is_expected_to_fail, launch_scope, launching_item,
-    never_runs, resolve_expr, resolve_item,
+    ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, launch_scope,
+    launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -227,10 +227,15 @@ impl<'a> HostFile<'a> {
 
     /// Launches that may be of the kernel.
     fn launches_of(&self, kernel: ItemRef) -> Vec<(u32, &Launch)> {
+        let item = item(self.sources, kernel);
+        let of_class = item.filter(|_| in_class(self.sources, kernel)).map(|item| item.name);
         (0..)
             .zip(&self.module.launches)
             .zip(self.launched.iter())
-            .filter(|((_, launch), named)| may_launch(launch, named, kernel))
+            .filter(|((_, launch), named)| {
+                may_launch(launch, named, kernel)
+                    || of_class.as_ref().is_some_and(|name| names_member(launch, name))
+            })
             .map(|(launch, _)| launch)
             .filter(|(_, launch)| !is_expected_to_fail(self.sources, self.file, launch.range))
             .collect()
@@ -427,6 +432,11 @@ fn launched(sources: &dyn Sources, file: FileId, module: &Module) -> Arc<[Resolu
         Some(facts) => facts.launched.get(file, find),
         None => find(),
     }
+}
+
+/// True when what a launch names is a member of this name of something.
+fn names_member(launch: &Launch, name: &Name) -> bool {
+    matches!(&launch.body.exprs[launch.kernel], Expr::Attribute { attr, .. } if attr == name)
 }
 
 /// True when a launch may be of `kernel`: what it names is it, or a variable that may hold it.

@@ -89,6 +89,7 @@ impl Host<'_> {
         let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
         if let Some(method) = self.class_method(at, name) {
             return match self.is_marked(method, "property") {
+                _ if project::is_jit(self.sources, method) => Value::Named(Resolution::Jit(method)),
                 true => self.call_function(method, &[(None, Value::Object(object))]),
                 false => Value::Unknown,
             };
@@ -183,6 +184,9 @@ impl Host<'_> {
     /// `Class.name` of a method: a function, which `@classmethod` gives the class.
     pub(super) fn method_of_class(&self, at: ItemRef, name: &str) -> Option<Value> {
         let method = self.class_method(at, name)?;
+        if project::is_jit(self.sources, method) {
+            return Some(Value::Named(Resolution::Jit(method)));
+        }
         let function = Value::Named(Resolution::Function(method));
         Some(match self.is_marked(method, "classmethod") {
             true => Value::Callable(Callable::Partial {
