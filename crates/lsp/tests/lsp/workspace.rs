@@ -449,6 +449,62 @@ async fn launches_in_other_files_specialize() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tests_in_other_files_show_sizes() {
+    let kernel = "\
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double_kernel(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at) * 2)
+
+def double(x):
+    y = torch.empty_like(x)
+    double_kernel[(2,)](x, y, BLOCK=64)
+    return y
+";
+    let test = "\
+import torch
+from kernel import double
+
+def test_double():
+    double(torch.randn(100))
+";
+    let folder = Folder::new(&[("kernel.py", kernel), ("test_kernel.py", test)]);
+    let mut client = folder.start(json!({})).await;
+    let uri = folder.uri("kernel.py");
+    client.open(&uri, kernel).await;
+    let told = |message: &Value| {
+        let params = &message["params"];
+        let diagnostics = params["diagnostics"].as_array();
+        message["method"] == "textDocument/publishDiagnostics"
+            && params["uri"] == json!(uri)
+            && diagnostics.is_some_and(|found| !found.is_empty())
+    };
+    let published = client.take(told).await;
+    let found = &published["params"]["diagnostics"];
+    let related = |item: &Value| {
+        let related = item["relatedInformation"].as_array().into_iter().flatten();
+        let line =
+            |at: &Value| format!("\n  {}: {}", folder.short(&at["location"]["uri"]), at["message"]);
+        related.map(line).collect::<String>()
+    };
+    let found = found.as_array().into_iter().flatten();
+    let lines: Vec<String> =
+        found.map(|item| format!("{}{}", diagnostic_line(item), related(item))).collect();
+    expect![[r#"
+        7:4-7:49 1 bounds/out-of-bounds: program 1 writes element 100 of `y_ptr`, past its end: the buffer has 100 elements | with x_ptr=*fp32:16 y_ptr=*fp32:16 BLOCK=64 num_warps=4 num_stages=3 | this is element [36] of the tile
+          kernel.py: "in this launch"
+          test_kernel.py: "`test_double` runs it with these arguments"
+        7:25-7:44 1 bounds/out-of-bounds: program 1 reads element 100 of `x_ptr`, past its end: the buffer has 100 elements | with x_ptr=*fp32:16 y_ptr=*fp32:16 BLOCK=64 num_warps=4 num_stages=3 | this is element [36] of the tile
+          kernel.py: "in this launch"
+          test_kernel.py: "`test_double` runs it with these arguments""#]].assert_eq(&lines.join("\n"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hovers_are_answered_while_the_workspace_is_checked_and_text_is_typed() {
     let folder = three();
     for number in 0..100 {
