@@ -16,6 +16,7 @@ pub mod line_map;
 mod llvm;
 mod loops;
 mod machine;
+mod offsets;
 mod orders;
 mod predicates;
 mod products;
@@ -135,9 +136,13 @@ fn generate(
         // Kernels with products have addresses that loops carry.
         let ptx = if has_products { ptx } else { address::fuse_products(&ptx) };
         let ptx = halves::join(&ptx);
-        let (ptx, line_map) = line_map::relocate(&ptx, &func);
-        if printed.iter().all(|other| other.ptx != ptx) {
-            printed.push(Printed { order, ptx, line_map });
+        let narrow = has_products && order == Order::Written && has_loops(&func);
+        let narrow = narrow.then(|| (Order::NarrowOffsets, offsets::narrow_in_loops(&ptx)));
+        for (order, ptx) in [(order, ptx)].into_iter().chain(narrow) {
+            let (ptx, line_map) = line_map::relocate(&ptx, &func);
+            if printed.iter().all(|other| other.ptx != ptx) {
+                printed.push(Printed { order, ptx, line_map });
+            }
         }
     }
     let mut artifact = Artifact {

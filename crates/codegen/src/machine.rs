@@ -41,6 +41,8 @@ pub(crate) enum Order {
     /// some from iteration to iteration and make the others of these one by one: with many rows that is a
     /// chain of sums, where the assembler has better ways to add what all threads share.
     PlainAddresses,
+    /// As written, but for the [`offsets`](crate::offsets) of addresses in loops; made of what is printed.
+    NarrowOffsets,
 }
 
 /// Optimizes `module` and generates its PTX in each of `orders`.
@@ -79,7 +81,9 @@ pub(crate) fn generate(
         let write = || machine.write_to_memory_buffer(llvm, FileType::Assembly);
         let output = match order {
             Order::PlainAddresses => without_strength_reduction(write),
-            Order::Written | Order::FewRegisters => with_strength_reduction(write),
+            Order::Written | Order::FewRegisters | Order::NarrowOffsets => {
+                with_strength_reduction(write)
+            }
         };
         let output = output.map_err(|error| failed("fails to generate PTX", &error.to_string()))?;
         let ptx = String::from_utf8_lossy(output.as_slice());
@@ -163,8 +167,8 @@ fn parse_options(options: &[&str]) {
 fn target_machine(target: Target, order: Order) -> Result<TargetMachine, CodegenError> {
     let _held = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
     parse_options(&[match order {
-        Order::Written | Order::PlainAddresses => "-nvptx-sched4reg=false",
         Order::FewRegisters => "-nvptx-sched4reg=true",
+        Order::Written | Order::PlainAddresses | Order::NarrowOffsets => "-nvptx-sched4reg=false",
     }]);
     let triple = TargetTriple::create(TRIPLE);
     let llvm_target = LlvmTarget::from_triple(&triple)

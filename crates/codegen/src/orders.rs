@@ -50,6 +50,7 @@ pub(crate) fn better_of(
         Order::Written => false,
         Order::FewRegisters => saves_registers(manifest, &best.1, &other),
         Order::PlainAddresses => shortens_loops(manifest, &best.1, &other),
+        Order::NarrowOffsets => narrows_loops(manifest, &best.1, &other),
     };
     if is_better { (printed, other) } else { best }
 }
@@ -81,6 +82,20 @@ fn shortens_loops(manifest: &Manifest, written: &Assembled, other: &Assembled) -
         && b.spill_load_bytes <= a.spill_load_bytes
         && other_room >= room
         && !reads_less(manifest, written, other)
+}
+
+/// Whether `other` takes the place of `best` because it needs fewer registers for loops that are no longer, by
+/// instructions and by cycles.
+fn narrows_loops(manifest: &Manifest, best: &Assembled, other: &Assembled) -> bool {
+    let [room, other_room] = [best, other].map(|assembled| resident_blocks(manifest, assembled));
+    let [a, b] = [best, other].map(|assembled| &assembled.report);
+    let times = work_of(manifest, best, other).zip(cycles_of(manifest, best, other));
+    times.is_some_and(|((work, other_work), (cycles, other_cycles))| {
+        other_work <= work && other_cycles <= cycles
+    }) && 12 * b.registers <= 11 * a.registers
+        && b.spill_store_bytes <= a.spill_store_bytes
+        && b.spill_load_bytes <= a.spill_load_bytes
+        && other_room >= room
 }
 
 /// The instructions that a warp issues of two versions of a kernel, as far as they are known.
