@@ -13,12 +13,14 @@ use contents::RandomRead;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use self::extremes::{Extreme, extremes};
 use super::solve::{Outcome, Pause, search};
 use super::terms::{Atom, Cond, Interval, Linear, Terms, Var};
 use crate::ir::{Function, Inst, IntPredicate, Opcode, Region, Value, ValueDef};
 use crate::specialization::{KnownArg, KnownLaunch};
 
 mod contents;
+mod extremes;
 mod loops;
 mod operations;
 
@@ -146,6 +148,10 @@ pub struct Elements<'f> {
     random: Vec<RandomRead>,
     /// The parameters whose memory the kernel may write to, once that was asked for.
     written: OnceCell<Option<FxHashSet<usize>>>,
+    /// What reduces integers to the greatest or the least, by what they reduce.
+    extremes: FxHashMap<Value, Vec<Extreme>>,
+    /// What holds of numbers with which others were compared.
+    facts: Vec<Cond>,
     /// Values behind unknown terms.
     unknowns: FxHashMap<Linear, Value>,
     /// Terms that stand for a loop's carried value while its step is worked out.
@@ -207,6 +213,8 @@ impl<'f> Elements<'f> {
             unknown_memo: FxHashMap::default(),
             random: Vec::new(),
             written: OnceCell::new(),
+            extremes: extremes(func),
+            facts: Vec::new(),
             unknowns: FxHashMap::default(),
             carried: Vec::new(),
             wraps: FxHashMap::default(),
@@ -243,7 +251,8 @@ impl<'f> Elements<'f> {
         let left = self.boxes.get();
         let share = left.min(*fuel);
         let mut unused = share;
-        let outcome = search(&self.terms, ranges, conds, &mut unused, self.pause);
+        let conds = [conds, &self.facts].concat();
+        let outcome = search(&self.terms, ranges, &conds, &mut unused, self.pause);
         let used = share - unused;
         *fuel -= used;
         self.boxes.set(left - used);
@@ -584,6 +593,7 @@ impl<'f> Elements<'f> {
         };
         self.depth -= 1;
         self.memo.insert(key, element.clone());
+        self.note_extremes(value, index, &element);
         element
     }
 

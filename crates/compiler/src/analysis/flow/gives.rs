@@ -85,7 +85,11 @@ pub(super) fn is_told(func: &Function, data: &InstData) -> bool {
 }
 
 /// Whether a reduction combines elements by one of these operations alone.
-pub(super) fn combines_by(func: &Function, data: &InstData, wanted: &[Opcode]) -> bool {
+pub(in crate::analysis) fn combines_by(
+    func: &Function,
+    data: &InstData,
+    wanted: &[Opcode],
+) -> bool {
     let does = |inst: &Inst| {
         let opcode = func.insts[*inst].opcode;
         opcode == Opcode::Yield || wanted.contains(&opcode)
