@@ -20,6 +20,10 @@ OTHERS = """btrifact chain_matmul cholesky_solve eig gels gesv ger ifft irfft ls
 mlu musa npu hpu ipu xla gcu sdaa maca rfft rpc solve stft symeig typename vacc""".split()
 
 
+# Methods of tensors that the stubs leave out.
+UNLISTED = {"cdouble", "cfloat"}
+
+
 def top(tree):
     """Names that a module binds, whatever block they stand in."""
     names = set()
@@ -110,7 +114,7 @@ def main():
     tensor = parse(root / "torch/_tensor.py")
     classes = [n for tree in (core, tensor) for n in tree.body if isinstance(n, ast.ClassDef) and n.name in ("TensorBase", "Tensor")]
     methods = functions(node for owner in classes for node in owner.body)
-    attributes = set(methods)
+    attributes = set(methods) | UNLISTED
     for owner in classes:
         attributes |= top(owner)
 

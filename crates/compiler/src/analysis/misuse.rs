@@ -18,6 +18,11 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         Misuse::NoRandom { function, dtype } => {
             format!("`torch.{function}` draws floats, not `{dtype}`")
         }
+        Misuse::NoMemberOf { class, name } => format!("`{class}` has no attribute `{name}`"),
+        Misuse::NoOperands { symbol, classes: [a, b] } => {
+            format!("`{symbol}` takes no `{a}` beside `{b}`")
+        }
+        Misuse::NoBits { symbol, dtype } => format!("`{symbol}` takes integers, not `{dtype}`"),
         Misuse::NoOperator(symbol) => format!("`{symbol}` takes no `None` beside a number"),
         Misuse::Sizes(misfit) => misfit_text(misfit),
     }
@@ -67,8 +72,11 @@ pub(super) fn instead(misuse: &Misuse) -> Option<String> {
     match misuse {
         Misuse::NoDimension { .. }
         | Misuse::NoElement { .. }
+        | Misuse::NoMemberOf { .. }
         | Misuse::NoOperator(_)
+        | Misuse::NoOperands { .. }
         | Misuse::Sizes(_) => None,
+        Misuse::NoBits { .. } => Some("convert it to a type of integers first".to_owned()),
         Misuse::NoRandom { .. } => Some("draw integers with `torch.randint`".to_owned()),
         Misuse::Unpacked { .. } => {
             Some("a tuple is unpacked into as many names as it has elements".to_owned())

@@ -17,6 +17,7 @@ use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item};
 use crate::source::{FileId, FileRange};
 use crate::specialization::contents::Contents;
 
+mod algebra;
 mod arguments;
 mod assign;
 mod autocast;
@@ -28,6 +29,7 @@ mod devices;
 mod doubt;
 mod drawn;
 mod dtype;
+mod elementwise;
 mod enumeration;
 mod exact;
 mod expr;
@@ -42,6 +44,7 @@ mod instances;
 mod launch;
 mod layers;
 mod library;
+mod limits;
 mod made;
 mod meeting;
 mod memory;
@@ -61,6 +64,8 @@ mod recast;
 mod reduced;
 mod scenario;
 mod sizes;
+mod sparse;
+mod states;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -114,6 +119,12 @@ pub(super) struct Host<'a> {
     classes: FxHashMap<usize, ItemRef>,
     /// The objects that are instances of PyTorch's own modules, with their classes.
     modules: FxHashMap<usize, &'static str>,
+    /// The objects that are sparse tensors.
+    sparse: FxHashSet<usize>,
+    /// Whether NumPy was asked for anything: its numbers have members that Python's have not.
+    uses_numpy: bool,
+    /// Whether a backward pass was run, or something that is called so.
+    differentiated: bool,
     /// How many regions around the code let PyTorch choose types.
     autocast: u32,
     /// The objects in which optimizers keep the states of parameters.
@@ -192,6 +203,9 @@ impl<'a> Host<'a> {
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashMap::default(),
+            sparse: FxHashSet::default(),
+            uses_numpy: false,
+            differentiated: false,
             autocast: 0,
             states: FxHashSet::default(),
             modes_change: false,

@@ -34,6 +34,14 @@ impl<'a> Args<'a> {
         self.0.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect()
     }
 
+    /// The tensor that is the first argument, or `input=`, and the other arguments.
+    pub(super) fn of_input(&self) -> Option<(&'a Tensor, Args<'a>)> {
+        match self.keyword("input") {
+            Some(Value::Tensor(tensor)) => Some((tensor, Args(self.0))),
+            _ => self.of_tensor(),
+        }
+    }
+
     /// The tensor that is the first argument, and the arguments after it.
     pub(super) fn of_tensor(&self) -> Option<(&'a Tensor, Args<'a>)> {
         match self.0.split_first()? {

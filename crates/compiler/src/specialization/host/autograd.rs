@@ -27,23 +27,30 @@ pub(super) struct Applied {
 }
 
 /// A result of an `autograd.Function`, all of whose elements a sum adds up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Summand {
     output: u32,
     elements: i128,
+    /// Whether they are divided by their number: each has a gradient of its own then.
+    is_mean: bool,
 }
 
 impl Summand {
     fn of(tensor: &Tensor) -> Option<Summand> {
         let elements = elements(tensor.shape.as_ref()?)?;
-        Some(Summand { output: tensor.storage.as_ref()?.output?, elements })
+        Some(Summand { output: tensor.storage.as_ref()?.output?, elements, is_mean: false })
+    }
+
+    /// Whether both are of the same result.
+    fn is_of(&self, other: &Summand) -> bool {
+        (self.output, self.elements) == (other.output, other.elements)
     }
 
     /// As [`Summand::of`], also of a tensor each of whose elements a number and an operator made of one.
     fn of_each(tensor: &Tensor) -> Option<Summand> {
         let elements = elements(tensor.shape.as_ref()?)?;
         let storage = tensor.storage.as_ref()?;
-        Some(Summand { output: storage.output.or(storage.made_of)?, elements })
+        Some(Summand { output: storage.output.or(storage.made_of)?, elements, is_mean: false })
     }
 }
 
@@ -158,10 +165,13 @@ impl Host<'_> {
         Some(class.into_iter().chain([context]).chain(gradients(&output)).collect())
     }
 
-    /// Notes that `result` is the sum of all elements of `whole`.
-    pub(super) fn note_sum(&mut self, whole: &Value, result: Value) -> Value {
+    /// Notes that `result` is the sum of all elements of `whole`, or their mean.
+    pub(super) fn note_sum(&mut self, whole: &Value, result: Value, is_mean: bool) -> Value {
         match whole {
-            Value::Tensor(whole) => self.with_summands(result, Vec::from_iter(Summand::of(whole))),
+            Value::Tensor(whole) => {
+                let summand = Summand::of(whole).map(|summand| Summand { is_mean, ..summand });
+                self.with_summands(result, Vec::from_iter(summand))
+            }
             _ => result,
         }
     }
@@ -191,7 +201,7 @@ impl Host<'_> {
             (BinaryOp::Add | BinaryOp::Mul, None, Some(right)) if is_number(left) => right.clone(),
             _ => return result,
         };
-        let is_repeated = |at: usize| all[..at].contains(&all[at]);
+        let is_repeated = |at: usize| all[..at].iter().any(|other| other.is_of(&all[at]));
         match (0..all.len()).any(is_repeated) {
             true => result,
             false => self.with_summands(result, all),
@@ -279,7 +289,7 @@ impl Host<'_> {
         let returns_all = |applied: &Applied| {
             let outputs: Vec<Summand> =
                 parts(&applied.output).iter().filter_map(summand_of).collect();
-            known.iter().all(|(own, _)| outputs.contains(own))
+            known.iter().all(|(own, _)| outputs.iter().any(|output| output.is_of(own)))
         };
         let Some(at) = self.applied.iter().rposition(returns_all) else { return };
         let applied = self.applied.remove(at);
@@ -288,10 +298,14 @@ impl Host<'_> {
         }
         let gradient = |(output, open): (&Value, Value)| {
             let own = summand_of(output);
-            let found = known.iter().find(|(known, _)| Some(*known) == own);
+            let found = known.iter().find(|(known, _)| own.is_some_and(|own| known.is_of(&own)));
             match (output, found) {
                 (Value::Tensor(tensor), Some((_, Some(given)))) => {
                     given.reaching(tensor).map_or(open, Value::Tensor)
+                }
+                // An expanded number that is divided is one for each element.
+                (Value::Tensor(tensor), Some((Summand { is_mean: true, .. }, None))) => {
+                    Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied())
                 }
                 (Value::Tensor(tensor), Some((_, None))) => Value::Tensor(expanded_number(tensor)),
                 _ => open,

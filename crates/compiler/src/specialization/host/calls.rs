@@ -10,8 +10,8 @@ use super::memory::may_write;
 use super::modules::{known_class, sequence_class};
 use super::scenario::scenario_reduction;
 use super::tensor;
-use super::value::{Callable, Value};
-use super::{Frame, Host, collections, drawn, launch, made, numbers, operators, rebound};
+use super::value::{Callable, Tensor, Value};
+use super::{Frame, Host, collections, drawn, launch, made, numbers, operators, rebound, views};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
@@ -26,6 +26,10 @@ const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tup
 
 /// Functions of Python that go over what they are given.
 const ITERATING: &[&str] = &["enumerate", "len", "list", "reversed", "tuple", "zip"];
+
+/// Modules whose functions give numbers of Python: others may have some of their own.
+const KNOWN_NUMBERS: &[&str] =
+    &[TORCH, "functools", "itertools", "math", "operator", "os", "sys", "time"];
 
 /// The method of tensors that tells where their memory is.
 const ADDRESS: &str = "data_ptr";
@@ -134,6 +138,7 @@ impl Host<'_> {
         let args = Args(&values);
         if let Some((_, name)) = &method {
             self.note_mode(name);
+            self.differentiated |= &**name == "backward";
         }
         let own = match (&receiver, &method) {
             (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),
@@ -196,8 +201,29 @@ impl Host<'_> {
             {
                 self.backward_from(&args)
             }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "is_autocast_enabled"]) =>
+            {
+                Value::Bool(self.chooses_types())
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if let [torch, name] = &path[..]
+                    && **torch == *TORCH
+                    && let Some(made) = self.sparse_of(name, &args) =>
+            {
+                made
+            }
             (Value::Named(Resolution::External(path)), ..) => {
-                let result = external_call(&path, &args, self.sources.capability());
+                self.uses_numpy |=
+                    path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
+                let result = match args.keyword("out") {
+                    Some(Value::Tensor(out))
+                        if path.first().is_some_and(|first| **first == *TORCH) =>
+                    {
+                        self.written_to(out, &path, &values)
+                    }
+                    _ => external_call(&path, &args, self.sources.capability()),
+                };
                 let result = self.exactly_called(&path, &args, result);
                 let result = match path.last() {
                     Some(name) => self.cast_automatically(name, result),
@@ -209,8 +235,8 @@ impl Host<'_> {
                     result.note_writes(&|_| true);
                     return self.parameter_of(result);
                 }
-                if is_sum_of_all(&path, &args) {
-                    return self.note_sum(&values[0].1, result);
+                if let Some(is_mean) = sum_of_all(&path, &args) {
+                    return self.note_sum(&values[0].1, result, is_mean);
                 }
                 let contents =
                     path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
@@ -218,6 +244,15 @@ impl Host<'_> {
                     Contents::Unknown => result.kept_contents().unwrap_or_default(),
                     known => known,
                 };
+                // A view is in the memory of what it shows.
+                let is_kept = |tensor: &Tensor| {
+                    let elements = tensor.storage.as_ref().map(|storage| storage.elements);
+                    tensor.memory().is_some()
+                        || elements.is_some() && views::span(tensor) != elements
+                };
+                if matches!(&result, Value::Tensor(tensor) if is_kept(tensor)) {
+                    return result;
+                }
                 let made = self.allocate(result, contents);
                 drawn::by_torch(&path, self.allocate_known(made))
             }
@@ -225,6 +260,7 @@ impl Host<'_> {
                 self.record(at, &args).unwrap_or_else(|| self.instance(at, &values))
             }
             (Value::Object(object), ..) if complete => self.call_instance(object, &values),
+            (Value::Global(name), ..) if &*name == "getattr" => self.getattr(frame.file, &args),
             (Value::Global(name), ..) => {
                 let given = |(name, value): &(_, Value)| {
                     (Option::clone(name), self.iterated(value.clone()))
@@ -275,6 +311,25 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// What a function of PyTorch gives that writes to `out`: that, with the sizes of the result. A tensor
+    /// that had others has other memory then.
+    fn written_to(&mut self, out: &Tensor, path: &[Name], args: &[(Option<Name>, Value)]) -> Value {
+        let is_out = |name: &Option<Name>| name.as_deref() == Some("out");
+        let rest: Vec<_> = args.iter().filter(|(name, _)| !is_out(name)).cloned().collect();
+        let (shape, strides) = match external_call(path, &Args(&rest), self.sources.capability()) {
+            Value::Tensor(made) => (made.shape, made.strides),
+            raised @ Value::Raises(_) => return raised,
+            _ => (None, None),
+        };
+        if shape.is_some() && shape == out.shape {
+            return Value::Tensor(out.clone());
+        }
+        self.replaced.extend(out.allocation());
+        let dtype = out.dtype.clone();
+        let made = Tensor { dtype, shape, on_gpu: out.on_gpu, ..Tensor::default() };
+        Value::Tensor(if strides.is_some() { views::reordered(&made) } else { made.copied() })
     }
 
     /// Whether a call of a function of a module gives a parameter nothing that needs something.
@@ -329,6 +384,8 @@ impl Host<'_> {
             return result;
         }
         match (receiver, name) {
+            // Sizes are a tuple of their own class.
+            (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
             (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
             (Value::Dict(entries), "get") => {
                 let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
@@ -378,6 +435,11 @@ impl Host<'_> {
                         return self.backward(&[(receiver, gradient)]);
                     }
                 }
+                if let Value::Tensor(tensor) = receiver
+                    && let Some(sparse) = self.sparsely(tensor, name)
+                {
+                    return sparse;
+                }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
                 let result = self.cast_automatically(name, result);
@@ -390,8 +452,9 @@ impl Host<'_> {
                     }
                     _ => (Contents::Unknown, result),
                 };
-                if name == "sum" && args.0.is_empty() && numbers == Contents::Unknown {
-                    return self.note_sum(receiver, result);
+                let adds_up = matches!(name, "sum" | "mean") && args.0.is_empty();
+                if adds_up && numbers == Contents::Unknown {
+                    return self.note_sum(receiver, result, name == "mean");
                 }
                 let is_new = name.starts_with("new_") || name == "clone";
                 match (numbers, result.kept_contents()) {
@@ -413,9 +476,13 @@ fn is_parameter(path: &[Name]) -> bool {
     matches!(path[..], [TORCH, "nn", .., "Buffer" | "Parameter"])
 }
 
-/// True for `torch.sum(x)`.
-fn is_sum_of_all(path: &[Name], args: &Args<'_>) -> bool {
-    path.iter().map(|part| &**part).eq([TORCH, "sum"]) && args.0.len() == 1
+/// Whether it is a mean, for `torch.sum(x)` and `torch.mean(x)`.
+fn sum_of_all(path: &[Name], args: &Args<'_>) -> Option<bool> {
+    let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+    match path[..] {
+        [TORCH, name @ ("mean" | "sum")] if args.0.len() == 1 => Some(name == "mean"),
+        _ => None,
+    }
 }
 
 /// True for `super()`.

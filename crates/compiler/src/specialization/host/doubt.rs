@@ -14,8 +14,18 @@ use crate::hir::{Expr, ExprId, Name};
 /// Methods that ask a tensor for its numbers.
 const READS: &[&str] = &["all", "any", "count_nonzero", "item", "max", "min", "sum", "tolist"];
 
-/// The attribute of a tensor that says whether a gradient is wanted.
-const WANTS_GRADIENT: &str = "requires_grad";
+/// Functions of PyTorch that tell in what regions of callers the code runs.
+const REGIONS: &[&str] = &[
+    "is_autocast_enabled",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+];
+
+/// Attributes of a tensor, and of the context of an `autograd.Function`, that say whether gradients are wanted.
+const WANTS_GRADIENT: &[&str] = &["grad", "needs_input_grad", "requires_grad"];
 
 /// What tells where a tensor or a program is.
 const DEVICES: &[&str] = &["device", "is_available", "is_cpu", "is_cuda", "is_xpu"];
@@ -204,10 +214,12 @@ impl Frame {
         let exprs = &self.code.body().exprs;
         let asks = match &exprs[id] {
             Expr::Call { callee, .. } => match &exprs[*callee] {
-                Expr::Attribute { attr, .. } => READS.contains(&&**attr),
+                Expr::Attribute { attr, .. } => {
+                    READS.contains(&&**attr) || REGIONS.contains(&&**attr)
+                }
                 _ => false,
             },
-            Expr::Attribute { attr, .. } => &**attr == WANTS_GRADIENT,
+            Expr::Attribute { attr, .. } => WANTS_GRADIENT.contains(&&**attr),
             _ => false,
         };
         let mut found = asks;

@@ -121,6 +121,28 @@ pub(super) fn with_number(dtype: Option<&Arc<str>>, number: &Value) -> Option<Ar
     Some(if wider { Arc::from(number_dtype(number)?) } else { dtype.clone() })
 }
 
+/// The dtype of floats that a function makes of elements of a dtype: of integers, PyTorch's default type.
+pub(super) fn float_of(dtype: &Arc<str>) -> Arc<str> {
+    match is_float(dtype) || is_complex(dtype) {
+        true => dtype.clone(),
+        false => Arc::from("fp32"),
+    }
+}
+
+/// The dtype of an operation on a tensor with dimensions and one without, which counts by its kind alone.
+/// Source: as of [`with_number`].
+pub(super) fn with_scalar(dtype: Option<&Arc<str>>, scalar: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let (own, scalar) = (dtype?, scalar?);
+    match is_float(own) || is_complex(own) {
+        true if is_complex(scalar) && own != scalar => None,
+        true => Some(own.clone()),
+        false if &**own == "i1" || is_float(scalar) || is_complex(scalar) => {
+            promoted(Some(own), Some(scalar))
+        }
+        false => Some(own.clone()),
+    }
+}
+
 /// The dtype of an operation on two tensors of more than no dimensions; `None` where it is not
 /// known. Source: as of [`with_number`].
 pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc<str>> {
@@ -128,8 +150,11 @@ pub(super) fn promoted(a: Option<&Arc<str>>, b: Option<&Arc<str>>) -> Option<Arc
     if a == b {
         return Some(a.clone());
     }
-    if is_complex(a) || is_complex(b) {
-        return None;
+    match (is_complex(a), is_complex(b)) {
+        (false, false) => {}
+        (true, false) if !is_float(b) || element_size(b) <= Some(4) => return Some(a.clone()),
+        (false, true) if !is_float(a) || element_size(a) <= Some(4) => return Some(b.clone()),
+        _ => return None,
     }
     match (is_float(a), is_float(b)) {
         (true, false) => return Some(a.clone()),

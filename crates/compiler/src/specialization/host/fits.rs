@@ -2,6 +2,7 @@
 //! raises an exception.
 
 use super::arguments::Args;
+use super::elementwise;
 use super::misuse::{Misfit, Misuse};
 use super::operators::position;
 use super::tensor::sizes;
@@ -38,10 +39,6 @@ const ALONG_A_DIMENSION: &[(&str, usize)] = &[
     ("var", 0),
 ];
 
-/// Functions that broadcast two tensors.
-const BROADCAST: &[&str] =
-    &["add", "atan2", "div", "eq", "maximum", "minimum", "mul", "ne", "pow", "sub"];
-
 /// Methods that change a tensor by another one, which broadcasts to it.
 const IN_PLACE: &[&str] = &["add_", "copy_", "div_", "mul_", "sub_"];
 
@@ -65,7 +62,9 @@ pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Mi
         "masked_fill" => not_broadcast(of, shape(args.get(0, "mask")?)?),
         "masked_fill_" => not_expanded(shape(args.get(0, "mask")?)?, of),
         "where" => not_all_broadcast([of, shape(args.get(0, "condition")?)?], args.get(1, "other")),
-        _ if BROADCAST.contains(&name) => not_broadcast(of, shape(args.get(0, "other")?)?),
+        _ if let Some(param) = elementwise::second(name) => {
+            not_broadcast(of, shape(args.get(0, param)?)?)
+        }
         _ if IN_PLACE.contains(&name) => {
             let other = args.get(0, if name == "copy_" { "src" } else { "other" })?;
             not_taken(of, shape(other)?)

@@ -54,24 +54,43 @@ impl Host<'_> {
         } else if let Some(base) = self.torch_base(at) {
             self.construct(number, base, &Args(args));
         } else if !found.decorators.is_empty() {
-            self.fill(number, at, &found, args);
+            self.fill(number, at, args);
         }
         instance
     }
 
-    /// What the constructor of a data class sets.
-    fn fill(&mut self, object: usize, at: ItemRef, class: &Class, args: &[(Option<Name>, Value)]) {
-        let fields = class.fields.iter().filter(|(_, annotation, _)| annotation.is_some());
+    /// What the constructor of a data class sets: the fields of the classes that it derives from come first.
+    fn fill(&mut self, object: usize, at: ItemRef, args: &[(Option<Name>, Value)]) {
         let mut positional = args.iter().filter(|(name, _)| name.is_none());
-        for (name, _, default) in fields {
-            let named = args.iter().find(|(keyword, _)| keyword.as_ref() == Some(name));
-            let value = match (named.or_else(|| positional.next()), default) {
-                (Some((_, value)), _) => value.clone(),
-                (None, Some(default)) => self.class_value(at, class, *default),
-                (None, None) => Value::Unknown,
-            };
-            self.set_attribute(object, name, value);
+        for (name, of, default) in self.data_fields(at) {
+            let named = args.iter().find(|(keyword, _)| keyword.as_ref() == Some(&name));
+            let value =
+                match (named.or_else(|| positional.next()), default, class(self.sources, of)) {
+                    (Some((_, value)), ..) => value.clone(),
+                    (None, Some(default), Some(class)) => self.class_value(of, &class, default),
+                    _ => Value::Unknown,
+                };
+            self.set_attribute(object, &name, value);
         }
+    }
+
+    /// The fields of a data class in the order of its constructor, each with the class that says its default.
+    fn data_fields(&self, at: ItemRef) -> Vec<(Name, ItemRef, Option<ExprId>)> {
+        let mut fields: Vec<(Name, ItemRef, Option<ExprId>)> = Vec::new();
+        for of in self.lineage(at).into_iter().rev() {
+            let Some(class) = class(self.sources, of).filter(|class| !class.decorators.is_empty())
+            else {
+                continue;
+            };
+            for (name, annotation, default) in &class.fields {
+                match fields.iter_mut().find(|(known, ..)| known == name) {
+                    Some(known) => (known.1, known.2) = (of, *default),
+                    None if annotation.is_some() => fields.push((name.clone(), of, *default)),
+                    None => {}
+                }
+            }
+        }
+        fields
     }
 
     fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {

@@ -7,26 +7,19 @@ use super::dtype::{is_complex, is_float, number_dtype, with_number};
 use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
-use super::{Host, devices, fits, layers, numbers, operators, reduced, sizes, tensor, views};
-use crate::builtins::TORCH;
+use super::{
+    Host, algebra, devices, fits, layers, limits, numbers, operators, reduced, sizes, states,
+    tensor, views,
+};
+use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
 use crate::project::installation;
+use crate::source::FileId;
 use crate::specialization::config::Config;
 
-/// Functions of PyTorch that show a tensor as its methods of the same names do.
-const VIEWS: &[&str] = &[
-    "flatten",
-    "is_floating_point",
-    "permute",
-    "ravel",
-    "reshape",
-    "squeeze",
-    "swapaxes",
-    "t",
-    "transpose",
-    "unsqueeze",
-];
+/// Members that tensors share with Python's texts and truth values.
+const OF_TEXTS: &[&str] = &["conj", "imag", "index", "real", "split"];
 
 /// A `range` longer than this is not unrolled.
 const MAX_RANGE: i128 = 4096;
@@ -35,6 +28,12 @@ impl Host<'_> {
     /// A call of something that no item binds.
     pub(super) fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
         match (name, args.positional().as_slice()) {
+            ("hasattr", [value, Value::Str(attr)]) => Value::Bool(self.has_attribute(value, attr)),
+            ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
+            ("abs", [tensor @ Value::Tensor(_)]) => {
+                tensor::method(tensor, "abs", &Args(&[])).unwrap_or(Value::Unknown)
+            }
+            ("pow", [base, exponent]) => operators::binary(BinaryOp::Pow, base, exponent),
             ("filter", [function, items]) => self.filter(function, items),
             ("map", [function, items]) => match items.elements() {
                 Some(items) => Value::List(
@@ -52,6 +51,39 @@ impl Host<'_> {
                 let value = python_call(name, args);
                 self.exactly_called(&[Name::from(name)], args, value)
             }
+        }
+    }
+
+    /// `getattr(value, attr, default)` in a file: what is not seen to be there may be all the same.
+    pub(super) fn getattr(&mut self, file: FileId, args: &Args<'_>) -> Value {
+        let (value, attr, default) = match args.positional().as_slice() {
+            [value, Value::Str(attr)] => (*value, attr, None),
+            [value, Value::Str(attr), default] => (*value, attr, Some(*default)),
+            _ => return Value::Unknown,
+        };
+        match self.has_attribute(value, attr) {
+            Some(true) => match self.attribute_of(file, value, attr) {
+                Value::Raises(_) => Value::Unknown,
+                member => member,
+            },
+            Some(false) => default.cloned().unwrap_or(Value::Unknown),
+            None => Value::Unknown,
+        }
+    }
+
+    /// Whether a value has an attribute, where that is known.
+    fn has_attribute(&mut self, value: &Value, attr: &str) -> Option<bool> {
+        match value {
+            Value::Tensor(_) => torch::tensor_members()?.contains(attr).then_some(true),
+            Value::Object(object) => {
+                (!matches!(self.object_attribute(*object, attr), Value::Unknown)).then_some(true)
+            }
+            Value::None | Value::Bool(_) | Value::Str(_) => {
+                // Of what PyTorch's tensors have, Python's own values have a few methods of texts.
+                let is_plain = torch::tensor_members()?.contains(attr) && !OF_TEXTS.contains(&attr);
+                is_plain.then_some(false)
+            }
+            _ => None,
         }
     }
 
@@ -278,12 +310,22 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["torch", "where"] => match fits::not_chosen(args) {
             Some(misfit) => misfit.into(),
             None => match (args.get(0, "condition"), args.get(1, "input"), args.get(2, "other")) {
+                (Some(Value::Tensor(condition)), None, None) => reduced::made_of(
+                    "nonzero",
+                    condition,
+                    &Args(&[(None, Value::Bool(Some(true)))]),
+                )
+                .unwrap_or(Value::Unknown),
                 (Some(Value::Tensor(condition)), Some(on_true), Some(on_false)) => {
                     chosen(condition, on_true, on_false).unwrap_or(Value::Unknown)
                 }
                 _ => Value::Unknown,
             },
         },
+        ["torch", "finfo" | "iinfo"] => {
+            limits::of_dtype(path[1], args.get(0, "type")).unwrap_or(Value::Unknown)
+        }
+        ["torch", told @ ..] if let Some(value) = states::told(told, args) => value,
         ["torch", "is_complex"] => match args.get(0, "input") {
             Some(Value::Tensor(tensor)) => Value::Bool(tensor.dtype.as_deref().map(is_complex)),
             _ => Value::Bool(None),
@@ -303,16 +345,32 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| sizes::by_torch(name, args))
-            .or_else(|| tensor::mapped(name, args.get(0, "input")?))
             .or_else(|| {
                 let (tensor, rest) = args.of_tensor()?;
                 reduced::made_of(name, tensor, &rest)
             })
             .or_else(|| {
                 let (of, rest) = args.0.split_first()?;
-                VIEWS.contains(name).then(|| tensor::method(&of.1, name, &Args(rest))).flatten()
+                match of {
+                    (None, tensor @ Value::Tensor(_)) => tensor::method(tensor, name, &Args(rest)),
+                    _ => None,
+                }
             })
+            .filter(|made| {
+                !matches!(made, Value::Raises(Misuse::NoMember { .. } | Misuse::Called(_)))
+            })
+            .or_else(|| layers::by_torch(name, args))
             .map_or(Value::Unknown, |made| devices::made(args, made)),
+        ["torch", "special", name] => match args.of_input() {
+            Some((tensor, rest)) => reduced::made_of(name, tensor, &rest),
+            None => None,
+        }
+        .map_or(Value::Unknown, |made| devices::made(args, made)),
+        ["torch", "linalg" | "fft", name] => {
+            let made =
+                args.of_tensor().and_then(|(tensor, rest)| algebra::made_of(name, tensor, &rest));
+            made.map_or(Value::Unknown, |made| devices::made(args, made))
+        }
         ["torch", "nn", "functional", "pad"] => tensor::padded(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", "linear"] => linear(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", "embedding"] => {
@@ -324,8 +382,10 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }
         }
         ["torch", "nn", "functional", name] => {
-            let mapped = || args.get(0, "input").and_then(|of| tensor::mapped(name, of));
-            let made = mapped().or_else(|| layers::by_function(name, args));
+            let made = layers::by_function(name, args).or_else(|| {
+                let (tensor, rest) = args.of_input()?;
+                reduced::made_of(name, tensor, &rest)
+            });
             made.map_or(Value::Unknown, |made| devices::made(args, made))
         }
         ["torch", "library", "wrap_triton"] => {
@@ -339,6 +399,11 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
         ["math", name] => math_call(name, args),
+        ["numpy", "ceil" | "floor"] => match math_call(path[1], args) {
+            Value::Int(number) => Value::Float(number.map(|number| number as f64)),
+            other => other,
+        },
+        ["numpy", "exp" | "log" | "log10" | "log2" | "sqrt"] => math_call(path[1], args),
         ["numpy", "prod"] => folded(BinaryOp::Mul, args.get(0, "a"), Value::Int(Some(1))),
         ["functools", "reduce"] => match (args.get(0, "function"), args.get(2, "initial")) {
             (Some(Value::Named(Resolution::External(path))), Some(start))
@@ -450,16 +515,24 @@ fn math_call(name: &str, args: &Args<'_>) -> Value {
         let start = args.keyword("start").cloned().unwrap_or(Value::Int(Some(1)));
         return folded(BinaryOp::Mul, args.get(0, "iterable"), start);
     }
-    let number = match args.get(0, "x") {
-        Some(Value::Int(value)) => value.map(|value| value as f64),
-        Some(Value::Float(value)) => *value,
-        _ => return Value::Unknown,
-    };
+    if let Some(integer) = of_integers(name, args) {
+        return integer;
+    }
+    let Some(number) = args.get(0, "x").and_then(as_number) else { return Value::Unknown };
+    let number = number.float();
     let integer = |value: Option<f64>| Value::Int(value.map(|value| value as i128));
+    let second = || args.get(1, "y").and_then(as_number).and_then(|second| second.float());
     match name {
         "ceil" => integer(number.map(f64::ceil)),
         "floor" => integer(number.map(f64::floor)),
-        "log2" => Value::Float(number.map(f64::log2)),
+        "trunc" => integer(number.map(f64::trunc)),
+        "isfinite" => Value::Bool(number.map(f64::is_finite)),
+        "isinf" => Value::Bool(number.map(f64::is_infinite)),
+        "isnan" => Value::Bool(number.map(f64::is_nan)),
+        "pow" => Value::Float(number.zip(second()).map(|(base, exponent)| base.powf(exponent))),
+        "copysign" => {
+            Value::Float(number.zip(second()).map(|(number, sign)| number.copysign(sign)))
+        }
         "log" => match (args.get(1, "base"), number) {
             (None, number) => Value::Float(number.map(f64::ln)),
             // Python divides the natural logarithms.
@@ -468,10 +541,60 @@ fn math_call(name: &str, args: &Args<'_>) -> Value {
                 Value::Float(number.zip(base).map(|(number, base)| number.ln() / base.ln()))
             }
         },
-        "sqrt" => Value::Float(number.map(f64::sqrt)),
-        "exp" => Value::Float(number.map(f64::exp)),
-        _ => Value::Unknown,
+        _ => match FLOATS.iter().find(|(known, _)| *known == name) {
+            Some((_, function)) => Value::Float(number.map(function)),
+            None => Value::Unknown,
+        },
     }
+}
+
+/// A function of `math` of one number that gives a float, by its name.
+type OfFloat = (&'static str, fn(f64) -> f64);
+
+const FLOATS: &[OfFloat] = &[
+    ("atan", f64::atan),
+    ("cos", f64::cos),
+    ("degrees", f64::to_degrees),
+    ("exp", f64::exp),
+    ("expm1", f64::exp_m1),
+    ("fabs", f64::abs),
+    ("log10", f64::log10),
+    ("log1p", f64::ln_1p),
+    ("log2", f64::log2),
+    ("radians", f64::to_radians),
+    ("sin", f64::sin),
+    ("sqrt", f64::sqrt),
+    ("tanh", f64::tanh),
+];
+
+/// Functions of `math` of integers that give integers; `None` for other functions.
+fn of_integers(name: &str, args: &Args<'_>) -> Option<Value> {
+    let given = || {
+        args.positional().into_iter().map(|value| match value {
+            Value::Int(number) => *number,
+            _ => None,
+        })
+    };
+    let all = |of: fn(i128, i128) -> Option<i128>, start: i128| {
+        given().try_fold(start, |all, number| of(all, number?))
+    };
+    Some(Value::Int(match name {
+        "gcd" => all(|a, b| Some(gcd(a, b)), 0),
+        "lcm" => all(
+            |a, b| if b == 0 { Some(0) } else { (a / gcd(a, b)).checked_mul(b).map(i128::abs) },
+            1,
+        ),
+        "isqrt" => given().next().flatten().filter(|number| *number >= 0).map(i128::isqrt),
+        "factorial" => {
+            let number = given().next().flatten().filter(|number| (0..30).contains(number));
+            number.map(|number| (1..=number).product())
+        }
+        _ => return None,
+    }))
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
 }
 
 fn product(args: &Args<'_>) -> Option<Vec<Value>> {

@@ -1,9 +1,10 @@
 //! What host code raises an exception for: a tensor is asked for what it does not have, or a tuple.
 
+use super::dtype::is_float;
 use super::number::as_number;
 use super::value::{Tensor, Value};
 use crate::builtins::torch;
-use crate::hir::Name;
+use crate::hir::{BinaryOp, Name};
 
 /// A use of a tensor, or of a tuple as its shape is one, that gives no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +48,29 @@ pub enum Misuse {
         /// The type, in Triton's spelling.
         dtype: Name,
     },
+    /// A member that a number does not have.
+    NoMemberOf {
+        /// The class of the number.
+        class: &'static str,
+        /// What is asked for.
+        name: Name,
+    },
     /// An operator, of which one side is `None` and the other a number.
     NoOperator(&'static str),
+    /// An operator between a collection and a number.
+    NoOperands {
+        /// The operator.
+        symbol: &'static str,
+        /// The classes of both sides.
+        classes: [&'static str; 2],
+    },
+    /// An operator on bits, of a tensor of floats.
+    NoBits {
+        /// The operator.
+        symbol: &'static str,
+        /// The type, in Triton's spelling.
+        dtype: Name,
+    },
     /// Sizes that do not fit.
     Sizes(Misfit),
 }
@@ -120,6 +142,64 @@ pub(super) fn with_none(symbol: &'static str, left: &Value, right: &Value) -> Op
     let is_number = |value: &Value| as_number(value).is_some();
     let raises = is_none(left) && is_number(right) || is_number(left) && is_none(right);
     raises.then_some(Value::Raises(Misuse::NoOperator(symbol)))
+}
+
+/// What an operator gives between a tuple, list or string and a number, or of a tensor of floats whose bits it
+/// asks for: an exception.
+pub(super) fn no_operator(op: BinaryOp, left: &Value, right: &Value) -> Option<Value> {
+    let symbol = op.symbol();
+    if let (Some(a), Some(b)) = (class(left), class(right)) {
+        let is_number = |class| matches!(class, "int" | "float");
+        let repeats = op == BinaryOp::Mul && "int" == if is_number(a) { a } else { b };
+        let formats = op == BinaryOp::Mod && a == "str";
+        let fits = repeats || formats || is_number(a) == is_number(b);
+        return (!fits).then_some(Value::Raises(Misuse::NoOperands { symbol, classes: [a, b] }));
+    }
+    None
+}
+
+/// What an operator on bits gives for a tensor of this type: of floats, an exception.
+pub(super) fn no_bits(op: BinaryOp, dtype: Option<&Name>) -> Option<Value> {
+    let of_bits =
+        matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr);
+    let dtype = dtype.filter(|dtype| of_bits && is_float(dtype))?.clone();
+    Some(Value::Raises(Misuse::NoBits { symbol: op.symbol(), dtype }))
+}
+
+/// The class of a number, or of a collection that has operators of Python's alone, where it is known whole.
+fn class(value: &Value) -> Option<&'static str> {
+    Some(match value {
+        Value::Int(Some(_)) => "int",
+        Value::Float(Some(_)) => "float",
+        Value::Str(_) => "str",
+        Value::Tuple(items) if is_whole(items) => "tuple",
+        Value::List(items) if is_whole(items) => "list",
+        _ => return None,
+    })
+}
+
+/// Members of Python's numbers.
+const OF_NUMBERS: &[&str] = &[
+    "as_integer_ratio",
+    "bit_count",
+    "bit_length",
+    "conjugate",
+    "denominator",
+    "from_bytes",
+    "fromhex",
+    "hex",
+    "imag",
+    "is_integer",
+    "numerator",
+    "real",
+    "to_bytes",
+];
+
+/// What `number.name` is where numbers have no such member.
+pub(super) fn of_number(value: &Value, name: &str) -> Option<Value> {
+    let class = class(value).filter(|class| matches!(*class, "int" | "float"))?;
+    let is_known = OF_NUMBERS.contains(&name) || name.starts_with('_');
+    (!is_known).then(|| Value::Raises(Misuse::NoMemberOf { class, name: name.into() }))
 }
 
 /// Methods that tell numbers about a tensor.

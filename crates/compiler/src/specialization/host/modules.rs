@@ -24,6 +24,9 @@ const WITH_PARAMETERS: &[&str] = &[
     "Conv1d",
     "Conv2d",
     "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "Embedding",
     "GroupNorm",
     "LayerNorm",
@@ -48,6 +51,11 @@ const IDENTITY: &str = "identity";
 /// The function of PyTorch that a module of a known class calls, with the attributes that it gives it by
 /// name.
 fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
+    const SPREADING: &[&str] =
+        &["weight", "stride", "padding", "dilation", "groups", "output_padding"];
+    const AVERAGING: &[&str] = &["kernel_size", "stride", "padding", "ceil_mode"];
+    const POOLING: &[&str] =
+        &["kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"];
     const CONVOLUTION: &[&str] = &["weight", "stride", "padding", "dilation"];
     Some(match class {
         "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
@@ -56,6 +64,23 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "BatchNorm1d" | "BatchNorm2d" | "GroupNorm" | "LayerNorm" | "RMSNorm" => {
             ("torch.nn.functional.layer_norm", &[])
         }
+        "ConvTranspose1d" => ("torch.nn.functional.conv_transpose1d", SPREADING),
+        "ConvTranspose2d" => ("torch.nn.functional.conv_transpose2d", SPREADING),
+        "ConvTranspose3d" => ("torch.nn.functional.conv_transpose3d", SPREADING),
+        "AvgPool1d" => ("torch.nn.functional.avg_pool1d", AVERAGING),
+        "AvgPool2d" => ("torch.nn.functional.avg_pool2d", AVERAGING),
+        "AvgPool3d" => ("torch.nn.functional.avg_pool3d", AVERAGING),
+        "MaxPool1d" => ("torch.nn.functional.max_pool1d", POOLING),
+        "MaxPool2d" => ("torch.nn.functional.max_pool2d", POOLING),
+        "MaxPool3d" => ("torch.nn.functional.max_pool3d", POOLING),
+        "AdaptiveAvgPool1d" => ("torch.nn.functional.adaptive_avg_pool1d", &["output_size"]),
+        "AdaptiveAvgPool2d" => ("torch.nn.functional.adaptive_avg_pool2d", &["output_size"]),
+        "PixelShuffle" => ("torch.nn.functional.pixel_shuffle", &["upscale_factor"]),
+        "Unfold" => {
+            ("torch.nn.functional.unfold", &["kernel_size", "dilation", "padding", "stride"])
+        }
+        "Upsample" => ("torch.nn.functional.interpolate", &["size", "scale_factor"]),
+        "GLU" => ("torch.nn.functional.glu", &["dim"]),
         "Dropout" => ("torch.nn.functional.dropout", &[]),
         "Embedding" => ("torch.nn.functional.embedding", &["weight"]),
         "Flatten" => ("torch.flatten", &["start_dim", "end_dim"]),
@@ -66,6 +91,14 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "LeakyReLU" => ("torch.nn.functional.leaky_relu", &[]),
         "Linear" => ("torch.nn.functional.linear", &["weight"]),
         "LogSoftmax" => ("torch.nn.functional.log_softmax", &[]),
+        "Mish" => ("torch.nn.functional.mish", &[]),
+        "Hardsigmoid" => ("torch.nn.functional.hardsigmoid", &[]),
+        "Hardtanh" => ("torch.nn.functional.hardtanh", &[]),
+        "LogSigmoid" => ("torch.nn.functional.logsigmoid", &[]),
+        "SELU" => ("torch.nn.functional.selu", &[]),
+        "Softplus" => ("torch.nn.functional.softplus", &[]),
+        "Softsign" => ("torch.nn.functional.softsign", &[]),
+        "Tanhshrink" => ("torch.nn.functional.tanhshrink", &[]),
         "ReLU" => ("torch.nn.functional.relu", &[]),
         "ReLU6" => ("torch.nn.functional.relu6", &[]),
         "SiLU" => ("torch.nn.functional.silu", &[]),
@@ -115,9 +148,53 @@ const IGNORE_INDEX: (&str, Default) = ("ignore_index", Default::Int(-100));
 /// A parameter's name and default.
 type Kept = (&'static str, Default);
 
+const OUTPUT_SIZE: Kept = ("output_size", Default::None);
+const KERNEL_SIZE: Kept = ("kernel_size", Default::None);
+const AVERAGE: &[Kept] = &[
+    KERNEL_SIZE,
+    ("stride", Default::None),
+    ("padding", Default::Int(0)),
+    ("ceil_mode", Default::Flag(false)),
+];
+const MAXIMUM: &[Kept] = &[
+    KERNEL_SIZE,
+    ("stride", Default::None),
+    ("padding", Default::Int(0)),
+    ("dilation", Default::Int(1)),
+    ("return_indices", Default::Flag(false)),
+    ("ceil_mode", Default::Flag(false)),
+];
+
 /// Classes of `torch.nn` whose instances keep what the constructor is given as attributes of the same
 /// names, by the parameters in order.
 const KEEPERS: &[(&str, &[Kept])] = &[
+    ("AdaptiveAvgPool1d", &[OUTPUT_SIZE]),
+    ("AdaptiveAvgPool2d", &[OUTPUT_SIZE]),
+    ("AvgPool1d", AVERAGE),
+    ("AvgPool2d", AVERAGE),
+    ("AvgPool3d", AVERAGE),
+    ("MaxPool1d", MAXIMUM),
+    ("MaxPool2d", MAXIMUM),
+    ("MaxPool3d", MAXIMUM),
+    ("PixelShuffle", &[("upscale_factor", Default::None)]),
+    (
+        "Unfold",
+        &[
+            KERNEL_SIZE,
+            ("dilation", Default::Int(1)),
+            ("padding", Default::Int(0)),
+            ("stride", Default::Int(1)),
+        ],
+    ),
+    ("Upsample", &[("size", Default::None), ("scale_factor", Default::None)]),
+    ("Hardsigmoid", &[INPLACE]),
+    ("Hardtanh", &[("min_val", Default::Float(-1.0)), ("max_val", Default::Float(1.0)), INPLACE]),
+    ("LogSigmoid", &[]),
+    ("Mish", &[INPLACE]),
+    ("SELU", &[INPLACE]),
+    ("Softplus", &[("beta", Default::Float(1.0)), ("threshold", Default::Float(20.0))]),
+    ("Softsign", &[]),
+    ("Tanhshrink", &[]),
     (
         "BCEWithLogitsLoss",
         &[WEIGHT, SIZE_AVERAGE, REDUCE, REDUCTION, ("pos_weight", Default::None)],
@@ -339,6 +416,7 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
             ]
         }
         "Conv1d" | "Conv2d" | "Conv3d" => convolution(class, args),
+        "ConvTranspose1d" | "ConvTranspose2d" | "ConvTranspose3d" => spreading(class, args),
         "Embedding" => {
             let (rows, columns) = (given(0, "num_embeddings"), given(1, "embedding_dim"));
             vec![
@@ -402,14 +480,43 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
     }
 }
 
-/// What the constructor of a convolution sets.
-fn convolution(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
+/// A number for each dimension that a class moves along.
+fn for_each(class: &str, given: Option<&Value>, default: i128) -> Value {
     let rank = class.trim_end_matches('d').chars().next_back().and_then(|rank| rank.to_digit(10));
-    let each = |given: Option<&Value>, default: i128| match given {
+    match given {
         None => Value::Tuple(vec![Value::Int(Some(default)); rank.unwrap_or(0) as usize]),
         Some(one @ Value::Int(_)) => Value::Tuple(vec![one.clone(); rank.unwrap_or(0) as usize]),
         Some(several) => several.clone(),
-    };
+    }
+}
+
+/// What the constructor of a transposed convolution sets.
+fn spreading(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
+    let given = |at, name| args.get(at, name).cloned().unwrap_or(Value::Unknown);
+    let each = |at, name, default| for_each(class, args.get(at, name), default);
+    let (inputs, outputs) = (given(0, "in_channels"), given(1, "out_channels"));
+    let groups = args.get(6, "groups").cloned().unwrap_or(Value::Int(Some(1)));
+    let kernel = each(2, "kernel_size", 1);
+    let of_group = binary(BinaryOp::FloorDiv, &outputs, &groups);
+    let shape = kernel.elements().map_or(Sets::Value(Value::tensor(None)), |kernel| {
+        Sets::Parameter([inputs.clone(), of_group].into_iter().chain(kernel).collect())
+    });
+    vec![
+        ("weight", shape),
+        ("in_channels", Sets::Value(inputs)),
+        ("out_channels", Sets::Value(outputs)),
+        ("kernel_size", Sets::Value(kernel)),
+        ("stride", Sets::Value(each(3, "stride", 1))),
+        ("padding", Sets::Value(each(4, "padding", 0))),
+        ("output_padding", Sets::Value(each(5, "output_padding", 0))),
+        ("groups", Sets::Value(groups)),
+        ("dilation", Sets::Value(each(8, "dilation", 1))),
+    ]
+}
+
+/// What the constructor of a convolution sets.
+fn convolution(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
+    let each = |given: Option<&Value>, default: i128| for_each(class, given, default);
     let given = |at, name| args.get(at, name).cloned().unwrap_or(Value::Unknown);
     let (inputs, outputs) = (given(0, "in_channels"), given(1, "out_channels"));
     let groups = args.get(6, "groups").cloned().unwrap_or(Value::Int(Some(1)));

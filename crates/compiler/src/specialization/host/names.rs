@@ -5,7 +5,7 @@ use super::dtype::language_dtype;
 use super::frame::Frame;
 use super::misuse::Misuse;
 use super::value::{Callable, Value};
-use super::{Host, MAX_DEPTH, dtype, tensor};
+use super::{Host, MAX_DEPTH, dtype, misuse, tensor};
 use crate::builtins::TritonVersion;
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
 use crate::project::{
@@ -132,16 +132,30 @@ impl Host<'_> {
         attr: &Name,
     ) -> (Value, Value) {
         let owner = self.expr(frame, value);
-        let member = match &owner {
+        let member = self.attribute_of(frame.file, &owner, attr);
+        (owner, member)
+    }
+
+    /// A member of a value, as code of a file sees it.
+    pub(super) fn attribute_of(&mut self, file: FileId, owner: &Value, attr: &Name) -> Value {
+        match owner {
             Value::Member(member) => self.attribute_of_member(member, attr),
             Value::Named(base) => self.member(base, attr),
             Value::Object(object) => match self.object_attribute(*object, attr) {
                 Value::Unknown => self.of_class(*object, attr),
                 value => value,
             },
-            value => self.unless_set(frame.file, tensor::attribute(value, attr)),
-        };
-        (owner, member)
+            // Before a backward pass there are no gradients but those that are set.
+            Value::Tensor(_)
+                if &**attr == "grad" && self.doubt.is_whole && !self.differentiated =>
+            {
+                Value::Unknown
+            }
+            Value::Int(_) | Value::Float(_) if !self.uses_numpy => {
+                misuse::of_number(owner, attr).unwrap_or_else(|| tensor::attribute(owner, attr))
+            }
+            value => self.unless_set(file, tensor::attribute(value, attr)),
+        }
     }
 
     /// A member of a tensor; not known where the file gives such a member to anything.

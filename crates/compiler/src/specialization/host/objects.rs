@@ -80,6 +80,7 @@ impl Host<'_> {
             "parse_known_args" => {
                 Value::Tuple(vec![Value::Object(object), Value::List(Vec::new())])
             }
+            _ if self.sparse.contains(&object) => self.sparse_method(object, name, args),
             _ => self.instance_method(object, name, args.0),
         }
     }

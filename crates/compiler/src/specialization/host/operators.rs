@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dtype::{is_float, is_integer, with_number};
+use super::dtype::{float_of, is_integer, with_number};
 use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
@@ -92,11 +92,19 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
                 return misfit.into();
             }
             let result = views::elementwise(a, Some(b));
+            if let Some(raised) = misuse::no_bits(op, result.dtype.as_ref()) {
+                return raised;
+            }
             Value::Tensor(Tensor { dtype: quotient(op, result.dtype.clone()), ..result })
         }
         (Value::Tensor(a), number) | (number, Value::Tensor(a)) => {
             let mut result = views::elementwise(a, None);
             result.dtype = quotient(op, with_number(a.dtype.as_ref(), number));
+            if as_number(number).is_some()
+                && let Some(raised) = misuse::no_bits(op, result.dtype.as_ref())
+            {
+                return raised;
+            }
             if as_number(number).is_none() {
                 // It may be a tensor that the result is broadcast to.
                 (result.shape, result.strides, result.storage) = (None, None, None);
@@ -121,6 +129,7 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
             Value::Str(format!("{a}{b}").into())
         }
         _ => misuse::with_none(op.symbol(), left, right)
+            .or_else(|| misuse::no_operator(op, left, right))
             .unwrap_or_else(|| arithmetic(op, left, right)),
     }
 }
@@ -165,9 +174,9 @@ pub(super) fn integer_of(op: BinaryOp, value: i128, number: i128) -> Option<i128
 
 /// The dtype of `a op b` where that of other operators is `dtype`: `/` gives floats.
 fn quotient(op: BinaryOp, dtype: Option<Arc<str>>) -> Option<Arc<str>> {
-    let divides = |dtype: Arc<str>| match op == BinaryOp::Div && !is_float(&dtype) {
-        true => Arc::from("fp32"),
-        false => dtype,
+    let divides = |dtype: Arc<str>| match op {
+        BinaryOp::Div => float_of(&dtype),
+        _ => dtype,
     };
     dtype.map(divides)
 }

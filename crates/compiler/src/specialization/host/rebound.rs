@@ -7,70 +7,33 @@ use rustc_hash::FxHashSet;
 
 use super::value::{Callable, Tensor, Value};
 use super::{Frame, Host};
+use crate::builtins::torch;
 use crate::hir::{Expr, ExprId, Function, Item, ItemKind, Name, Stmt};
 use crate::project::Sources;
 use crate::source::FileId;
 
-/// Methods that change a tensor in place and leave its shape and memory what they were. Others
-/// whose names end in `_` may do anything to it, as `resize_` and `set_` do.
-const KEEP_SHAPE: &[&str] = &[
-    "abs_",
-    "add_",
-    "addcdiv_",
-    "addcmul_",
-    "addmm_",
-    "bernoulli_",
-    "bitwise_and_",
-    "bitwise_not_",
-    "bitwise_or_",
-    "bitwise_xor_",
-    "ceil_",
-    "clamp_",
-    "clamp_max_",
-    "clamp_min_",
-    "copy_",
-    "cos_",
-    "cumsum_",
-    "div_",
-    "exp_",
-    "exponential_",
-    "fill_",
-    "fill_diagonal_",
-    "floor_",
-    "index_add_",
-    "index_copy_",
-    "index_fill_",
-    "index_put_",
-    "log_",
-    "masked_fill_",
-    "masked_scatter_",
-    "mul_",
-    "neg_",
-    "normal_",
-    "pow_",
-    "random_",
-    "relu_",
-    "remainder_",
-    "requires_grad_",
-    "round_",
-    "rsqrt_",
-    "scatter_",
-    "scatter_add_",
-    "sigmoid_",
-    "sin_",
-    "sqrt_",
-    "sub_",
-    "tanh_",
-    "tril_",
-    "triu_",
-    "trunc_",
-    "uniform_",
-    "zero_",
+/// Methods of tensors that give one another shape, other strides or other memory in place.
+const REPLACE: &[&str] = &[
+    "addbmm_",
+    "as_strided_",
+    "resize_",
+    "resize_as_",
+    "resize_as_sparse_",
+    "set_",
+    "sparse_resize_",
+    "sparse_resize_and_clear_",
+    "squeeze_",
+    "swapaxes_",
+    "swapdims_",
+    "t_",
+    "transpose_",
+    "unsqueeze_",
 ];
 
 /// Whether a method changes a tensor in place and leaves its shape and memory what they were.
 pub(super) fn keeps_shape(method: &str) -> bool {
-    KEEP_SHAPE.contains(&method)
+    let in_place = method.ends_with('_') && !method.starts_with('_') && !REPLACE.contains(&method);
+    in_place && torch::tensor_members().is_some_and(|members| members.contains(method))
 }
 
 /// Whether a method may give a tensor another shape or other memory.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::dtype::is_float;
+use super::dtype::{float_of, is_complex, is_float, promoted};
 use super::operators::position;
 use super::value::{Tensor, Value};
-use super::{order, sizes, views};
+use super::{elementwise, order, sizes, views};
 use crate::specialization::TupleNames;
 
 /// What a function gives along an axis.
@@ -14,6 +14,8 @@ use crate::specialization::TupleNames;
 enum Gives {
     /// Elements, of the tensor's type.
     Elements,
+    /// Floats that are computed of elements.
+    Floats,
     /// Sums of elements: those of integers are of 64 bits.
     Sums,
     /// Positions of elements.
@@ -22,22 +24,20 @@ enum Gives {
     Truths,
     /// Elements and their positions.
     Both,
+    /// The least and the greatest elements.
+    Extrema,
 }
 
 /// What a function makes of a tensor and the arguments after it, which is also a method of tensors;
 /// `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
-    let kept =
-        matches!(name, "clamp" | "clip" | "neg" | "tril" | "triu" | "flip" | "roll" | "bernoulli");
-    match kept && tensor.strides.is_none() {
-        true => Some(Value::Tensor(tensor.copied())),
-        false => along_axis(name, tensor, args)
-            .or_else(|| combined(name, tensor, args))
-            .or_else(|| cut(name, tensor, args))
-            .or_else(|| looked_up(name, tensor, args))
-            .or_else(|| sizes::made_of(name, tensor, args))
-            .or_else(|| counted(name, tensor)),
-    }
+    along_axis(name, tensor, args)
+        .or_else(|| elementwise::made_of(name, tensor, args))
+        .or_else(|| combined(name, tensor, args))
+        .or_else(|| cut(name, tensor, args))
+        .or_else(|| looked_up(name, tensor, args))
+        .or_else(|| sizes::made_of(name, tensor, args))
+        .or_else(|| counted(name, tensor, args))
 }
 
 /// The parts that `chunk` and `split` show, and what `gather` and `masked_fill` make.
@@ -61,8 +61,12 @@ fn cut(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
             let whole = size()?;
             lengths(whole / chunks + i128::from(whole % chunks != 0))?
         }
-        "split" => {
-            match args.get(0, "split_size").or_else(|| args.keyword("split_size_or_sections"))? {
+        "split" | "split_with_sizes" => {
+            let sections = args.keyword("split_sizes");
+            match sections
+                .or(args.get(0, "split_size"))
+                .or_else(|| args.keyword("split_size_or_sections"))?
+            {
                 Value::Int(each) => lengths((*each)?)?,
                 sections => {
                     let lengths =
@@ -107,9 +111,6 @@ fn looked_up(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
     match name {
         "bucketize" => of(positions(), tensor.shape.clone()),
         "searchsorted" => of(positions(), tensor_at(0, "input")?.shape.clone()),
-        "isfinite" | "isinf" | "isnan" | "logical_not" => {
-            of(Some(Arc::from("i1")), tensor.shape.clone())
-        }
         "index_select" => {
             let mut shape = tensor.shape.clone()?;
             let axis = position(shape.len(), known(args.get(0, "dim")?)?)?;
@@ -121,10 +122,34 @@ fn looked_up(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
 }
 
 /// What `name` makes whose number of elements depends on those of `tensor` or on other arguments.
-fn counted(name: &str, tensor: &Tensor) -> Option<Value> {
+fn counted(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let rank = tensor.shape.as_ref().map(|shape| Value::Int(Some(shape.len() as i128)));
+    let flag = |at: usize, name: &str| {
+        args.get(at, name).is_some_and(|flag| *flag != Value::Bool(Some(false)))
+    };
+    // Positions are gathered by dimensions, or by elements.
+    let positions = |shape: Option<Vec<Value>>| {
+        let strides = views::unknown_strides(shape.as_deref());
+        Tensor { dtype: Some("i64".into()), shape, strides, ..Tensor::default() }
+    };
     Some(match name {
         "repeat_interleave" | "masked_select" => Value::tensor(tensor.dtype.as_deref()),
         "bincount" => Value::tensor(Some("i64")),
+        "nonzero" if flag(0, "as_tuple") => {
+            let axis = |_: &Value| Value::Tensor(positions(Some(vec![Value::Int(None)])));
+            Value::Tuple(tensor.shape.as_ref()?.iter().map(axis).collect())
+        }
+        "nonzero" | "argwhere" => {
+            Value::Tensor(positions(rank.map(|rank| vec![Value::Int(None), rank])))
+        }
+        "unique" | "unique_consecutive" => {
+            let places = if name == "unique" { 1 } else { 0 };
+            let more = [(places, "return_inverse"), (places + 1, "return_counts")];
+            match more.iter().any(|(at, name)| flag(*at, name)) {
+                true => return None,
+                false => Value::tensor(tensor.dtype.as_deref()),
+            }
+        }
         _ => return None,
     })
 }
@@ -132,19 +157,17 @@ fn counted(name: &str, tensor: &Tensor) -> Option<Value> {
 /// What `name` makes along an axis of `tensor`, with the arguments after it; `None` for other
 /// functions.
 pub(super) fn along_axis(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
-    if args.keyword("out").is_some() {
-        return None;
-    }
     let by_order = match name {
         "topk" | "sort" => Some(Gives::Both),
         "argsort" => Some(Gives::Positions),
         "cumsum" | "cumprod" if views::is_contiguous(tensor) == Some(true) => Some(Gives::Sums),
+        "cummax" | "cummin" => Some(Gives::Both),
         _ => None,
     };
     match by_order {
         Some(gives) => {
             let made = made(tensor, ordered(name, tensor, args), gives, args);
-            let made = if tensor.strides.is_some() { made.in_any_order() } else { made };
+            let made = if is_ordered(tensor) { made } else { made.in_any_order() };
             Some(match name {
                 "sort" | "argsort" => order::noted(tensor, args, made),
                 _ => made,
@@ -154,21 +177,47 @@ pub(super) fn along_axis(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option
     }
 }
 
-fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
-    let at = usize::from(name == "norm");
-    let dim = args.get(at, "dim").or_else(|| args.keyword("axis"));
-    let gives = match name {
-        "amax" | "amin" | "mean" | "var" | "std" | "norm" | "logsumexp" => Gives::Elements,
-        "sum" | "prod" | "nansum" => Gives::Sums,
-        "argmax" | "argmin" => Gives::Positions,
+/// Whether what is made of a tensor along a dimension is contiguous.
+fn is_ordered(tensor: &Tensor) -> bool {
+    tensor.strides.is_none()
+}
+
+/// What a function that reduces a tensor, or a dimension of it, gives. Source: PyTorch's documentation, by
+/// tests/torch/sizes.py.
+fn reduces_to(name: &str) -> Option<Gives> {
+    Some(match name {
+        "amax" | "amin" | "max" | "median" | "min" | "nanmedian" => Gives::Elements,
+        "logsumexp" | "mean" | "nanmean" | "nanquantile" | "norm" | "quantile" | "std" | "var" => {
+            Gives::Floats
+        }
+        "nansum" | "prod" | "sum" | "trace" => Gives::Sums,
+        "argmax" | "argmin" | "count_nonzero" => Gives::Positions,
         "all" | "any" => Gives::Truths,
+        "kthvalue" | "mode" => Gives::Both,
+        "aminmax" => Gives::Extrema,
+        _ => return None,
+    })
+}
+
+fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let gives = reduces_to(name)?;
+    // The dimension follows what is reduced by: the kind of norm, the place in order.
+    let at = usize::from(matches!(name, "norm" | "kthvalue" | "quantile" | "nanquantile"));
+    let dim = args.get(at, "dim").or_else(|| args.keyword("axis"));
+    let last = Value::Int(Some(-1));
+    let (dim, gives) = match name {
         // Of two tensors they take the greater or lesser elements.
         "max" | "min" if matches!(dim, Some(Value::Tensor(_)) | Some(Value::Unknown)) => {
             return None;
         }
-        "max" | "min" if dim.is_none() => Gives::Elements,
-        "max" | "min" => Gives::Both,
-        _ => return None,
+        "max" | "min" | "median" | "nanmedian" if dim.is_some() => (dim, Gives::Both),
+        "mode" | "kthvalue" => (Some(dim.unwrap_or(&last)), gives),
+        "trace" => (None, gives),
+        "quantile" | "nanquantile" if !matches!(args.get(0, "q"), Some(Value::Float(_))) => {
+            return None;
+        }
+        "prod" if dim.is_some_and(|dim| dim.elements().is_some()) => return None,
+        _ => (dim, gives),
     };
     // What comes after the dimension of these says what they divide by.
     let after = if matches!(name, "var" | "std") { at + 2 } else { at + 1 };
@@ -187,6 +236,8 @@ fn without(shape: &[Value], dim: Option<&Value>, keeps: bool) -> Option<Vec<Valu
     let dims = match dim {
         None | Some(Value::None) => (0..shape.len() as i128).collect(),
         Some(Value::Int(Some(dim))) => vec![*dim],
+        // Some functions reduce none of no dimensions, others all.
+        Some(_) if several.as_ref().is_none_or(Vec::is_empty) => return None,
         Some(_) => several?.iter().map(known).collect::<Option<Vec<_>>>()?,
     };
     let dims = dims.into_iter().map(|dim| position(shape.len(), dim));
@@ -221,37 +272,72 @@ fn made(tensor: &Tensor, shape: Option<Vec<Value>>, gives: Gives, args: &Args<'_
         let dtype = if args.keyword("dtype").is_some() { args.dtype(None) } else { dtype };
         Value::Tensor(Tensor { dtype, shape: shape.clone(), ..Tensor::default() }.copied())
     };
-    let is_integer = tensor.dtype.as_deref().is_some_and(|dtype| !is_float(dtype));
+    let own = tensor.dtype.as_deref();
+    let is_counted = own.is_some_and(|dtype| !is_float(dtype) && !is_complex(dtype));
     let positions = || of_type(Some(Arc::from("i64")));
+    let record = |fields: [&str; 2], items: Vec<Value>| {
+        let fields = fields.map(Into::into).to_vec();
+        let names = Arc::new(TupleNames { class: "return_types".into(), fields });
+        Value::Record { names, items }
+    };
+    let elements = || of_type(tensor.dtype.clone());
     match gives {
-        Gives::Elements => of_type(tensor.dtype.clone()),
-        Gives::Sums if is_integer => of_type(Some(Arc::from("i64"))),
-        Gives::Sums => of_type(tensor.dtype.clone()),
+        Gives::Elements => elements(),
+        Gives::Floats => of_type(tensor.dtype.as_ref().map(float_of)),
+        Gives::Sums if is_counted => positions(),
+        Gives::Sums => elements(),
         Gives::Positions => positions(),
-        Gives::Truths => of_type(Some(Arc::from("i1"))),
-        Gives::Both => {
-            let fields = ["values", "indices"].map(Into::into).to_vec();
-            let names = Arc::new(TupleNames { class: "return_types".into(), fields });
-            Value::Record { names, items: vec![of_type(tensor.dtype.clone()), positions()] }
-        }
+        // Of bytes they give bytes, as once there were no truth values.
+        Gives::Truths => of_type(Some(Arc::from(if own == Some("u8") { "u8" } else { "i1" }))),
+        Gives::Both => record(["values", "indices"], vec![elements(), positions()]),
+        Gives::Extrema => record(["min", "max"], vec![elements(), elements()]),
     }
 }
 
-/// What a function makes of two tensors, or of one and a number; `None` for other functions.
+/// What a function makes of two tensors that it multiplies; `None` for other functions.
 fn combined(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
-    let other = args.get(0, "other").or_else(|| args.get(0, "mat2"))?;
-    match (name, other) {
-        ("matmul" | "mm" | "bmm", Value::Tensor(other)) => {
-            Some(Value::Tensor(views::product(tensor, other)))
-        }
-        ("maximum" | "minimum" | "max" | "min" | "pow", Value::Tensor(other)) => {
-            Some(Value::Tensor(views::elementwise(tensor, Some(other))))
-        }
-        ("pow", Value::Int(_) | Value::Float(_))
-            if tensor.dtype.as_deref().is_some_and(is_float) =>
-        {
-            Some(Value::Tensor(tensor.copied()))
-        }
+    let other = |name: &str| match args.get(0, name)? {
+        Value::Tensor(other) => Some(other),
         _ => None,
-    }
+    };
+    let other = match name {
+        "matmul" | "inner" | "dot" | "ger" | "outer" | "vdot" | "mm" | "bmm" | "mv" => {
+            ["other", "mat2", "tensor", "vec", "vec2"].into_iter().find_map(other)?
+        }
+        "addmm" | "addmv" | "addbmm" | "baddbmm" | "addr" => return added(name, tensor, args),
+        _ => return None,
+    };
+    multiplied(name, tensor, other).map(Value::Tensor)
+}
+
+fn multiplied(name: &str, a: &Tensor, b: &Tensor) -> Option<Tensor> {
+    let shape = match (name, a.shape.as_deref()?, b.shape.as_deref()?) {
+        ("ger" | "outer" | "addr", [rows], [columns]) => vec![rows.clone(), columns.clone()],
+        ("inner", [a @ .., _], [b @ .., _]) => [a, b].concat(),
+        ("addbmm", [_, rows, _], [_, _, columns]) => vec![rows.clone(), columns.clone()],
+        _ => return Some(views::product(a, b)),
+    };
+    let dtype = match name {
+        "ger" | "outer" => promoted(a.dtype.as_ref(), b.dtype.as_ref()),
+        _ => a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref()),
+    };
+    Some(Tensor { dtype, shape: Some(shape), on_gpu: a.on_gpu, ..Tensor::default() }.copied())
+}
+
+/// A product to which a tensor is added.
+fn added(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let names = match name {
+        "addmm" => ["mat1", "mat2"],
+        "addmv" => ["mat", "vec"],
+        "addr" => ["vec1", "vec2"],
+        _ => ["batch1", "batch2"],
+    };
+    let (Value::Tensor(a), Value::Tensor(b)) = (args.get(0, names[0])?, args.get(1, names[1])?)
+    else {
+        return None;
+    };
+    let product = multiplied(name, a, b)?;
+    let dtype = product.dtype.clone().filter(|dtype| Some(dtype) == tensor.dtype.as_ref());
+    let product = if tensor.strides.is_some() { views::reordered(&product) } else { product };
+    Some(Value::Tensor(Tensor { dtype, ..product }))
 }

@@ -9,6 +9,7 @@ use super::library::chosen;
 use super::number::arithmetic;
 use super::operators::position;
 use super::reduced::along_axis;
+use super::tensor::method;
 use super::value::{Tensor, Value};
 use super::views::{self, strides};
 use crate::hir::BinaryOp;
@@ -60,6 +61,37 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
             let part = |name| along_axis(name, tensor, args);
             Some(Value::Tuple(vec![part(name.split_once('_')?.0)?, part("mean")?]))
         }
+        "take" => {
+            let index = tensor_at(args, 0, "index")?;
+            Some(laid_out_as(&[index], tensor.dtype.clone(), &dims(index)?))
+        }
+        "take_along_dim" if args.get(1, "dim").is_some() => {
+            let (index, axis) = (dims(tensor_at(args, 0, "indices")?)?, axis(1, "dim", 0)?);
+            let fits = index.len() == of.len() && with(&of, axis, |_| index[axis]) == index;
+            fits.then(|| ordered_anyhow(tensor.dtype.clone(), &index))
+        }
+        "diag" => {
+            let offset = number(args, 0, "diagonal", Some(0))?;
+            match of.as_slice() {
+                [size] => same_type(vec![size + offset.abs(); 2]),
+                [rows, columns] => {
+                    let (above, below) = (columns - offset.max(0), rows + offset.min(0));
+                    let length = above.min(below);
+                    let dtype = tensor.dtype.clone();
+                    (length > 0).then(|| ordered_anyhow(dtype, &[length]))
+                }
+                _ => None,
+            }
+        }
+        "tensordot" => {
+            let (other, axes) =
+                (dims(tensor_at(args, 0, "b")?)?, number(args, 1, "dims", Some(2))?);
+            let axes =
+                usize::try_from(axes).ok().filter(|axes| *axes <= of.len().min(other.len()))?;
+            let (rows, columns) = (&of[..of.len() - axes], &other[axes..]);
+            let dtype = same_of(&[tensor, tensor_at(args, 0, "b")?]);
+            Some(contiguous(dtype, &[rows, columns].concat()))
+        }
         "where" => {
             let condition = tensor_at(args, 0, "condition")?;
             chosen(condition, &Value::Tensor(tensor.clone()), args.get(1, "other")?)
@@ -85,6 +117,29 @@ fn view_of(name: &str, tensor: &Tensor, of: &[i128], args: &Args<'_>) -> Option<
             };
             let order = moved(of.len(), &axes(0, "source")?, &axes(1, "destination")?)?;
             Some(Value::Tensor(views::permuted(tensor, &order)?))
+        }
+        "atleast_1d" | "atleast_2d" | "atleast_3d" => {
+            let rank = usize::from(name.as_bytes()[8] - b'0');
+            let before = rank.saturating_sub(of.len().max(1)).min(2);
+            let reshaped = match (rank, of) {
+                _ if of.len() >= rank => return Some(Value::Tensor(tensor.clone())),
+                (3, [rows, columns]) => vec![*rows, *columns, 1],
+                (3, [size]) => vec![1, *size, 1],
+                (rank, []) => vec![1; rank],
+                _ => [&vec![1; before][..], of].concat(),
+            };
+            let asked = Value::Tuple(sizes(&reshaped));
+            method(&Value::Tensor(tensor.clone()), "reshape", &Args(&[(None, asked)]))
+        }
+        "hsplit" | "vsplit" | "dsplit" => {
+            let axis = match name {
+                "vsplit" => 0,
+                "dsplit" => 2,
+                _ => usize::from(of.len() > 1),
+            };
+            let given = args.get(0, "indices_or_sections").or_else(|| args.keyword("sections"))?;
+            let lengths = split_lengths(*of.get(axis)?, given)?;
+            Some(Value::Tuple(views::cut_up(tensor, axis, &lengths)?))
         }
         "tensor_split" => {
             let axis = axis(1, "dim", 0)?;
@@ -131,6 +186,16 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Option<Value> {
             stacked(name, &tensors(args.get(0, "tensors")?)?)
         }
         "meshgrid" => meshgrid(args),
+        "cartesian_prod" => {
+            let tensors = several(args)?;
+            let counts = tensors.iter().map(|tensor| match dims(tensor)?.as_slice() {
+                [count] => Some(*count),
+                _ => None,
+            });
+            let count = counts.collect::<Option<Vec<_>>>()?.iter().product();
+            let columns = tensors.len() as i128;
+            (columns > 1).then(|| ordered_anyhow(same_of(&tensors), &[count, columns]))
+        }
         "block_diag" => {
             let blocks = several(args)?;
             let shapes = blocks.iter().map(|block| match dims(block)?.as_slice() {
@@ -339,7 +404,7 @@ pub(super) fn laid_out_as(of: &[&Tensor], dtype: Option<Arc<str>>, shape: &[i128
 pub(super) fn ordered_anyhow(dtype: Option<Arc<str>>, shape: &[i128]) -> Value {
     let shape = sizes(shape);
     let strides = views::unknown_strides(Some(&shape));
-    Value::Tensor(Tensor { dtype, shape: Some(shape), strides, ..Tensor::default() })
+    Value::Tensor(views::dense(Tensor { dtype, shape: Some(shape), strides, ..Tensor::default() }))
 }
 
 fn view(tensor: &Tensor, shape: &[i128], strides: Vec<Value>) -> Value {

@@ -14,66 +14,11 @@ use super::numbers::{self, as_size};
 use super::operators::{binary, position};
 use super::rebound;
 use super::reduced::made_of;
+use super::states;
 use super::value::{Descriptor, Tensor, Value};
 use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides};
 use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
-
-/// What a function makes of a tensor that has a float for each of its elements; `None` for other
-/// functions and values.
-pub(super) fn mapped(name: &str, of: &Value) -> Option<Value> {
-    let Value::Tensor(tensor) = of else { return None };
-    let is_float = tensor.dtype.as_deref().is_some_and(is_float);
-    let along_axis = matches!(
-        name,
-        "layer_norm" | "log_softmax" | "normalize" | "rms_norm" | "softmax" | "softmin"
-    );
-    let alone = matches!(
-        name,
-        "acos"
-            | "asin"
-            | "atan"
-            | "ceil"
-            | "cos"
-            | "cosh"
-            | "dropout"
-            | "elu"
-            | "erf"
-            | "exp"
-            | "exp2"
-            | "expm1"
-            | "floor"
-            | "gelu"
-            | "hardsigmoid"
-            | "hardswish"
-            | "leaky_relu"
-            | "log"
-            | "log10"
-            | "log1p"
-            | "log2"
-            | "logsigmoid"
-            | "mish"
-            | "reciprocal"
-            | "relu"
-            | "relu6"
-            | "round"
-            | "rsqrt"
-            | "selu"
-            | "sigmoid"
-            | "sign"
-            | "silu"
-            | "sin"
-            | "sinh"
-            | "softplus"
-            | "sqrt"
-            | "square"
-            | "tan"
-            | "tanh"
-            | "trunc"
-    );
-    (is_float && (alone || (along_axis && tensor.strides.is_none())))
-        .then(|| Value::Tensor(tensor.copied()))
-}
 
 impl<'a> Args<'a> {
     /// `dtype=`, or `default`; `None` when it is given and not known.
@@ -116,6 +61,20 @@ pub(super) fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
     }
 }
 
+/// Classes of tensors of one type, whose constructors take sizes or numbers.
+const OF_TYPE: &[(&str, &str)] = &[
+    ("BFloat16Tensor", "bf16"),
+    ("BoolTensor", "i1"),
+    ("ByteTensor", "u8"),
+    ("CharTensor", "i8"),
+    ("DoubleTensor", "fp64"),
+    ("FloatTensor", "fp32"),
+    ("HalfTensor", "fp16"),
+    ("IntTensor", "i32"),
+    ("LongTensor", "i64"),
+    ("ShortTensor", "i16"),
+];
+
 /// A tensor made by `torch.NAME(...)`; `None` for other functions.
 pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     let positional = args.positional();
@@ -150,6 +109,34 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
         "Tensor" if !matches!(positional.as_slice(), [Value::Tuple(_) | Value::List(_)]) => {
             shaped(Some("fp32".into()), &positional)
         }
+        "as_tensor" | "asarray" if let Some(data @ Value::Tensor(tensor)) = args.get(0, "data") => {
+            let dtype = args.dtype(tensor.dtype.as_deref());
+            match dtype == tensor.dtype && dtype.is_some() {
+                true => data.clone(),
+                false => Value::Tensor(views::with_dtype(tensor, dtype)),
+            }
+        }
+        "scalar_tensor" => Value::Tensor(
+            Tensor {
+                dtype: args.dtype(Some("fp32")),
+                shape: Some(Vec::new()),
+                ..Tensor::default()
+            }
+            .copied(),
+        ),
+        _ if let Some((_, dtype)) = OF_TYPE.iter().find(|(class, _)| *class == name) => {
+            let listed = match positional.as_slice() {
+                [data @ (Value::Tuple(_) | Value::List(_))] => Some(nested_shape(data)),
+                _ => None,
+            };
+            match listed {
+                Some(shape) => {
+                    let dtype = Some((*dtype).into());
+                    Value::Tensor(Tensor { dtype, shape, ..Tensor::default() })
+                }
+                None => shaped(Some((*dtype).into()), &positional),
+            }
+        }
         "Tensor" | "tensor" | "as_tensor" => {
             let data = args.get(0, "data")?;
             Value::Tensor(Tensor {
@@ -170,7 +157,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             }
             _ => Value::Tensor(Tensor { dtype: args.dtype(None), ..Tensor::default() }),
         },
-        "cat" | "concat" | "stack" => match fits::not_joined(name, args) {
+        "cat" | "concat" | "concatenate" | "stack" => match fits::not_joined(name, args) {
             Some(misfit) => misfit.into(),
             None => {
                 joined(if name == "stack" { name } else { "cat" }, args).unwrap_or(Value::Unknown)
@@ -194,7 +181,7 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             let shape = Some(vec![rows, columns]);
             Value::Tensor(Tensor { dtype: args.dtype(Some("fp32")), shape, ..Tensor::default() })
         }
-        "linspace" => {
+        "linspace" | "logspace" => {
             let count = args.get(2, "steps").map(|count| vec![count.clone()]);
             let dtype = args.dtype(Some("fp32"));
             Value::Tensor(Tensor { dtype, shape: count, ..Tensor::default() })
@@ -284,9 +271,9 @@ pub(super) fn joined(name: &str, args: &Args<'_>) -> Option<Value> {
 
 /// A tensor of new memory that holds what tensors of one dtype hold.
 fn fresh(tensors: &[&Tensor], shape: Vec<Value>) -> Tensor {
-    let dtype = tensors.first().and_then(|tensor| tensor.dtype.clone());
+    let first = tensors.first().and_then(|tensor| tensor.dtype.clone());
     let dtype =
-        dtype.filter(|dtype| tensors.iter().all(|tensor| tensor.dtype.as_ref() == Some(dtype)));
+        tensors.iter().fold(first, |dtype, tensor| promoted(dtype.as_ref(), tensor.dtype.as_ref()));
     Tensor { dtype, shape: Some(shape), ..Tensor::default() }.copied()
 }
 
@@ -338,6 +325,18 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         {
             Value::Tensor(part)
         }
+        (Value::Tensor(tensor), "H" | "mH") if !tensor.dtype.as_deref().is_none_or(is_complex) => {
+            Value::Tensor(swap_last(tensor))
+        }
+        (Value::Tensor(tensor), "itemsize") => {
+            Value::Int(tensor.dtype.as_deref().and_then(element_size))
+        }
+        (Value::Tensor(tensor), "nbytes") => {
+            let size = tensor.dtype.as_deref().and_then(element_size);
+            let count = tensor.shape.as_deref().and_then(elements);
+            Value::Int(size.zip(count).and_then(|(size, count)| size.checked_mul(count)))
+        }
+        (Value::Tensor(tensor), _) if let Some(kind) = states::kind(tensor, attr) => kind,
         (Value::Tensor(tensor), "data") => Value::Tensor(tensor.clone()),
         (Value::Tensor(tensor), "grad") => Value::Tensor(tensor.copied()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
@@ -369,6 +368,10 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
             Value::Int(element_size(dtype))
         }
         (Value::TorchDType(dtype), "is_floating_point") => Value::Bool(Some(is_float(dtype))),
+        (Value::TorchDType(dtype), "is_complex") => Value::Bool(Some(is_complex(dtype))),
+        (Value::TorchDType(dtype), "is_signed") => {
+            Value::Bool(Some(!dtype.starts_with('u') && &**dtype != "i1"))
+        }
         (Value::Tensor(tensor), _) => misuse::attribute(tensor, attr).unwrap_or(Value::Unknown),
         _ => Value::Unknown,
     }
@@ -422,31 +425,24 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             _ => Value::Int(numbers::number(tensor)),
         },
         "tolist" => return numbers::nested(tensor),
-        "unbind" if matches!(args.get(0, "dim"), None | Some(Value::Int(Some(0)))) => {
-            Value::Tuple(views::rows(tensor)?)
-        }
-        "data_ptr" | "get_device" | "storage_offset" => Value::Int(None),
+        "unbind" => Value::Tuple(unbound(tensor, args)?),
+        "data_ptr" | "get_device" => Value::Int(None),
+        "storage_offset" => Value::Int(tensor.storage.as_ref().map(|storage| storage.before)),
         "is_contiguous" if args.0.is_empty() => Value::Bool(views::is_contiguous(tensor)),
         "is_contiguous" => Value::Bool(None),
-        "half" => cast("fp16"),
-        "bfloat16" => cast("bf16"),
-        "float" => cast("fp32"),
-        "double" => cast("fp64"),
-        "int" => cast("i32"),
-        "long" => cast("i64"),
-        "bool" => cast("i1"),
+        _ if let Some((_, dtype)) = CASTS.iter().find(|(cast, _)| *cast == name) => cast(dtype),
         "to" => converted(value, tensor, args),
         "type" => match args.get(0, "dtype").map(given_dtype) {
             Some(Some(dtype)) => cast(&dtype),
             _ => Value::Tensor(Tensor { dtype: None, ..tensor.copied() }),
         },
-        "contiguous" if args.has_memory_format() => Value::Tensor(reordered(tensor)),
-        "contiguous" if tensor.strides.is_none() => value.clone(),
+        "contiguous" if args.has_memory_format() => Value::Tensor(views::reordered(tensor)),
+        "contiguous" if views::is_contiguous(tensor) == Some(true) => value.clone(),
         "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied()),
         "abs" if tensor.dtype.as_deref().is_some_and(is_complex) => {
             Value::Tensor(Tensor { dtype: None, ..tensor.copied() })
         }
-        "clone" | "clamp" | "abs" | "neg" => Value::Tensor(tensor.copied()),
+        "clone" | "abs" | "neg" => Value::Tensor(tensor.copied()),
         "cuda" | "cpu" | "detach" => Value::Tensor(tensor.clone().moved()),
         _ if rebound::keeps_shape(name) => {
             let mut written = value.clone();
@@ -456,7 +452,10 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             written
         }
         "t" => Value::Tensor(transpose(tensor)),
-        "transpose" | "swapaxes" | "permute" | "expand" | "expand_as" | "squeeze" => {
+        "adjoint" if !tensor.dtype.as_deref().is_none_or(is_complex) => {
+            Value::Tensor(swap_last(tensor))
+        }
+        "transpose" | "swapaxes" | "swapdims" | "permute" | "expand" | "expand_as" | "squeeze" => {
             let view = viewed(tensor, name, args);
             view.map_or_else(|| Value::tensor(tensor.dtype.as_deref()), Value::Tensor)
         }
@@ -483,14 +482,7 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             Value::Tensor(part)
         }
         "flatten" | "ravel" if args.0.is_empty() => {
-            let all = [Value::Int(Some(-1))];
-            Value::Tensor(Tensor {
-                dtype: tensor.dtype.clone(),
-                shape: viewed_sizes(tensor, &[&all[0]]),
-                strides: None,
-                storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
-                on_gpu: tensor.on_gpu,
-            })
+            return method_of(value, "reshape", &Args(&[(None, Value::Int(Some(-1)))]));
         }
         "unsqueeze" => Value::Tensor(Tensor {
             dtype: tensor.dtype.clone(),
@@ -507,16 +499,7 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             if let Some(view) = views::of_one_element(tensor, shape.as_deref()) {
                 return Some(Value::Tensor(view));
             }
-            let is_open =
-                |strides: &Vec<Value>| strides.iter().any(|it| !matches!(it, Value::Int(Some(_))));
-            let strides = tensor.strides.as_ref().filter(|strides| is_open(strides));
-            Value::Tensor(Tensor {
-                dtype: tensor.dtype.clone(),
-                strides: strides.and_then(|_| unknown_strides(shape.as_deref())),
-                shape,
-                storage: tensor.storage.clone().filter(|_| tensor.strides.is_none()),
-                on_gpu: tensor.on_gpu,
-            })
+            looked_at(tensor, name, shape)
         }
         "new_empty" | "new_zeros" | "new_ones" | "new_full" => {
             let mut shape = args.positional();
@@ -528,20 +511,82 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
                 ..Tensor::default()
             })
         }
+        "is_conj" | "is_neg" => {
+            let is_plain = tensor.dtype.as_deref().is_some_and(|dtype| !is_complex(dtype));
+            Value::Bool(is_plain.then_some(false))
+        }
+        "is_signed" => attribute(&attribute(value, "dtype"), name),
         "is_floating_point" => Value::Bool(tensor.dtype.as_deref().map(is_float)),
         "is_complex" => Value::Bool(tensor.dtype.as_deref().map(is_complex)),
-        "chunk" | "split" => made_of(name, tensor, args).unwrap_or(Value::Unknown),
+        "chunk" | "split" | "split_with_sizes" => {
+            made_of(name, tensor, args).unwrap_or(Value::Unknown)
+        }
+        "new_tensor" => torch_constructor("tensor", args)?,
         "flatten" | "narrow" => Value::tensor(tensor.dtype.as_deref()),
         "sum" | "mean" | "prod" => made_of(name, tensor, args)?,
         _ if let (Value::Tensor(_), Some(made)) = (value, made_of(name, tensor, args)) => made,
-        // `dtype=` says what elements become.
-        _ => {
-            let misuse =
-                || misuse::call(tensor, name).filter(|_| matches!(value, Value::Tensor(_)));
-            let plain = args.keyword("dtype").is_none();
-            return plain.then(|| mapped(name, value)).flatten().or_else(misuse);
-        }
+        _ => return misuse::call(tensor, name).filter(|_| matches!(value, Value::Tensor(_))),
     })
+}
+
+/// Methods that convert to a type.
+const CASTS: &[(&str, &str)] = &[
+    ("bfloat16", "bf16"),
+    ("bool", "i1"),
+    ("byte", "u8"),
+    ("cdouble", "complex128"),
+    ("cfloat", "complex64"),
+    ("char", "i8"),
+    ("double", "fp64"),
+    ("float", "fp32"),
+    ("half", "fp16"),
+    ("int", "i32"),
+    ("long", "i64"),
+    ("short", "i16"),
+];
+
+/// What `view` and `reshape` make: other sizes of the same memory, or where its elements are not in an order
+/// that allows that, a copy.
+fn looked_at(tensor: &Tensor, name: &str, shape: Option<Vec<Value>>) -> Value {
+    let dtype = tensor.dtype.clone();
+    let view =
+        |strides| Tensor { dtype: dtype.clone(), shape: shape.clone(), strides, ..tensor.clone() };
+    if tensor.strides.is_none() || views::is_contiguous(tensor) == Some(true) {
+        return Value::Tensor(view(None));
+    }
+    match (views::viewed_strides(tensor, shape.as_deref()), name) {
+        (Some(Some(strides)), _) => Value::Tensor(view(Some(strides))),
+        (Some(None), "reshape") => {
+            let copy =
+                Tensor { dtype, shape: shape.clone(), on_gpu: tensor.on_gpu, ..Tensor::default() };
+            Value::Tensor(copy.copied())
+        }
+        _ => {
+            let strides = unknown_strides(shape.as_deref());
+            Value::Tensor(Tensor { strides, storage: None, ..view(None) })
+        }
+    }
+}
+
+/// The parts of a tensor along a dimension that it has not.
+fn unbound(tensor: &Tensor, args: &Args<'_>) -> Option<Vec<Value>> {
+    let axis = match args.get(0, "dim") {
+        None => 0,
+        Some(Value::Int(axis)) => (*axis)?,
+        Some(_) => return None,
+    };
+    let shape = tensor.shape.as_ref()?;
+    let axis = position(shape.len(), axis)?;
+    if axis == 0 {
+        return views::rows(tensor);
+    }
+    let Value::Int(Some(count)) = shape[axis] else { return None };
+    let part = |at: i128| {
+        let whole = std::iter::repeat_with(|| Part::Slice(Bound::Open, Bound::Open));
+        let parts: Vec<Part> = whole.take(axis).chain([Part::At(Some(at))]).collect();
+        views::parts(tensor, &parts).map(Value::Tensor)
+    };
+    (count <= views::MAX_ROWS).then(|| (0..count).map(part).collect())?
 }
 
 /// What a method shows of the same memory in other axes, where they are known.
@@ -552,7 +597,7 @@ fn viewed(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
         _ => None,
     };
     match name {
-        "transpose" | "swapaxes" => {
+        "transpose" | "swapaxes" | "swapdims" => {
             views::swapped(tensor, number(args.get(0, "dim0")?)?, number(args.get(1, "dim1")?)?)
         }
         "permute" => {
@@ -569,6 +614,15 @@ fn viewed(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
         "squeeze" if args.0.is_empty() => {
             let rank = tensor.shape.as_ref()?.len() as i128;
             (0..rank).rev().try_fold(tensor.clone(), |tensor, axis| views::squeezed(&tensor, axis))
+        }
+        "squeeze" if let Some(axes) = args.get(0, "dim")?.elements() => {
+            let rank = tensor.shape.as_ref()?.len();
+            let axes = axes.iter().map(|axis| position(rank, number(axis)?));
+            let mut axes = axes.collect::<Option<Vec<_>>>()?;
+            axes.sort_unstable();
+            axes.iter()
+                .rev()
+                .try_fold(tensor.clone(), |tensor, axis| views::squeezed(&tensor, *axis as i128))
         }
         "squeeze" => views::squeezed(tensor, number(args.get(0, "dim")?)?),
         _ => None,
@@ -614,11 +668,6 @@ fn part_along(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
     views::parts(tensor, &whole.take(axis).chain([part]).collect::<Vec<_>>())
 }
 
-/// A copy whose elements are in another order, which is not followed.
-fn reordered(tensor: &Tensor) -> Tensor {
-    Tensor { strides: unknown_strides(tensor.shape.as_deref()), ..tensor.copied() }
-}
-
 /// `tensor.to(...)` with a dtype, a device, both, or another tensor whose dtype it takes.
 fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
     let changed = |dtype: Option<Arc<str>>| match dtype.is_some() && dtype == tensor.dtype {
@@ -626,7 +675,9 @@ fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
         false => Value::Tensor(views::with_dtype(tensor, dtype)),
     };
     let laid_out = |value: Value| match value {
-        Value::Tensor(tensor) if args.has_memory_format() => Value::Tensor(reordered(&tensor)),
+        Value::Tensor(tensor) if args.has_memory_format() => {
+            Value::Tensor(views::reordered(&tensor))
+        }
         value => value,
     };
     let given = args.positional().into_iter().chain(args.keyword("dtype"));
@@ -647,8 +698,12 @@ fn unsqueezed(tensor: &Tensor, dim: Option<&Value>) -> Option<Tensor> {
     let Some(Value::Int(Some(dim))) = dim else { return None };
     let (mut shape, mut strides) = (tensor.shape.clone()?, strides(tensor)?);
     let at = position(shape.len() + 1, *dim)?;
+    let step = match (shape.get(at), strides.get(at)) {
+        (Some(size), Some(stride)) => binary(BinaryOp::Mul, size, stride),
+        _ => Value::Int(Some(1)),
+    };
     shape.insert(at, Value::Int(Some(1)));
-    strides.insert(at, Value::Int(Some(1)));
+    strides.insert(at, step);
     let is_plain = tensor.strides.is_none();
     Some(Tensor {
         shape: Some(shape),

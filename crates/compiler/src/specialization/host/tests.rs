@@ -82,7 +82,7 @@ fn sizes_of_expressions_are_known() {
         ("x = torch.randn(10).cuda()[:n]", None),
         ("x, y, z = torch.randn(3, 20, 10).unbind(0)", Some(600)),
         ("w, y, z = torch.randn(3, 20, 10).unbind(); x = y.new_empty(y.shape[0])", Some(20)),
-        ("y = torch.randn(3, 20).unbind(1); x = y[0]", None),
+        ("y = torch.randn(3, 20).unbind(1); x = y[0]", Some(60)),
     ];
     for (host, table) in [(false, &of_scenarios[..]), (true, &of_hosts[..])] {
         for (setup, expected) in table {

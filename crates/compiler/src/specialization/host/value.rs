@@ -6,7 +6,7 @@ use super::Frame;
 use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
-use super::views::unknown_strides;
+use super::views::reordered;
 use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::installation::Fact;
 use crate::project::{ItemRef, Resolution};
@@ -472,10 +472,7 @@ impl Value {
 
     /// The same, whose elements may be laid out in another order.
     pub(super) fn in_any_order(mut self) -> Value {
-        self.change_tensors(&|tensor| {
-            tensor.strides = unknown_strides(tensor.shape.as_deref());
-            tensor.storage = None;
-        });
+        self.change_tensors(&|tensor| *tensor = reordered(tensor));
         self
     }
 

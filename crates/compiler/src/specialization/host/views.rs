@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dtype::{element_size, is_complex, is_float, promoted};
+use super::dtype::{element_size, is_complex, is_float, promoted, with_scalar};
 use super::number::arithmetic;
 use super::operators::position;
 use super::value::{Storage, Tensor, Value};
@@ -125,6 +125,47 @@ pub(in crate::specialization) fn is_contiguous(tensor: &Tensor) -> Option<bool> 
         expected *= size;
         follows
     }))
+}
+
+/// The strides of a tensor looked at with other sizes, `Some(None)` where its elements are in an order that
+/// allows no such view; `None` where that is not known. Source: PyTorch's `computeStride`.
+pub(super) fn viewed_strides(
+    tensor: &Tensor,
+    shape: Option<&[Value]>,
+) -> Option<Option<Vec<Value>>> {
+    let known = |value: &Value| match value {
+        Value::Int(value) => *value,
+        _ => None,
+    };
+    let numbers = |values: &[Value]| values.iter().map(known).collect::<Option<Vec<i128>>>();
+    let (old, steps, new) =
+        (numbers(tensor.shape.as_ref()?)?, numbers(&strides(tensor)?)?, numbers(shape?)?);
+    if old.contains(&0) || old.is_empty() {
+        return None;
+    }
+    let mut found = vec![0; new.len()];
+    let mut rest = new.len();
+    // Sizes and steps of dimensions that lie in memory as one, from the last on.
+    let (mut step, mut size, mut taken) = (steps[old.len() - 1], 1, 1);
+    for axis in (0..old.len()).rev() {
+        size *= old[axis];
+        if axis > 0 && (old[axis - 1] == 1 || steps[axis - 1] == size * step) {
+            continue;
+        }
+        while rest > 0 && (taken < size || new[rest - 1] == 1) {
+            rest -= 1;
+            found[rest] = taken * step;
+            taken *= new[rest];
+        }
+        if taken != size {
+            return Some(None);
+        }
+        if axis > 0 {
+            (step, size, taken) = (steps[axis - 1], 1, 1);
+        }
+    }
+    let strides = found.into_iter().map(|step| Value::Int(Some(step))).collect();
+    Some((rest == 0).then_some(strides))
 }
 
 /// Whether elements along an axis are one in memory.
@@ -541,16 +582,31 @@ fn cut(size: Value, lower: Bound, upper: Bound) -> Option<(Value, i128)> {
     Some((Value::Int(Some((upper - lower).max(0))), lower))
 }
 
-/// The product of two matrices, or of as many of each; of other shapes nothing but the dtype is known.
+/// The product of two matrices or vectors, or of several of them that broadcast; of shapes that are not
+/// known nothing but the dtype is.
 pub(super) fn product(a: &Tensor, b: &Tensor) -> Tensor {
-    let shape = match (a.shape.as_deref(), b.shape.as_deref()) {
-        (Some([batch @ .., rows, _]), Some([others @ .., _, columns])) if batch == others => {
-            Some([batch, &[rows.clone(), columns.clone()]].concat())
-        }
-        _ => None,
-    };
+    let shape = a.shape.as_deref().zip(b.shape.as_deref()).and_then(|(a, b)| product_shape(a, b));
     let dtype = a.dtype.clone().filter(|dtype| Some(dtype) == b.dtype.as_ref());
-    Tensor { dtype, shape, on_gpu: a.on_gpu, ..Tensor::default() }.copied()
+    let ranks = [a, b].map(|tensor| tensor.shape.as_ref().map(Vec::len));
+    let product = Tensor { dtype, shape, on_gpu: a.on_gpu, ..Tensor::default() };
+    match ranks {
+        // Several are multiplied at once as one with longer rows, or columns.
+        [Some(a), Some(b)] if a < b && b > 2 => reordered(&product),
+        _ => product.copied(),
+    }
+}
+
+fn product_shape(a: &[Value], b: &[Value]) -> Option<Vec<Value>> {
+    Some(match (a, b) {
+        ([_], [_]) => Vec::new(),
+        ([rows @ .., _], [_]) => rows.to_vec(),
+        ([_], [batch @ .., _, columns]) => [batch, std::slice::from_ref(columns)].concat(),
+        ([batch @ .., rows, _], [others @ .., _, columns]) => {
+            let batch = broadcast(Some(batch), Some(others))?;
+            [&batch[..], &[rows.clone(), columns.clone()]].concat()
+        }
+        _ => return None,
+    })
 }
 
 /// The result of an elementwise operator on one or two tensors. PyTorch lays it out as its operands
@@ -569,6 +625,8 @@ pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
         (Some(a_is_number), Some(b_is_number)) if a_is_number == b_is_number => {
             promoted(a.dtype.as_ref(), b.dtype.as_ref())
         }
+        (Some(false), Some(true)) => with_scalar(a.dtype.as_ref(), b.dtype.as_ref()),
+        (Some(true), Some(false)) => with_scalar(b.dtype.as_ref(), a.dtype.as_ref()),
         // A tensor without axes counts as a number does; only kinds matter.
         _ => promoted(a.dtype.as_ref(), b.dtype.as_ref()).filter(|_| {
             let is_float = |tensor: &Tensor| tensor.dtype.as_deref().map(is_float);
@@ -576,7 +634,9 @@ pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
         }),
     };
     let on_gpu = a.on_gpu || b.on_gpu;
-    Tensor { dtype, shape, strides, on_gpu, ..Tensor::default() }.copied()
+    let is_open = strides.is_some() && kept_strides(a).is_none_or(|kept| Some(kept) != strides);
+    let made = Tensor { dtype, shape, strides, on_gpu, ..Tensor::default() };
+    if is_open { dense(made) } else { made.copied() }
 }
 
 fn has_no_axes(tensor: &Tensor) -> Option<bool> {
@@ -600,6 +660,22 @@ fn kept_strides(tensor: &Tensor) -> Option<Vec<Value>> {
     let steps: Vec<Option<i128>> = long.map(|(_, stride)| known(stride)).collect();
     let in_order = steps.iter().all(Option::is_some) && steps.is_sorted_by(|a, b| a > b);
     unknown_strides(shape).filter(|_| !in_order && steps.len() != 1)
+}
+
+/// A copy whose elements are in an order that is not known; they fill its memory.
+pub(super) fn reordered(tensor: &Tensor) -> Tensor {
+    dense(Tensor {
+        strides: unknown_strides(tensor.shape.as_deref()),
+        storage: None,
+        ..tensor.clone()
+    })
+}
+
+/// A tensor in memory of its own that its elements fill in whatever order.
+pub(super) fn dense(tensor: Tensor) -> Tensor {
+    let elements = tensor.shape.as_deref().and_then(elements);
+    let storage = elements.map(|elements| Box::new(Storage { elements, ..Storage::default() }));
+    Tensor { storage, ..tensor }
 }
 
 /// Strides of a tensor of this shape of which nothing is known.
