@@ -283,6 +283,7 @@ impl Working {
         };
         KnownLaunch {
             site: None,
+            caller: None,
             origin: Origin::Scenario,
             doubtful: false,
             grid: Some(launch.grid),

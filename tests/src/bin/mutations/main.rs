@@ -178,12 +178,9 @@ fn under_specializations(sources: &MemorySources, kernel: ItemRef) -> Found {
     let mut found = Found::new();
     let specs = discover(sources, kernel, &Flags::default()).into_iter();
     for spec in specs.filter(|spec| spec.origin != Origin::Guess).take(SPECIALIZATIONS) {
-        let rules = Rules::default();
-        let lowered = rules.lower_kernel(sources, kernel, &spec);
-        let blamed = analysis::blame(sources, rules, kernel, &spec, &lowered);
-        let analyzed = lowered.function.map(|func| analysis::check_in(sources, &func, &spec, true));
-        let all = blamed.into_iter().map(|(found, _)| found).chain(analyzed.unwrap_or_default());
-        found.extend(serious(all.filter(|found| spec.proves(found.code))));
+        let mut lowering = Rules::default().lowering(sources, kernel);
+        let checked = analysis::check_specialization(&mut lowering, &spec, true);
+        found.extend(serious(checked.into_iter().map(|(found, _)| found)));
     }
     found
 }

@@ -26,12 +26,42 @@ impl Host<'_> {
         name: &str,
         args: &[(Option<Name>, Value)],
     ) -> Value {
+        if name == "parameters" && args.is_empty() {
+            let parameters = self.parameters_of(object, &mut Vec::new());
+            return parameters.map_or(Value::Unknown, Value::List);
+        }
         match asked_for(name, &Args(args)) {
             Some(dtype) => self.recast(object, &dtype, &mut Vec::new()),
             None if keeps_module(name, args) => {}
             None => return Value::Unknown,
         }
         Value::Object(object)
+    }
+
+    /// The parameters of a module and of those that it holds, in the order in which they were made; `None`
+    /// where something that it holds is not known.
+    fn parameters_of(&self, object: usize, seen: &mut Vec<usize>) -> Option<Vec<Value>> {
+        let mut found: Vec<Value> = Vec::new();
+        if seen.contains(&object) {
+            return Some(found);
+        }
+        seen.push(object);
+        for held in self.objects.get(&object)?.values() {
+            match held {
+                Value::Unknown | Value::Collection | Value::OneOf(_) => return None,
+                Value::Object(inner) if self.is_torch_object(*inner) => {
+                    found.extend(self.parameters_of(*inner, seen)?);
+                }
+                Value::Tensor(tensor) => {
+                    let is_parameter =
+                        tensor.memory().is_some_and(|id| self.parameters.contains(&id));
+                    found.extend(is_parameter.then(|| held.clone()));
+                }
+                _ => {}
+            }
+        }
+        found.sort_by_key(|value| value.allocations().into_iter().min());
+        Some(found)
     }
 
     /// Gives the floats of a module, and of those that it holds, another type.

@@ -39,6 +39,19 @@ impl<'a> Args<'a> {
             Some(_) => true,
         }
     }
+
+    /// A copy laid out as `memory_format=` says.
+    fn formatted(&self, tensor: &Tensor) -> Tensor {
+        let named = |path: &[Name]| path.last().cloned();
+        let format = match self.keyword("memory_format") {
+            Some(Value::Named(Resolution::External(path))) => named(path),
+            _ => None,
+        };
+        match format.as_deref() {
+            Some("channels_last" | "channels_last_3d") => views::with_channels_last(tensor),
+            _ => views::reordered(tensor),
+        }
+    }
 }
 
 /// The dtype that a value names: one of PyTorch or the scenario language, or a type of Python.
@@ -81,8 +94,11 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     let shaped = |dtype: Option<Arc<str>>, shape: &[&Value]| {
         let named = args.keyword("size").and_then(Value::elements);
         let shape = named.or_else(|| sizes(shape));
-        let strides = unknown_strides(shape.as_deref()).filter(|_| args.has_memory_format());
-        Value::Tensor(Tensor { dtype, shape, strides, ..Tensor::default() })
+        let made = Tensor { dtype, shape, ..Tensor::default() };
+        Value::Tensor(match args.has_memory_format() {
+            true => args.formatted(&made),
+            false => made,
+        })
     };
     Some(match name {
         "empty" | "zeros" | "ones" | "rand" | "randn" => {
@@ -436,7 +452,7 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             Some(Some(dtype)) => cast(&dtype),
             _ => Value::Tensor(Tensor { dtype: None, ..tensor.copied() }),
         },
-        "contiguous" if args.has_memory_format() => Value::Tensor(views::reordered(tensor)),
+        "contiguous" if args.has_memory_format() => Value::Tensor(args.formatted(tensor)),
         "contiguous" if views::is_contiguous(tensor) == Some(true) => value.clone(),
         "contiguous" => Value::Tensor(Tensor { strides: None, ..tensor.clone() }.copied()),
         "abs" if tensor.dtype.as_deref().is_some_and(is_complex) => {
@@ -675,9 +691,7 @@ fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
         false => Value::Tensor(views::with_dtype(tensor, dtype)),
     };
     let laid_out = |value: Value| match value {
-        Value::Tensor(tensor) if args.has_memory_format() => {
-            Value::Tensor(views::reordered(&tensor))
-        }
+        Value::Tensor(tensor) if args.has_memory_format() => Value::Tensor(args.formatted(&tensor)),
         value => value,
     };
     let given = args.positional().into_iter().chain(args.keyword("dtype"));

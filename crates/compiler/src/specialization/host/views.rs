@@ -671,6 +671,32 @@ pub(super) fn reordered(tensor: &Tensor) -> Tensor {
     })
 }
 
+/// A copy in which the elements of all channels of a place lie side by side.
+pub(super) fn with_channels_last(tensor: &Tensor) -> Tensor {
+    let strides = tensor.shape.as_deref().and_then(channels_last);
+    let copy = reordered(tensor);
+    Tensor { strides: strides.or(copy.strides), ..copy }
+}
+
+/// Strides of a tensor of these sizes with the second dimension innermost. What has a dimension of one
+/// element may count as laid out so already, with other strides.
+fn channels_last(shape: &[Value]) -> Option<Vec<Value>> {
+    let sizes = shape.iter().map(|size| match size {
+        Value::Int(Some(size)) if *size > 1 => Some(*size),
+        _ => None,
+    });
+    let sizes: Vec<i128> = sizes.collect::<Option<_>>()?;
+    let [_, channels, places @ ..] = sizes.as_slice() else { return None };
+    let mut strides = vec![0, 1];
+    let mut inner: i128 = places.iter().product::<i128>() * channels;
+    strides[0] = inner;
+    for size in places {
+        inner /= size;
+        strides.push(inner);
+    }
+    Some(strides.into_iter().map(|stride| Value::Int(Some(stride))).collect())
+}
+
 /// A tensor in memory of its own that its elements fill in whatever order.
 pub(super) fn dense(tensor: Tensor) -> Tensor {
     let elements = tensor.shape.as_deref().and_then(elements);
