@@ -25,7 +25,6 @@ mod masks;
 mod misuse;
 mod narrow;
 mod neutral;
-
 mod passed;
 mod perf;
 mod points;

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::ir::{AtomicOp, Opcode};
 
 pub mod attributes;
+pub(crate) mod classes;
 mod debug;
 mod foreign;
 mod host;

@@ -471,8 +471,8 @@ fn project_root(file: &Path) -> Option<PathBuf> {
 fn names_any(path: &Path, names: &[&str]) -> bool {
     let Ok(text) = std::fs::File::open(path).and_then(read_limited) else { return false };
     let holds = |part: &str| memmem::find(&text, part.as_bytes()).is_some();
-    let runs = || paths::may_run_kernels("", &String::from_utf8_lossy(&text));
-    names.iter().any(|name| holds(name)) && (holds("](") || runs())
+    names.iter().any(|name| holds(name))
+        && paths::may_launch_others(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
 }
 
 /// Without a leading `./`.

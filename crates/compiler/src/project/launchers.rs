@@ -124,7 +124,7 @@ pub(crate) fn runs_alone(item: &Item) -> bool {
         || has_decorator(function, |name| matches!(name, "parametrize" | "perf_report"))
 }
 
-/// The names through which each kernel of a file, or of one from which it imports, is launched in it.
+/// The names through which the launches of a file are reached, whatever they launch.
 fn launchers(sources: &dyn Sources, file: FileId) -> Arc<[Name]> {
     let find = || {
         let module = sources.module(file).unwrap_or_default();

@@ -24,6 +24,12 @@ pub fn may_run_kernels(path: &str, text: &str) -> bool {
     may_concern_kernels(path, text) || (text.contains("torch") && runs())
 }
 
+/// True when a file may launch kernels of other files, itself or by their functions: it has the shape of a
+/// launch, or [runs by itself](may_run_kernels).
+pub fn may_launch_others(path: &str, text: &str) -> bool {
+    text.contains("](") || may_run_kernels(path, text)
+}
+
 /// What stands in programs, tests and benchmarks.
 const RUNS: &[&str] = &["def test", "__main__", "def bench"];
 

@@ -198,8 +198,7 @@ pub(crate) fn importers(
         let names_one =
             |text: &str, names: &FxHashSet<Name>| names.iter().any(|name| mentions(text, name));
         let look = |text: &str| {
-            let runs = || project::paths::may_run_kernels(&path.to_string_lossy(), text);
-            if !text.contains("](") && !runs() {
+            if !project::paths::may_launch_others(&path.to_string_lossy(), text) {
                 return Vec::new();
             }
             let named = open.iter().enumerate().filter(|(_, (_, names))| names_one(text, names));

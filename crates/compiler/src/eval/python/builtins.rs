@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::super::size::MAX_ITEMS;
 use super::super::value::{Const, Role, Value};
 use super::super::{Evaluator, Source};
-use super::{Exit, Obj, Run, methods, raise, text};
-use crate::builtins::{CORE, LANGUAGE};
+use super::{Exit, Obj, Run, raise, text};
+use crate::builtins::{CORE, LANGUAGE, classes};
 use crate::hir::{BinaryOp, CompareOp, Name};
 
 /// The classes among them, which `isinstance` takes.
@@ -672,5 +672,5 @@ fn based(value: i128, prefix: &str, digits: impl Fn(u128) -> String) -> String {
 
 /// True where the name is a method of one of Python's classes.
 pub(super) fn is_method_name(name: &str) -> bool {
-    ["int", "str", "list", "dict"].iter().any(|class| methods::exists(class, name))
+    ["int", "str", "list", "dict"].iter().any(|class| classes::exists(class, name))
 }

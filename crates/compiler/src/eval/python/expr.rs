@@ -9,9 +9,9 @@ use super::super::names::known_member;
 use super::super::type_attribute;
 use super::super::value::{Const, ModuleRef, Role, Value};
 use super::super::{Evaluator, Source};
-use super::{Exit, Lambda, Obj, Run, Scope, builtins, methods, operators, raise, text};
+use super::{Exit, Lambda, Obj, Run, Scope, builtins, operators, raise, text};
 use crate::builtins as language;
-use crate::builtins::Rule;
+use crate::builtins::{Rule, classes};
 use crate::hir::collections;
 use crate::hir::{
     Arg, ArgKind, CompareOp, Expr, ExprId, FStringPart, ItemKind, LambdaParam, Name, UnaryOp,
@@ -395,10 +395,10 @@ impl Evaluator<'_> {
                 Obj::of(&value).ok_or(Exit::Unknown)
             }
             _ => match object.class() {
-                Some(class) if methods::exists(class, attr) => {
+                Some(class) if classes::exists(class, attr) => {
                     Ok(Obj::Method(Rc::new(object.clone()), attr.clone()))
                 }
-                Some(class) if methods::is_listed(class) && !attr.starts_with('_') => none(class),
+                Some(class) if classes::is_listed(class) && !attr.starts_with('_') => none(class),
                 _ => Err(Exit::Unknown),
             },
         }

@@ -18,16 +18,8 @@ use crate::project::installation;
 use crate::source::FileId;
 use crate::specialization::config::Config;
 
-/// What PyTorch's modules have and its tensors have not.
-const OF_MODULES: &[&str] = &[
-    "children",
-    "forward",
-    "modules",
-    "named_modules",
-    "named_parameters",
-    "parameters",
-    "state_dict",
-];
+/// The class of PyTorch's modules.
+const MODULE: &str = "torch.nn.Module";
 
 /// Members that tensors share with Python's texts and truth values.
 const OF_TEXTS: &[&str] = &["conj", "imag", "index", "real", "split"];
@@ -85,8 +77,11 @@ impl Host<'_> {
     /// Whether a value has an attribute, where that is known.
     fn has_attribute(&mut self, value: &Value, attr: &str) -> Option<bool> {
         match value {
-            Value::Tensor(_) if OF_MODULES.contains(&attr) => Some(false),
-            Value::Tensor(_) => torch::tensor_members()?.contains(attr).then_some(true),
+            Value::Tensor(_) => match torch::tensor_members()?.contains(attr) {
+                true => Some(true),
+                // What only modules have tensors have not.
+                false => torch::instance_members(MODULE)?.contains(attr).then_some(false),
+            },
             Value::Object(object) => {
                 (!matches!(self.object_attribute(*object, attr), Value::Unknown)).then_some(true)
             }

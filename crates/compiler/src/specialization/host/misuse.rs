@@ -3,7 +3,7 @@
 use super::dtype::is_float;
 use super::number::as_number;
 use super::value::{Tensor, Value};
-use crate::builtins::torch;
+use crate::builtins::{classes, torch};
 use crate::hir::{BinaryOp, Name};
 
 /// A use of a tensor, or of a tuple as its shape is one, that gives no value.
@@ -178,27 +178,11 @@ fn class(value: &Value) -> Option<&'static str> {
     })
 }
 
-/// Members of Python's numbers.
-const OF_NUMBERS: &[&str] = &[
-    "as_integer_ratio",
-    "bit_count",
-    "bit_length",
-    "conjugate",
-    "denominator",
-    "from_bytes",
-    "fromhex",
-    "hex",
-    "imag",
-    "is_integer",
-    "numerator",
-    "real",
-    "to_bytes",
-];
-
 /// What `number.name` is where numbers have no such member.
 pub(super) fn of_number(value: &Value, name: &str) -> Option<Value> {
     let class = class(value).filter(|class| matches!(*class, "int" | "float"))?;
-    let is_known = OF_NUMBERS.contains(&name) || name.starts_with('_');
+    let is_known =
+        ["int", "float"].iter().any(|class| classes::exists(class, name)) || name.starts_with('_');
     (!is_known).then(|| Value::Raises(Misuse::NoMemberOf { class, name: name.into() }))
 }
 

@@ -1,36 +1,19 @@
 //! Whether a kernel has loads that leave lanes without a value, as far as its text tells.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use super::Callees;
 use super::expressions::{argument, called_name};
 use crate::hir::{Body, Expr};
-use crate::project::{ItemRef, Resolution, Scope, Sources, function, item};
+use crate::project::{ItemRef, Sources, function, with_callees};
 
 /// True when the jit function `at`, or one that it calls, has a load with a mask and without `other`.
 pub fn leaves_lanes(sources: &dyn Sources, at: ItemRef) -> bool {
-    let (mut pending, mut seen) = (vec![at], FxHashSet::default());
-    while let Some(at) = pending.pop() {
-        let (Some(item), Some(function)) = (item(sources, at), function(sources, at)) else {
-            continue;
-        };
-        let body = &function.body;
-        if body.exprs.values().any(|expr| is_unfilled(body, expr)) {
-            return true;
-        }
-        let path = item.body_scope();
-        let scope = Scope { file: at.file, path: &path };
-        let mut callees = Callees { sources, scope, body, names: FxHashMap::default() };
-        for expr in body.exprs.values() {
-            if let Expr::Call { callee, .. } = expr
-                && let Resolution::Jit(called) = callees.jit_function(*callee)
-                && seen.insert(called)
-            {
-                pending.push(called);
-            }
-        }
-    }
-    false
+    let is_unfilled = |at: ItemRef| {
+        let function = function(sources, at);
+        function.is_some_and(|function| {
+            let body = &function.body;
+            body.exprs.values().any(|expr| is_unfilled(body, expr))
+        })
+    };
+    with_callees(sources, at).into_iter().any(is_unfilled)
 }
 
 fn is_unfilled(body: &Body, expr: &Expr) -> bool {
