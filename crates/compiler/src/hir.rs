@@ -26,7 +26,7 @@ mod stmt;
 #[cfg(test)]
 mod tests;
 
-pub use expr::{Arg, ArgKind, BinaryOp, CompareOp, Expr, FStringPart, Literal, UnaryOp};
+pub use expr::{Arg, ArgKind, BinaryOp, CompareOp, Expr, FStringPart, Literal, UnaryOp, WideInt};
 pub use lower::{MAX_DEPTH, lower, lower_again, lower_expression};
 pub(crate) use python_names::PYTHON_NAMES;
 pub use scenario::{Allow, Scenario};
@@ -419,7 +419,7 @@ pub struct Launch {
     /// The grid.
     pub grid: ExprId,
     /// The arguments.
-    pub args: Vec<Arg>,
+    pub args: Box<[Arg]>,
     /// The host function around it, to follow simple local assignments; `None` at module level.
     pub host: Option<Name>,
 }

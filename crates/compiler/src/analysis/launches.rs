@@ -365,7 +365,7 @@ impl Site<'_> {
                     .iter()
                     .any(|extent| matches!(self.launch.body.exprs[*extent], Expr::Starred(_)));
                 let is_one = |extent: &&ExprId| {
-                    self.launch.body.exprs[**extent] == Expr::Literal(Literal::Int(1))
+                    self.launch.body.exprs[**extent] == Expr::Literal(Literal::Int(1.into()))
                 };
                 let ignored = extents.iter().skip(MAX_RANK).find(|extent| !is_one(extent));
                 let quotient =
@@ -439,7 +439,7 @@ impl Site<'_> {
     /// An integer as it is written.
     fn integer(&self, expr: ExprId) -> Option<i128> {
         match &self.launch.body.exprs[expr] {
-            Expr::Literal(Literal::Int(value)) => Some(*value),
+            Expr::Literal(Literal::Int(value)) => Some(value.get()),
             Expr::Unary { op: UnaryOp::Minus, operand } => self.integer(*operand)?.checked_neg(),
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 use super::dtype::{DType, Elem};
 use super::operands::{Places, Side, is_symbol};
-use super::value::{Tensor, Value};
+use super::value::{Number, Tensor, Value};
 use super::{Eval, Evaluator, Stop};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{BinaryOp, UnaryOp};
@@ -43,12 +43,12 @@ impl Evaluator<'_> {
             return self.pointer_arithmetic(op, lhs, rhs, at, places);
         }
         let divides = matches!(op, BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::Mod);
-        let float = float_operand(op, (&lhs, &rhs), at, places);
+        let number = number_of(op, (&lhs, &rhs), at, places);
         let (x, y) = self.promote_sides(lhs, rhs, divides, at, places)?;
         let (x, y) = self.broadcast(&x, &y, at, places)?;
         let result = self.arithmetic(op, x, y, left, at)?;
         Ok(match result.elem.is_unknown() {
-            true => Tensor { float, ..result },
+            true => Tensor { number, ..result },
             false => result,
         })
     }
@@ -300,19 +300,25 @@ impl Evaluator<'_> {
     }
 }
 
-/// Where a float goes into the result of an operator on numbers, of which one is not known.
-fn float_operand(
+/// What the result of an operator is known for where the type of one of its operands is not.
+fn number_of(
     op: BinaryOp,
     (lhs, rhs): (&Side, &Side),
     at: FileRange,
     places: Places,
-) -> Option<FileRange> {
-    let float = |side: &Side, place: FileRange| match side.tensor.elem {
-        Elem::Num(dtype) => (dtype.is_float() && !is_symbol(side)).then_some(place),
-        Elem::Unknown => side.tensor.float,
-        _ => None,
+) -> Option<Number> {
+    let known = |side: &Side, place: FileRange| match side.tensor.elem {
+        _ if is_symbol(side) => None,
+        Elem::Num(dtype) if dtype.is_float() => Some(Number::Float(place)),
+        Elem::Num(_) => Some(Number::Any),
+        _ => side.tensor.number,
     };
+    let sides = [known(lhs, places.0), known(rhs, places.1)];
+    let is_float = |number: &Number| matches!(number, Number::Float(_));
     // A quotient is a float, whatever is divided.
-    let divided = (op == BinaryOp::Div).then_some(at);
-    divided.or_else(|| float(lhs, places.0)).or_else(|| float(rhs, places.1))
+    let divided = (op == BinaryOp::Div).then_some(Number::Float(at));
+    let float = divided.or_else(|| sides.into_iter().flatten().find(is_float));
+    // What is not known may be a pointer, to which integers are added.
+    let may_be_address = matches!(op, BinaryOp::Add | BinaryOp::Sub) && sides.contains(&None);
+    float.or_else(|| (!may_be_address).then_some(Number::Any))
 }

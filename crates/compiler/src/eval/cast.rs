@@ -87,7 +87,7 @@ impl Evaluator<'_> {
         match (tensor.elem, to) {
             // Whatever it was made of, it is now what it is converted to.
             (Elem::Unknown, _) | (_, Elem::Unknown) => {
-                Ok(Tensor { elem: to, ir: None, float: None, ..tensor.clone() })
+                Ok(Tensor { elem: to, ir: None, number: None, ..tensor.clone() })
             }
             (Elem::Num(from), Elem::Num(to)) => self.cast_number(tensor, from, to, rounding, at),
             (Elem::Ptr(_), Elem::Num(DType::Int64 | DType::UInt64)) => {

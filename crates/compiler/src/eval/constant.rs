@@ -15,7 +15,7 @@ const IMAGINARY: &str = "a complex number";
 /// The value of a literal.
 pub(super) fn literal(literal: &Literal) -> Value {
     match literal {
-        Literal::Int(value) => Value::int(*value),
+        Literal::Int(value) => Value::int(value.get()),
         Literal::BigInt(_) => Value::Unknown,
         Literal::Bytes => Value::Const(Const::Opaque(BYTES.into())),
         Literal::Imaginary => Value::Const(Const::Opaque(IMAGINARY.into())),

@@ -119,7 +119,7 @@ impl Evaluator<'_> {
     ) -> Tensor {
         self.refuse_storage_format(opcode, operands);
         let origin = first_origin(operands.iter().flatten().copied());
-        let mut result = Tensor { elem, shape, ir: None, origin, open: false, float: None };
+        let mut result = Tensor { elem, shape, ir: None, origin, open: false, number: None };
         if let Some(values) = self.handles(operands)
             && let Some(ty) = ir_type(elem, &result.shape)
             && let Some(emitter) = self.emitter.as_mut()

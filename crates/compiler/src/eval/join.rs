@@ -219,7 +219,7 @@ impl Evaluator<'_> {
                     ir,
                     origin: x.origin,
                     open: x.open || y.open,
-                    float: None,
+                    number: None,
                 })
             }
             (Value::Const(x), Value::Const(y)) => {
@@ -446,7 +446,7 @@ impl Evaluator<'_> {
                     ir: None,
                     origin: x.origin,
                     open: false,
-                    float: None,
+                    number: None,
                 })
             }
             _ => self.join(a, b),

@@ -399,7 +399,7 @@ impl Evaluator<'_> {
                     ir: None,
                     origin,
                     open: elem.is_unknown(),
-                    float: None,
+                    number: None,
                 })
             };
             locals.insert(param.name.clone(), Local { value, at: param.range });
@@ -493,11 +493,11 @@ impl Evaluator<'_> {
             _ => false,
         };
         match value {
-            Value::Tensor(Tensor { elem: Elem::Ptr(pointer), shape, ir, origin, open, float })
+            Value::Tensor(Tensor { elem: Elem::Ptr(pointer), shape, ir, origin, open, number })
                 if is_const =>
             {
                 let elem = Elem::Ptr(Pointer { constant: true, ..pointer });
-                Value::Tensor(Tensor { elem, shape, ir, origin, open, float })
+                Value::Tensor(Tensor { elem, shape, ir, origin, open, number })
             }
             other => other,
         }
@@ -603,7 +603,7 @@ impl Evaluator<'_> {
                 ir::Param { name: name.clone(), signature: Arc::from(signature), divisibility };
             emitter.func.add_param(param, ir::Type::Scalar(lowered))
         });
-        Some(Tensor { elem, shape: Shape::scalar(), ir, origin, open: false, float: None })
+        Some(Tensor { elem, shape: Shape::scalar(), ir, origin, open: false, number: None })
     }
 
     /// `tensordesc<fp16[128, 64]>`: a base pointer, extents and strides as separate parameters.

@@ -10,7 +10,7 @@ use super::emit::ir_type;
 use super::join::{Relation, leaves, rebuild, relate};
 use super::range::{MAX_UNROLL, iterations, python_range};
 use super::stmt::{Flow, Outcome, Rest, Work};
-use super::value::{Const, Origin, RangeValue, Shape, Tensor, Value};
+use super::value::{Const, Number, Origin, RangeValue, Shape, Tensor, Value};
 use super::{Eval, Evaluator, Local, Locals, Mode, OriginKind, Source, Stop};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{CompareOp, Expr, ExprId, Name, Stmt, StmtId};
@@ -286,7 +286,7 @@ impl Evaluator<'_> {
             ir: args.first().copied(),
             origin,
             open: false,
-            float: None,
+            number: None,
         };
         if negative {
             index = self.reverse_index(&index, &cast);
@@ -354,7 +354,7 @@ impl Evaluator<'_> {
             let message = format!("{what} of a `for` loop must be an integer, not `{dtype}`");
             return Err(self.error(Code::LoopBound, at, message));
         }
-        if tensor.float.is_some() {
+        if let Some(Number::Float(_)) = tensor.number {
             let message = format!("{what} of a `for` loop must be an integer, not a float");
             return Err(self.error(Code::LoopBound, at, message));
         }

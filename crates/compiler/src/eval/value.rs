@@ -113,9 +113,17 @@ pub struct Tensor {
     /// It comes from an argument that may also be `None`, a number known at launch, a tuple or a
     /// descriptor; only while nothing else is known of it.
     pub open: bool,
-    /// Where a float went into it, while its type is not known: then it is a float of some width,
-    /// or an error where something else is a pointer.
-    pub float: Option<FileRange>,
+    /// What it is known for while its type is not known.
+    pub number: Option<Number>,
+}
+
+/// What an operator makes of operands of which one is of an unknown type, other than a pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// Where a float went into it: a float of some width, or an error where something else is a pointer.
+    Float(FileRange),
+    /// A number of some kind: no pointer is multiplied, divided or shifted.
+    Any,
 }
 
 /// Index into the evaluator's list of reasons.
@@ -517,7 +525,7 @@ impl Shape {
 impl Tensor {
     /// A tensor of which no IR exists.
     pub fn new(elem: Elem, shape: Shape) -> Tensor {
-        Tensor { elem, shape, ir: None, origin: Origin::NONE, open: false, float: None }
+        Tensor { elem, shape, ir: None, origin: Origin::NONE, open: false, number: None }
     }
 
     /// True when it is certainly a scalar.
@@ -538,7 +546,7 @@ impl Tensor {
 
     /// A scalar or tile of which nothing is known, not even that it exists at run time.
     pub fn anything(shape: Shape, origin: Origin) -> Tensor {
-        Tensor { elem: Elem::Unknown, shape, ir: None, origin, open: true, float: None }
+        Tensor { elem: Elem::Unknown, shape, ir: None, origin, open: true, number: None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ExprId, LambdaParam, Name};
 
-/// An expression.
+/// An expression. Those of all open files are kept, so it is small.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expr {
     /// Nothing usable stands there; absorbs silently.
@@ -14,9 +14,9 @@ pub enum Expr {
     /// A literal.
     Literal(Literal),
     /// `(a, b)`.
-    Tuple(Vec<ExprId>),
+    Tuple(Box<[ExprId]>),
     /// `[a, b]`.
-    List(Vec<ExprId>),
+    List(Box<[ExprId]>),
     /// `[element for target in iterable if condition]`. With several `for`s, the element of all
     /// but the innermost is a [`Expr::Starred`] comprehension, which no source can spell:
     /// `[e for a in A for b in B]` is `[*[e for b in B] for a in A]`.
@@ -28,7 +28,7 @@ pub enum Expr {
         /// What is iterated.
         iterable: ExprId,
         /// Conditions.
-        conditions: Vec<ExprId>,
+        conditions: Box<[ExprId]>,
     },
     /// `(element for target in iterable)`, by the comprehension of the same clauses.
     Generator(ExprId),
@@ -57,21 +57,21 @@ pub enum Expr {
         /// True for `and`.
         and: bool,
         /// Operands, at least two.
-        values: Vec<ExprId>,
+        values: Box<[ExprId]>,
     },
     /// `first op second op third ...`.
     Compare {
         /// Leftmost operand.
         first: ExprId,
         /// Operators with their right operands; at least one.
-        rest: Vec<(CompareOp, ExprId)>,
+        rest: Box<[(CompareOp, ExprId)]>,
     },
     /// A call.
     Call {
         /// What is called.
         callee: ExprId,
         /// Arguments in order.
-        args: Vec<Arg>,
+        args: Box<[Arg]>,
     },
     /// `value.attr`.
     Attribute {
@@ -106,11 +106,11 @@ pub enum Expr {
         on_false: ExprId,
     },
     /// An f-string.
-    FString(Vec<FStringPart>),
+    FString(Box<[FStringPart]>),
     /// `lambda params: body`.
     Lambda {
         /// Parameters.
-        params: Vec<LambdaParam>,
+        params: Box<[LambdaParam]>,
         /// The body.
         body: ExprId,
     },
@@ -122,15 +122,17 @@ pub enum Expr {
         value: ExprId,
     },
     /// `{key: value}`; `None` keys are `**value`.
-    Dict(Vec<(Option<ExprId>, ExprId)>),
+    Dict(Box<[(Option<ExprId>, ExprId)]>),
     /// `{a, b}`.
-    Set(Vec<ExprId>),
+    Set(Box<[ExprId]>),
     /// `*value`.
     Starred(ExprId),
     /// Python that kernels may not use, by the name of its syntax tree node in Python's `ast`
     /// (`Await`, `Yield`, ...).
     Unsupported(&'static str),
 }
+
+const _: () = assert!(size_of::<Expr>() == 32);
 
 impl Expr {
     /// Whether it is this name.
@@ -220,7 +222,7 @@ pub enum FStringPart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Literal {
     /// An integer of any size, as decimal digits when it exceeds 128 bits.
-    Int(i128),
+    Int(WideInt),
     /// An integer beyond 128 bits.
     BigInt(Arc<str>),
     /// A float, by its bits.
@@ -237,6 +239,34 @@ pub enum Literal {
     Ellipsis,
     /// A complex number.
     Imaginary,
+}
+
+/// An integer of 128 bits, aligned as a pointer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct WideInt {
+    high: i64,
+    low: u64,
+}
+
+impl WideInt {
+    /// Its value.
+    pub fn get(self) -> i128 {
+        i128::from(self.high) << 64 | i128::from(self.low)
+    }
+}
+
+impl From<i128> for WideInt {
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are told apart by it")]
+    #[expect(clippy::cast_sign_loss, reason = "bits of the lower half")]
+    fn from(value: i128) -> WideInt {
+        WideInt { high: (value >> 64) as i64, low: value as u64 }
+    }
+}
+
+impl std::fmt::Debug for WideInt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
 }
 
 /// An argument of a call.

@@ -355,7 +355,7 @@ impl Printer<'_> {
 
 fn literal(literal: &Literal) -> String {
     match literal {
-        Literal::Int(value) => value.to_string(),
+        Literal::Int(value) => value.get().to_string(),
         Literal::BigInt(digits) => digits.to_string(),
         Literal::Float(bits) => format!("{:?}", f64::from_bits(*bits)),
         Literal::Bool(true) => "True".to_owned(),

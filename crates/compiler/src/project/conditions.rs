@@ -405,7 +405,7 @@ fn literal_fact(literal: &Literal) -> Option<Fact> {
     Some(match literal {
         Literal::None => Fact::None,
         Literal::Bool(value) => Fact::Bool(*value),
-        Literal::Int(value) => Fact::Int(*value),
+        Literal::Int(value) => Fact::Int(value.get()),
         Literal::Str(text) => Fact::Text(text.to_string()),
         _ => return None,
     })

@@ -160,8 +160,7 @@ pub(crate) fn is_helper_of_others(sources: &dyn Sources, at: ItemRef) -> bool {
 pub fn called_from_jit(sources: &dyn Sources, functions: &[ItemRef]) -> Vec<ItemRef> {
     let mut called = Vec::new();
     for at in functions {
-        let known = sources.callees(*at);
-        for callee in known.unwrap_or_else(|| callees(sources, *at)).iter() {
+        for callee in known_callees(sources, *at).iter() {
             if callee != at && !called.contains(callee) {
                 called.push(*callee);
             }
@@ -191,6 +190,15 @@ pub fn is_broken(sources: &dyn Sources, at: ItemRef) -> bool {
     with_callees(sources, at)
         .into_iter()
         .any(|at| function(sources, at).is_some_and(|function| function.body.broken.is_some()))
+}
+
+/// As [`callees`], from whoever keeps that.
+fn known_callees(sources: &dyn Sources, at: ItemRef) -> Arc<[ItemRef]> {
+    let kept = sources.callees(at);
+    kept.unwrap_or_else(|| match sources.facts() {
+        Some(facts) => facts.callees.get(at, || callees(sources, at)),
+        None => callees(sources, at),
+    })
 }
 
 /// Jit functions that the jit function `at` names, as callees or as arguments.

@@ -22,6 +22,8 @@ pub struct Facts {
     pub(crate) functions: Table<FileId, ItemRef>,
     /// Those that are kernels.
     pub(crate) kernels: Table<FileId, ItemRef>,
+    /// Those that a jit function names.
+    pub(crate) callees: Table<ItemRef, ItemRef>,
     /// The names through which a file launches kernels.
     pub(crate) launchers: Table<FileId, Name>,
     /// What each item of a file means.

@@ -165,7 +165,7 @@ pub fn parse_value(text: &str) -> Result<ConstArg, String> {
 
 fn value_of(body: &crate::hir::Body, id: crate::hir::ExprId) -> Option<ConstArg> {
     Some(match &body.exprs[id] {
-        Expr::Literal(Literal::Int(value)) => ConstArg::Int(*value),
+        Expr::Literal(Literal::Int(value)) => ConstArg::Int(value.get()),
         Expr::Literal(Literal::Float(bits)) => ConstArg::Float(*bits),
         Expr::Literal(Literal::Bool(value)) => ConstArg::Bool(*value),
         Expr::Literal(Literal::None) => ConstArg::None,
@@ -190,7 +190,7 @@ fn value_of(body: &crate::hir::Body, id: crate::hir::ExprId) -> Option<ConstArg>
                 None => ConstArg::Function(name.into()),
             },
         },
-        Expr::Call { callee, args } => match (&body.exprs[*callee], args.as_slice()) {
+        Expr::Call { callee, args } => match (&body.exprs[*callee], &**args) {
             (Expr::Name(float), [arg]) if &**float == "float" => {
                 let ConstArg::Str(text) = value_of(body, arg.value)? else { return None };
                 ConstArg::Float(text.parse::<f64>().ok()?.to_bits())

@@ -13,7 +13,7 @@ use super::kernel::{lower_under, specializations};
 use super::{Db, Kernel, Labelled, Lowered, SourceFile, labels};
 
 /// A specialization of a kernel as it was found first, lowered to see whether its guesses work.
-#[salsa::tracked(returns(ref), no_eq, lru = 24)]
+#[salsa::tracked(returns(ref), no_eq, lru = 12)]
 fn tried(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
     let found = specializations(db, file, item).get(index);
     let lowered = found.and_then(|labelled| lower_under(db, file, item, &labelled.spec));
@@ -72,7 +72,7 @@ pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) ->
     }
 }
 
-#[salsa::tracked(returns(ref), no_eq, lru = 24)]
+#[salsa::tracked(returns(ref), no_eq, lru = 12)]
 fn lowered_as_settled(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
     let labelled = settled(db, file, item).get(index);
     let lowered = labelled.and_then(|labelled| lower_under(db, file, item, &labelled.spec));

@@ -128,7 +128,7 @@ fn configuration_list(function: &Function) -> Option<&[ExprId]> {
             |arg: &&Arg| matches!(&arg.kind, ArgKind::Keyword(name) if &**name == "configs");
         let first = args.first().filter(|arg| arg.kind == ArgKind::Positional);
         match &body.exprs[args.iter().find(named).or(first)?.value] {
-            Expr::List(items) => Some(items.as_slice()),
+            Expr::List(items) => Some(&**items),
             _ => None,
         }
     })

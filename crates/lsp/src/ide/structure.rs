@@ -153,7 +153,7 @@ pub(crate) fn loaded_files(db: &dyn Db, file: SourceFile) -> Vec<(TextRange, Str
             let Expr::Call { callee, args } = expr else { continue };
             let is_load =
                 matches!(&scenario.body.exprs[*callee], Expr::Name(name) if &**name == "load");
-            let [Arg { value, .. }, ..] = args.as_slice() else { continue };
+            let [Arg { value, .. }, ..] = &**args else { continue };
             if let (true, Expr::Literal(Literal::Str(path))) =
                 (is_load, &scenario.body.exprs[*value])
             {

@@ -544,7 +544,7 @@ impl<'a> Evaluator<'a> {
             Value::Tensor(_) | Value::Array(_) => {
                 let parts = match &code.body.exprs[index] {
                     Expr::Tuple(parts) => parts.clone(),
-                    _ => vec![index],
+                    _ => Box::new([index]) as Box<[_]>,
                 };
                 let parts = parts.into_iter().map(|part| self.index(code, part));
                 let parts = parts.collect::<Eval<Vec<Index>>>()?;
@@ -596,7 +596,7 @@ fn record(names: &Arc<TupleNames>, args: Args) -> Eval<Value> {
 
 fn literal_value(literal: &Literal) -> Eval<Value> {
     Ok(match literal {
-        Literal::Int(value) => Value::Int(*value),
+        Literal::Int(value) => Value::Int(value.get()),
         Literal::Float(bits) => Value::Float(f64::from_bits(*bits)),
         Literal::Bool(value) => Value::Bool(*value),
         Literal::None => Value::None,

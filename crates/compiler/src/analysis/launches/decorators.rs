@@ -119,8 +119,7 @@ fn asked_by_heuristics(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
     for decorator in heuristics.filter(|_| tuning.complete) {
         for (id, expr) in function.body.exprs.iter() {
             let Expr::Lambda { params, body } = expr else { continue };
-            let ([args], true) =
-                (params.as_slice(), decorator.contains_range(function.map.exprs[id]))
+            let ([args], true) = (&**params, decorator.contains_range(function.map.exprs[id]))
             else {
                 continue;
             };

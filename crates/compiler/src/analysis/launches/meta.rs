@@ -89,7 +89,7 @@ impl Site<'_> {
         let launch = self.launch;
         match &launch.body.exprs[launch.grid] {
             Expr::Lambda { params, body } => {
-                let [meta] = params.as_slice() else { return Asked::default() };
+                let [meta] = &**params else { return Asked::default() };
                 asked(&launch.body, &meta.name, self.range(*body), |id| self.range(id))
             }
             Expr::Name(name) => match self.local_function(name) {
@@ -156,7 +156,7 @@ fn needed(params: impl Iterator<Item = (ParamKind, Option<ExprId>)>) -> Option<u
 
 fn asked_by_lambda(around: &Function, id: ExprId) -> Asked {
     let Expr::Lambda { params, body } = &around.body.exprs[id] else { return Asked::default() };
-    let [meta] = params.as_slice() else { return Asked::default() };
+    let [meta] = &**params else { return Asked::default() };
     let range = |id| around.map.exprs[id];
     asked(&around.body, &meta.name, range(*body), range)
 }

@@ -286,9 +286,7 @@ impl<'a> Piece<'a> {
     pub(super) fn calls(&self) -> impl Iterator<Item = (ExprId, &'a [Arg])> {
         let (body, map) = (self.body, self.map);
         body.exprs.iter().filter_map(move |(id, expr)| match expr {
-            Expr::Call { callee, args } if self.holds(map.exprs[id]) => {
-                Some((*callee, args.as_slice()))
-            }
+            Expr::Call { callee, args } if self.holds(map.exprs[id]) => Some((*callee, &**args)),
             _ => None,
         })
     }

@@ -101,7 +101,7 @@ impl Site<'_> {
             .find(|(name, _)| ["warp_size", "threads_per_warp"].contains(&&***name));
         match given.map(|(_, value)| &self.launch.body.exprs[value]) {
             None => Some(WARP_SIZE),
-            Some(Expr::Literal(Literal::Int(size))) => Some(*size),
+            Some(Expr::Literal(Literal::Int(size))) => Some(size.get()),
             Some(_) => None,
         }
     }

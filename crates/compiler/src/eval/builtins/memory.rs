@@ -6,7 +6,7 @@ use super::super::display::{shape_text, type_text};
 use super::super::dtype::{DType, Elem};
 use super::super::join::{Relation, relate_shapes};
 use super::super::types::argument_behind;
-use super::super::value::{Const, Shape, Tensor, Value};
+use super::super::value::{Const, Number, Shape, Tensor, Value};
 use super::super::{Eval, Evaluator, Stop};
 use crate::builtins::{Choice, options};
 use crate::diagnostic::{Code, Diagnostic};
@@ -87,9 +87,20 @@ impl Evaluator<'_> {
             Value::Tensor(tensor) => match tensor.elem {
                 Elem::Ptr(_) => Ok(tensor),
                 Elem::Unknown => {
-                    if let Some(float) = tensor.float {
-                        let message = "an address is a pointer plus integers, but this is a float";
-                        return Err(self.error(Code::PointerArithmetic, float, message));
+                    match tensor.number {
+                        Some(Number::Float(float)) => {
+                            let message =
+                                "an address is a pointer plus integers, but this is a float";
+                            return Err(self.error(Code::PointerArithmetic, float, message));
+                        }
+                        Some(Number::Any) => {
+                            let message = format!(
+                                "`{}` needs a pointer, but this is a number",
+                                call.builtin.display_name()
+                            );
+                            return Err(self.error(Code::NotAPointer, at, message));
+                        }
+                        None => {}
                     }
                     let argument = argument_behind(&self.origins, tensor.origin).cloned();
                     argument.into_iter().for_each(|name| self.types.note_pointer(name));

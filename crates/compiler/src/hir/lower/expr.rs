@@ -75,10 +75,10 @@ impl Lowering<'_> {
             Kind::DictionaryComprehension => Expr::DictComp(self.elements(node)),
             Kind::SetComprehension => Expr::SetComp(self.elements(node)),
             // An entry of a comprehension.
-            Kind::Pair => Expr::Tuple(vec![
+            Kind::Pair => Expr::Tuple(Box::new([
                 self.field_expr(node, Field::Key),
                 self.field_expr(node, Field::Value),
-            ]),
+            ])),
             Kind::DictionarySplat => Expr::Unsupported("Dict"),
             Kind::AsPattern => return self.only_child(node),
             _ => Expr::Missing,
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         self.add_expr(node.range(), expr)
     }
 
-    pub(super) fn exprs(&mut self, nodes: &[Node<'_>]) -> Vec<ExprId> {
+    pub(super) fn exprs(&mut self, nodes: &[Node<'_>]) -> Box<[ExprId]> {
         nodes.iter().map(|node| self.expr(*node)).collect()
     }
 
@@ -107,7 +107,7 @@ impl Lowering<'_> {
                 entries.push((None, self.only_child(entry)));
             }
         }
-        Expr::Dict(entries)
+        Expr::Dict(entries.into())
     }
 
     /// The elements of a comprehension that makes no list, as those of one that does.
@@ -221,7 +221,7 @@ impl Lowering<'_> {
             }
         }
         match first {
-            Some(first) if !rest.is_empty() => Expr::Compare { first, rest },
+            Some(first) if !rest.is_empty() => Expr::Compare { first, rest: rest.into() },
             _ => Expr::Missing,
         }
     }
@@ -232,9 +232,9 @@ impl Lowering<'_> {
         Expr::Call { callee, args }
     }
 
-    pub(super) fn args(&mut self, list: Node<'_>) -> Vec<Arg> {
+    pub(super) fn args(&mut self, list: Node<'_>) -> Box<[Arg]> {
         if list.kind() == Kind::GeneratorExpression {
-            return vec![Arg { kind: ArgKind::Positional, value: self.expr(list) }];
+            return Box::new([Arg { kind: ArgKind::Positional, value: self.expr(list) }]);
         }
         parts(list).into_iter().map(|node| self.arg(node)).collect()
     }

@@ -25,7 +25,7 @@ impl Lowering<'_> {
         }
         match (bytes, formatted) {
             (true, _) => Expr::Literal(Literal::Bytes),
-            (false, true) => Expr::FString(parts),
+            (false, true) => Expr::FString(parts.into()),
             (false, false) => match parts.pop() {
                 Some(FStringPart::Text(text)) => Expr::Literal(Literal::Str(text)),
                 _ => Expr::Literal(Literal::Str(Arc::from(""))),
@@ -176,7 +176,7 @@ fn number(spelling: &str) -> Literal {
     let digits = digits.to_ascii_lowercase();
     if let Some((radix, digits)) = radix_prefix(&digits) {
         return match i128::from_str_radix(digits, radix) {
-            Ok(value) => Literal::Int(value),
+            Ok(value) => Literal::Int(value.into()),
             Err(_) => Literal::BigInt(Arc::from(decimal(digits, radix))),
         };
     }
@@ -188,7 +188,7 @@ fn number(spelling: &str) -> Literal {
         return Literal::Float(digits.parse::<f64>().unwrap_or(f64::NAN).to_bits());
     }
     match digits.parse::<i128>() {
-        Ok(value) => Literal::Int(value),
+        Ok(value) => Literal::Int(value.into()),
         Err(_) => Literal::BigInt(Arc::from(digits.trim_start_matches('0'))),
     }
 }
@@ -224,10 +224,10 @@ mod tests {
 
     #[test]
     fn reads_numbers_of_every_base() {
-        assert_eq!(number("98_432"), Literal::Int(98_432));
-        assert_eq!(number("0xFF_FF"), Literal::Int(65_535));
-        assert_eq!(number("0b1010"), Literal::Int(10));
-        assert_eq!(number("0o17"), Literal::Int(15));
+        assert_eq!(number("98_432"), Literal::Int(98_432.into()));
+        assert_eq!(number("0xFF_FF"), Literal::Int(65_535.into()));
+        assert_eq!(number("0b1010"), Literal::Int(10.into()));
+        assert_eq!(number("0o17"), Literal::Int(15.into()));
         assert_eq!(number("1_0.5e-3"), Literal::Float(0.0105f64.to_bits()));
         assert_eq!(number("2j"), Literal::Imaginary);
         let huge = "340282366920938463463374607431768211456";

@@ -362,7 +362,7 @@ fn dict_of(pairs: Vec<Value>) -> Value {
 
 fn literal_value(literal: &Literal) -> Value {
     match literal {
-        Literal::Int(value) => Value::Int(Some(*value)),
+        Literal::Int(value) => Value::Int(Some(value.get())),
         Literal::BigInt(_) => Value::Int(None),
         Literal::Float(bits) => Value::Float(Some(f64::from_bits(*bits))),
         Literal::Bool(value) => Value::Bool(Some(*value)),

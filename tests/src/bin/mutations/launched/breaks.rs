@@ -129,7 +129,7 @@ impl Breaks<'_> {
             match expr {
                 Expr::Call { callee, args } => self.of_call(id, callee, &args),
                 Expr::Compare { first, rest } => {
-                    if let [(CompareOp::Lt, right)] = rest.as_slice() {
+                    if let [(CompareOp::Lt, right)] = &*rest {
                         let between = self.range(first).end..self.range(*right).start;
                         let text = self.text[between.clone()].replace('<', "<=");
                         self.add("compare", Change::Text(between, text));
@@ -160,7 +160,7 @@ impl Breaks<'_> {
         let of_program = assigned.filter(|(_, value)| self.source(*value).contains(POSITION));
         let names = of_program.flat_map(|(targets, _)| targets).flat_map(|target| {
             match &body.exprs[*target] {
-                Expr::Tuple(items) => items.clone(),
+                Expr::Tuple(items) => items.to_vec(),
                 _ => vec![*target],
             }
         });
