@@ -125,17 +125,24 @@ pub(super) fn axes_asked_for(func: &Function) -> [bool; 3] {
 /// An axis with several programs of which the kernel does not ask which one it is, so that all of
 /// them do the same.
 fn unused_axis(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Option<Diagnostic> {
-    let grid = launch.grid.filter(|_| needed.writes)?;
-    let axis = (0..3).find(|axis| grid[*axis] > 1 && !needed.asked[*axis])?;
+    let grid = launch.grid.unwrap_or([1; 3]);
+    let has_several = |axis: &usize| grid[*axis] > 1 || launch.open_axes[*axis];
+    let axis = (0..3).find(|axis| needed.writes && !needed.asked[*axis] && has_several(axis))?;
+    let programs = match grid[axis] {
+        1 => "all programs".to_owned(),
+        several => format!("the {several} programs"),
+    };
     let message = format!(
-        "`{}` never asks for its position along axis {axis}, so the {} programs along it do the same",
-        func.name, grid[axis],
+        "`{}` never asks for its position along axis {axis}, so {programs} along it do the same",
+        func.name,
     );
     let found = finding(func, Code::UnusedAxis, message)?;
-    Some(match adds(func) {
-        false => found,
-        true => Diagnostic { severity: Severity::Warning, ..found }
-            .with_note("each of them adds to memory what all the others add"),
+    let is_atomic = |inst| matches!(func.insts[inst].opcode, Opcode::AtomicRmw | Opcode::AtomicCas);
+    Some(match (adds(func), func.walk().into_iter().any(is_atomic)) {
+        (true, _) => found.with_note("each of them adds to memory what all the others add"),
+        // They may share work by turns, or take turns.
+        (false, true) => Diagnostic { severity: Severity::Hint, ..found },
+        (false, false) => found,
     })
 }
 

@@ -200,7 +200,7 @@ codes! {
         include_str!("explain/launch-option.md");
     GridShape = "launch/grid", Error, "a grid that is no tuple of one to three extents",
         include_str!("explain/launch-grid.md");
-    UnusedAxis = "launch/unused-axis", Hint, "an axis of the grid along which all programs do the same",
+    UnusedAxis = "launch/unused-axis", Warning, "an axis of the grid along which all programs do the same",
         include_str!("explain/launch-unused-axis.md");
     ArgumentType = "launch/argument-type", Error, "an argument of a type that the kernel cannot use",
         include_str!("explain/launch-argument-type.md");

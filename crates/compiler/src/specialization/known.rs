@@ -33,6 +33,8 @@ pub struct KnownLaunch {
     pub doubtful: bool,
     /// Extents of the grid, where all of them are known.
     pub grid: Option<[u32; 3]>,
+    /// Axes along which the launch gives an extent that is not known.
+    pub open_axes: [bool; 3],
     /// What is wrong with the grid.
     pub grid_fault: Option<GridFault>,
     /// How many extents the launch gives, 1 to 3; 0 when that is not known.
@@ -129,6 +131,8 @@ pub struct KnownBuffer {
     pub contents: Contents,
     /// Whether several elements of the tensor are one in memory, as those of an expanded tensor are.
     pub is_expanded: bool,
+    /// Whether another kernel gets it afterwards.
+    pub is_passed_on: bool,
 }
 
 /// A launch in host code by its number, which stays when text before it changes.
@@ -255,6 +259,7 @@ impl KnownLaunch {
             origin,
             doubtful: true,
             grid: None,
+            open_axes: [false; 3],
             grid_fault: None,
             grid_rank: 0,
             arg_faults: Vec::new(),
@@ -269,7 +274,13 @@ impl KnownLaunch {
             |fault: &ArgFault| matches!(fault, ArgFault::Misuse(..) | ArgFault::GridMisuse(_));
         self.arg_faults.retain(|fault| !raised(fault));
         let is_faulty = !self.doubtful && !self.arg_faults.is_empty();
-        is_faulty.then(|| KnownLaunch { grid: None, grid_fault: None, args: Vec::new(), ..self })
+        is_faulty.then(|| KnownLaunch {
+            grid: None,
+            open_axes: [false; 3],
+            grid_fault: None,
+            args: Vec::new(),
+            ..self
+        })
     }
 
     /// What is known of the argument called `name`.
@@ -314,6 +325,11 @@ pub(super) fn known_launch<'a>(
     for (name, spec, value) in args {
         note_arg(name, spec, &value, &mut known);
     }
+    for (_, arg) in &mut known {
+        if let KnownArg::Buffer(buffer) = arg {
+            buffer.is_passed_on = buffer.id.is_some_and(|id| launch.passed_on.contains(&id));
+        }
+    }
     let holds = |caller: &Caller| site.is_some_and(|site| caller.holds(sources, site));
     KnownLaunch {
         site,
@@ -321,6 +337,7 @@ pub(super) fn known_launch<'a>(
         origin,
         doubtful: false,
         grid: extents(&grid),
+        open_axes: open_axes(&grid),
         grid_fault: grid_fault(&grid, origin),
         arg_faults: arg_faults(sources, site, launch, binding, &grid),
         grid_rank: grid
@@ -459,6 +476,15 @@ fn extents(grid: &Value) -> Option<[u32; 3]> {
     Some(extents)
 }
 
+fn open_axes(grid: &Value) -> [bool; 3] {
+    let mut open = [false; 3];
+    let given = grid.elements().unwrap_or_default();
+    for (open, extent) in open.iter_mut().zip(given) {
+        *open = matches!(extent, Value::Int(None) | Value::Unknown);
+    }
+    open
+}
+
 fn grid_fault(grid: &Value, origin: Origin) -> Option<GridFault> {
     if matches!(grid, Value::Int(_) | Value::Float(_)) {
         // Scenarios take a number for a grid of one axis.
@@ -540,7 +566,8 @@ fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let fills = |shape: &Vec<i128>| before == 0 && shape.iter().product::<i128>() == elements;
     let shape = whole(tensor).filter(fills);
     let is_expanded = host::is_expanded(tensor);
-    let buffer = KnownBuffer { id, elements, before, shape, contents, is_expanded };
+    let is_passed_on = false;
+    let buffer = KnownBuffer { id, elements, before, shape, contents, is_expanded, is_passed_on };
     (tensor.dtype.as_deref() == Some(element)).then_some(buffer)
 }
 
