@@ -198,11 +198,7 @@ impl Host<'_> {
                 Part::stepped(bounds.each_ref().map(Option::as_ref))
             }
             Expr::Literal(Literal::Ellipsis) => Part::Rest,
-            _ => match self.expr(frame, id) {
-                Value::Int(at) => Part::At(at),
-                Value::None => Part::NewAxis,
-                _ => Part::Other,
-            },
+            _ => Part::of(&self.expr(frame, id)),
         }
     }
 

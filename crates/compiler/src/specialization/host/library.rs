@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::dtype::{is_complex, is_float, number_dtype, with_number};
+use super::dtype::{element_size, is_complex, is_float, number_dtype, with_number};
 use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
@@ -64,6 +64,9 @@ impl Host<'_> {
             [value, Value::Str(attr), default] => (*value, attr, Some(*default)),
             _ => return Value::Unknown,
         };
+        if let (Value::Named(base), None) = (value, default) {
+            return self.member(base, attr);
+        }
         match self.has_attribute(value, attr) {
             Some(true) => match self.attribute_of(file, value, attr) {
                 Value::Raises(_) => Value::Unknown,
@@ -652,10 +655,9 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
             Some(value) => Value::Constexpr(Box::new(value.plain().clone())),
             None => Value::Unknown,
         },
-        "reinterpret" => match args.get(1, "dtype") {
-            Some(Value::DType(dtype) | Value::TorchDType(dtype)) => Value::tensor(Some(dtype)),
-            _ => Value::tensor(None),
-        },
+        "reinterpret" => args.get(0, "tensor").map_or(Value::Unknown, |tensor| {
+            reinterpreted(tensor, args.get(1, "dtype").and_then(tensor::given_dtype))
+        }),
         "jit" => match args.get(0, "fn") {
             Some(Value::Named(Resolution::Function(at))) => Value::Named(Resolution::Jit(*at)),
             _ => Value::Unknown,

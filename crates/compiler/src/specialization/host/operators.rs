@@ -369,6 +369,7 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
         {
             Value::Tensor(views::picked(tensor, rows))
         }
+        (Value::Tensor(_), Value::List(_)) => parts(value.plain(), vec![Part::of(index)]),
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
         _ => Value::Unknown,
     }

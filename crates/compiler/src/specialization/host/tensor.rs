@@ -118,7 +118,8 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             Value::Tensor(Tensor { dtype: args.dtype(kind), shape, ..Tensor::default() })
         }
         "randint" => {
-            let shape = positional.iter().rev().find(|value| matches!(value, Value::Tuple(_)));
+            let is_size = |value: &&&Value| matches!(value, Value::Tuple(_) | Value::List(_));
+            let shape = positional.iter().rev().find(is_size);
             shaped(args.dtype(Some("i64")), shape.map_or(&[], std::slice::from_ref))
         }
         "randperm" => shaped(args.dtype(Some("i64")), &positional[..positional.len().min(1)]),
@@ -357,6 +358,7 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Tensor(tensor), "grad") => Value::Tensor(tensor.copied()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
+        (Value::Unknown, "device") => Value::Device,
         // `driver.active.get_current_target().backend`
         (Value::Unknown, "backend") => Value::Str("cuda".into()),
         (Value::Unknown, "multi_processor_count" | "warp_size") => Value::Int(None),
@@ -699,7 +701,7 @@ fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
         match given {
             Value::Tensor(other) => return laid_out(changed(other.dtype.clone())),
             // A device, or whether to wait and to copy.
-            Value::Str(_) | Value::None | Value::Bool(_) | Value::Int(_) => {}
+            Value::Str(_) | Value::Device | Value::None | Value::Bool(_) | Value::Int(_) => {}
             Value::Named(Resolution::External(_)) if given_dtype(given).is_none() => {}
             given => return laid_out(changed(given_dtype(given))),
         }

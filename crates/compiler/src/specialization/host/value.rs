@@ -60,6 +60,8 @@ pub(in crate::specialization) enum Value {
     DType(Arc<str>),
     /// A dtype of PyTorch by the signature spelling of the same one of Triton.
     TorchDType(Arc<str>),
+    /// A device of which no more is known: it says nothing of types.
+    Device,
     /// An autotune configuration.
     Config(Box<Config>),
     /// Something callable that has no name.
@@ -273,6 +275,7 @@ impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Unknown, Value::Unknown)
+            | (Value::Device, Value::Device)
             | (Value::None, Value::None)
             | (Value::Omitted, Value::Omitted)
             | (Value::Collection, Value::Collection)
