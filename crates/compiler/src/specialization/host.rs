@@ -19,6 +19,7 @@ use crate::specialization::contents::Contents;
 
 mod algebra;
 mod arguments;
+mod arrays;
 mod assign;
 mod autocast;
 mod autograd;
@@ -29,6 +30,7 @@ mod devices;
 mod doubt;
 mod drawn;
 mod dtype;
+mod einops;
 mod elementwise;
 mod enumeration;
 mod exact;
@@ -123,6 +125,8 @@ pub(super) struct Host<'a> {
     sparse: FxHashSet<usize>,
     /// Whether NumPy was asked for anything: its numbers have members that Python's have not.
     uses_numpy: bool,
+    /// Whether host code wrote to an array of NumPy.
+    arrays_written: bool,
     /// Whether a backward pass was run, or something that is called so.
     differentiated: bool,
     /// How many regions around the code let PyTorch choose types.
@@ -205,6 +209,7 @@ impl<'a> Host<'a> {
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
             uses_numpy: false,
+            arrays_written: false,
             differentiated: false,
             autocast: 0,
             states: FxHashSet::default(),

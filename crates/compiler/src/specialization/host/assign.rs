@@ -86,6 +86,7 @@ impl Host<'_> {
                 _ => self.note_write(frame, object, &owner),
             };
         }
+        self.arrays_written |= matches!(owner, Value::Array(_));
         let key = self.expr(frame, index);
         match owner {
             Value::Dict(mut entries) => {

@@ -11,7 +11,9 @@ use super::modules::{known_class, sequence_class};
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
-use super::{Frame, Host, collections, drawn, launch, made, numbers, operators, rebound, views};
+use super::{
+    Frame, Host, arrays, collections, drawn, launch, made, numbers, operators, rebound, views,
+};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
@@ -386,6 +388,7 @@ impl Host<'_> {
         match (receiver, name) {
             // Sizes are a tuple of their own class.
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
+            (Value::Array(array), _) => arrays::method(array, name, args),
             (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
             (Value::Dict(entries), "get") => {
                 let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);

@@ -133,6 +133,7 @@ impl Host<'_> {
             }
             Stmt::AugAssign { target, op, value } => {
                 let old = self.expr(frame, *target);
+                self.arrays_written |= matches!(old, Value::Array(_));
                 let value = self.expr(frame, *value);
                 let result = operators::binary(*op, &old, &value);
                 self.note_raised(frame, *target, &result, &[&old, &value]);

@@ -8,8 +8,8 @@ use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, devices, fits, layers, limits, numbers, operators, reduced, sizes, states,
-    tensor, views,
+    Host, algebra, arrays, devices, einops, fits, layers, limits, numbers, operators, reduced,
+    sizes, states, tensor, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -146,6 +146,9 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("range", bounds) => range(bounds).map_or(Value::Ints, Value::List),
         ("len", [Value::Tensor(Tensor { shape: Some(shape), .. })]) => {
             shape.first().cloned().unwrap_or(Value::Unknown)
+        }
+        ("len", [Value::Array(array)]) => {
+            array.shape.as_ref().and_then(|shape| shape.first()).cloned().unwrap_or(Value::Unknown)
         }
         ("len", [value]) => match value.elements() {
             Some(items) => Value::Int(Some(items.len() as i128)),
@@ -398,6 +401,10 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             });
             made.map_or(Value::Unknown, |made| devices::made(args, made))
         }
+        ["torch", "_C", "_dynamo", "guards", "_empty_strided_cuda"]
+        | ["torch", "_dynamo", "testing", "rand_strided"] => {
+            strided(args).unwrap_or(Value::Unknown)
+        }
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
         }
@@ -409,6 +416,8 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
         ["math", name] => math_call(name, args),
+        ["einops", name] => einops::made_of(name, args).unwrap_or(Value::Unknown),
+        path if let Some(made) = arrays::made_by(path, args) => made,
         ["numpy", "ceil" | "floor"] => match math_call(path[1], args) {
             Value::Int(number) => Value::Float(number.map(|number| number as f64)),
             other => other,
@@ -430,6 +439,25 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }),
             _ => Value::Unknown,
         },
+        // One that is marked may not run.
+        ["pytest", "param"] if args.keyword("marks").is_none() => {
+            match args.positional().as_slice() {
+                [one] => Value::clone(one),
+                several => Value::Tuple(several.iter().copied().cloned().collect()),
+            }
+        }
+        ["typing" | "typing_extensions", "cast"] => {
+            args.get(1, "val").cloned().unwrap_or(Value::Unknown)
+        }
+        ["itertools", "accumulate"] if args.get(1, "func").is_none() => {
+            accumulated(args).map_or(Value::Unknown, Value::List)
+        }
+        ["itertools", "chain"] => {
+            let lists = args.positional().into_iter().map(Value::elements);
+            lists
+                .collect::<Option<Vec<_>>>()
+                .map_or(Value::Unknown, |all| Value::List(all.concat()))
+        }
         ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
         path => {
             let fact = installation::called(path, capability);
@@ -607,6 +635,22 @@ fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a.abs() } else { gcd(b, a % b) }
 }
 
+/// The sums of the first elements, from the first alone or from `initial=` on.
+fn accumulated(args: &Args<'_>) -> Option<Vec<Value>> {
+    let mut items = args.get(0, "iterable")?.elements()?.into_iter();
+    let first = match args.keyword("initial") {
+        None | Some(Value::None) => items.next(),
+        Some(initial) => Some(initial.clone()),
+    };
+    let Some(first) = first else { return Some(Vec::new()) };
+    let mut sums = vec![first];
+    for item in items {
+        let sum = operators::binary(BinaryOp::Add, sums.last()?, &item);
+        sums.push(sum);
+    }
+    Some(sums)
+}
+
 fn product(args: &Args<'_>) -> Option<Vec<Value>> {
     let times = match args.keyword("repeat") {
         None => 1,
@@ -679,6 +723,25 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
             tensor::descriptor(args.get(0, "tensor"), None, None, args.get(1, "block_shape"))
         }
         _ => Value::Unknown,
+    }
+}
+
+/// A tensor of given sizes, strides and type, in that order.
+fn strided(args: &Args<'_>) -> Option<Value> {
+    let shape = args.get(0, "size")?.elements()?;
+    let strides = args.get(1, "stride")?.elements()?;
+    let dtype = args.get(2, "dtype").and_then(tensor::given_dtype);
+    let made = Tensor { dtype, shape: Some(shape), strides: Some(strides), ..Tensor::default() };
+    Some(Value::Tensor(made))
+}
+
+/// The same memory, whose elements are taken for others of the same size.
+fn reinterpreted(tensor: &Value, dtype: Option<Arc<str>>) -> Value {
+    let Value::Tensor(tensor) = tensor else { return Value::tensor(dtype.as_deref()) };
+    let size = |dtype: &Option<Arc<str>>| dtype.as_deref().and_then(element_size);
+    match size(&tensor.dtype).is_some() && size(&tensor.dtype) == size(&dtype) {
+        true => Value::Tensor(Tensor { dtype, ..tensor.clone() }),
+        false => Value::tensor(dtype.as_deref()),
     }
 }
 

@@ -94,6 +94,11 @@ impl Host<'_> {
             value.change_memory(&|id| self.recast.contains(&id), &|tensor| tensor.dtype = None);
         }
         self.note_memory_of(&mut value);
+        if self.arrays_written
+            && let Value::Array(array) = &mut value
+        {
+            array.note_write();
+        }
         value
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
+use super::arrays;
 use super::devices;
 use super::dtype::{
     element_size, is_complex, is_float, named_dtype, number_dtype, promoted, python_type,
@@ -91,6 +92,9 @@ const OF_TYPE: &[(&str, &str)] = &[
 /// A tensor made by `torch.NAME(...)`; `None` for other functions.
 pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     let positional = args.positional();
+    if let Some(Value::Array(array)) = positional.first() {
+        return of_array(name, array, args).map(Value::Tensor);
+    }
     let shaped = |dtype: Option<Arc<str>>, shape: &[&Value]| {
         let named = args.keyword("size").and_then(Value::elements);
         let shape = named.or_else(|| sizes(shape));
@@ -213,6 +217,21 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     })
 }
 
+/// What constructors make of an array of NumPy.
+fn of_array(name: &str, array: &Tensor, args: &Args<'_>) -> Option<Tensor> {
+    let of = arrays::as_tensor(array);
+    let dtype = match name {
+        "from_numpy" => of.dtype.clone(),
+        "tensor" | "as_tensor" | "asarray" => args.dtype(of.dtype.as_deref()),
+        "Tensor" => Some("fp32".into()),
+        _ => {
+            let (_, dtype) = OF_TYPE.iter().find(|(class, _)| *class == name)?;
+            Some((*dtype).into())
+        }
+    };
+    Some(if dtype == of.dtype { of } else { views::with_dtype(&of, dtype) })
+}
+
 /// What `torch.nn.functional.pad` makes: two more numbers of elements for each axis, the last one
 /// first.
 pub(super) fn padded(args: &Args<'_>) -> Option<Value> {
@@ -319,6 +338,7 @@ fn element_dtype(data: &Value) -> Option<&'static str> {
 /// `value.attr`.
 pub(super) fn attribute(value: &Value, attr: &str) -> Value {
     match (value, attr) {
+        (Value::Array(array), _) => arrays::attribute(array, attr),
         (Value::Constexpr(value), "value") => value.plain().clone(),
         (Value::Constexpr(value), _) => attribute(value, attr),
         (Value::Record { names, items }, _) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Frame;
+use super::arrays;
 use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
@@ -54,6 +55,8 @@ pub(in crate::specialization) enum Value {
     Dict(Vec<(Value, Value)>),
     /// A tensor.
     Tensor(Tensor),
+    /// An array of NumPy, as a tensor of the same elements.
+    Array(Box<Tensor>),
     /// A host-side tensor descriptor.
     Descriptor(Box<Descriptor>),
     /// A dtype of Triton, or of scenarios, by signature spelling.
@@ -297,6 +300,7 @@ impl PartialEq for Value {
             (Value::Member(a), Value::Member(b)) => a == b,
             (Value::Named(a), Value::Named(b)) => a == b,
             (Value::Global(a), Value::Global(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => a == b,
             (Value::Descriptor(a), Value::Descriptor(b)) => a == b,
             (Value::OneOf(a), Value::OneOf(b)) => a == b,
             (Value::Object(a), Value::Object(b)) => a == b,
@@ -509,6 +513,7 @@ impl Value {
                 Some(items.clone())
             }
             Value::Constexpr(value) => value.elements(),
+            Value::Array(array) => arrays::listed(array),
             Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
             _ => None,
         }
