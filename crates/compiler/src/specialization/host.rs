@@ -26,6 +26,7 @@ mod autograd;
 mod calls;
 mod changes;
 mod collections;
+mod copies;
 mod devices;
 mod doubt;
 mod drawn;

@@ -184,6 +184,11 @@ impl Host<'_> {
                 self.namespace(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(value) = self.copied_by(&path, &args) =>
+            {
+                value
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if let Some(class) = known_class(&path) =>
             {
                 self.torch_module(class, &args)
@@ -382,7 +387,7 @@ impl Host<'_> {
         args: &Args<'_>,
     ) -> Value {
         if let Some((changed, result)) = collections::changed(receiver, name, args) {
-            frame.change(object, changed);
+            self.change_collection(frame, object, changed);
             return result;
         }
         match (receiver, name) {

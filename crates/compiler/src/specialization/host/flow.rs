@@ -138,7 +138,7 @@ impl Host<'_> {
                 let result = operators::binary(*op, &old, &value);
                 self.note_raised(frame, *target, &result, &[&old, &value]);
                 match is_collection(&old) {
-                    true => frame.change(*target, result),
+                    true => self.change_collection(frame, *target, result),
                     false => self.assign(frame, *target, &result),
                 }
             }

@@ -93,6 +93,12 @@ impl Host<'_> {
         fields
     }
 
+    /// The names of the fields of a data class; `None` for other classes.
+    pub(super) fn data_names(&self, at: ItemRef) -> Option<Vec<Name>> {
+        class(self.sources, at).filter(|class| !class.decorators.is_empty())?;
+        Some(self.data_fields(at).into_iter().map(|(name, ..)| name).collect())
+    }
+
     fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
         let map = Arc::new(class.map.clone());
         self.module_expr(

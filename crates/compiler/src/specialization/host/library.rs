@@ -36,6 +36,9 @@ impl Host<'_> {
             ("abs", [tensor @ Value::Tensor(_)]) => {
                 tensor::method(tensor, "abs", &Args(&[])).unwrap_or(Value::Unknown)
             }
+            ("vars", [Value::Object(object)]) => {
+                self.attributes_of(*object).unwrap_or(Value::Unknown)
+            }
             ("pow", [base, exponent]) => operators::binary(BinaryOp::Pow, base, exponent),
             ("filter", [function, items]) => self.filter(function, items),
             ("map", [function, items]) => match items.elements() {
