@@ -144,6 +144,8 @@ pub(super) struct Host<'a> {
     applied: Vec<Applied>,
     /// By the allocations of sums, what they add up.
     sums: FxHashMap<u32, Vec<Summand>>,
+    /// By allocation, of which results of `autograd.Function`s what is in it is made.
+    paths: FxHashMap<u32, Vec<autograd::Path>>,
     /// Allocations that launches or host code may have written.
     written: FxHashSet<u32>,
     /// By allocation, the parts of it that host code may have written.
@@ -219,6 +221,7 @@ impl<'a> Host<'a> {
             outputs: 0,
             applied: Vec::new(),
             sums: FxHashMap::default(),
+            paths: FxHashMap::default(),
             written: FxHashSet::default(),
             parts: FxHashMap::default(),
             touched: FxHashSet::default(),
