@@ -193,6 +193,7 @@ impl Evaluator<'_> {
             }
             Expr::DictComp(_) => self.unsupported("DictComp", alternative("DictComp"), at),
             Expr::SetComp(_) => self.unsupported("SetComp", alternative("SetComp"), at),
+            Expr::Yield { .. } => self.unsupported("Yield", alternative("Yield"), at),
             Expr::Unsupported(node) => self.unsupported(node, alternative(node), at),
         }
     }

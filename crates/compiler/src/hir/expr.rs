@@ -127,8 +127,15 @@ pub enum Expr {
     Set(Box<[ExprId]>),
     /// `*value`.
     Starred(ExprId),
+    /// `yield value`, or `yield from value`.
+    Yield {
+        /// What is given, if anything.
+        value: Option<ExprId>,
+        /// Whether it is given one by one.
+        of_each: bool,
+    },
     /// Python that kernels may not use, by the name of its syntax tree node in Python's `ast`
-    /// (`Await`, `Yield`, ...).
+    /// (`Await`, ...).
     Unsupported(&'static str),
 }
 
@@ -171,6 +178,7 @@ impl Expr {
                 params.iter().filter_map(|param| param.default).for_each(&mut visit);
                 visit(*body);
             }
+            Expr::Yield { value, .. } => value.iter().copied().for_each(visit),
             Expr::Bool { values, .. } => values.iter().copied().for_each(visit),
             Expr::Compare { first, rest } => {
                 visit(*first);

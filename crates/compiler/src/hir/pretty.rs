@@ -257,6 +257,10 @@ impl Printer<'_> {
                 format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
             }
             Expr::Starred(value) => format!("*{}", self.expr(*value)),
+            Expr::Yield { value, of_each } => {
+                let word = if *of_each { "yield from" } else { "yield" };
+                value.map_or(word.to_owned(), |value| format!("{word} {}", self.expr(value)))
+            }
             Expr::Unsupported(name) => format!("<{name}>"),
         }
     }

@@ -19,16 +19,19 @@ use crate::specialization::contents::Contents;
 
 mod algebra;
 mod arguments;
+mod arrays;
 mod assign;
 mod autocast;
 mod autograd;
 mod calls;
 mod changes;
 mod collections;
+mod copies;
 mod devices;
 mod doubt;
 mod drawn;
 mod dtype;
+mod einops;
 mod elementwise;
 mod enumeration;
 mod exact;
@@ -123,6 +126,8 @@ pub(super) struct Host<'a> {
     sparse: FxHashSet<usize>,
     /// Whether NumPy was asked for anything: its numbers have members that Python's have not.
     uses_numpy: bool,
+    /// Whether host code wrote to an array of NumPy.
+    arrays_written: bool,
     /// Whether a backward pass was run, or something that is called so.
     differentiated: bool,
     /// How many regions around the code let PyTorch choose types.
@@ -139,6 +144,8 @@ pub(super) struct Host<'a> {
     applied: Vec<Applied>,
     /// By the allocations of sums, what they add up.
     sums: FxHashMap<u32, Vec<Summand>>,
+    /// By allocation, of which results of `autograd.Function`s what is in it is made.
+    paths: FxHashMap<u32, Vec<autograd::Path>>,
     /// Allocations that launches or host code may have written.
     written: FxHashSet<u32>,
     /// By allocation, the parts of it that host code may have written.
@@ -205,6 +212,7 @@ impl<'a> Host<'a> {
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
             uses_numpy: false,
+            arrays_written: false,
             differentiated: false,
             autocast: 0,
             states: FxHashSet::default(),
@@ -213,6 +221,7 @@ impl<'a> Host<'a> {
             outputs: 0,
             applied: Vec::new(),
             sums: FxHashMap::default(),
+            paths: FxHashMap::default(),
             written: FxHashSet::default(),
             parts: FxHashMap::default(),
             touched: FxHashSet::default(),

@@ -110,7 +110,9 @@ impl Reader<'_> {
                 }));
             }
             Expr::Name(_) | Expr::Attribute { .. } => self.named(scope, body, id),
-            Expr::FString(_) | Expr::Missing | Expr::Unsupported(_) => self.open = true,
+            Expr::FString(_) | Expr::Missing | Expr::Yield { .. } | Expr::Unsupported(_) => {
+                self.open = true
+            }
             _ => {}
         }
     }

@@ -125,9 +125,11 @@ impl Evaluator<'_> {
                 scope.set(target, value.clone());
                 Ok(value)
             }
-            Expr::Missing | Expr::Slice { .. } | Expr::Starred(_) | Expr::Unsupported(_) => {
-                Err(Exit::Unknown)
-            }
+            Expr::Missing
+            | Expr::Slice { .. }
+            | Expr::Starred(_)
+            | Expr::Yield { .. }
+            | Expr::Unsupported(_) => Err(Exit::Unknown),
         }
     }
 

@@ -70,7 +70,7 @@ impl Lowering<'_> {
             | Kind::ParenthesizedListSplat
             | Kind::SplatType => Expr::Starred(self.only_child(node)),
             Kind::Await => Expr::Unsupported("Await"),
-            Kind::Yield => Expr::Unsupported("Yield"),
+            Kind::Yield => self.yielded(node),
             Kind::GeneratorExpression => Expr::Generator(self.elements(node)),
             Kind::DictionaryComprehension => Expr::DictComp(self.elements(node)),
             Kind::SetComprehension => Expr::SetComp(self.elements(node)),
@@ -95,6 +95,13 @@ impl Lowering<'_> {
             Some(child) => self.expr(*child),
             None => self.missing(node),
         }
+    }
+
+    /// `yield value`.
+    fn yielded(&mut self, node: Node<'_>) -> Expr {
+        let value = parts(node).first().map(|value| self.expr(*value));
+        let of_each = self.text(node).split_whitespace().nth(1) == Some("from");
+        Expr::Yield { value, of_each }
     }
 
     fn dictionary(&mut self, node: Node<'_>) -> Expr {

@@ -6,8 +6,9 @@ use super::broken::BrokenLines;
 use super::{Lowering, parts};
 use crate::hir::collections;
 use crate::hir::{Class, Expr, Function, Literal, Name, Param, ParamKind, Stmt};
+use crate::syntax::Parse;
 use crate::syntax::kind::{Field, Kind};
-use crate::syntax::node::Node;
+use crate::syntax::node::{Node, Nodes};
 
 /// Lowers a `def` with its decorators.
 pub(super) fn function(text: &str, definition: Node<'_>, decorators: &[Node<'_>]) -> Function {
@@ -73,10 +74,31 @@ impl Lowering<'_> {
         nodes
             .iter()
             .map(|node| match parts(*node).first() {
-                Some(value) => self.expr(*value),
+                Some(value) => match self.evaluated(*value) {
+                    Some(nodes) => self.expr(innermost(nodes.top())),
+                    None => self.expr(*value),
+                },
                 None => self.missing(*node),
             })
             .collect()
+    }
+
+    /// The expression that a decorator `@eval("expression")` evaluates, in a text in which it has the place
+    /// that it has in this one.
+    fn evaluated(&self, decorator: Node<'_>) -> Option<Nodes> {
+        let callee = decorator.field(Field::Function).filter(|_| decorator.kind() == Kind::Call)?;
+        let [literal] = parts(decorator.field(Field::Arguments)?)[..] else { return None };
+        let is_plain = self.text(callee) == "eval" && literal.kind() == Kind::String;
+        let [start, content, _] = parts(literal)[..] else { return None };
+        let is_constant = is_plain
+            && self.text(start).trim_matches(['"', '\'']).is_empty()
+            && content.kind() == Kind::StringContent
+            && !self.text(content).contains('\\');
+        let range = content.range();
+        let before = (range.start as usize).checked_sub(1).filter(|_| is_constant)?;
+        let text = format!("({:before$}{})", "", self.text(content));
+        let parse = Parse::new(text);
+        (!parse.has_error()).then(|| Nodes::of(parse.root()))
     }
 
     pub(super) fn params(&mut self, list: Node<'_>) -> Vec<Param> {
@@ -177,4 +199,14 @@ fn clean_docstring(text: &str) -> String {
         });
     }
     lines.join("\n").trim().to_owned()
+}
+
+/// The expression that all of a text in parentheses is.
+fn innermost(node: Node<'_>) -> Node<'_> {
+    match (node.kind(), parts(node).as_slice()) {
+        (Kind::Module | Kind::ExpressionStatement | Kind::ParenthesizedExpression, [one]) => {
+            innermost(*one)
+        }
+        _ => node,
+    }
 }

@@ -24,6 +24,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
             [batch @ .., _, _] => Some(contiguous(tensor.dtype.clone(), batch)),
             _ => None,
         },
+        "svd" | "qr" | "eigh" | "svdvals" | "eigvalsh" | "pinv" => factors(name, tensor, args),
         _ if MATRICES.contains(&name) => Some(ordered_anyhow(tensor.dtype.clone(), &dims(tensor)?)),
         "solve" => match args.get(0, "B")? {
             Value::Tensor(right)
@@ -35,6 +36,42 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         },
         _ => transformed(name, tensor, args),
     }
+}
+
+/// What decompositions of matrices give.
+fn factors(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
+    let of = dims(tensor)?;
+    let [batch @ .., rows, columns] = of.as_slice() else { return None };
+    let inner = *rows.min(columns);
+    let dtype = tensor.dtype.clone();
+    let matrix = |rows: i128, columns: i128| {
+        ordered_anyhow(dtype.clone(), &[batch, &[rows, columns]].concat())
+    };
+    let numbers = || ordered_anyhow(real_of(dtype.as_ref()), &[batch, &[inner]].concat());
+    let made = match name {
+        "svd" => {
+            let is_full = match args.get(0, "full_matrices") {
+                None => true,
+                Some(Value::Bool(is_full)) => (*is_full)?,
+                Some(_) => return None,
+            };
+            let (left, right) = if is_full { (*rows, *columns) } else { (inner, inner) };
+            vec![matrix(*rows, left), numbers(), matrix(right, *columns)]
+        }
+        "qr" => {
+            let inner = match args.get(0, "mode") {
+                None => inner,
+                Some(Value::Str(mode)) if &**mode == "reduced" => inner,
+                Some(Value::Str(mode)) if &**mode == "complete" => *rows,
+                Some(_) => return None,
+            };
+            vec![matrix(*rows, inner), matrix(inner, *columns)]
+        }
+        "eigh" => vec![numbers(), matrix(*rows, *columns)],
+        "pinv" => return Some(matrix(*columns, *rows)),
+        _ => return Some(numbers()),
+    };
+    Some(Value::Tuple(made))
 }
 
 fn transformed(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {

@@ -86,11 +86,16 @@ impl Host<'_> {
                 _ => self.note_write(frame, object, &owner),
             };
         }
+        self.arrays_written |= matches!(owner, Value::Array(_));
         let key = self.expr(frame, index);
         match owner {
             Value::Dict(mut entries) => {
                 let changed = collections::set(&mut entries, key, value.clone());
-                frame.change(object, changed.map_or(Value::Unknown, |()| Value::Dict(entries)));
+                self.change_collection(
+                    frame,
+                    object,
+                    changed.map_or(Value::Unknown, |()| Value::Dict(entries)),
+                );
             }
             Value::Object(sequence) => self.change_sequence(sequence, "insert", None),
             Value::List(mut items) => {
@@ -99,7 +104,11 @@ impl Host<'_> {
                     _ => None,
                 };
                 let changed = at.map(|at| items[at] = value.clone());
-                frame.change(object, changed.map_or(Value::Unknown, |()| Value::List(items)));
+                self.change_collection(
+                    frame,
+                    object,
+                    changed.map_or(Value::Unknown, |()| Value::List(items)),
+                );
             }
             _ => {}
         }

@@ -22,6 +22,8 @@ pub(super) fn keeps_tensors(method: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct Applied {
     backward: ItemRef,
+    /// The allocations that it was given.
+    given: Vec<u32>,
     context: Value,
     output: Value,
 }
@@ -51,6 +53,58 @@ impl Summand {
         let elements = elements(tensor.shape.as_ref()?)?;
         let storage = tensor.storage.as_ref()?;
         Some(Summand { output: storage.output.or(storage.made_of)?, elements, is_mean: false })
+    }
+}
+
+/// How a tensor is made of the result of an `autograd.Function`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Path {
+    output: Summand,
+    /// Whether the gradient of the result is computed, so that it is in memory of its own: it is laid out
+    /// as the result is then. Otherwise it is what is handed on.
+    is_new: bool,
+}
+
+/// What an operator or a function does to gradients on their way back.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// Whether it computes new ones.
+    is_new: bool,
+    /// Whether it gives one number, or one for each row.
+    reduces: bool,
+}
+
+/// Functions, methods and operators that multiply each gradient with something.
+const MULTIPLY: &[&str] = &[
+    "abs", "cos", "div", "erf", "exp", "gelu", "log", "mul", "pow", "relu", "sigmoid", "silu",
+    "sin", "softplus", "sqrt", "square", "tanh",
+];
+
+/// Functions and methods that hand gradients on as they are, or in another type.
+const HAND_ON: &[&str] = &["add", "bfloat16", "double", "float", "half", "sub", "to"];
+
+/// Functions and methods that reduce a tensor, and compute the gradients of its elements.
+const LOSSES: &[&str] =
+    &["huber_loss", "l1_loss", "mse_loss", "norm", "smooth_l1_loss", "vector_norm"];
+
+impl Step {
+    fn of(name: &str) -> Option<Step> {
+        let is_in = |names: &[&str]| names.contains(&name);
+        let is_new = is_in(MULTIPLY) || is_in(LOSSES) || name == "mean";
+        let reduces = is_in(LOSSES) || matches!(name, "mean" | "sum");
+        (is_new || reduces || is_in(HAND_ON)).then_some(Step { is_new, reduces })
+    }
+
+    /// The function that an operator stands for.
+    fn name(op: BinaryOp) -> &'static str {
+        match op {
+            BinaryOp::Add => "add",
+            BinaryOp::Sub => "sub",
+            BinaryOp::Mul => "mul",
+            BinaryOp::Div => "div",
+            BinaryOp::Pow => "pow",
+            _ => "",
+        }
     }
 }
 
@@ -95,7 +149,8 @@ impl Host<'_> {
         let output = self.forward(class.file, &scope, &context, args);
         let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
-            let applied = Applied { backward, context, output: output.clone() };
+            let given = args.iter().flat_map(|(_, value)| value.allocations()).collect();
+            let applied = Applied { backward, given, context, output: output.clone() };
             self.perhaps_running(|host| host.run_backward(&applied, gradients(&output)));
             self.applied.push(applied);
         }
@@ -165,6 +220,53 @@ impl Host<'_> {
         Some(class.into_iter().chain([context]).chain(gradients(&output)).collect())
     }
 
+    /// Notes of what `name` made of tensors which results of `autograd.Function`s they are made of, in a way
+    /// by which the gradient of these is computed element by element.
+    pub(super) fn note_path<'v>(
+        &mut self,
+        name: &str,
+        sources: impl Iterator<Item = &'v Value>,
+        result: Value,
+    ) -> Value {
+        let Some(step) = Step::of(name).filter(|_| self.outputs > 0) else { return result };
+        let Value::Tensor(made) = &result else { return result };
+        let mut paths: Vec<Path> = Vec::new();
+        for source in sources {
+            let Value::Tensor(tensor) = source else { continue };
+            let keeps_sizes = tensor.shape.is_some() && tensor.shape == made.shape;
+            if !step.reduces && !keeps_sizes {
+                continue;
+            }
+            let own = Summand::of(tensor).filter(|_| is_contiguous(tensor) == Some(true));
+            let of = own.map(|output| Path { output, is_new: false });
+            let earlier = tensor.allocation().and_then(|memory| self.paths.get(&memory));
+            let all = of.into_iter().chain(earlier.into_iter().flatten().copied());
+            paths.extend(all.map(|path| Path { is_new: path.is_new || step.is_new, ..path }));
+        }
+        if paths.is_empty() {
+            return result;
+        }
+        let mut made = made.clone();
+        let memory = made.memory();
+        let Some(storage) = &mut made.storage else { return result };
+        if memory.is_none() {
+            self.allocations += 1;
+            storage.id = Some(self.allocations);
+        }
+        if let Some(memory) = storage.id {
+            self.paths.insert(memory, paths);
+        }
+        Value::Tensor(made)
+    }
+
+    /// The results of `autograd.Function`s that get gradients of their own from a backward pass of `result`;
+    /// `None` where one may get what is handed on.
+    fn reached_from(&self, result: &Tensor) -> Option<Vec<Summand>> {
+        let paths = self.paths.get(&result.allocation()?)?;
+        let own = |path: &Path| path.is_new.then_some(Summand { is_mean: true, ..path.output });
+        paths.iter().map(own).collect()
+    }
+
     /// Notes that `result` is the sum of all elements of `whole`, or their mean.
     pub(super) fn note_sum(&mut self, whole: &Value, result: Value, is_mean: bool) -> Value {
         match whole {
@@ -184,6 +286,7 @@ impl Host<'_> {
         (left, right): (&Value, &Value),
         result: Value,
     ) -> Value {
+        let result = self.note_path(Step::name(op), [left, right].into_iter(), result);
         let summands = |value: &Value| match value {
             Value::Tensor(tensor) => self.sums.get(&tensor.allocation()?),
             _ => None,
@@ -254,6 +357,38 @@ impl Host<'_> {
         self.backward(&pairs)
     }
 
+    /// What `torch.autograd.grad(outputs, inputs, grad_outputs)` gives: a tensor for each input.
+    pub(super) fn gradients_of(&mut self, args: &Args<'_>) -> Value {
+        let from = ["outputs", "inputs", "grad_outputs"];
+        let [outputs, inputs, gradients] = [0, 1, 2].map(|at| args.get(at, from[at]));
+        let (Some(outputs), Some(inputs)) = (outputs, inputs) else { return Value::Unknown };
+        let inputs = inputs.elements().unwrap_or_else(|| vec![inputs.clone()]);
+        let mut given = vec![(None, outputs.clone())];
+        given.extend(gradients.map(|gradients| (None, gradients.clone())));
+        // Only functions on the way to the inputs run backward.
+        let asked: Vec<u32> = inputs.iter().flat_map(Value::allocations).collect();
+        let is_asked = |applied: &Applied| applied.given.iter().any(|given| asked.contains(given));
+        let (on_the_way, others) =
+            std::mem::take(&mut self.applied).into_iter().partition(is_asked);
+        self.applied = on_the_way;
+        let found = self.backward_from(&Args(&given));
+        self.applied.extend(others);
+        if let raised @ Value::Raises(_) = found {
+            return raised;
+        }
+        let like = |input: &Value| match input {
+            Value::Tensor(Tensor { dtype, shape, on_gpu, .. }) => Value::Tensor(Tensor {
+                dtype: dtype.clone(),
+                shape: shape.clone(),
+                strides: unknown_strides(shape.as_deref()),
+                storage: None,
+                on_gpu: *on_gpu,
+            }),
+            _ => Value::Unknown,
+        };
+        Value::Tuple(inputs.iter().map(like).collect())
+    }
+
     /// Runs what the backward pass from these results does, each with its gradient if one is given,
     /// where all that is known of what they are made of is one `forward`. Gradients of what a sum adds
     /// up are expanded numbers.
@@ -268,15 +403,23 @@ impl Host<'_> {
             let Value::Tensor(result) = result else { return Value::Unknown };
             match gradient {
                 Some(Value::Tensor(gradient)) => {
-                    let Some(own) = Summand::of_each(result) else { return Value::Unknown };
+                    let Some(own) = Summand::of_each(result) else {
+                        let Some(reached) = self.reached_from(result) else {
+                            return Value::Unknown;
+                        };
+                        known.extend(reached.into_iter().map(|summand| (summand, None)));
+                        continue;
+                    };
                     let (result, gradient) = (result.clone(), gradient.clone());
                     known.push((own, Some(Given { result, gradient })));
                 }
                 Some(_) => return Value::Unknown,
                 None => {
-                    let summands = result.allocation().and_then(|sum| self.sums.get(&sum));
-                    let Some(summands) = summands else { return Value::Unknown };
-                    known.extend(summands.iter().map(|summand| (*summand, None)));
+                    let summands = result.allocation().and_then(|sum| self.sums.get(&sum)).cloned();
+                    let Some(summands) = summands.or_else(|| self.reached_from(result)) else {
+                        return Value::Unknown;
+                    };
+                    known.extend(summands.into_iter().map(|summand| (summand, None)));
                 }
             }
         }

@@ -11,7 +11,9 @@ use super::modules::{known_class, sequence_class};
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
-use super::{Frame, Host, collections, drawn, launch, made, numbers, operators, rebound, views};
+use super::{
+    Frame, Host, arrays, collections, drawn, launch, made, numbers, operators, rebound, views,
+};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
@@ -182,6 +184,11 @@ impl Host<'_> {
                 self.namespace(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(value) = self.copied_by(&path, &args) =>
+            {
+                value
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if let Some(class) = known_class(&path) =>
             {
                 self.torch_module(class, &args)
@@ -200,6 +207,11 @@ impl Host<'_> {
                 if path.iter().map(|name| &**name).eq([TORCH, "autograd", "backward"]) =>
             {
                 self.backward_from(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "grad"]) =>
+            {
+                self.gradients_of(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq([TORCH, "is_autocast_enabled"]) =>
@@ -236,7 +248,9 @@ impl Host<'_> {
                     return self.parameter_of(result);
                 }
                 if let Some(is_mean) = sum_of_all(&path, &args) {
-                    return self.note_sum(&values[0].1, result, is_mean);
+                    let sum = self.note_sum(&values[0].1, result, is_mean);
+                    let name = if is_mean { "mean" } else { "sum" };
+                    return self.note_path(name, values.iter().map(|(_, value)| value), sum);
                 }
                 let contents =
                     path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
@@ -250,11 +264,19 @@ impl Host<'_> {
                     tensor.memory().is_some()
                         || elements.is_some() && views::span(tensor) != elements
                 };
-                if matches!(&result, Value::Tensor(tensor) if is_kept(tensor)) {
-                    return result;
+                let made = match &result {
+                    Value::Tensor(tensor) if is_kept(tensor) => result,
+                    _ => {
+                        let made = self.allocate(result, contents);
+                        drawn::by_torch(&path, self.allocate_known(made))
+                    }
+                };
+                match &path[..] {
+                    [torch, .., name] if **torch == *TORCH => {
+                        self.note_path(name, values.iter().map(|(_, value)| value), made)
+                    }
+                    _ => made,
                 }
-                let made = self.allocate(result, contents);
-                drawn::by_torch(&path, self.allocate_known(made))
             }
             (Value::Named(Resolution::Class(at)), ..) if complete => {
                 self.record(at, &args).unwrap_or_else(|| self.instance(at, &values))
@@ -380,12 +402,13 @@ impl Host<'_> {
         args: &Args<'_>,
     ) -> Value {
         if let Some((changed, result)) = collections::changed(receiver, name, args) {
-            frame.change(object, changed);
+            self.change_collection(frame, object, changed);
             return result;
         }
         match (receiver, name) {
             // Sizes are a tuple of their own class.
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
+            (Value::Array(array), _) => arrays::method(array, name, args),
             (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
             (Value::Dict(entries), "get") => {
                 let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
@@ -453,18 +476,22 @@ impl Host<'_> {
                     _ => (Contents::Unknown, result),
                 };
                 let adds_up = matches!(name, "sum" | "mean") && args.0.is_empty();
+                let sources =
+                    || [receiver].into_iter().chain(args.0.iter().map(|(_, given)| given));
                 if adds_up && numbers == Contents::Unknown {
-                    return self.note_sum(receiver, result, name == "mean");
+                    let sum = self.note_sum(receiver, result, name == "mean");
+                    return self.note_path(name, sources(), sum);
                 }
                 let is_new = name.starts_with("new_") || name == "clone";
-                match (numbers, result.kept_contents()) {
+                let made = match (numbers, result.kept_contents()) {
                     (Contents::Unknown, None) if !is_new => self.allocate_known(result),
                     (Contents::Unknown, _) if is_new => {
                         self.allocate(result, made::by_torch(name, args))
                     }
                     (Contents::Unknown, kept) => self.allocate(result, kept.unwrap_or_default()),
                     (known, _) => self.allocate(result, known),
-                }
+                };
+                self.note_path(name, sources(), made)
             }
         }
     }

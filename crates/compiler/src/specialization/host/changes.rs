@@ -109,6 +109,22 @@ impl Frame {
 }
 
 impl Host<'_> {
+    /// Notes that the collection `object` is `changed` now, which may be an attribute of an object.
+    pub(super) fn change_collection(&mut self, frame: &mut Frame, object: ExprId, changed: Value) {
+        let code = frame.code.clone();
+        if let Some((owner, attr)) = held(code.body(), object)
+            && let Value::Object(owner) = self.expr(frame, owner)
+        {
+            let is_all = matches!(code.body().exprs[object], Expr::Attribute { .. });
+            let now = match is_all && self.doubt.is_sure() {
+                true => changed.clone(),
+                false => Value::Collection,
+            };
+            self.replace_attribute(owner, attr, now);
+        }
+        frame.change(object, changed);
+    }
+
     /// Notes that the function that was just called changed collections which `args` name.
     pub(super) fn change_arguments(&mut self, frame: &mut Frame, args: &[Arg]) {
         let changed = std::mem::take(&mut self.changed);
@@ -125,6 +141,23 @@ impl Host<'_> {
                 }
             }
         }
+    }
+}
+
+/// The object, named without a call, whose attribute is a collection or holds it, and the attribute.
+fn held(body: &Body, collection: ExprId) -> Option<(ExprId, &Name)> {
+    match &body.exprs[collection] {
+        Expr::Attribute { value, attr } => is_named(body, *value).then_some((*value, attr)),
+        Expr::Subscript { value, .. } => held(body, *value),
+        _ => None,
+    }
+}
+
+fn is_named(body: &Body, value: ExprId) -> bool {
+    match &body.exprs[value] {
+        Expr::Name(_) => true,
+        Expr::Attribute { value, .. } => is_named(body, *value),
+        _ => false,
     }
 }
 

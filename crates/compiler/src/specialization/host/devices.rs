@@ -11,7 +11,8 @@ const GPU: &str = "cuda:0";
 pub(super) fn named(device: &Value) -> Value {
     match device {
         Value::Str(name) if is_gpu(name) => Value::Str(GPU.into()),
-        device => device.clone(),
+        device @ Value::Str(_) => device.clone(),
+        _ => Value::Device,
     }
 }
 
@@ -24,6 +25,7 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
     match (value, attr) {
         (Value::Tensor(Tensor { on_gpu: true, .. }), "device") => Value::Str(GPU.into()),
         (Value::Tensor(Tensor { on_gpu, .. }), "is_cuda") => Value::Bool(on_gpu.then_some(true)),
+        (Value::Tensor(_), "device") => Value::Device,
         (Value::Str(name), "type") if is_gpu(name) => Value::Str("cuda".into()),
         (Value::Str(name), "index") if is_gpu(name) => Value::Int(None),
         _ => Value::Unknown,

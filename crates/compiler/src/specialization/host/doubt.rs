@@ -94,6 +94,14 @@ impl Doubt {
         self.open == 0 && !self.left && !self.lost && !self.raised
     }
 
+    /// Whether nothing keeps the code from running that did not where `other` was.
+    pub(super) fn is_as_sure_as(&self, other: &Doubt) -> bool {
+        self.open <= other.open
+            && self.left <= other.left
+            && self.lost <= other.lost
+            && !self.raised
+    }
+
     /// Notes that a condition which is not known leads to code that ends so.
     pub(super) fn note_way(&mut self, flow: &Flow) {
         match flow {

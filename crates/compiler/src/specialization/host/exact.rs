@@ -137,6 +137,7 @@ impl Value {
     fn is_known(&self) -> bool {
         match self {
             Value::Unknown
+            | Value::Device
             | Value::Collection
             | Value::Omitted
             | Value::Ints

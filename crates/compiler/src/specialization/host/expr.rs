@@ -4,7 +4,9 @@ use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
 use super::views::Part;
 use super::{Frame, Host, MAX_DEPTH, collections};
-use crate::hir::{BinaryOp, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp};
+use crate::hir::{
+    BinaryOp, Body, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp,
+};
 use crate::specialization::contents::Contents;
 
 impl Host<'_> {
@@ -85,7 +87,9 @@ impl Host<'_> {
             }
             Expr::IfElse { condition, on_true, on_false } => {
                 let condition = self.expr(frame, *condition);
-                match truth(&condition) {
+                let holds =
+                    truth(&condition).or_else(|| without_arguments(body, *on_true, *on_false));
+                match holds {
                     Some(true) => self.expr(frame, *on_true),
                     Some(false) => self.expr(frame, *on_false),
                     None => {
@@ -113,6 +117,14 @@ impl Host<'_> {
                 value
             }
             Expr::Dict(entries) => self.dict(frame, entries),
+            Expr::Yield { value, of_each } => {
+                let value = value.map_or(Value::None, |value| self.expr(frame, value));
+                let given = (!of_each).then_some(value);
+                if let Some(yielded) = &mut frame.exits.yielded {
+                    yielded.give(given, &self.doubt);
+                }
+                Value::Unknown
+            }
             _ => Value::Unknown,
         }
     }
@@ -198,11 +210,7 @@ impl Host<'_> {
                 Part::stepped(bounds.each_ref().map(Option::as_ref))
             }
             Expr::Literal(Literal::Ellipsis) => Part::Rest,
-            _ => match self.expr(frame, id) {
-                Value::Int(at) => Part::At(at),
-                Value::None => Part::NewAxis,
-                _ => Part::Other,
-            },
+            _ => Part::of(&self.expr(frame, id)),
         }
     }
 
@@ -345,6 +353,33 @@ impl Host<'_> {
         }
         Value::Dict(dict)
     }
+}
+
+/// Which of two values a program has that is given no arguments, where only the other asks for one: as
+/// parsers of command lines have defaults.
+fn without_arguments(body: &Body, on_true: ExprId, on_false: ExprId) -> Option<bool> {
+    match (asks_for_arguments(body, on_true), asks_for_arguments(body, on_false)) {
+        (true, false) => Some(false),
+        (false, true) => Some(true),
+        _ => None,
+    }
+}
+
+/// Whether an expression has an element of `sys.argv`.
+fn asks_for_arguments(body: &Body, id: ExprId) -> bool {
+    let is_list = |value: &Expr| {
+        matches!(value, Expr::Attribute { value, attr }
+            if &**attr == "argv" && body.exprs[*value].is_name("sys"))
+    };
+    let mut asks = match &body.exprs[id] {
+        Expr::Subscript { value, index } => {
+            let is_first = matches!(body.exprs[*index], Expr::Literal(Literal::Int(0)));
+            is_list(&body.exprs[*value]) && !is_first
+        }
+        _ => false,
+    };
+    body.exprs[id].for_each_child(|child| asks |= asks_for_arguments(body, child));
+    asks
 }
 
 /// The dictionary of pairs of a key and a value.

@@ -1,6 +1,7 @@
 //! Statements of host code, and how blocks of them end.
 
 use super::changes::is_collection;
+use super::doubt::Doubt;
 use super::installed::is_installed;
 use super::operators::{self, truth};
 use super::value::Value;
@@ -44,8 +45,39 @@ pub(super) struct Exits {
     pub(super) broken: Option<Variables>,
     /// The variables where an iteration of it may have ended early.
     pub(super) continued: Option<Variables>,
+    /// What a generator has given so far.
+    pub(super) yielded: Option<Yielded>,
     /// The variables where the innermost `try` may have been left by an exception, inside of one.
     pub(super) raised: Option<Variables>,
+}
+
+/// What a generator gives.
+#[derive(Debug, Clone)]
+pub(super) struct Yielded {
+    items: Vec<Value>,
+    /// The doubt in which it began.
+    began: Doubt,
+    /// Whether it may give more, or not all of these.
+    is_open: bool,
+}
+
+impl Yielded {
+    /// Nothing, where a generator begins.
+    pub(super) fn begin(doubt: &Doubt) -> Yielded {
+        Yielded { items: Vec::new(), began: *doubt, is_open: false }
+    }
+
+    /// Notes that this is given now.
+    pub(super) fn give(&mut self, value: Option<Value>, doubt: &Doubt) {
+        self.is_open |= value.is_none() || !doubt.is_as_sure_as(&self.began);
+        self.items.extend(value);
+    }
+
+    /// All that is given by a generator whose body ended so.
+    pub(super) fn all(self, flow: &Flow) -> Option<Vec<Value>> {
+        let ended = matches!(flow, Flow::Next | Flow::Return(Some(_)));
+        (ended && !self.is_open).then_some(self.items)
+    }
 }
 
 impl Exits {
@@ -133,11 +165,12 @@ impl Host<'_> {
             }
             Stmt::AugAssign { target, op, value } => {
                 let old = self.expr(frame, *target);
+                self.arrays_written |= matches!(old, Value::Array(_));
                 let value = self.expr(frame, *value);
                 let result = operators::binary(*op, &old, &value);
                 self.note_raised(frame, *target, &result, &[&old, &value]);
                 match is_collection(&old) {
-                    true => frame.change(*target, result),
+                    true => self.change_collection(frame, *target, result),
                     false => self.assign(frame, *target, &result),
                 }
             }

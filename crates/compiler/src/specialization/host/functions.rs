@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::{Args, REST, bound};
-use super::flow::Flow;
+use super::flow::{Flow, Yielded};
 use super::frame::{Code, Frame, Variables};
 use super::value::{Callable, TunedKernel, Tuner, Value};
 use super::{Host, MAX_DEPTH, changes, launch};
@@ -236,26 +236,30 @@ impl Host<'_> {
         let collections = frame.variables.iter().filter(|(_, value)| changes::is_collection(value));
         let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
         let around = self.doubt.enter();
-        let yields = |expr: &Expr| matches!(expr, Expr::Unsupported("Yield"));
+        let yields = |expr: &Expr| matches!(expr, Expr::Yield { .. });
         let is_generator = function.body.exprs.values().any(yields);
         let outer = frame.scope.len().saturating_sub(1);
         let runs =
             !is_generator && self.hands_exceptions_on(frame.file, &frame.scope[..outer], function);
+        let lists = is_generator && self.gives_each(frame.file, &frame.scope[..outer], function);
         let casts = self.runs_cast(frame.file, &frame.scope[..outer], function);
         self.autocast += u32::from(casts);
         let flow = match runs {
             true => self.block(&mut frame, &function.body.root),
-            false => self.perhaps_running(|host| host.block(&mut frame, &function.body.root)),
+            false => self.perhaps_running(|host| {
+                frame.exits.yielded = lists.then(|| Yielded::begin(&host.doubt));
+                host.block(&mut frame, &function.body.root)
+            }),
         };
         self.autocast -= u32::from(casts);
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
         self.changed = frame.changed_of(collections).collect();
         match is_generator {
-            // A generator, or what a context manager makes of one.
             true => {
                 self.doubt.raised = false;
-                Value::Unknown
+                let yielded = frame.exits.yielded.take().and_then(|yielded| yielded.all(&flow));
+                yielded.map_or(Value::Unknown, Value::List)
             }
             false => self.result(&mut frame, flow),
         }

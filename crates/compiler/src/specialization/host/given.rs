@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::frame::Code;
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Name};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name};
 use crate::project::{ItemRef, Resolution, Scope, constant, function, item, resolve, resolve_expr};
 use crate::source::FileId;
 
@@ -14,6 +14,9 @@ const MAX_VALUES: usize = 4;
 
 /// Sets of arguments that a function is run with.
 const MAX_SETS: usize = 8;
+
+/// The methods of a class of tests that run before each of them, in order.
+const SET_UP: &[&str] = &["setUpClass", "setup_class", "setUp", "setup_method"];
 
 /// A file, and the names of the functions and classes around a piece of its text.
 type Place = (FileId, Vec<Name>);
@@ -170,15 +173,97 @@ impl Host<'_> {
     /// What fixtures of the file give for the parameters that are called like them.
     fn fixtures(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) -> Variables {
         let mut found = Variables::default();
+        let instance = self.test_instance(file, scope, function);
+        if let (Some(instance), Some(param)) = (&instance, function.params.first()) {
+            found.insert(param.name.clone(), instance.clone());
+        }
         for param in function.params.iter().filter(|param| param.default.is_none()) {
+            if found.contains_key(&param.name) {
+                continue;
+            }
+            let own = self.method(file, scope, &param.name).filter(|at| self.is_fixture(*at));
+            if let (Some(fixture), Some(instance)) = (own, &instance) {
+                let given = self.given_by(fixture, &[(None, instance.clone())]);
+                found.insert(param.name.clone(), given);
+                continue;
+            }
             let meaning = resolve(self.sources, Scope { file, path: scope }, &param.name);
             let Resolution::Function(at) = meaning else { continue };
             if self.is_fixture(at) {
-                let fixture = Value::Named(Resolution::Function(at));
-                found.insert(param.name.clone(), self.call_value(&fixture, &[]));
+                found.insert(param.name.clone(), self.given_by(at, &[]));
             }
         }
         found
+    }
+
+    /// What a fixture gives: its value, or what it yields first.
+    fn given_by(&mut self, fixture: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        let given = self.call_function(fixture, args);
+        let yields = |function: Arc<Function>| {
+            function.body.exprs.values().any(|expr| matches!(expr, Expr::Yield { .. }))
+        };
+        match (given, function(self.sources, fixture).is_some_and(yields)) {
+            (Value::List(given), true) => given.into_iter().next().unwrap_or(Value::Unknown),
+            (given, false) => given,
+            (_, true) => Value::Unknown,
+        }
+    }
+
+    /// What a test that is a method is run with: an instance of its class, which is set up before.
+    fn test_instance(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+    ) -> Option<Value> {
+        let module = self.sources.module(file).filter(|_| !scope.is_empty())?;
+        let is_class =
+            |item: &Item| matches!(item.kind, ItemKind::Class(_)) && item.body_scope() == scope;
+        let index = module.items.iter().position(is_class)?;
+        let at = ItemRef { file, index: index as u32 };
+        let is_test = function.name.starts_with("test")
+            && (module.items[index].name.starts_with("Test") || self.is_test_case(at));
+        let instance = is_test.then(|| self.instance(at, &[]))?;
+        let Value::Object(_) = instance else { return None };
+        for name in SET_UP {
+            if let Some(method) = self.class_method(at, name) {
+                self.call_function(method, &[(None, instance.clone())]);
+            }
+        }
+        for method in self.used_by_all(file, scope) {
+            self.call_function(method, &[(None, instance.clone())]);
+        }
+        Some(instance)
+    }
+
+    /// The fixtures of a class that need nothing else and that its tests use without asking for them.
+    fn used_by_all(&self, file: FileId, class: &[Name]) -> Vec<ItemRef> {
+        let module = self.sources.module(file).unwrap_or_default();
+        let methods = (0..).zip(&module.items).filter(|(_, item)| item.scope == class);
+        let is_used = |at: &ItemRef| {
+            let used = |function: Arc<Function>| {
+                function.params.len() == 1
+                    && function.decorators.iter().any(|decorator| {
+                        let Expr::Call { args, .. } = &function.body.exprs[*decorator] else {
+                            return false;
+                        };
+                        let autouse = argument(args, usize::MAX, "autouse");
+                        autouse.is_some_and(|value| {
+                            matches!(function.body.exprs[value], Expr::Literal(Literal::Bool(true)))
+                        })
+                    })
+            };
+            self.is_fixture(*at) && function(self.sources, *at).is_some_and(used)
+        };
+        methods.map(|(index, _)| ItemRef { file, index }).filter(is_used).collect()
+    }
+
+    /// Whether a call of a generator gives what it yields: it may be what a context manager is made of.
+    pub(super) fn gives_each(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        self.decorators(file, scope, function).iter().all(|found| match found {
+            Resolution::External(path) => is_path(path, &["pytest", "fixture"]),
+            found => *found == Resolution::Undefined,
+        })
     }
 
     fn is_fixture(&self, at: ItemRef) -> bool {

@@ -14,6 +14,9 @@ use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
 /// Classes whose bases are followed no deeper than this.
 const MAX_BASES: usize = 8;
 
+/// The class of Python's own tests.
+const TEST_CASE: &[&str] = &["unittest", "TestCase"];
+
 /// Methods of PyTorch's modules that change neither types nor shapes, and give the module.
 const KEEPING: &[&str] =
     &["cpu", "cuda", "eval", "requires_grad_", "share_memory", "train", "zero_grad"];
@@ -91,6 +94,12 @@ impl Host<'_> {
             }
         }
         fields
+    }
+
+    /// The names of the fields of a data class; `None` for other classes.
+    pub(super) fn data_names(&self, at: ItemRef) -> Option<Vec<Name>> {
+        class(self.sources, at).filter(|class| !class.decorators.is_empty())?;
+        Some(self.data_fields(at).into_iter().map(|(name, ..)| name).collect())
     }
 
     fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
@@ -267,8 +276,14 @@ impl Host<'_> {
         bases.any(|base| is_torch_optimizer(&base))
     }
 
+    /// True for a class of Python's own tests.
+    pub(super) fn is_test_case(&self, at: ItemRef) -> bool {
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| is_external(&base, TEST_CASE))
+    }
+
     /// A method of a class or of the classes of the project that it derives from.
-    fn class_method(&self, at: ItemRef, name: &str) -> Option<ItemRef> {
+    pub(super) fn class_method(&self, at: ItemRef, name: &str) -> Option<ItemRef> {
         self.lineage(at).into_iter().find_map(|at| {
             let scope = project::item(self.sources, at)?.body_scope();
             let method = self.method(at.file, &scope, name)?;
@@ -335,6 +350,7 @@ impl Host<'_> {
                 is_torch_module(&base)
                     || is_torch_optimizer(&base)
                     || is_external(&base, &["abc", "ABC"])
+                    || is_external(&base, TEST_CASE)
             }
         };
         class.decorators.iter().all(is_data) && self.bases(at).into_iter().all(is_followed)

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::dtype::{is_complex, is_float, number_dtype, with_number};
+use super::dtype::{element_size, is_complex, is_float, number_dtype, with_number};
 use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, devices, fits, layers, limits, numbers, operators, reduced, sizes, states,
-    tensor, views,
+    Host, algebra, arrays, devices, einops, fits, layers, limits, numbers, operators, reduced,
+    sizes, states, tensor, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -35,6 +35,9 @@ impl Host<'_> {
             ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
             ("abs", [tensor @ Value::Tensor(_)]) => {
                 tensor::method(tensor, "abs", &Args(&[])).unwrap_or(Value::Unknown)
+            }
+            ("vars", [Value::Object(object)]) => {
+                self.attributes_of(*object).unwrap_or(Value::Unknown)
             }
             ("pow", [base, exponent]) => operators::binary(BinaryOp::Pow, base, exponent),
             ("filter", [function, items]) => self.filter(function, items),
@@ -64,6 +67,9 @@ impl Host<'_> {
             [value, Value::Str(attr), default] => (*value, attr, Some(*default)),
             _ => return Value::Unknown,
         };
+        if let (Value::Named(base), None) = (value, default) {
+            return self.member(base, attr);
+        }
         match self.has_attribute(value, attr) {
             Some(true) => match self.attribute_of(file, value, attr) {
                 Value::Raises(_) => Value::Unknown,
@@ -143,6 +149,9 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("range", bounds) => range(bounds).map_or(Value::Ints, Value::List),
         ("len", [Value::Tensor(Tensor { shape: Some(shape), .. })]) => {
             shape.first().cloned().unwrap_or(Value::Unknown)
+        }
+        ("len", [Value::Array(array)]) => {
+            array.shape.as_ref().and_then(|shape| shape.first()).cloned().unwrap_or(Value::Unknown)
         }
         ("len", [value]) => match value.elements() {
             Some(items) => Value::Int(Some(items.len() as i128)),
@@ -395,6 +404,10 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             });
             made.map_or(Value::Unknown, |made| devices::made(args, made))
         }
+        ["torch", "_C", "_dynamo", "guards", "_empty_strided_cuda"]
+        | ["torch", "_dynamo", "testing", "rand_strided"] => {
+            strided(args).unwrap_or(Value::Unknown)
+        }
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
         }
@@ -406,6 +419,8 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
         ["math", name] => math_call(name, args),
+        ["einops", name] => einops::made_of(name, args).unwrap_or(Value::Unknown),
+        path if let Some(made) = arrays::made_by(path, args) => made,
         ["numpy", "ceil" | "floor"] => match math_call(path[1], args) {
             Value::Int(number) => Value::Float(number.map(|number| number as f64)),
             other => other,
@@ -427,6 +442,25 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }),
             _ => Value::Unknown,
         },
+        // One that is marked may not run.
+        ["pytest", "param"] if args.keyword("marks").is_none() => {
+            match args.positional().as_slice() {
+                [one] => Value::clone(one),
+                several => Value::Tuple(several.iter().copied().cloned().collect()),
+            }
+        }
+        ["typing" | "typing_extensions", "cast"] => {
+            args.get(1, "val").cloned().unwrap_or(Value::Unknown)
+        }
+        ["itertools", "accumulate"] if args.get(1, "func").is_none() => {
+            accumulated(args).map_or(Value::Unknown, Value::List)
+        }
+        ["itertools", "chain"] => {
+            let lists = args.positional().into_iter().map(Value::elements);
+            lists
+                .collect::<Option<Vec<_>>>()
+                .map_or(Value::Unknown, |all| Value::List(all.concat()))
+        }
         ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
         path => {
             let fact = installation::called(path, capability);
@@ -604,6 +638,22 @@ fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a.abs() } else { gcd(b, a % b) }
 }
 
+/// The sums of the first elements, from the first alone or from `initial=` on.
+fn accumulated(args: &Args<'_>) -> Option<Vec<Value>> {
+    let mut items = args.get(0, "iterable")?.elements()?.into_iter();
+    let first = match args.keyword("initial") {
+        None | Some(Value::None) => items.next(),
+        Some(initial) => Some(initial.clone()),
+    };
+    let Some(first) = first else { return Some(Vec::new()) };
+    let mut sums = vec![first];
+    for item in items {
+        let sum = operators::binary(BinaryOp::Add, sums.last()?, &item);
+        sums.push(sum);
+    }
+    Some(sums)
+}
+
 fn product(args: &Args<'_>) -> Option<Vec<Value>> {
     let times = match args.keyword("repeat") {
         None => 1,
@@ -652,10 +702,9 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
             Some(value) => Value::Constexpr(Box::new(value.plain().clone())),
             None => Value::Unknown,
         },
-        "reinterpret" => match args.get(1, "dtype") {
-            Some(Value::DType(dtype) | Value::TorchDType(dtype)) => Value::tensor(Some(dtype)),
-            _ => Value::tensor(None),
-        },
+        "reinterpret" => args.get(0, "tensor").map_or(Value::Unknown, |tensor| {
+            reinterpreted(tensor, args.get(1, "dtype").and_then(tensor::given_dtype))
+        }),
         "jit" => match args.get(0, "fn") {
             Some(Value::Named(Resolution::Function(at))) => Value::Named(Resolution::Jit(*at)),
             _ => Value::Unknown,
@@ -677,6 +726,25 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
             tensor::descriptor(args.get(0, "tensor"), None, None, args.get(1, "block_shape"))
         }
         _ => Value::Unknown,
+    }
+}
+
+/// A tensor of given sizes, strides and type, in that order.
+fn strided(args: &Args<'_>) -> Option<Value> {
+    let shape = args.get(0, "size")?.elements()?;
+    let strides = args.get(1, "stride")?.elements()?;
+    let dtype = args.get(2, "dtype").and_then(tensor::given_dtype);
+    let made = Tensor { dtype, shape: Some(shape), strides: Some(strides), ..Tensor::default() };
+    Some(Value::Tensor(made))
+}
+
+/// The same memory, whose elements are taken for others of the same size.
+fn reinterpreted(tensor: &Value, dtype: Option<Arc<str>>) -> Value {
+    let Value::Tensor(tensor) = tensor else { return Value::tensor(dtype.as_deref()) };
+    let size = |dtype: &Option<Arc<str>>| dtype.as_deref().and_then(element_size);
+    match size(&tensor.dtype).is_some() && size(&tensor.dtype) == size(&dtype) {
+        true => Value::Tensor(Tensor { dtype, ..tensor.clone() }),
+        false => Value::tensor(dtype.as_deref()),
     }
 }
 

@@ -4,7 +4,7 @@ use super::arguments::Args;
 use super::value::{Storage, Tensor, Value};
 use super::{Frame, Host, views};
 use crate::builtins::TORCH;
-use crate::hir::{Expr, ExprId};
+use crate::hir::{Expr, ExprId, Name};
 use crate::project::Resolution;
 use crate::specialization::contents::{Contents, Region};
 
@@ -185,6 +185,20 @@ fn is_whole(value: &Value) -> bool {
     tensor.storage.as_deref().is_some_and(all)
 }
 
+/// Functions of `torch.nn.functional` that write to what they are given whatever else they are told.
+const WRITING: &[&str] = &["batch_norm", "embedding", "embedding_bag", "instance_norm"];
+
+/// Whether a function of `torch.nn.functional` may write to what it is given: many do where a flag says so.
+fn may_write_input(name: &str, args: &Args<'_>) -> bool {
+    let may_be_flag = |value: &Value| {
+        matches!(value, Value::Bool(Some(true) | None) | Value::Unknown | Value::OneOf(_))
+    };
+    let named = |(given, value): &(Option<Name>, Value)| {
+        given.as_deref().is_none_or(|given| given == "inplace") && may_be_flag(value)
+    };
+    name.ends_with('_') || WRITING.contains(&name) || args.0.iter().any(named)
+}
+
 /// The allocations that a call may write of which nothing more is known: those given to PyTorch to
 /// write to, and those given to functions that are not known.
 pub(super) fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_>) -> Vec<u32> {
@@ -194,7 +208,17 @@ pub(super) fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_
             [torch, name] if &**torch == TORCH && !name.ends_with('_') => {
                 args.keyword("out").map(Value::allocations).unwrap_or_default()
             }
-            [torch, module, ..] if &**torch == TORCH && &**module == "testing" => Vec::new(),
+            [torch, module, ..]
+                if &**torch == TORCH && matches!(&**module, "autograd" | "testing") =>
+            {
+                Vec::new()
+            }
+            [torch, nn, functional, name]
+                if [&**torch, &**nn, &**functional] == [TORCH, "nn", "functional"]
+                    && !may_write_input(name, args) =>
+            {
+                Vec::new()
+            }
             _ => all(),
         },
         Value::Unknown if !matches!(receiver, Some(Value::Tensor(_))) => all(),

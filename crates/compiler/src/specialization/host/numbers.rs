@@ -19,6 +19,20 @@ pub(super) fn of(tensor: &Tensor) -> Option<Vec<i128>> {
     tensor.storage.as_ref()?.contents.numbers(count)
 }
 
+/// The least number of a tensor and the greatest, each with whether the tensor certainly holds it.
+pub(super) fn bounds(tensor: &Tensor) -> Option<((i128, bool), (i128, bool))> {
+    if let Some(numbers) = of(tensor) {
+        let (least, greatest) = (numbers.iter().min()?, numbers.iter().max()?);
+        return Some(((*least, true), (*greatest, true)));
+    }
+    match tensor.storage.as_ref()?.contents {
+        Contents::Random { lo, hi } | Contents::Distinct { lo, hi } => {
+            Some(((lo, false), (hi, false)))
+        }
+        _ => None,
+    }
+}
+
 /// The number of a tensor without dimensions.
 pub(super) fn number(tensor: &Tensor) -> Option<i128> {
     let is_number = tensor.shape.as_ref().is_some_and(Vec::is_empty);

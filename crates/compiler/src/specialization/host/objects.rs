@@ -40,14 +40,20 @@ impl Host<'_> {
         instance
     }
 
-    /// Sets an attribute. What it may have been counts as well, since the object may have several
-    /// names and the code may not come here.
+    /// Sets an attribute. What it may have been counts as well where the code may not come here.
     pub(super) fn set_attribute(&mut self, object: usize, name: &Name, value: Value) {
         let Some(attributes) = self.objects.get(&object) else { return };
         let value = match attributes.get(name).cloned() {
-            Some(known) => self.one_of(value, &known),
-            None => value,
+            Some(known) if !self.doubt.is_sure() => self.one_of(value, &known),
+            _ => value,
         };
+        if let Some(attributes) = self.objects.get_mut(&object) {
+            attributes.insert(name.clone(), value);
+        }
+    }
+
+    /// Gives an attribute another value, whatever it was.
+    pub(super) fn replace_attribute(&mut self, object: usize, name: &Name, value: Value) {
         if let Some(attributes) = self.objects.get_mut(&object) {
             attributes.insert(name.clone(), value);
         }
@@ -75,6 +81,8 @@ impl Host<'_> {
                 }
                 Value::Unknown
             }
+            // Groups of arguments are parts of the parser.
+            "add_argument_group" | "add_mutually_exclusive_group" => Value::Object(object),
             // Without arguments everything has its default.
             "parse_args" => Value::Object(object),
             "parse_known_args" => {

@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{drawn, fits, numbers};
+use super::{arrays, drawn, fits, numbers};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -84,6 +84,9 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     let (left, right) = (left.plain(), right.plain());
     match (left, right) {
         (raised @ Value::Raises(_), _) | (_, raised @ Value::Raises(_)) => raised.clone(),
+        (Value::Array(_), _) | (_, Value::Array(_)) => {
+            arrays::binary(op, left, right).unwrap_or(Value::Unknown)
+        }
         (Value::Tensor(a), Value::Tensor(b)) if op == BinaryOp::MatMul => {
             fits::no_product(a, b).map_or_else(|| Value::Tensor(views::product(a, b)), Value::from)
         }
@@ -353,6 +356,9 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             }
             (None, _) => Value::Unknown,
         },
+        (Value::Array(array), Value::Int(Some(index))) => arrays::listed(array)
+            .and_then(|items| items.get(position(items.len(), *index)?).cloned())
+            .unwrap_or(Value::Unknown),
         (Value::Dict(entries), key) => {
             let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
             found.map_or(Value::Unknown, |(_, value)| value.clone())
@@ -369,6 +375,7 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
         {
             Value::Tensor(views::picked(tensor, rows))
         }
+        (Value::Tensor(_), Value::List(_)) => parts(value.plain(), vec![Part::of(index)]),
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
         _ => Value::Unknown,
     }

@@ -51,6 +51,11 @@ fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
     let Some(module) = sources.module(file) else { return found };
     for item in &module.items {
         let ItemKind::Function(function) = &item.kind else { continue };
+        if !function.globals.is_empty() {
+            let is_global = |name: &&Name| function.globals.contains(name);
+            let globals = function.body.bound_names().filter(is_global);
+            found.extend(globals.map(|name| (Vec::new(), name.clone())));
+        }
         for scope in scopes_bound(item, function) {
             found.extend(function.body.bound_names().map(|name| (scope.clone(), name.clone())));
         }
@@ -62,18 +67,12 @@ fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
     found
 }
 
-/// The scopes whose names a function binds: the module's and those of the functions around it.
+/// The scopes whose names a function may bind: those of the functions around it.
 fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
-    let says = |word| {
-        function
-            .body
-            .stmts
-            .values()
-            .any(|stmt| matches!(stmt, Stmt::Unsupported(it) if *it == word))
-    };
-    let module = says("Global").then(Vec::new);
-    let around = (1..=item.scope.len()).filter(|_| says("Nonlocal"));
-    module.into_iter().chain(around.map(|depth| item.scope[..depth].to_vec())).collect()
+    let is_nonlocal = |stmt: &Stmt| matches!(stmt, Stmt::Unsupported("Nonlocal"));
+    let binds = function.body.stmts.values().any(is_nonlocal);
+    let around = (1..=item.scope.len()).filter(|_| binds);
+    around.map(|depth| item.scope[..depth].to_vec()).collect()
 }
 
 impl Host<'_> {
@@ -94,6 +93,11 @@ impl Host<'_> {
             value.change_memory(&|id| self.recast.contains(&id), &|tensor| tensor.dtype = None);
         }
         self.note_memory_of(&mut value);
+        if self.arrays_written
+            && let Value::Array(array) = &mut value
+        {
+            array.note_write();
+        }
         value
     }
 

@@ -6,7 +6,7 @@ use super::arguments::Args;
 use super::dtype::{float_of, is_complex, is_float, promoted};
 use super::operators::position;
 use super::value::{Tensor, Value};
-use super::{elementwise, order, sizes, views};
+use super::{elementwise, numbers, order, sizes, views};
 use crate::specialization::TupleNames;
 
 /// What a function gives along an axis.
@@ -134,7 +134,18 @@ fn counted(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
     };
     Some(match name {
         "repeat_interleave" | "masked_select" => Value::tensor(tensor.dtype.as_deref()),
-        "bincount" => Value::tensor(Some("i64")),
+        "bincount" if args.get(0, "weights").is_none() => {
+            let least = args.get(1, "minlength").map_or(Some(0), known);
+            let greatest = numbers::bounds(tensor).map(|(_, greatest)| greatest);
+            let count = match (least, greatest) {
+                (Some(least), Some((greatest, _))) if greatest < least => Some(least),
+                (Some(least), Some((greatest, true))) => Some(least.max(greatest + 1)),
+                _ => None,
+            };
+            let shape = count.map(|count| vec![Value::Int(Some(count))]);
+            Value::Tensor(Tensor { dtype: Some("i64".into()), shape, ..Tensor::default() }.copied())
+        }
+        "bincount" => Value::tensor(None),
         "nonzero" if flag(0, "as_tuple") => {
             let axis = |_: &Value| Value::Tensor(positions(Some(vec![Value::Int(None)])));
             Value::Tuple(tensor.shape.as_ref()?.iter().map(axis).collect())

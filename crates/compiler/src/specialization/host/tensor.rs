@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
+use super::arrays;
 use super::devices;
 use super::dtype::{
     element_size, is_complex, is_float, named_dtype, number_dtype, promoted, python_type,
@@ -91,6 +92,9 @@ const OF_TYPE: &[(&str, &str)] = &[
 /// A tensor made by `torch.NAME(...)`; `None` for other functions.
 pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
     let positional = args.positional();
+    if let Some(Value::Array(array)) = positional.first() {
+        return of_array(name, array, args).map(Value::Tensor);
+    }
     let shaped = |dtype: Option<Arc<str>>, shape: &[&Value]| {
         let named = args.keyword("size").and_then(Value::elements);
         let shape = named.or_else(|| sizes(shape));
@@ -118,7 +122,8 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             Value::Tensor(Tensor { dtype: args.dtype(kind), shape, ..Tensor::default() })
         }
         "randint" => {
-            let shape = positional.iter().rev().find(|value| matches!(value, Value::Tuple(_)));
+            let is_size = |value: &&&Value| matches!(value, Value::Tuple(_) | Value::List(_));
+            let shape = positional.iter().rev().find(is_size);
             shaped(args.dtype(Some("i64")), shape.map_or(&[], std::slice::from_ref))
         }
         "randperm" => shaped(args.dtype(Some("i64")), &positional[..positional.len().min(1)]),
@@ -210,6 +215,21 @@ pub(super) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
         }),
         _ => return None,
     })
+}
+
+/// What constructors make of an array of NumPy.
+fn of_array(name: &str, array: &Tensor, args: &Args<'_>) -> Option<Tensor> {
+    let of = arrays::as_tensor(array);
+    let dtype = match name {
+        "from_numpy" => of.dtype.clone(),
+        "tensor" | "as_tensor" | "asarray" => args.dtype(of.dtype.as_deref()),
+        "Tensor" => Some("fp32".into()),
+        _ => {
+            let (_, dtype) = OF_TYPE.iter().find(|(class, _)| *class == name)?;
+            Some((*dtype).into())
+        }
+    };
+    Some(if dtype == of.dtype { of } else { views::with_dtype(&of, dtype) })
 }
 
 /// What `torch.nn.functional.pad` makes: two more numbers of elements for each axis, the last one
@@ -318,6 +338,7 @@ fn element_dtype(data: &Value) -> Option<&'static str> {
 /// `value.attr`.
 pub(super) fn attribute(value: &Value, attr: &str) -> Value {
     match (value, attr) {
+        (Value::Array(array), _) => arrays::attribute(array, attr),
         (Value::Constexpr(value), "value") => value.plain().clone(),
         (Value::Constexpr(value), _) => attribute(value, attr),
         (Value::Record { names, items }, _) => {
@@ -357,6 +378,7 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Tensor(tensor), "grad") => Value::Tensor(tensor.copied()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
+        (Value::Unknown, "device") => Value::Device,
         // `driver.active.get_current_target().backend`
         (Value::Unknown, "backend") => Value::Str("cuda".into()),
         (Value::Unknown, "multi_processor_count" | "warp_size") => Value::Int(None),
@@ -699,7 +721,7 @@ fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
         match given {
             Value::Tensor(other) => return laid_out(changed(other.dtype.clone())),
             // A device, or whether to wait and to copy.
-            Value::Str(_) | Value::None | Value::Bool(_) | Value::Int(_) => {}
+            Value::Str(_) | Value::Device | Value::None | Value::Bool(_) | Value::Int(_) => {}
             Value::Named(Resolution::External(_)) if given_dtype(given).is_none() => {}
             given => return laid_out(changed(given_dtype(given))),
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Frame;
+use super::arrays;
 use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
@@ -54,12 +55,16 @@ pub(in crate::specialization) enum Value {
     Dict(Vec<(Value, Value)>),
     /// A tensor.
     Tensor(Tensor),
+    /// An array of NumPy, as a tensor of the same elements.
+    Array(Box<Tensor>),
     /// A host-side tensor descriptor.
     Descriptor(Box<Descriptor>),
     /// A dtype of Triton, or of scenarios, by signature spelling.
     DType(Arc<str>),
     /// A dtype of PyTorch by the signature spelling of the same one of Triton.
     TorchDType(Arc<str>),
+    /// A device of which no more is known: it says nothing of types.
+    Device,
     /// An autotune configuration.
     Config(Box<Config>),
     /// Something callable that has no name.
@@ -273,6 +278,7 @@ impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Unknown, Value::Unknown)
+            | (Value::Device, Value::Device)
             | (Value::None, Value::None)
             | (Value::Omitted, Value::Omitted)
             | (Value::Collection, Value::Collection)
@@ -294,6 +300,7 @@ impl PartialEq for Value {
             (Value::Member(a), Value::Member(b)) => a == b,
             (Value::Named(a), Value::Named(b)) => a == b,
             (Value::Global(a), Value::Global(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => a == b,
             (Value::Descriptor(a), Value::Descriptor(b)) => a == b,
             (Value::OneOf(a), Value::OneOf(b)) => a == b,
             (Value::Object(a), Value::Object(b)) => a == b,
@@ -506,6 +513,7 @@ impl Value {
                 Some(items.clone())
             }
             Value::Constexpr(value) => value.elements(),
+            Value::Array(array) => arrays::listed(array),
             Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
             _ => None,
         }

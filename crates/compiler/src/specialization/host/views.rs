@@ -428,6 +428,8 @@ pub(super) enum Part {
     Stepped(Bound, Bound, i128),
     /// `None`: one more axis.
     NewAxis,
+    /// Positions along an axis that a tensor or a list of integers of this shape gives.
+    Picked(Vec<Value>),
     /// `...`: all axes that no other part is for.
     Rest,
     /// Anything else.
@@ -445,9 +447,28 @@ impl Part {
         }
     }
 
+    /// What a value in a subscript stands for.
+    pub(super) fn of(value: &Value) -> Part {
+        match value {
+            Value::Int(at) => Part::At(*at),
+            Value::None => Part::NewAxis,
+            Value::Tensor(Tensor { dtype: Some(dtype), shape: Some(shape), .. })
+                if matches!(&**dtype, "i32" | "i64") && !shape.is_empty() =>
+            {
+                Part::Picked(shape.clone())
+            }
+            Value::List(items)
+                if !items.is_empty() && items.iter().all(|item| matches!(item, Value::Int(_))) =>
+            {
+                Part::Picked(vec![Value::Int(Some(items.len() as i128))])
+            }
+            _ => Part::Other,
+        }
+    }
+
     /// Whether it stands for an axis of the tensor.
     pub(super) fn is_axis(&self) -> bool {
-        matches!(self, Part::At(_) | Part::Slice(..) | Part::Stepped(..))
+        matches!(self, Part::At(_) | Part::Slice(..) | Part::Stepped(..) | Part::Picked(_))
     }
 }
 
@@ -487,6 +508,7 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
     let (sizes, strides) = (tensor.shape.as_ref()?, strides(tensor)?);
     let rest = sizes.len().checked_sub(parts.iter().filter(|part| part.is_axis()).count())?;
     let (mut shape, mut steps, mut offset) = (Vec::new(), Vec::new(), Some(0));
+    let mut picks = Vec::new();
     let further = |offset: Option<i128>, at: Option<i128>, step: &Value| {
         offset.zip(times(at?, step)).map(|(offset, more)| offset + more)
     };
@@ -522,12 +544,21 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
                 shape.extend(sizes);
                 steps.extend(strides);
             }
+            Part::Picked(listed) => {
+                let (size, step) = axes.next()?;
+                picks.push((shape.len(), &listed[..]));
+                shape.push(size);
+                steps.push(step);
+            }
             Part::Other => return None,
         }
     }
     let (sizes, strides): (Vec<_>, Vec<_>) = axes.unzip();
     shape.extend(sizes);
     steps.extend(strides);
+    if !picks.is_empty() {
+        return picked_along(tensor, &shape, &picks);
+    }
     let part = Tensor {
         dtype: tensor.dtype.clone(),
         shape: Some(shape),
@@ -536,6 +567,25 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
         on_gpu: tensor.on_gpu,
     };
     Some(part.of_part())
+}
+
+/// A copy of what lists of positions pick of a tensor along some axes of a part of it that has this shape.
+/// What the lists broadcast to stands in their place, or before all else where they stand apart.
+fn picked_along(tensor: &Tensor, part: &[Value], picks: &[(usize, &[Value])]) -> Option<Tensor> {
+    let (&(first, listed), others) = picks.split_first()?;
+    let listed = others
+        .iter()
+        .try_fold(listed.to_vec(), |listed, (_, other)| broadcast(Some(&listed), Some(other)))?;
+    let is_together = (first..).zip(picks).all(|(axis, (pick, _))| axis == *pick);
+    let is_kept = |(axis, _): &(usize, &Value)| picks.iter().all(|(pick, _)| pick != axis);
+    let mut shape: Vec<Value> =
+        part.iter().enumerate().filter(is_kept).map(|(_, size)| size.clone()).collect();
+    let at = if is_together { first } else { 0 };
+    shape.splice(at..at, listed);
+    let (dtype, on_gpu) = (tensor.dtype.clone(), tensor.on_gpu);
+    // Axes of a source in another order may stay in that order.
+    let strides = tensor.strides.as_ref().and_then(|_| unknown_strides(Some(&shape)));
+    Some(Tensor { dtype, shape: Some(shape), strides, on_gpu, ..Tensor::default() }.copied())
 }
 
 /// What a number of steps of this length comes to.

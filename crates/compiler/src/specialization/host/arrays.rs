@@ -1,0 +1,226 @@
+//! Arrays of NumPy, as far as host code makes tensors and sizes of them.
+
+use std::sync::Arc;
+
+use super::arguments::Args;
+use super::dtype::{is_float, is_integer, named_dtype};
+use super::number::as_number;
+use super::operators;
+use super::tensor::{self, sizes};
+use super::value::{Tensor, Value};
+use super::{made, numbers, views};
+use crate::hir::{BinaryOp, Name};
+use crate::project::Resolution;
+use crate::specialization::contents::Contents;
+
+/// The package, as it is called where it is imported from.
+const NUMPY: &str = "numpy";
+
+/// The type of the floats that NumPy makes where it is told none.
+const FLOAT: &str = "fp64";
+
+/// What `numpy.NAME(...)` or a generator of random numbers makes; `None` for what is no array.
+pub(super) fn made_by(path: &[&str], args: &Args<'_>) -> Option<Value> {
+    let ["numpy", rest @ ..] = path else { return None };
+    match rest {
+        ["random", "default_rng" | "RandomState"] => {
+            let generator = [NUMPY, "random", "Generator"].map(Name::from);
+            Some(Value::Named(Resolution::External(generator.into())))
+        }
+        ["random", name] | ["random", "Generator", name] => drawn(name, args),
+        ["prod"] => match args.get(0, "a")? {
+            Value::Array(array) => {
+                let product = |all: i128, number: i128| all.checked_mul(number);
+                Some(Value::Int(numbers::of(array)?.into_iter().try_fold(1, product)))
+            }
+            _ => None,
+        },
+        [name] => constructed(name, args),
+        _ => None,
+    }
+}
+
+/// Random numbers.
+fn drawn(name: &str, args: &Args<'_>) -> Option<Value> {
+    let positional = args.positional();
+    let size = |at: usize| args.get(at, "size").map(|size| sizes(&[size]));
+    let shape = match name {
+        "rand" | "randn" => sizes(&positional).or(Some(Vec::new())),
+        "random" | "random_sample" | "ranf" | "standard_normal" => size(0)?,
+        "normal" | "uniform" => size(2)?,
+        "randint" | "integers" => size(2)?,
+        "permutation" => sizes(&positional[..positional.len().min(1)])
+            .filter(|_| matches!(positional.first(), Some(Value::Int(_)))),
+        _ => return None,
+    };
+    let default =
+        if matches!(name, "randint" | "integers" | "permutation") { "i64" } else { FLOAT };
+    Some(array(dtype(args.keyword("dtype"), Some(default)), shape, Contents::Unknown))
+}
+
+fn constructed(name: &str, args: &Args<'_>) -> Option<Value> {
+    let positional = args.positional();
+    let own = |at: usize, default: Option<&str>| dtype(args.get(at, "dtype"), default);
+    let shape = || args.get(0, "shape").and_then(|size| sizes(&[size]));
+    Some(match name {
+        "zeros" => array(own(1, Some(FLOAT)), shape(), Contents::constant(0)),
+        "ones" => array(own(1, Some(FLOAT)), shape(), Contents::constant(1)),
+        "empty" => array(own(1, Some(FLOAT)), shape(), Contents::Unknown),
+        "full" => array(own(2, None), shape(), Contents::Unknown),
+        "arange" => {
+            let bounds: Vec<&Value> = positional.into_iter().take(3).collect();
+            let count = tensor::counted(&bounds)?;
+            let is_whole = bounds.iter().all(|bound| matches!(bound, Value::Int(_)));
+            let dtype = dtype(args.keyword("dtype"), Some(if is_whole { "i64" } else { FLOAT }));
+            let contents = if is_whole {
+                made::by_torch(name, &Args(&of(&bounds)))
+            } else {
+                Contents::Unknown
+            };
+            array(dtype, Some(vec![count]), contents)
+        }
+        "linspace" => {
+            let count = args.get(2, "num").cloned().unwrap_or(Value::Int(Some(50)));
+            array(dtype(args.keyword("dtype"), Some(FLOAT)), Some(vec![count]), Contents::Unknown)
+        }
+        "array" | "asarray" => {
+            let data = args.get(0, "object").or_else(|| args.keyword("a"))?;
+            if let Value::Array(known) = data {
+                return converted(known, args.get(1, "dtype"));
+            }
+            let made = tensor::torch_constructor("tensor", &Args(&[(None, data.clone())]))?;
+            let Value::Tensor(Tensor { dtype: Some(found), shape: Some(shape), .. }) = made else {
+                return None;
+            };
+            let found = if is_float(&found) { FLOAT.into() } else { found };
+            let contents = made::by_torch("tensor", &Args(&[(None, data.clone())]));
+            array(own(1, Some(&*found)), Some(shape), contents)
+        }
+        "zeros_like" | "ones_like" | "empty_like" | "copy" | "ascontiguousarray" => {
+            let Value::Array(of) = args.get(0, "a")? else { return None };
+            array(
+                dtype(args.keyword("dtype"), of.dtype.as_deref()),
+                of.shape.clone(),
+                Contents::Unknown,
+            )
+        }
+        _ => return None,
+    })
+}
+
+fn of(values: &[&Value]) -> Vec<(Option<Name>, Value)> {
+    values.iter().map(|value| (None, Value::clone(value))).collect()
+}
+
+/// The type that an argument names, or `default`; `None` where it is given and not known.
+fn dtype(given: Option<&Value>, default: Option<&str>) -> Option<Arc<str>> {
+    match given {
+        None | Some(Value::None) => default.map(Arc::from),
+        Some(Value::Named(Resolution::External(path))) => match path.as_slice() {
+            [numpy, name] if **numpy == *NUMPY => {
+                named_dtype(name.trim_end_matches('_')).map(Arc::from)
+            }
+            _ => None,
+        },
+        Some(given) => tensor::given_dtype(given),
+    }
+}
+
+fn array(dtype: Option<Arc<str>>, shape: Option<Vec<Value>>, contents: Contents) -> Value {
+    let mut made = Tensor { dtype, shape, ..Tensor::default() }.copied();
+    if let Some(storage) = &mut made.storage {
+        storage.contents = contents;
+    }
+    Value::Array(Box::new(made))
+}
+
+/// The tensor of what an array holds: the same memory, or a copy.
+pub(super) fn as_tensor(array: &Tensor) -> Tensor {
+    let contents = array.storage.as_ref().map(|storage| storage.contents.clone());
+    let mut made = Tensor { storage: None, ..array.clone() }.copied();
+    if let (Some(storage), Some(contents)) = (&mut made.storage, contents) {
+        storage.contents = contents;
+    }
+    made
+}
+
+/// The numbers of an array along its only axis, where they are known.
+pub(super) fn listed(array: &Tensor) -> Option<Vec<Value>> {
+    array.shape.as_ref().filter(|shape| shape.len() == 1)?;
+    let numbers = numbers::of(array)?;
+    Some(numbers.into_iter().map(|number| Value::Int(Some(number))).collect())
+}
+
+fn converted(of: &Tensor, to: Option<&Value>) -> Option<Value> {
+    let dtype = dtype(to, of.dtype.as_deref());
+    let whole = [&of.dtype, &dtype].iter().all(|dtype| dtype.as_deref().is_some_and(is_integer));
+    let contents = of.storage.as_ref().filter(|_| whole).map(|known| known.contents.clone());
+    Some(array(dtype, of.shape.clone(), contents.unwrap_or_default()))
+}
+
+/// `array.attr`.
+pub(super) fn attribute(array: &Tensor, attr: &str) -> Value {
+    let of_tensor = || tensor::attribute(&Value::Tensor(array.clone()), attr);
+    match attr {
+        "shape" | "ndim" => of_tensor(),
+        "size" => Value::Int(array.shape.as_deref().and_then(views::elements)),
+        "T" => match of_tensor() {
+            Value::Tensor(turned) => Value::Array(Box::new(turned)),
+            _ => Value::Unknown,
+        },
+        _ => Value::Unknown,
+    }
+}
+
+/// `array.name(...)`.
+pub(super) fn method(array: &Tensor, name: &str, args: &Args<'_>) -> Value {
+    let known = match name {
+        "astype" => converted(array, args.get(0, "dtype")),
+        "copy" => converted(array, None),
+        "reshape" | "flatten" | "transpose" | "ravel" => {
+            let permutes = name == "transpose" && args.0.len() != 2;
+            let (name, axes) = match (name, permutes) {
+                ("ravel", _) => ("flatten", args.0),
+                ("transpose", true) => ("permute", args.0),
+                (name, _) => (name, args.0),
+            };
+            match tensor::method(&Value::Tensor(array.clone()), name, &Args(axes)) {
+                Some(Value::Tensor(made)) if made.shape.is_some() => {
+                    Some(Value::Array(Box::new(made)))
+                }
+                _ => None,
+            }
+        }
+        "tolist" => listed(array).map(Value::List),
+        _ => None,
+    };
+    known.unwrap_or(Value::Unknown)
+}
+
+/// `left op right` where one is an array and the other is one, or a number.
+pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Option<Value> {
+    let (array, other) = match (left, right) {
+        (Value::Array(array), other) | (other, Value::Array(array)) => (array, other),
+        _ => return None,
+    };
+    let dtype = array.dtype.clone().filter(|dtype| {
+        let is_plain = is_float(dtype) || op != BinaryOp::Div && is_integer(dtype);
+        is_plain
+            && match other {
+                Value::Int(_) => true,
+                Value::Float(_) => is_float(dtype),
+                Value::Array(other) => other.dtype.as_ref() == Some(dtype),
+                _ => false,
+            }
+    });
+    let shape = match other {
+        Value::Array(other) => views::broadcast(array.shape.as_deref(), other.shape.as_deref()),
+        other => as_number(other).and_then(|_| array.shape.clone()),
+    };
+    let as_tensor = |value: &Value| match value {
+        Value::Array(array) => Value::Tensor(as_tensor(array)),
+        value => value.clone(),
+    };
+    let contents = operators::contents(op, &as_tensor(left), &as_tensor(right));
+    Some(self::array(dtype, shape, contents))
+}
