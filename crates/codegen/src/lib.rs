@@ -8,6 +8,7 @@
 //! that links LLVM. It runs in worker processes only: LLVM can abort and the assembler can hang.
 
 mod address;
+mod apart;
 mod distances;
 mod error;
 mod halves;
@@ -158,8 +159,14 @@ fn generate(
         Some(_) => Wish::Nothing,
         None => Wish::of(&func),
     };
-    let needs = (wish != Wish::Nothing && has(&func, &[Opcode::WarpGroupMma, Opcode::Mma]))
-        .then(|| Needs { registers: gpu::pressure::registers(&func), are_all: module.has_steps });
+    let needs =
+        (wish != Wish::Nothing && has(&func, &[Opcode::WarpGroupMma, Opcode::Mma])).then(|| {
+            Needs {
+                registers: gpu::pressure::registers(&func),
+                are_all: module.has_steps,
+                compares_behind: module.compares_behind,
+            }
+        });
     assemble(&mut artifact, printed, options, wish, needs)?;
     Ok(artifact)
 }
@@ -378,6 +385,9 @@ fn assemble(
     }
     if let Some(needs) = needs {
         best = with_fewer_registers(tool, manifest, needs, best);
+        if needs.compares_behind {
+            best = apart::or_apart(tool, manifest, wish, needs, best);
+        }
     }
     let (chosen, assembled) = best;
     let Manifest { arch, num_warps, shared_bytes, .. } = manifest;

@@ -59,6 +59,8 @@ pub(crate) struct Module {
     pub(crate) shared_bytes: u32,
     /// Whether loops of products have addresses at known distances from others, see [`steps`].
     pub(crate) has_steps: bool,
+    /// Whether loops of products stand before comparisons of many indices, see [`apart`](crate::apart).
+    pub(crate) compares_behind: bool,
     /// A function of libdevice that is called, if any is.
     pub(crate) libdevice_function: Option<String>,
 }
@@ -96,6 +98,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
         crowded: FxHashSet::default(),
         stepping: FxHashSet::default(),
         has_steps: false,
+        compares_behind: false,
         strings: Vec::new(),
     };
     emitter.crowded = emitter.crowded_exponentials();
@@ -140,6 +143,8 @@ struct Emitter<'f> {
     stepping: FxHashSet<Value>,
     /// Whether some of them were written by their distances.
     has_steps: bool,
+    /// Whether many indices are compared behind some loop of products.
+    compares_behind: bool,
     /// Definitions of string constants.
     strings: Vec<String>,
 }
@@ -149,7 +154,8 @@ type Emitted = Result<(), CodegenError>;
 impl<'f> Emitter<'f> {
     fn region(&mut self, region: Region) -> Emitted {
         let outer = self.origin.clone();
-        for &inst in &self.func.regions[region].insts {
+        let insts = &self.func.regions[region].insts;
+        for (at, &inst) in insts.iter().enumerate() {
             let opcode = self.func.insts[inst].opcode;
             if !opcode.is_terminator() {
                 self.inst(inst)?;
@@ -157,6 +163,7 @@ impl<'f> Emitter<'f> {
             if is_loop_of_products(self.func, inst) {
                 let is_own = self.origin.prelude != outer.prelude;
                 self.renew_origin(is_own);
+                self.compares_behind |= self.compare_many(&insts[at + 1..]);
             }
             // Asynchronous copies need no fence: the units see what was waited for.
             self.unfenced |= opcode == Opcode::LocalStore;
@@ -327,8 +334,8 @@ impl<'f> Emitter<'f> {
         out.extend(definitions);
         self.write_function(&mut out);
         self.write_metadata(&mut out);
-        let Emitter { has_steps, libdevice_function, .. } = self;
-        Module { text: out, shared_bytes, has_steps, libdevice_function }
+        let Emitter { has_steps, compares_behind, libdevice_function, .. } = self;
+        Module { text: out, shared_bytes, has_steps, compares_behind, libdevice_function }
     }
 
     fn write_function(&self, out: &mut String) {

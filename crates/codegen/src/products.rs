@@ -15,11 +15,14 @@ use crate::ptxas::{self, Assembled};
 use crate::with_directive;
 
 /// What a kernel needs whose products matrix units compute.
+#[derive(Clone, Copy)]
 pub(crate) struct Needs {
     /// Registers, about, without the addresses that loops carry.
     pub(crate) registers: u32,
     /// Whether these are all: the addresses of rows follow from one.
     pub(crate) are_all: bool,
+    /// Whether many indices are compared behind loops, which need none of them.
+    pub(crate) compares_behind: bool,
 }
 
 /// By what part a kernel may issue more instructions that has no more registers than it needs. With

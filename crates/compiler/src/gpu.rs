@@ -85,6 +85,22 @@ pub const ASYNC_COPIES: u32 = 80;
 /// Beyond that the assembler takes minutes, to move all of it through local memory.
 const MAX_TILE_WORDS: usize = 1024;
 
+/// Whether some tile of a function at the level of tiles takes more registers than can be compiled.
+pub(crate) fn has_too_large_tile(func: &Function) -> bool {
+    let most = MAX_TILE_WORDS * 32 * threads(func.options.num_warps);
+    let bits = |ty: &Type| ty.elem().map_or(0, |elem| ty.numel() * elem.bits() as usize);
+    func.values.values().any(|value| bits(&value.ty) > most)
+}
+
+/// The most elements of a tile whose shape is free to choose: half of a thread's registers hold its share.
+pub(crate) fn most_elements(num_warps: u32) -> usize {
+    128 * threads(num_warps)
+}
+
+fn threads(num_warps: u32) -> usize {
+    LANES * num_warps as usize
+}
+
 /// Why a function has no GPU IR.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LowerError {

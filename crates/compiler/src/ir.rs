@@ -28,4 +28,5 @@ pub use layout_text::layout_to_text as layout_text;
 pub use ops::{Arity, Effects, OpInfo, Opcode, ResultRule};
 pub use parse::{ParseError, parse};
 pub use types::*;
+pub(crate) use verify::MAX_TILE_ELEMENTS;
 pub use verify::{Verified, VerifyError, verify};

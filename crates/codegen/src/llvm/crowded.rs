@@ -6,7 +6,7 @@
 //! load behind a barrier, so what follows one, a reduction or a product is not concerned.
 
 use rustc_hash::FxHashSet;
-use tile_compiler::ir::{Elem, InstData, Opcode, Region, Scalar, Value};
+use tile_compiler::ir::{Elem, Inst, InstData, Opcode, Region, Scalar, Value};
 
 use super::Emitter;
 
@@ -71,6 +71,14 @@ impl Emitter<'_> {
             self.ty(value).elem() == truth && self.func.constant_bits(value).is_none()
         };
         data.uses().filter(is_mask).collect()
+    }
+
+    /// Whether one of some instructions compares more indices than a thread has predicates for.
+    pub(super) fn compare_many(&self, insts: &[Inst]) -> bool {
+        const PREDICATES: usize = 7;
+        insts.iter().map(|&inst| &self.func.insts[inst]).any(|data| {
+            data.opcode == Opcode::Cmp && self.predicates_of(data.result()) > PREDICATES
+        })
     }
 
     /// The predicate registers that a mask takes: one for each run of elements known to be equal.

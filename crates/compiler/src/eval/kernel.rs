@@ -172,8 +172,20 @@ pub(super) fn try_lowering(
     spec: &Specialization,
     version: TritonVersion,
 ) -> LowerResult {
+    try_lowering_within(ir::MAX_TILE_ELEMENTS, sources, at, spec, version)
+}
+
+/// As [`try_lowering`]; a tile of more than `most_elements` is an error too.
+pub(super) fn try_lowering_within(
+    most_elements: usize,
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    version: TritonVersion,
+) -> LowerResult {
     let mut evaluator = Evaluator::new(sources, version);
     evaluator.ends_at_error = true;
+    evaluator.most_elements = most_elements;
     lower_with(evaluator, at, spec)
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::Failing;
-use super::kernel::{LowerResult, try_lowering};
+use super::kernel::{LowerResult, try_lowering_within};
 use crate::builtins::TritonVersion;
 use crate::diagnostic::{Code, Severity};
 use crate::hir::{ArgKind, Body, Expr, ExprId, Function, Name, Stmt, StmtId};
@@ -28,13 +28,14 @@ const MAX_STEPS: u32 = 500_000;
 const MAX_TRACE: u32 = 4;
 
 /// Looks for other values of assumed arguments under which the kernel `at` lowers; `failed` is
-/// what came of `spec`.
+/// what came of `spec`. Tiles may have `most_elements`.
 pub(super) fn repair(
     sources: &dyn Sources,
     at: ItemRef,
     spec: &Specialization,
     failed: &LowerResult,
     version: TritonVersion,
+    most_elements: usize,
 ) -> Option<(Specialization, LowerResult)> {
     let mut trials = MAX_TRIALS;
     let mut steps = MAX_STEPS;
@@ -49,7 +50,7 @@ pub(super) fn repair(
             }
             trials = trials.checked_sub(1)?;
             let candidate = with(&best, &change);
-            let result = try_lowering(sources, at, &candidate, version);
+            let result = try_lowering_within(most_elements, sources, at, &candidate, version);
             if result.function.is_some() {
                 return Some((candidate, result));
             }
@@ -497,6 +498,20 @@ mod tests {
             expect![
                 "x_ptr=*fp32:16 ids=*i64:16 bins=*i32:16 scales=*fp32:16 n=fp32 num_warps=4 num_stages=3"
             ],
+        );
+    }
+
+    #[test]
+    fn no_tile_is_larger_than_threads_can_hold() {
+        check(
+            "def kernel(x_ptr, out_ptr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.arange(0, ROWS)
+    x = tl.load(x_ptr + row[:, None] * BLOCK + i[None, :])
+    pair = x[:, None, :] * x[None, :, :]
+    tl.store(out_ptr + row[:, None] * BLOCK + i[None, :], tl.sum(pair, 1))
+",
+            expect!["x_ptr=*fp32:16 out_ptr=*fp32:16 ROWS=64 BLOCK=1 num_warps=4 num_stages=3"],
         );
     }
 

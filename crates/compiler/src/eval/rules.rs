@@ -6,11 +6,12 @@
 use super::culprit::{Culprit, culprit};
 use super::kernel::{
     FileInference, KernelInference, LowerResult, infer_all, infer_function, infer_under,
-    lower_function,
+    lower_function, try_lowering_within,
 };
 use super::repair::repair;
 use crate::builtins::TritonVersion;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::gpu;
 use crate::hir::Name;
 use crate::ir;
 use crate::project::{self, ItemRef, Sources};
@@ -91,8 +92,8 @@ impl Rules {
     }
 
     /// Lowers the jit function at `at` under a specialization and the version that accepts it. Guesses
-    /// that cannot work are guessed again, unless something is wrong whatever the arguments are: then
-    /// [`LowerResult::repaired`] is what the kernel was lowered for.
+    /// that cannot work are guessed again, unless something is wrong whatever the arguments are, and sizes
+    /// of tiles too that no GPU could hold: then [`LowerResult::repaired`] is what the kernel was lowered for.
     pub fn lower_kernel(
         self,
         sources: &dyn Sources,
@@ -100,10 +101,29 @@ impl Rules {
         spec: &Specialization,
     ) -> LowerResult {
         let result = self.lower_as_given(sources, at, spec);
-        if result.function.is_some() || spec.is_certain() {
-            return result;
+        match &result.function {
+            _ if spec.is_certain() => result,
+            None => {
+                self.repair(sources, at, spec, &result, ir::MAX_TILE_ELEMENTS).unwrap_or(result)
+            }
+            Some(function) if spec.guesses_a_value() && gpu::has_too_large_tile(function) => {
+                self.with_smaller_tiles(sources, at, spec).unwrap_or(result)
+            }
+            Some(_) => result,
         }
-        self.repair(sources, at, spec, &result).unwrap_or(result)
+    }
+
+    /// As [`Rules::lower_kernel`] under guesses of which no tile is too large for a GPU. Such a tile is found
+    /// where it is made, as an error would be.
+    fn with_smaller_tiles(
+        self,
+        sources: &dyn Sources,
+        at: ItemRef,
+        spec: &Specialization,
+    ) -> Option<LowerResult> {
+        let most = gpu::most_elements(spec.options.num_warps);
+        let failed = try_lowering_within(most, sources, at, spec, self.newest());
+        self.repair(sources, at, spec, &failed, most)
     }
 
     fn lower_as_given(
@@ -142,13 +162,14 @@ impl Rules {
         at: ItemRef,
         spec: &Specialization,
         failed: &LowerResult,
+        most_elements: usize,
     ) -> Option<LowerResult> {
         let fits = |version: &TritonVersion| {
             infer_function(sources, at, true, *version)
                 .is_some_and(|inference| accepted(&inference.diagnostics))
         };
         let version = [Some(self.newest()), self.older()].into_iter().flatten().find(fits)?;
-        let (spec, result) = repair(sources, at, spec, failed, version)?;
+        let (spec, result) = repair(sources, at, spec, failed, version, most_elements)?;
         Some(LowerResult { repaired: Some(spec), ..result })
     }
 

@@ -226,12 +226,13 @@ impl Evaluator<'_> {
         self.check_numel(shape, at)
     }
 
-    /// A tile, however it is made, has no more elements than the language allows.
+    /// A tile, however it is made, has no more elements than the language allows, or a guess.
     pub(super) fn check_numel(&mut self, shape: &Shape, at: FileRange) -> Eval<()> {
         if let Some(numel) = shape.numel().and_then(|numel| numel.int())
-            && numel > 1 << 20
+            && numel > self.most_elements as i128
         {
-            let message = format!("a tile of {numel} elements is too large; the most is 1048576");
+            let most = self.most_elements;
+            let message = format!("a tile of {numel} elements is too large; the most is {most}");
             return Err(self.error(Code::TooManyElements, at, message));
         }
         Ok(())
