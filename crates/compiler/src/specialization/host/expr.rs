@@ -373,7 +373,8 @@ fn asks_for_arguments(body: &Body, id: ExprId) -> bool {
     };
     let mut asks = match &body.exprs[id] {
         Expr::Subscript { value, index } => {
-            let is_first = matches!(body.exprs[*index], Expr::Literal(Literal::Int(0)));
+            let is_first =
+                matches!(&body.exprs[*index], Expr::Literal(Literal::Int(at)) if at.get() == 0);
             is_list(&body.exprs[*value]) && !is_first
         }
         _ => false,
