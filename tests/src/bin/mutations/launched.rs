@@ -276,6 +276,7 @@ impl Working {
                         shape,
                         contents,
                         is_expanded: false,
+                        is_passed_on: false,
                     })
                 }
             };
@@ -287,6 +288,7 @@ impl Working {
             origin: Origin::Scenario,
             doubtful: false,
             grid: Some(launch.grid),
+            open_axes: [false; 3],
             grid_fault: None,
             grid_rank: 3,
             arg_faults: Vec::new(),
