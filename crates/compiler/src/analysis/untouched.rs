@@ -1,8 +1,6 @@
 //! Elements that a larger grid or a larger block would write, update or read, and that a known
 //! launch leaves untouched.
 
-mod held_back;
-
 use rustc_hash::FxHashMap;
 
 use super::bounds::{buffer, computing, happens, in_one_unit, passed, position};
@@ -113,38 +111,10 @@ impl Search<'_, '_> {
         let buffer = buffer(self.func, self.launch, access.param)?;
         let mut along = self.axes(access, buffer);
         along.retain(|along| !along.before || !self.begins(access));
-        let further = along.into_iter().find_map(|along| {
+        along.into_iter().find_map(|along| {
             let (position, element) = self.missed(access, along)?;
             Some(self.describe(access, buffer, along, (position, element)))
-        });
-        further.or_else(|| self.held_back(access, buffer))
-    }
-
-    /// A finding about elements that `access` would store, if its mask did not keep it from that.
-    fn held_back(&mut self, access: &Access, buffer: &KnownBuffer) -> Option<Diagnostic> {
-        let data = &self.func.insts[access.inst];
-        let is_shared = buffer.id.is_some_and(|id| self.shared.contains(&id));
-        let is_open = is_shared || buffer.is_passed_on || !buffer.contents.is_new();
-        let is_output = data.opcode == Opcode::Store && !is_open;
-        // Elements between those of a tensor may be meant to stay as they are.
-        buffer.shape.as_ref().filter(|_| is_output)?;
-        let reaching = (self.func, self.launch, &mut *self.elements, self.accesses);
-        let mut fuel = WRITE_FUEL.min(self.fuel);
-        let before = fuel;
-        let found = held_back::find(reaching, access, buffer, &mut fuel);
-        self.fuel -= before - fuel;
-        let (point, element) = found?;
-        let program = position(self.elements, &point);
-        let name = self.elements.param_name(access.param);
-        let message = format!(
-            "no program writes element {element} of `{name}`, which has {}: the mask keeps program {} from it",
-            report::count(buffer.elements, "element"),
-            report::program(program, self.launch.grid_rank),
-        );
-        let found = report::finding(self.func, data.loc, Code::Uncovered, message);
-        Some(found.with_note(
-            "nothing was written to this memory before: compare each axis with its own length",
-        ))
+        })
     }
 
     /// Whether the first element of an access's buffer may be written.

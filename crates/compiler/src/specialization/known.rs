@@ -131,8 +131,6 @@ pub struct KnownBuffer {
     pub contents: Contents,
     /// Whether several elements of the tensor are one in memory, as those of an expanded tensor are.
     pub is_expanded: bool,
-    /// Whether another kernel gets it afterwards.
-    pub is_passed_on: bool,
 }
 
 /// A launch in host code by its number, which stays when text before it changes.
@@ -324,11 +322,6 @@ pub(super) fn known_launch<'a>(
     let mut known = Vec::new();
     for (name, spec, value) in args {
         note_arg(name, spec, &value, &mut known);
-    }
-    for (_, arg) in &mut known {
-        if let KnownArg::Buffer(buffer) = arg {
-            buffer.is_passed_on = buffer.id.is_some_and(|id| launch.passed_on.contains(&id));
-        }
     }
     let holds = |caller: &Caller| site.is_some_and(|site| caller.holds(sources, site));
     KnownLaunch {
@@ -566,8 +559,7 @@ fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let fills = |shape: &Vec<i128>| before == 0 && shape.iter().product::<i128>() == elements;
     let shape = whole(tensor).filter(fills);
     let is_expanded = host::is_expanded(tensor);
-    let is_passed_on = false;
-    let buffer = KnownBuffer { id, elements, before, shape, contents, is_expanded, is_passed_on };
+    let buffer = KnownBuffer { id, elements, before, shape, contents, is_expanded };
     (tensor.dtype.as_deref() == Some(element)).then_some(buffer)
 }
 

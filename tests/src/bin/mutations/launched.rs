@@ -276,7 +276,6 @@ impl Working {
                         shape,
                         contents,
                         is_expanded: false,
-                        is_passed_on: false,
                     })
                 }
             };

@@ -40,8 +40,6 @@ pub(in crate::specialization) struct ObservedLaunch {
     pub(in crate::specialization) doubtful: bool,
     /// What ran and met it.
     pub(in crate::specialization) caller: Option<Caller>,
-    /// Allocations that launches of other kernels get after it.
-    pub(in crate::specialization) passed_on: Vec<u32>,
 }
 
 impl Host<'_> {
@@ -102,20 +100,7 @@ impl Host<'_> {
         let (kernel, tuners) = kernel.untuned();
         let (example, doubtful) = (Vec::new(), self.doubt.conditions > 0);
         let caller = None;
-        let passed_on = Vec::new();
-        ObservedLaunch {
-            kernel,
-            tuners,
-            grid,
-            args,
-            example,
-            at,
-            site,
-            complete,
-            doubtful,
-            caller,
-            passed_on,
-        }
+        ObservedLaunch { kernel, tuners, grid, args, example, at, site, complete, doubtful, caller }
     }
 
     /// Keeps a launch unless enough are known that its place repeats, as in a loop that measures how
@@ -218,7 +203,7 @@ impl Host<'_> {
     }
 
     /// Notes that what earlier launches left untouched a later one may write, unless it writes to the
-    /// same elements again, or leave alone as well; whether the same has been met at the same place.
+    /// same elements again; whether the same has been met at the same place.
     fn note_later_launch(&mut self, later: &ObservedLaunch, allocations: &[u32]) -> bool {
         let is_written = |id| allocations.contains(&id);
         let written = |args: &[(Option<Name>, Value)]| {
@@ -230,10 +215,7 @@ impl Host<'_> {
         let mut met = false;
         // Each is compared with all before it, as when a loop launches.
         self.fuel = self.fuel.saturating_sub(self.launches.len() as u32);
-        let given: Vec<u32> =
-            later.args.iter().flat_map(|(_, value)| value.allocations()).collect();
         for launch in &mut self.launches {
-            launch.pass_on(later, &given);
             let same = launch.launches_as(later) && launch.grid == later.grid;
             if same && written(&launch.args) == again {
                 let same_place = launch.at == later.at && launch.complete == later.complete;
@@ -271,18 +253,6 @@ impl Host<'_> {
 }
 
 impl ObservedLaunch {
-    /// Notes that `later` gets the allocations `given`, some of which may be this launch's.
-    fn pass_on(&mut self, later: &ObservedLaunch, given: &[u32]) {
-        if self.launches_as(later) {
-            return;
-        }
-        let own = self.args.iter().flat_map(|(_, value)| value.allocations());
-        let passed: Vec<u32> = own.filter(|id| given.contains(id)).collect();
-        let is_known = |id: &u32| self.passed_on.contains(id);
-        let passed: Vec<u32> = passed.into_iter().filter(|id| !is_known(id)).collect();
-        self.passed_on.extend(passed);
-    }
-
     /// Whether `other` launches the same kernel, tuned in the same way.
     fn launches_as(&self, other: &ObservedLaunch) -> bool {
         self.kernel == other.kernel && self.tuners == other.tuners
