@@ -83,7 +83,7 @@ pub(crate) struct Inferred {
 }
 
 /// What holds for the jit function that is this item of a file. `entry` says that it is a kernel.
-#[salsa::tracked(returns(ref), no_eq, lru = 32)]
+#[salsa::tracked(returns(ref), no_eq, lru = 24)]
 fn inferred(db: &dyn Db, file: SourceFile, index: u32, entry: bool) -> Inferred {
     let at = ItemRef { file: file.id(db), index };
     let rules = folder_rules(db, file);

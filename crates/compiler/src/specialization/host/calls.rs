@@ -463,6 +463,14 @@ impl Host<'_> {
                 {
                     return sparse;
                 }
+                // Of sizes; a list would be what the tensor holds.
+                let is_size = |(name, value): &(Option<Name>, Value)| {
+                    name.is_none() && matches!(value, Value::Int(_))
+                };
+                let name = match name == "new" && args.0.iter().all(is_size) {
+                    true => "new_empty",
+                    false => name,
+                };
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
                 let result = self.cast_automatically(name, result);

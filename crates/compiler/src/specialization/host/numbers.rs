@@ -79,6 +79,9 @@ fn made(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
         ("sum", []) => {
             Contents::constant(numbers.iter().try_fold(0, |a: i128, b| a.checked_add(*b))?)
         }
+        ("prod", []) => {
+            Contents::constant(numbers.iter().try_fold(1, |a: i128, b| a.checked_mul(*b))?)
+        }
         ("cumsum", _) if is_row && position(1, axis(args.get(0, "dim")?)?).is_some() => {
             let mut sum = 0i128;
             let sums = numbers.iter().map(|number| {

@@ -65,6 +65,12 @@ fn sizes_of_expressions_are_known() {
         ("m, n = 10, 20; x = torch.empty(m * n // 2)", Some(100)),
         ("m, n = 10, 20; x = torch.zeros([m, triton.cdiv(n, 16)])", Some(20)),
         ("y = torch.randn(100); x = y.new_empty(y.shape[0] * 2)", Some(200)),
+        ("x = torch.randn(100).new(5, 7)", Some(35)),
+        ("x = torch.randn(100).new([5, 7])", None),
+        (
+            "*n, m = torch.empty(3, 4, 5).shape; x = torch.empty(int(torch.as_tensor(n).prod()))",
+            Some(12),
+        ),
         ("y = torch.randn(10, 10); x = torch.zeros(*y.shape[:-1])", Some(10)),
         ("y = torch.randn(10, 10); x = y.new_full((5,), 2.0)", Some(5)),
         ("x = torch.arange(0, 100, dtype=torch.float32)", Some(100)),
