@@ -199,6 +199,14 @@ pub fn check_accesses(
             }
             let costs = perf::check_launch(func, launch, &mut elements, &accesses);
             here.extend(costs.into_iter().map(Finding::from));
+        } else if !needed.counts
+            && let Some(least) = launch.of_least_grid()
+        {
+            let mut elements = Elements::of_launch(func, &least, pause);
+            let accesses = elements.accesses();
+            here.extend(bounds::outside_of_buffers(func, &least, &mut elements, &accesses));
+            let races = race::check(func, &least, &mut elements, &accesses);
+            here.extend(races.into_iter().map(Finding::from));
         }
         for Finding { diagnostic, spot, widen } in here {
             let at = AtLaunch { site: launch.site, caller: launch.caller, spot, widen };

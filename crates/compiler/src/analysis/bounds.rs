@@ -25,13 +25,27 @@ const ACCESS_FUEL: u32 = 4_000;
 /// Boxes that may be looked at for one launch.
 const LAUNCH_FUEL: u32 = 8_000;
 
-/// Findings about the accesses of `func` under `launch`, which is one of `launches`.
+/// Findings about the accesses of `func` under `launch`, which is one of `launches`, and about what they
+/// leave untouched.
 pub(super) fn check(
     func: &Function,
     (launch, launches): (&KnownLaunch, &[KnownLaunch]),
     elements: &mut Elements<'_>,
     accesses: &[Access],
     pause: Pause<'_>,
+) -> Vec<Finding> {
+    let mut found = outside_of_buffers(func, launch, elements, accesses);
+    let uncovered = untouched::check(func, (launch, launches), elements, accesses, pause);
+    found.extend(uncovered.map(|found| Finding { spot: Spot::Launch, ..Finding::from(found) }));
+    found
+}
+
+/// Findings about accesses of `func` under `launch` that leave their buffers.
+pub(super) fn outside_of_buffers(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &mut Elements<'_>,
+    accesses: &[Access],
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut reported = FxHashSet::default();
@@ -49,10 +63,7 @@ pub(super) fn check(
         }
         fuel -= before - share;
     }
-    let mut found = first_of_each_code(found);
-    let uncovered = untouched::check(func, (launch, launches), elements, accesses, pause);
-    found.extend(uncovered.map(|found| Finding { spot: Spot::Launch, ..Finding::from(found) }));
-    found
+    first_of_each_code(found)
 }
 
 /// The first findings of each code; one mistake, as a wrong stride, puts many accesses outside. The

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::report;
 use super::{Finding, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::ir::{AtomicOp, Attrs, Function, Opcode, Value};
+use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode, Value};
 use crate::passes::eliminate_dead_code;
 use crate::specialization::{GridFault, KnownArg, KnownLaunch};
 
@@ -26,6 +26,8 @@ pub(super) struct Needed {
     asked: [bool; 3],
     /// Whether it writes to memory.
     writes: bool,
+    /// Whether something depends on how many programs there are.
+    pub(super) counts: bool,
 }
 
 impl Needed {
@@ -38,7 +40,14 @@ impl Needed {
             let opcode = func.insts[inst].opcode;
             matches!(opcode, Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas)
         };
-        Needed { asked: axes_asked_for(&needed), writes: func.walk().into_iter().any(writes) }
+        let counts = |inst: Inst| {
+            matches!(needed.insts[inst].opcode, Opcode::NumPrograms | Opcode::InlineAsm)
+        };
+        Needed {
+            asked: axes_asked_for(&needed),
+            writes: func.walk().into_iter().any(writes),
+            counts: needed.walk().into_iter().any(counts),
+        }
     }
 }
 

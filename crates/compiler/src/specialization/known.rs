@@ -35,6 +35,8 @@ pub struct KnownLaunch {
     pub grid: Option<[u32; 3]>,
     /// Axes along which the launch gives an extent that is not known.
     pub open_axes: [bool; 3],
+    /// At least so many programs run along each axis, if any does: one where the extent is not known.
+    pub least_grid: [u32; 3],
     /// What is wrong with the grid.
     pub grid_fault: Option<GridFault>,
     /// How many extents the launch gives, 1 to 3; 0 when that is not known.
@@ -258,6 +260,7 @@ impl KnownLaunch {
             doubtful: true,
             grid: None,
             open_axes: [false; 3],
+            least_grid: [1; 3],
             grid_fault: None,
             grid_rank: 0,
             arg_faults: Vec::new(),
@@ -275,10 +278,19 @@ impl KnownLaunch {
         is_faulty.then(|| KnownLaunch {
             grid: None,
             open_axes: [false; 3],
+            least_grid: [1; 3],
             grid_fault: None,
             args: Vec::new(),
             ..self
         })
+    }
+
+    /// The launch with no more programs than certainly run, where extents of its grid are not known. Of a
+    /// grid of which nothing is known none may run at all, as where the kernel is only compiled.
+    pub(crate) fn of_least_grid(&self) -> Option<KnownLaunch> {
+        let has_extents = self.grid_rank > 0 && self.grid_fault.is_none();
+        let is_open = self.grid.is_none() && has_extents && !self.doubtful;
+        is_open.then(|| KnownLaunch { grid: Some(self.least_grid), ..self.clone() })
     }
 
     /// What is known of the argument called `name`.
@@ -331,6 +343,7 @@ pub(super) fn known_launch<'a>(
         doubtful: false,
         grid: extents(&grid),
         open_axes: open_axes(&grid),
+        least_grid: least_grid(&grid),
         grid_fault: grid_fault(&grid, origin),
         arg_faults: arg_faults(sources, site, launch, binding, &grid),
         grid_rank: grid
@@ -467,6 +480,17 @@ fn extents(grid: &Value) -> Option<[u32; 3]> {
         extents[axis] = u32::try_from(*extent).ok().filter(|_| fits)?;
     }
     Some(extents)
+}
+
+fn least_grid(grid: &Value) -> [u32; 3] {
+    let mut least = [1; 3];
+    let given = grid.elements().unwrap_or_default();
+    for ((least, extent), most) in least.iter_mut().zip(given).zip(MAX_GRID) {
+        if let Value::Int(Some(extent)) = extent {
+            *least = u32::try_from(extent).ok().filter(|it| (1..=most).contains(it)).unwrap_or(1);
+        }
+    }
+    least
 }
 
 fn open_axes(grid: &Value) -> [bool; 3] {

@@ -288,6 +288,7 @@ impl Working {
             doubtful: false,
             grid: Some(launch.grid),
             open_axes: [false; 3],
+            least_grid: launch.grid,
             grid_fault: None,
             grid_rank: 3,
             arg_faults: Vec::new(),
