@@ -376,17 +376,7 @@ impl Host<'_> {
         if let raised @ Value::Raises(_) = found {
             return raised;
         }
-        let like = |input: &Value| match input {
-            Value::Tensor(Tensor { dtype, shape, on_gpu, .. }) => Value::Tensor(Tensor {
-                dtype: dtype.clone(),
-                shape: shape.clone(),
-                strides: unknown_strides(shape.as_deref()),
-                storage: None,
-                on_gpu: *on_gpu,
-            }),
-            _ => Value::Unknown,
-        };
-        Value::Tuple(inputs.iter().map(like).collect())
+        Value::Tuple(inputs.iter().map(gradient_of).collect())
     }
 
     /// Runs what the backward pass from these results does, each with its gradient if one is given,
@@ -511,10 +501,14 @@ fn expanded_number(tensor: &Tensor) -> Tensor {
     }
 }
 
-/// The gradients that `backward` gets: they have the dtypes and sizes of what `forward` returns, and
-/// may be laid out in any way.
+/// The gradients that `backward` gets, one for each part of what `forward` returns.
 fn gradients(output: &Value) -> Vec<Value> {
-    let gradient = |value: &Value| match value {
+    parts(output).iter().map(gradient_of).collect()
+}
+
+/// A gradient has the dtype and the sizes of what it is of, and may be laid out in any way.
+fn gradient_of(value: &Value) -> Value {
+    match value {
         Value::Tensor(Tensor { dtype, shape, on_gpu, .. }) => Value::Tensor(Tensor {
             dtype: dtype.clone(),
             shape: shape.clone(),
@@ -523,6 +517,5 @@ fn gradients(output: &Value) -> Vec<Value> {
             on_gpu: *on_gpu,
         }),
         _ => Value::Unknown,
-    };
-    parts(output).iter().map(gradient).collect()
+    }
 }
