@@ -11,6 +11,7 @@ use super::{
 use crate::builtins::{self, PYTHON, PYTHON_HOST, TritonVersion};
 use crate::hir::{
     Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion, PYTHON_NAMES,
+    names_by_star,
 };
 use crate::source::FileId;
 
@@ -246,7 +247,7 @@ impl<'a> Resolver<'a> {
                     _ => {}
                 },
                 // What cannot be read is not taken to shadow what Python defines everywhere.
-                Resolution::External(_) if !is_python(name) => {
+                Resolution::External(path) if !is_python(name) && may_star(&path, name) => {
                     fallback.get_or_insert(Resolution::Unknown);
                 }
                 _ => {}
@@ -540,6 +541,12 @@ fn binder<'m>(module: &'m Module, path: &[Name]) -> Option<&'m Item> {
     items.rev().find(|item| {
         item.scope == outer && matches!(item.kind, ItemKind::Function(_) | ItemKind::Class(_))
     })
+}
+
+/// Whether `from path import *` may bind `name`.
+fn may_star(path: &[Name], name: &str) -> bool {
+    let [module] = path else { return true };
+    names_by_star(module).is_none_or(|known| known.contains(&name))
 }
 
 /// Whether Python defines the name everywhere, and kernels or host code that is read may use it.

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use crate::hir::{Name, PYTHON_NAMES, Unbound};
+use crate::hir::{Name, PYTHON_NAMES, Unbound, names_by_star};
 use crate::source::TextRange;
 use crate::syntax::kind::{Field, Kind};
 use crate::syntax::node::Node;
@@ -378,7 +378,12 @@ impl<'t> Names<'t> {
                     names.bind(first, scope);
                 }
             }
-            Kind::WildcardImport => names.is_open = true,
+            Kind::WildcardImport => {
+                match module.and_then(|module| names_by_star(names.name(module))) {
+                    Some(known) => names.scopes[scope].bound.extend(known),
+                    None => names.is_open = true,
+                }
+            }
             _ => {}
         });
     }
