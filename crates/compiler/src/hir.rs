@@ -28,7 +28,7 @@ mod tests;
 
 pub use expr::{Arg, ArgKind, BinaryOp, CompareOp, Expr, FStringPart, Literal, UnaryOp, WideInt};
 pub use lower::{MAX_DEPTH, lower, lower_again, lower_expression};
-pub(crate) use python_names::{PYTHON_NAMES, names_by_star};
+pub(crate) use python_names::{MATH, PYTHON_NAMES, names_by_star};
 pub use scenario::{Allow, Scenario};
 pub use stmt::{Case, Handler, Pattern, Stmt};
 

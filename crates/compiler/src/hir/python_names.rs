@@ -168,7 +168,8 @@ pub(crate) fn names_by_star(module: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-const MATH: &[&str] = &[
+/// What Python's module `math` has.
+pub(crate) const MATH: &[&str] = &[
     "acos",
     "acosh",
     "asin",
@@ -233,6 +234,7 @@ const MATH: &[&str] = &[
     "ulp",
 ];
 
+/// What Python's module `typing` has.
 const TYPING: &[&str] = &[
     "AbstractSet",
     "Annotated",

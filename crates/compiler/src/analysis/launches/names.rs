@@ -7,7 +7,7 @@ use crate::builtins::{self, LANGUAGE, TRITON, TritonVersion};
 use crate::diagnostic::{Code, Diagnostic, misspelled, suggest};
 use crate::eval::dtype::DType;
 use crate::hir::{
-    Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Occasion,
+    Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MATH, MainBlock, Module, Name, Occasion,
     PYTHON_NAMES, Param, SourceMap, Stmt, Unbound,
 };
 use crate::project::{
@@ -40,72 +40,6 @@ const TRITON_MODULES: &[&str] = &[
 
 /// A module that Triton had before version 3.0.
 const REMOVED: &str = "ops";
-
-/// What Python's module `math` has.
-const MATH_MEMBERS: &[&str] = &[
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "comb",
-    "copysign",
-    "cos",
-    "cosh",
-    "degrees",
-    "dist",
-    "e",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "fabs",
-    "factorial",
-    "floor",
-    "fma",
-    "fmod",
-    "frexp",
-    "fsum",
-    "gamma",
-    "gcd",
-    "hypot",
-    "inf",
-    "isclose",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isqrt",
-    "lcm",
-    "ldexp",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "modf",
-    "nan",
-    "nextafter",
-    "perm",
-    "pi",
-    "pow",
-    "prod",
-    "radians",
-    "remainder",
-    "sin",
-    "sinh",
-    "sqrt",
-    "sumprod",
-    "tan",
-    "tanh",
-    "tau",
-    "trunc",
-    "ulp",
-];
 
 /// Members of other versions of Triton may be called anything but nearly what a known one is: so many
 /// letters apart, more where names are long.
@@ -395,7 +329,7 @@ impl Host<'_> {
                 ("TensorDescriptor", DESCRIPTOR_MEMBERS.to_vec())
             }
             Resolution::External(path) if path.iter().map(|part| &**part).eq(["math"]) => {
-                ("math", MATH_MEMBERS.to_vec())
+                ("math", MATH.to_vec())
             }
             _ => return None,
         };
