@@ -24,6 +24,8 @@ pub enum Contents {
     },
     /// These, in order.
     Listed(Arc<[i128]>),
+    /// These floats, by their bits, in order.
+    Floats(Arc<[u64]>),
     /// Each any of `lo..=hi`, whatever the others are.
     Random {
         /// The least.
@@ -134,8 +136,12 @@ impl Contents {
                 let count = usize::try_from(count).unwrap_or(0).min(numbers.len());
                 Contents::Listed(numbers[..count].into())
             }
+            Contents::Floats(numbers) if are_first => {
+                let count = usize::try_from(count).unwrap_or(0).min(numbers.len());
+                Contents::Floats(numbers[..count].into())
+            }
             Contents::Progression { step, .. } if step != 0 && !are_first => Contents::Unknown,
-            Contents::Listed(_) => Contents::Unknown,
+            Contents::Listed(_) | Contents::Floats(_) => Contents::Unknown,
             known => known,
         }
     }
@@ -172,6 +178,10 @@ impl Contents {
                 let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
                 rest.map(|rest| Contents::Listed(rest.into()))
             }
+            Contents::Floats(numbers) => {
+                let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
+                rest.map(|rest| Contents::Floats(rest.into()))
+            }
             known => Some(known.initialized()),
         };
         known.unwrap_or_default()
@@ -184,6 +194,23 @@ impl Contents {
                 .map(|at| step.checked_mul(at).and_then(|moved| start.checked_add(moved)))
                 .collect(),
             Contents::Listed(numbers) => numbers.get(..count).map(<[i128]>::to_vec),
+            _ => None,
+        }
+    }
+
+    /// The number at a position, where it is known.
+    pub(super) fn number(&self, at: i128) -> Option<f64> {
+        match self {
+            Contents::Progression { start, step } => step
+                .checked_mul(at)
+                .and_then(|moved| start.checked_add(moved))
+                .map(|all| all as f64),
+            Contents::Listed(numbers) => {
+                numbers.get(usize::try_from(at).ok()?).map(|number| *number as f64)
+            }
+            Contents::Floats(numbers) => {
+                numbers.get(usize::try_from(at).ok()?).map(|bits| f64::from_bits(*bits))
+            }
             _ => None,
         }
     }

@@ -61,7 +61,8 @@ impl<'f> Elements<'f> {
             Contents::Unknown
             | Contents::Uninitialized
             | Contents::Partly(_)
-            | Contents::Signed => None,
+            | Contents::Signed
+            | Contents::Floats(_) => None,
             Contents::Progression { start, step } => {
                 let moved = self.terms.binary(Operation::Mul, offset, &Linear::constant(*step));
                 let term = moved.offset(*start);

@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{arrays, drawn, fits, numbers};
+use super::{arrays, data, drawn, fits, numbers};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -33,6 +33,7 @@ pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
         | Value::Callable(_)
         | Value::Config(_) => Some(true),
         Value::OneOf(values) => agreed(values, truth),
+        Value::Tensor(tensor) => truth(&data::item(tensor)?),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::arrays;
+use super::data;
 use super::devices;
 use super::dtype::{
     element_size, is_complex, is_float, named_dtype, number_dtype, promoted, python_type,
@@ -457,12 +458,13 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         "dim" | "ndimension" => Value::Int(tensor.shape.as_ref().map(|shape| shape.len() as i128)),
         "element_size" => Value::Int(tensor.dtype.as_deref().and_then(element_size)),
         // Some number of the tensor's type.
+        "item" if let Some(number) = data::item(tensor) => number,
         "item" => match tensor.dtype.as_deref()? {
             "i1" => Value::Bool(None),
             dtype if is_float(dtype) => Value::Float(None),
             _ => Value::Int(numbers::number(tensor)),
         },
-        "tolist" => return numbers::nested(tensor),
+        "tolist" => return data::nested(tensor),
         "unbind" => Value::Tuple(unbound(tensor, args)?),
         "data_ptr" | "get_device" => Value::Int(None),
         "storage_offset" => Value::Int(tensor.storage.as_ref().map(|storage| storage.before)),
