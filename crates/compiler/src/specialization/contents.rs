@@ -5,6 +5,18 @@ use std::sync::Arc;
 /// Numbers of a tensor that are listed one by one.
 pub(super) const MAX_LISTED: usize = 1024;
 
+/// Random numbers are taken not to be all different where the chance of that is below exp(-7), one
+/// in a thousand.
+const CERTAIN: i128 = 7;
+
+/// Whether so many numbers are drawn of so many that some are bound to be equal; few are mostly a
+/// test's stand-in for numbers that differ.
+pub(crate) fn repeats(drawn: i128, choices: i128) -> bool {
+    // The chance of none is below exp(-pairs / choices).
+    let pairs = drawn.saturating_mul(drawn) / 2;
+    drawn > choices || pairs / choices.max(1) >= CERTAIN
+}
+
 /// What memory holds, by the position of an element in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Contents {

@@ -147,7 +147,8 @@ fn take_drawn(launches: &mut Vec<ObservedLaunch>, drawn: Vec<ObservedLaunch>) {
             && is_open(launch.at)
             && !launches.iter().any(|known| known.is_same(launch))
     };
-    let drawn: Vec<_> = drawn.into_iter().filter(wanted).collect();
+    let drawn = drawn.into_iter().filter(wanted);
+    let drawn: Vec<_> = drawn.map(|launch| ObservedLaunch { drawn: true, ..launch }).collect();
     launches.extend(drawn);
 }
 

@@ -111,7 +111,7 @@ pub fn tuned_launches(
     at: ItemRef,
     specializations: &[Specialization],
 ) -> Result<Vec<(usize, WrittenLaunch)>, Option<LaunchGap>> {
-    let position = |spec: &Specialization| Some(spec.config?.position);
+    let position = |spec: &Specialization| Some(spec.config.as_ref()?.position);
     let configs: BTreeSet<usize> = specializations.iter().filter_map(position).collect();
     let (mut found, mut gap) = (Vec::<(usize, WrittenLaunch)>::new(), None);
     for config in configs {

@@ -19,6 +19,7 @@ use super::reduced::made_of;
 use super::states;
 use super::value::{Descriptor, Tensor, Value};
 use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides};
+use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
 
@@ -352,6 +353,9 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         }
         (Value::Tensor(Tensor { dtype: Some(dtype), .. }), "dtype") => {
             Value::TorchDType(dtype.clone())
+        }
+        (Value::Tensor(_), "layout") => {
+            Value::Named(Resolution::External([TORCH, "strided"].map(Name::from).into()))
         }
         (Value::Tensor(_), "device" | "is_cuda") | (Value::Str(_), "type" | "index") => {
             devices::attribute(value, attr)

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::MAX_NUMBERS;
-use crate::specialization::contents::Contents;
+use crate::specialization::contents::{Contents, repeats};
 use crate::specialization::host::value::Value;
 
 /// A generator, which draws the same in each run.
@@ -49,11 +51,13 @@ impl Draws {
                         Some(self.floats(count, |draws| lo + (hi - lo) * draws.fraction()))
                     }
                     (Contents::Signed, _) => Some(self.floats(count, Draws::normal)),
-                    (Contents::Random { lo, hi }, _) => {
+                    (Contents::Random { lo, hi }, _) if repeats(count as i128, hi - lo + 1) => {
                         Some(Contents::Listed((0..count).map(|_| self.integer(*lo, *hi)).collect()))
                     }
-                    (Contents::Distinct { lo, hi }, _) if hi - lo < MAX_NUMBERS as i128 => {
-                        Some(Contents::Listed(self.permutation(*lo, *hi, count)))
+                    (Contents::Random { lo, hi } | Contents::Distinct { lo, hi }, _)
+                        if count as i128 <= hi - lo + 1 =>
+                    {
+                        Some(Contents::Listed(self.different(*lo, *hi, count)))
                     }
                     _ => None,
                 });
@@ -68,14 +72,15 @@ impl Draws {
         Contents::Floats((0..count).map(|_| f64::from(next(self) as f32).to_bits()).collect())
     }
 
-    /// So many different ones of `lo..=hi`: the shuffle of Fisher and Yates.
-    fn permutation(&mut self, lo: i128, hi: i128, count: usize) -> Arc<[i128]> {
-        let mut all: Vec<i128> = (lo..=hi).collect();
-        for at in 0..count.min(all.len()) {
-            let other = self.integer(at as i128, all.len() as i128 - 1);
-            all.swap(at, other as usize);
-        }
-        all.truncate(count);
-        all.into()
+    /// So many different ones of `lo..=hi`, at most all: the shuffle of Fisher and Yates, of which no
+    /// more is written down than what was moved.
+    fn different(&mut self, lo: i128, hi: i128, count: usize) -> Arc<[i128]> {
+        let mut moved: FxHashMap<i128, i128> = FxHashMap::default();
+        let drawn = (lo..=hi).take(count).map(|at| {
+            let other = self.integer(at, hi);
+            let here = moved.get(&at).copied().unwrap_or(at);
+            moved.insert(other, here).unwrap_or(other)
+        });
+        drawn.collect()
     }
 }
