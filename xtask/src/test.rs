@@ -15,6 +15,7 @@ use crate::{build_tile, corpora, examples, grammar, has_scenario, program, root,
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("tile-compiler", &["lsp-types", "tower-lsp-server", "cudarc", "llvm-sys", "tokio"]),
     ("tile-codegen", &["lsp-types", "tower-lsp-server", "cudarc"]),
+    ("tile-executor", &["lsp-types", "tower-lsp-server", "cudarc", "llvm-sys", "tokio"]),
     ("tile-runner", &["lsp-types", "tower-lsp-server", "llvm-sys"]),
     ("tile-worker", &["lsp-types", "tower-lsp-server", "cudarc", "llvm-sys"]),
     ("tile-lsp", &["cudarc", "llvm-sys"]),

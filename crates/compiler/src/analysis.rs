@@ -14,6 +14,7 @@ mod blame;
 mod bounds;
 mod compiled;
 pub mod elements;
+mod executed;
 mod failing;
 mod first_block;
 mod flow;
@@ -44,6 +45,7 @@ mod written;
 
 pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
+pub use executed::{Execute, Fault, Trial, TrialArg, TrialBuffer};
 pub use failing::check_host;
 pub use launches::check_launches;
 pub use policy::{Lints, settle};
@@ -240,15 +242,17 @@ fn of_one_draw(finding: Diagnostic) -> Diagnostic {
 }
 
 /// What is provably wrong with the kernel of `lowering` under `spec`: what stops it from compiling,
-/// and what analyses of it find. `masks` says whether masks and costs are looked at.
+/// and what analyses of it find. `masks` says whether masks and costs are looked at, and launches are
+/// executed.
 pub fn check_specialization(
     lowering: &mut Lowering<'_>,
     spec: &Specialization,
     masks: bool,
+    executor: &dyn Execute,
 ) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found = Vec::new();
     if spec.proves_something() {
-        found = check_lowered(lowering, spec, masks);
+        found = check_lowered(lowering, spec, masks, executor);
     }
     if masks && spec.is_tried() {
         found.extend(trials::check(lowering, spec));
@@ -261,6 +265,7 @@ fn check_lowered(
     lowering: &mut Lowering<'_>,
     spec: &Specialization,
     masks: bool,
+    executor: &dyn Execute,
 ) -> Vec<(Diagnostic, AtLaunch)> {
     let (used, lowered) = lowering.check(spec);
     let sources = lowering.sources();
@@ -272,5 +277,11 @@ fn check_lowered(
         true => check(&func, spec, sources.capability(), &pause),
         false => check_accesses(&func, spec, &pause),
     });
+    let is_wrong = |(finding, _): &(Diagnostic, AtLaunch)| {
+        matches!(finding.code, Code::OutOfBounds | Code::Race | Code::ReadRace)
+    };
+    if masks && !found.iter().any(is_wrong) {
+        found.extend(executed::check(&func, spec, executor));
+    }
     found
 }

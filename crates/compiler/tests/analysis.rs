@@ -71,7 +71,9 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
                     lowered.map(|func| compiled(sources, at, spec, func)).into_iter().flatten(),
                 );
             }
-            let checked = analysis::check_specialization(&mut lowering, spec, true).into_iter();
+            let checked =
+                analysis::check_specialization(&mut lowering, spec, true, &tile_executor::Executor)
+                    .into_iter();
             proved.push(checked.map(|(found, at)| at.attach(found, sources)).collect::<Vec<_>>());
         }
         analysis::pass_over(&specs.iter().collect::<Vec<_>>(), &mut proved);

@@ -21,9 +21,9 @@ use rustc_hash::FxHashMap;
 use tile_compiler::ir::Function;
 use tile_compiler::specialization::{ArgSpec, Specialization};
 
-use crate::cpu::{Arg, Buffers, Kernel, Options, RunError};
 use crate::launch::arg_spec;
 use crate::scenario::{Arguments, Array, DType, KernelInfo, LaunchFailure, Value};
+use tile_executor::{Arg, Buffers, Kernel, Options, RunError};
 
 /// Values of integer parameters that are multiples of 16, and of others: the first is large enough
 /// for some tiles and a ragged one.

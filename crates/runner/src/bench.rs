@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::cpu::Arg;
 use crate::launch::{Device, KernelId, LaunchOptions};
 use crate::scenario::LaunchFailure;
+use tile_executor::Arg;
 
 /// Warm-up before measuring.
 const WARM_UP: Duration = Duration::from_millis(100);

@@ -14,12 +14,12 @@ use thiserror::Error;
 use tile_compiler::artifact::Manifest;
 use tile_compiler::ir::{Elem, Function};
 
-use crate::cpu::{Arg, argument_bits};
 use crate::launch::{
     Device, KernelCompiler, KernelId, KernelResources, LaunchOptions, LaunchReport,
 };
 use crate::scenario::{LaunchFailure, Storage, StorageId};
 use driver::{Context, Event, LoadedFunction, Memory};
+use tile_executor::{Arg, argument_bits};
 
 /// Why CUDA cannot be used, or what it reports.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

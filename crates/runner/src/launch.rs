@@ -22,8 +22,8 @@ use tile_compiler::hir::Name;
 use tile_compiler::ir::Function;
 use tile_compiler::specialization::{Specialization, TupleNames};
 
-use crate::cpu::{Arg, Finding};
 use crate::scenario::{KernelInfo, LaunchFailure, Storage, StorageId, Value};
+use tile_executor::{Arg, Finding};
 
 /// Compiles kernels by name. The runner knows neither the front end's database nor LLVM.
 pub trait KernelCompiler {

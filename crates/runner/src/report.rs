@@ -5,9 +5,9 @@ use serde::Serialize;
 use tile_compiler::source::LineIndex;
 
 use crate::bench::Measurement;
-use crate::cpu::Finding;
 use crate::launch::LaunchRecord;
 use crate::scenario::{AssertOutcome, Outcome};
+use tile_executor::Finding;
 
 /// What running a scenario found.
 #[derive(Debug, Clone, PartialEq, Serialize)]

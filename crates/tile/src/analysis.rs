@@ -12,6 +12,7 @@ use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, FileRange};
 use tile_compiler::specialization::{Discovery, Specialization, discover, worth_checking};
+use tile_executor::Executor;
 use tile_worker::WorkerError;
 use tile_worker::protocol::SpecFlags;
 
@@ -65,7 +66,8 @@ pub(crate) fn check(
         for (number, index) in worth_checking(&specs).into_iter().enumerate() {
             let spec = specs[index];
             let masks = number < analysis::MASKS_CHECKED;
-            let found = analysis::check_specialization(&mut lowering, spec, masks).into_iter();
+            let found =
+                analysis::check_specialization(&mut lowering, spec, masks, &Executor).into_iter();
             known.push(spec);
             proved.push(found.map(|(found, at)| at.attach(found, workspace)).collect::<Vec<_>>());
         }

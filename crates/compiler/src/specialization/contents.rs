@@ -227,6 +227,13 @@ impl Contents {
         }
     }
 
+    /// The first `count` numbers, integers and floats alike, where all are known and exact.
+    pub(super) fn all(&self, count: usize) -> Option<Vec<f64>> {
+        const EXACT: f64 = (1i64 << 53) as f64;
+        let exact = |number: &f64| matches!(self, Contents::Floats(_)) || number.abs() <= EXACT;
+        (0..count as i128).map(|at| self.number(at).filter(exact)).collect()
+    }
+
     /// These in order.
     pub(super) fn listed(numbers: Arc<[i128]>) -> Contents {
         let step = match *numbers {

@@ -79,6 +79,7 @@ mod wrapped;
 
 pub(super) use arguments::{Args as Arguments, REST};
 use autograd::{Applied, Summand};
+pub(super) use data::drawn;
 use doubt::Doubt;
 pub(super) use dtype::{SPELLINGS, is_complex, is_integer, language_dtype};
 pub(crate) use dtype::{named_dtype, torch_name};

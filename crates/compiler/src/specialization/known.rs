@@ -137,6 +137,15 @@ pub struct KnownBuffer {
     pub is_expanded: bool,
 }
 
+impl KnownBuffer {
+    /// What it holds, element by element; of random numbers, what one run draws. `None` where that is
+    /// not known.
+    pub fn numbers(&self) -> Option<Vec<f64>> {
+        let count = usize::try_from(self.elements).ok()?;
+        host::drawn(&self.contents, count)?.all(count)
+    }
+}
+
 /// A launch in host code by its number, which stays when text before it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LaunchSite {

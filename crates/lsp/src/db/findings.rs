@@ -5,6 +5,7 @@ use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::eval::{self, BodyTypes};
 use tile_compiler::project::ItemRef;
 use tile_compiler::specialization::{Discovery, Flags, Specialization, worth_checking};
+use tile_executor::Executor;
 
 use super::anchored::Anchored;
 use super::kernel::specializations;
@@ -126,7 +127,7 @@ fn checked(db: &dyn Db, file: SourceFile, item: u32, index: usize, masks: bool) 
     let sources = Observed::kernels(db, rules.capability);
     let at = ItemRef { file: file.id(db), index: item };
     let mut lowering = rules.triton.lowering(&sources, at);
-    let found = analysis::check_specialization(&mut lowering, spec, masks);
+    let found = analysis::check_specialization(&mut lowering, spec, masks, &Executor);
     let (found, launches): (Vec<Diagnostic>, _) = found.into_iter().unzip();
     Checked { found: Anchored::new(db, found), launches }
 }

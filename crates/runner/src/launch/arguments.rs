@@ -2,8 +2,8 @@
 
 use tile_compiler::specialization::{ArgSpec, ConstArg, Origin, Specialization, TupleArg};
 
-use crate::cpu::Arg;
 use crate::scenario::{BoundLaunch, KernelParam, LaunchFailure, StorageId, Value};
+use tile_executor::Arg;
 
 /// Alignment that a launch is specialized on, in bytes and as a factor of integers.
 const DIVISIBILITY: u64 = 16;

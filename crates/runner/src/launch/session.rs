@@ -13,10 +13,10 @@ use super::flops::count_flops;
 use super::uses::{ParamUse, param_uses};
 use super::{Device, KernelCompiler, KernelId, LaunchOptions, LaunchReport};
 use crate::bench::{self, Measurement};
-use crate::cpu::{Arg, argument_bits};
 use crate::scenario::{
     BoundLaunch, KernelInfo, LaunchFailure, Launcher, StorageId, Store, Tensor, Value,
 };
+use tile_executor::{Arg, argument_bits};
 
 /// How a session runs launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

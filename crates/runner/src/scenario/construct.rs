@@ -106,7 +106,7 @@ fn filled(host: &mut Host, filling: Filling, dtype: DType, shape: &[usize], seed
 fn poison(dtype: DType, numel: usize) -> Vec<u8> {
     let bits = match dtype {
         DType::Bool => 1,
-        dtype if dtype.is_float() => crate::number::encode(dtype.scalar(), f64::NAN),
+        dtype if dtype.is_float() => tile_executor::number::encode(dtype.scalar(), f64::NAN),
         _ => 0x6BAD_BAD1_6BAD_BAD1,
     };
     let element: Vec<u8> = bits.to_le_bytes().into_iter().take(dtype.bytes()).collect();

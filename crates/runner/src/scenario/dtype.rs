@@ -4,7 +4,7 @@ use std::fmt;
 
 use tile_compiler::ir::Scalar;
 
-use crate::number;
+use tile_executor::number;
 
 macro_rules! dtypes {
     ($($(#[$doc:meta])* $name:ident = $short:literal $long:literal $scalar:ident;)*) => {

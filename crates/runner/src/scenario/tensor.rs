@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use tile_compiler::specialization::{ConstArg, MemberArg, TupleNames};
 
 use super::dtype::DType;
-use crate::number;
+use tile_executor::number;
 
 /// Elements that one tensor of a scenario may have.
 const MAX_ELEMENTS: usize = 1 << 31;

@@ -29,8 +29,8 @@ use tile_compiler::specialization::{
     Contents, Flags, KnownArg, KnownBuffer, KnownLaunch, Origin, Specialization, discover,
 };
 use tile_compiler::syntax::Parse;
+use tile_executor::{self as cpu, Buffers, FindingKind, Kernel};
 use tile_runner::auto;
-use tile_runner::cpu::{self, Buffers, FindingKind, Kernel};
 use tile_runner::scenario::{self, Arguments, DType, ScenarioOptions};
 
 use breaks::{Change, Mutant};
@@ -286,6 +286,7 @@ impl Working {
             caller: None,
             origin: Origin::Scenario,
             doubtful: false,
+            drawn: false,
             grid: Some(launch.grid),
             open_axes: [false; 3],
             least_grid: launch.grid,

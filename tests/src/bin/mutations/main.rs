@@ -179,7 +179,8 @@ fn under_specializations(sources: &MemorySources, kernel: ItemRef) -> Found {
     let specs = discover(sources, kernel, &Flags::default()).into_iter();
     for spec in specs.filter(|spec| spec.origin != Origin::Guess).take(SPECIALIZATIONS) {
         let mut lowering = Rules::default().lowering(sources, kernel);
-        let checked = analysis::check_specialization(&mut lowering, &spec, true);
+        let checked =
+            analysis::check_specialization(&mut lowering, &spec, true, &tile_executor::Executor);
         found.extend(serious(checked.into_iter().map(|(found, _)| found)));
     }
     found

@@ -28,6 +28,7 @@ pub(super) use assigned::{changed_in_place, positions_in, stored};
 pub(super) use calls::{by_torch, of_method};
 pub(super) use chosen::indexed;
 pub(super) use draws::Draws;
+pub(in crate::specialization) use draws::drawn;
 
 /// Numbers of a tensor that are computed with.
 const MAX_NUMBERS: usize = 1 << 14;

@@ -7,7 +7,7 @@ use tile_compiler::hir::{
 };
 
 use super::{Given, Working};
-use tile_runner::cpu;
+use tile_executor as cpu;
 
 /// The function that gives a program's position.
 const POSITION: &str = "tl.program_id(";

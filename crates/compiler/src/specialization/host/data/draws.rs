@@ -42,30 +42,38 @@ impl Draws {
     /// `value` with the numbers that one run draws, where it is a tensor of random ones.
     pub(in crate::specialization::host) fn draw(&mut self, value: Value) -> Value {
         let Value::Tensor(mut tensor) = value else { return value };
-        if let Some(storage) = &mut tensor.storage {
-            let count = usize::try_from(storage.elements).unwrap_or(usize::MAX);
-            let numbers =
-                (count <= MAX_NUMBERS).then(|| match (&storage.contents, storage.drawn) {
-                    (Contents::Unknown, Some(drawn)) => {
-                        let (lo, hi) = drawn.bounds();
-                        Some(self.floats(count, |draws| lo + (hi - lo) * draws.fraction()))
-                    }
-                    (Contents::Signed, _) => Some(self.floats(count, Draws::normal)),
-                    (Contents::Random { lo, hi }, _) if repeats(count as i128, hi - lo + 1) => {
-                        Some(Contents::Listed((0..count).map(|_| self.integer(*lo, *hi)).collect()))
-                    }
-                    (Contents::Random { lo, hi } | Contents::Distinct { lo, hi }, _)
-                        if count as i128 <= hi - lo + 1 =>
-                    {
-                        Some(Contents::Listed(self.different(*lo, *hi, count)))
-                    }
-                    _ => None,
-                });
-            if let Some(numbers) = numbers.flatten() {
+        if let Some(storage) = &mut tensor.storage
+            && let Ok(count) = usize::try_from(storage.elements)
+        {
+            let numbers = match (&storage.contents, storage.drawn) {
+                (Contents::Unknown, Some(drawn)) if count <= MAX_NUMBERS => {
+                    let (lo, hi) = drawn.bounds();
+                    Some(self.floats(count, |draws| lo + (hi - lo) * draws.fraction()))
+                }
+                (contents, _) => self.of_contents(contents, count),
+            };
+            if let Some(numbers) = numbers {
                 (storage.contents, storage.drawn) = (numbers, None);
             }
         }
         Value::Tensor(tensor)
+    }
+
+    /// Random numbers of memory of so many elements, if they are not too many.
+    fn of_contents(&mut self, contents: &Contents, count: usize) -> Option<Contents> {
+        match contents {
+            _ if count > MAX_NUMBERS => None,
+            Contents::Signed => Some(self.floats(count, Draws::normal)),
+            Contents::Random { lo, hi } if repeats(count as i128, hi - lo + 1) => {
+                Some(Contents::Listed((0..count).map(|_| self.integer(*lo, *hi)).collect()))
+            }
+            Contents::Random { lo, hi } | Contents::Distinct { lo, hi }
+                if count as i128 <= hi - lo + 1 =>
+            {
+                Some(Contents::Listed(self.different(*lo, *hi, count)))
+            }
+            _ => None,
+        }
     }
 
     fn floats(&mut self, count: usize, mut next: impl FnMut(&mut Draws) -> f64) -> Contents {
@@ -82,5 +90,19 @@ impl Draws {
             moved.insert(other, here).unwrap_or(other)
         });
         drawn.collect()
+    }
+}
+
+/// What memory of so many elements holds, where random numbers are as one run draws them; `None` where
+/// nothing is known of it, or too much.
+pub(in crate::specialization) fn drawn(contents: &Contents, count: usize) -> Option<Contents> {
+    match contents {
+        Contents::Signed | Contents::Random { .. } | Contents::Distinct { .. } => {
+            Draws::default().of_contents(contents, count)
+        }
+        Contents::Progression { .. } | Contents::Listed(_) | Contents::Floats(_) => {
+            Some(contents.clone())
+        }
+        Contents::Unknown | Contents::Uninitialized | Contents::Partly(_) => None,
     }
 }

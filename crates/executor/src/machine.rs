@@ -27,6 +27,9 @@ pub struct Options {
     pub backwards: bool,
     /// How long the launch may take.
     pub deadline: Option<Duration>,
+    /// How much work the launch may be, in elements that operations go through. Programs run one
+    /// after the other then, so that it always ends at the same place.
+    pub work: Option<u64>,
     /// Stops the launch when set.
     pub cancel: Option<Arc<AtomicBool>>,
 }
@@ -51,6 +54,8 @@ pub(super) struct Machine<'b> {
     pub log: Log,
     /// Set when the launch ends early.
     pub stopped: AtomicBool,
+    /// Set when it ended because it had done all the work that it may.
+    pub worked: AtomicBool,
     /// Set when it ended for want of time.
     pub timed_out: AtomicBool,
     /// Set when a loop had a zero step.
@@ -110,6 +115,7 @@ impl<'b> Machine<'b> {
             grid,
             log: Log::default(),
             stopped: AtomicBool::new(false),
+            worked: AtomicBool::new(false),
             timed_out: AtomicBool::new(false),
             zero_step: AtomicBool::new(false),
             until: options.deadline.map(|deadline| Instant::now() + deadline),
@@ -125,6 +131,11 @@ impl<'b> Machine<'b> {
     #[inline]
     pub(crate) fn tick(&self, frame: &mut Frame) -> Flow {
         frame.ticks += 1;
+        if self.options.work.is_some_and(|most| frame.work() > most) {
+            self.worked.store(true, Ordering::Relaxed);
+            self.stop();
+            return Err(Stop::Launch);
+        }
         if frame.ticks >= TICKS {
             frame.ticks = 0;
             return self.check_time();

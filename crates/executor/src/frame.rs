@@ -25,6 +25,8 @@ pub(super) struct Frame {
     pub synchronized: bool,
     /// Loop iterations since the last look at the clock.
     pub ticks: u32,
+    /// Elements that operations went through so far, without those of matrix products.
+    pub elements: u64,
     /// Multiplications and additions of matrix products so far.
     pub flops: u64,
     /// Memory that matrix products use in passing.
@@ -32,6 +34,9 @@ pub(super) struct Frame {
     /// Lines printed so far, with the program's number.
     pub prints: Vec<(u64, String)>,
 }
+
+/// Multiplications and additions of a product that take as long as one element of other operations.
+const FLOPS_OF_ELEMENT: u64 = 8;
 
 /// Memory that matrix products use in passing, kept from one to the next.
 #[derive(Debug, Default)]
@@ -52,10 +57,16 @@ impl Frame {
             nan_birth: None,
             synchronized: false,
             ticks: 0,
+            elements: 0,
             flops: 0,
             scratch: Scratch::default(),
             prints: Vec::new(),
         }
+    }
+
+    /// The work done so far, in elements that operations go through.
+    pub fn work(&self) -> u64 {
+        self.elements + self.flops / FLOPS_OF_ELEMENT
     }
 
     /// The first `count` elements of a register.

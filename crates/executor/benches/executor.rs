@@ -8,7 +8,7 @@ use tile_compiler::eval::lower_kernel;
 use tile_compiler::ir::{self, Scalar};
 use tile_compiler::project::{MemorySources, item, jit_functions};
 use tile_compiler::specialization::{Flags, discover};
-use tile_runner::cpu::{Arg, Buffers, Kernel, Options};
+use tile_executor::{Arg, Buffers, Kernel, Options};
 
 fn main() {
     divan::main();

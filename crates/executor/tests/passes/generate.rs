@@ -104,7 +104,7 @@ impl Random {
             5 => self.next(),
             _ if scalar.is_float() => {
                 let value = (self.below(4000) as f64 - 2000.0) / 256.0;
-                tile_runner::number::encode(scalar, value)
+                tile_executor::number::encode(scalar, value)
             }
             _ => self.below(100) as u64,
         };

@@ -114,17 +114,22 @@ impl Moves {
     }
 }
 
+/// What an operation that is no loop over lanes counts for; products count by themselves.
+const ELEMENTS_OF_ACT: u64 = 512;
+
 impl Block {
     pub fn run(&self, frame: &mut Frame, machine: &Machine) -> Flow {
         for step in &self.steps {
             match step {
                 Step::Lanes { out, numel, run, watch } => {
+                    frame.elements += *numel as u64;
                     let mut words = frame.take(*out);
                     run(frame, &mut words, numel * frame.lanes);
                     frame.put(*out, words);
                     watch.iter().for_each(|watch| watch.look(frame, machine));
                 }
                 Step::Act { run, watch } => {
+                    frame.elements += ELEMENTS_OF_ACT;
                     run(frame, machine)?;
                     watch.iter().for_each(|watch| watch.look(frame, machine));
                 }

@@ -17,7 +17,7 @@ mod sanitizer;
 
 use expect_test::expect;
 use tile_compiler::ir::{self, Scalar};
-use tile_runner::cpu::{
+use tile_executor::{
     Arg, BufferId, Buffers, Finding, FindingKind, Kernel, Options, RunError, RunReport,
 };
 

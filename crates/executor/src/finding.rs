@@ -64,6 +64,9 @@ pub struct Finding {
     pub kind: FindingKind,
     /// One line that stands alone.
     pub message: String,
+    /// Where the IR says that it is.
+    #[serde(skip)]
+    pub loc: Loc,
     /// The user's line.
     #[serde(flatten)]
     pub place: Place,
@@ -148,6 +151,7 @@ impl Log {
                 Finding {
                     kind: event.kind,
                     message: event.message,
+                    loc: event.loc,
                     place,
                     inlined,
                     program: event.program,

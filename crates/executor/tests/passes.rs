@@ -9,8 +9,8 @@ use std::time::Duration;
 use tile_compiler::gpu::{GpuTarget, precision, scaled};
 use tile_compiler::ir::{self, Constant, Function, Opcode, Scalar};
 use tile_compiler::passes;
-use tile_runner::cpu::{Arg, Buffers, Kernel, Options};
-use tile_runner::number::{decode, encode};
+use tile_executor::number::{decode, encode};
+use tile_executor::{Arg, Buffers, Kernel, Options};
 
 #[path = "passes/generate.rs"]
 mod generate;

@@ -1,0 +1,234 @@
+//! Launches that are executed: where numbers in memory decide where a kernel reads and writes, and host
+//! code shows those numbers, running it tells more than any analysis.
+//!
+//! What decides nothing may be anything: it is filled with numbers that no two elements share, so that
+//! stores of different elements differ.
+
+use cranelift_entity::EntitySet;
+
+use super::flow::{dependents, mask_of};
+use super::report;
+use super::roots::Roots;
+use super::{AtLaunch, Spot};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::ir::{Elem, Function, Inst, Loc, Opcode, Scalar, Value};
+use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
+
+/// Launches of one specialization that are executed.
+const MAX_TRIALS: usize = 2;
+
+/// Elements of all buffers of a launch.
+const MAX_ELEMENTS: i128 = 1 << 20;
+
+/// Elements that the operations of a launch may go through; what comes later is not seen.
+const MAX_WORK: u64 = 8 << 20;
+
+/// Executes kernels.
+pub trait Execute {
+    /// What goes wrong in a launch, as far as its work allows to see.
+    fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault>;
+}
+
+/// A launch with all that it needs.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Extents of the grid.
+    pub grid: [u32; 3],
+    /// Arguments by position.
+    pub args: Vec<TrialArg>,
+    /// Memory.
+    pub buffers: Vec<TrialBuffer>,
+    /// How many elements operations may go through.
+    pub work: u64,
+}
+
+/// An argument of a [`Trial`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TrialArg {
+    /// An integer or a truth value.
+    Int(i128),
+    /// A float.
+    Float(f64),
+    /// An element of a buffer, by the buffer's number.
+    Address {
+        /// The buffer.
+        buffer: usize,
+        /// The element.
+        element: u64,
+    },
+}
+
+/// Memory of a [`Trial`].
+#[derive(Debug, Clone)]
+pub struct TrialBuffer {
+    /// The argument that points to it.
+    pub name: String,
+    /// The type of its elements.
+    pub scalar: Scalar,
+    /// What it holds.
+    pub numbers: Vec<f64>,
+}
+
+/// Something that goes wrong in a [`Trial`].
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// Whether it is an access outside of a buffer; otherwise programs race.
+    pub is_outside: bool,
+    /// Where.
+    pub loc: Loc,
+    /// The first program that shows it.
+    pub program: [u32; 3],
+    /// What, in words.
+    pub message: String,
+}
+
+/// Findings about launches under `spec` that are executed.
+pub(super) fn check(
+    func: &Function,
+    spec: &Specialization,
+    executor: &dyn Execute,
+) -> Vec<(Diagnostic, AtLaunch)> {
+    let Some(deciding) = deciding_params(func) else { return Vec::new() };
+    let trials = spec.launches.iter().filter_map(|launch| {
+        let trial = trial(func, launch, &deciding)?;
+        Some((launch, trial))
+    });
+    let mut found = Vec::new();
+    for (launch, trial) in trials.take(MAX_TRIALS) {
+        for fault in executor.faults(func, &trial) {
+            let at = AtLaunch {
+                site: launch.site,
+                caller: launch.caller,
+                spot: Spot::Kernel,
+                widen: None,
+            };
+            found.push((finding(func, launch, spec, &fault), at));
+        }
+    }
+    found
+}
+
+fn finding(
+    func: &Function,
+    launch: &KnownLaunch,
+    spec: &Specialization,
+    fault: &Fault,
+) -> Diagnostic {
+    let code = if fault.is_outside { Code::OutOfBounds } else { Code::Race };
+    let program = report::program(fault.program.map(i128::from), launch.grid_rank);
+    let message = match fault.is_outside {
+        true => format!("program {program}: {}", fault.message),
+        false => fault.message.clone(),
+    };
+    let found = report::finding(func, fault.loc, code, message);
+    Diagnostic {
+        severity: Severity::Warning,
+        specialization: Some(spec.to_string()),
+        ..found
+    }
+    .with_note("seen by executing the launch on the CPU, with the numbers that host code puts into memory")
+}
+
+/// The parameters in whose memory there are numbers that decide where a kernel reads or writes, by
+/// position; `None` where there are none, or it is not known which.
+fn deciding_params(func: &Function) -> Option<Vec<usize>> {
+    let roots = Roots::of(func);
+    let deciding = deciders(func);
+    let mut params = Vec::new();
+    for inst in func.walk() {
+        let data = &func.insts[inst];
+        if data.opcode == Opcode::Load && decides(func, &deciding, inst) {
+            params.extend(roots.params(data.operand(0))?);
+        }
+    }
+    params.sort_unstable();
+    params.dedup();
+    (!params.is_empty()).then_some(params)
+}
+
+/// Whether an address, a mask, a branch or the length of a loop depends on what an operation gives.
+fn decides(func: &Function, deciders: &EntitySet<Value>, inst: Inst) -> bool {
+    let led = dependents(func, inst);
+    led.keys().any(|value| deciders.contains(value))
+}
+
+/// Values that say where memory is accessed, which branch is taken, and how long loops are.
+fn deciders(func: &Function) -> EntitySet<Value> {
+    let mut found = EntitySet::with_capacity(func.values.len());
+    for inst in func.walk() {
+        let data = &func.insts[inst];
+        match data.opcode {
+            Opcode::Load | Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => {
+                found.insert(data.operand(0));
+                found.extend(mask_of(data));
+            }
+            Opcode::If => {
+                found.insert(data.operand(0));
+            }
+            Opcode::For => found.extend(data.uses().take(3)),
+            Opcode::While => {
+                let end = data.regions.first().and_then(|region| func.terminator(*region));
+                found.extend(end.and_then(|end| end.uses().next()));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A launch as it is executed, where enough of it is known.
+fn trial(func: &Function, launch: &KnownLaunch, deciding: &[usize]) -> Option<Trial> {
+    let grid = launch.grid.filter(|_| !launch.doubtful && launch.arg_faults.is_empty())?;
+    let mut trial = Trial { grid, args: Vec::new(), buffers: Vec::new(), work: MAX_WORK };
+    let mut numbered: Vec<(u32, usize)> = Vec::new();
+    let body = &func.regions[func.body].args;
+    for (position, (param, value)) in func.params.iter().zip(body).enumerate() {
+        let arg = match launch.arg(&param.name)? {
+            KnownArg::Int(number) => TrialArg::Int(*number),
+            KnownArg::Float(bits) => TrialArg::Float(f64::from_bits(*bits)),
+            KnownArg::Buffer(buffer) => {
+                let Some(Elem::Ptr(scalar)) = func.ty(*value).elem() else { return None };
+                let known =
+                    buffer.id.and_then(|id| numbered.iter().find(|(known, _)| *known == id));
+                let at = match known {
+                    Some((_, at)) => *at,
+                    None => {
+                        let at = trial.buffers.len();
+                        numbered.extend(buffer.id.map(|id| (id, at)));
+                        trial.buffers.push(memory(&param.name, scalar, buffer)?);
+                        at
+                    }
+                };
+                let memory = &mut trial.buffers[at];
+                let element = usize::try_from(buffer.before).ok()?;
+                let ends_there = memory.numbers.len() as i128 == buffer.before + buffer.elements;
+                if memory.scalar != scalar || !ends_there {
+                    return None;
+                }
+                if deciding.contains(&position) {
+                    memory.numbers[element..].copy_from_slice(&buffer.numbers()?);
+                }
+                TrialArg::Address { buffer: at, element: element as u64 }
+            }
+        };
+        trial.args.push(arg);
+    }
+    let elements: usize = trial.buffers.iter().map(|buffer| buffer.numbers.len()).sum();
+    (elements as i128 <= MAX_ELEMENTS).then_some(trial)
+}
+
+/// Memory that holds something.
+fn memory(name: &str, scalar: Scalar, buffer: &KnownBuffer) -> Option<TrialBuffer> {
+    let elements = buffer.before.checked_add(buffer.elements)?;
+    let elements = usize::try_from(elements).ok().filter(|_| elements <= MAX_ELEMENTS)?;
+    // Different in each element, and in every format of floats; not in order.
+    let number = |at: usize| match scalar.is_int() {
+        true => ((at * 7 + 3) % 97) as f64,
+        false => ((at * 37 + 11) % 113) as f64 / 64.0 - 0.75,
+    };
+    Some(TrialBuffer {
+        name: name.to_owned(),
+        scalar,
+        numbers: (0..elements).map(number).collect(),
+    })
+}
