@@ -38,7 +38,7 @@ use tile_compiler::ir::{Function, Inst, Opcode, Verified, verify};
 use tile_compiler::passes;
 
 use self::machine::Order;
-use self::orders::{Printed, assemble_orders, better_of};
+use self::orders::{Printed, Waits, assemble_orders, better_of};
 use self::products::{Needs, with_fewer_registers};
 use self::ptxas::Assembled;
 
@@ -167,7 +167,7 @@ fn generate(
                 compares_behind: module.compares_behind,
             }
         });
-    assemble(&mut artifact, printed, options, wish, needs)?;
+    assemble(&mut artifact, printed, options, (wish, Waits::of(&func)), needs)?;
     Ok(artifact)
 }
 
@@ -361,7 +361,7 @@ fn assemble(
     artifact: &mut Artifact,
     mut printed: Vec<Printed>,
     options: &Options,
-    wish: Wish,
+    (wish, waits): (Wish, Waits),
     needs: Option<Needs>,
 ) -> Result<(), CodegenError> {
     let Some(tool) = options.ptxas.as_deref() else {
@@ -378,7 +378,7 @@ fn assemble(
         .partition(|it| it.order != Order::PlainAddresses || artifact.has_products);
     let mut orders = assemble_orders(tool, manifest, wish, orders).into_iter();
     let (first, written) = orders.next().expect("invariant: PTX is printed in some order");
-    let choose = |best, other| better_of(manifest, best, other);
+    let choose = |best, other| better_of(manifest, waits, best, other);
     let mut best = orders.fold((first, written?), choose);
     if best.1.report.spill_load_bytes > 0 {
         best = assemble_orders(tool, manifest, wish, plain).into_iter().fold(best, choose);

@@ -65,12 +65,13 @@ impl Emitter<'_> {
         if !copies {
             pieces = self.pieces(data, &shared_bits, |axis| self.alike(mask, axis));
         }
-        let owner = self.owner(ptr);
+        let (owner, line) = (self.owner(ptr), self.line_of(ptr));
         for piece in pieces {
             let register = piece.first();
             if !copies {
                 let words = Words::new(bytes as u32 * 8, piece.len());
-                let values = self.load_piece(words, (elem, ptrs[register]), mask, &piece, hints);
+                let loaded = (words, line);
+                let values = self.load_piece(loaded, (elem, ptrs[register]), mask, &piece, hints);
                 self.store_vector(start, ty, &offsets, register as u32, &values);
                 continue;
             }
@@ -78,7 +79,8 @@ impl Emitter<'_> {
             let constant = Self::register_offset(&offsets, register as u32);
             let place = self.buffer_place_and_rest(start, ty, &bases, constant);
             let read = mask.map(|mask| self.bytes_passed(mask, &piece, bytes));
-            self.copy_piece(place, ptrs[register], bytes * piece.len(), read, owner);
+            let source = (ptrs[register], line);
+            self.copy_piece(place, source, bytes * piece.len(), read, owner);
         }
         self.set(data.result(), vec![Val::Poison]);
         Ok(())
@@ -104,14 +106,14 @@ impl Emitter<'_> {
 
     fn load_piece(
         &mut self,
-        words: Words,
+        (words, line): (Words, &str),
         (elem, ptr): (Elem, Val),
         mask: Option<Value>,
         piece: &Piece,
         hints: &LoadHints,
     ) -> Vec<Val> {
         let predicate = mask.map(|mask| self.registers(mask)[piece.first()]);
-        let loaded = self.asm_load(words, ptr, predicate, None, hints);
+        let loaded = self.asm_load((words, line), ptr, predicate, None, hints);
         self.unpack(elem, words, &loaded)
     }
 
@@ -239,14 +241,14 @@ impl Emitter<'_> {
     fn copy_piece(
         &mut self,
         (place, rest): (Val, u32),
-        ptr: Val,
+        (ptr, line): (Val, &str),
         size: usize,
         read: Option<Val>,
         owner: Option<Val>,
     ) {
         // Whole vectors need not pass through the first-level cache.
         let level = if size == 16 { "cg" } else { "ca" };
-        let mut asm = format!("cp.async.{level}.shared.global [$0+{rest}], [$1], {size}");
+        let mut asm = format!("cp.async.{level}.shared.global{line} [$0+{rest}], [$1], {size}");
         let mut constraints = "r,l".to_owned();
         let mut args = format!("ptr addrspace(3) {place}, ptr addrspace(1) {ptr}");
         if let Some(read) = read {

@@ -62,17 +62,22 @@ impl Emitter<'_> {
         }
     }
 
-    /// Converts floats to 8 or 16 bits two at a time, as hardware does; `None` where it does not, or
-    /// what is converted is something else.
+    /// Converts floats to 8 or 16 bits, and from 8 bits, two at a time, as hardware does; `None` where
+    /// it does not, or what is converted is something else.
     pub(super) fn convert_in_pairs(
         &mut self,
         data: &InstData,
         values: &[Val],
     ) -> Result<Option<Vec<Val>>, CodegenError> {
-        if data.opcode != Opcode::FTrunc || !values.len().is_multiple_of(2) {
+        if !values.len().is_multiple_of(2) {
             return Ok(None);
         }
         let numbers = (self.ty(data.operand(0)).number(), self.ty(data.result()).number());
+        match (data.opcode, numbers) {
+            (Opcode::FTrunc, _) => {}
+            (Opcode::FExt, (Some(from), Some(to))) => return self.widen_in_pairs(from, to, values),
+            _ => return Ok(None),
+        }
         let (Some(from @ (Scalar::F32 | Scalar::F16 | Scalar::BF16)), Some(to)) = numbers else {
             return Ok(None);
         };
@@ -91,6 +96,46 @@ impl Emitter<'_> {
             });
         }
         Ok(Some(converted))
+    }
+
+    /// 8-bit floats made wider two at a time; `None` of other formats.
+    fn widen_in_pairs(
+        &mut self,
+        from: Scalar,
+        to: Scalar,
+        values: &[Val],
+    ) -> Result<Option<Vec<Val>>, CodegenError> {
+        if from != Scalar::F8E5 && self.fp8_instruction(from).is_none() {
+            return Ok(None);
+        }
+        let mut widened = Vec::with_capacity(values.len());
+        for pair in values.chunks(2) {
+            for half in self.halves_of_bytes(from, [pair[0], pair[1]]) {
+                widened.push(self.widen_half(half, to)?);
+            }
+        }
+        Ok(Some(widened))
+    }
+
+    /// The halves that two 8-bit floats are, made by one instruction: `e5m2` are their upper bytes.
+    fn halves_of_bytes(&mut self, from: Scalar, pair: [Val; 2]) -> [Val; 2] {
+        /// The lower two bytes of a word, each behind a byte of the other.
+        const UPPER_BYTES: i64 = 0x1404;
+        let (word, wide) = (Ty::Int(16), Ty::Int(32));
+        let [low, high] = pair.map(|byte| self.text.cast("zext", Ty::Int(8), byte, word));
+        let high = self.text.binary("shl", word, high, Val::Int(8));
+        let both = self.text.binary("or", word, low, high);
+        let halves = if from == Scalar::F8E5 {
+            let both = self.text.cast("zext", word, both, wide);
+            let args = [(wide, both), (wide, Val::Int(0)), (wide, Val::Int(UPPER_BYTES))];
+            self.text.call("llvm.nvvm.prmt", wide, &args)
+        } else {
+            self.text.op(format_args!(
+                "call i32 asm \"cvt.rn.f16x2.e4m3x2 $0, $1;\", \"=r,h\"(i16 {both})"
+            ))
+        };
+        let vector = self.text.op(format_args!("bitcast i32 {halves} to <2 x half>"));
+        [0, 1].map(|at| self.text.op(format_args!("extractelement <2 x half> {vector}, i32 {at}")))
     }
 
     /// Whether hardware makes two numbers of the 16-bit format `to` at once, and `result` holds
@@ -166,6 +211,11 @@ impl Emitter<'_> {
             return Ok(self.text.cast("fpext", Ty::of_scalar(from), value, Ty::of_scalar(to)));
         }
         let half = self.half_of_fp8(from, value)?;
+        self.widen_half(half, to)
+    }
+
+    /// A half as a number of `to`, which holds all that 8-bit floats are.
+    fn widen_half(&mut self, half: Val, to: Scalar) -> Element {
         match to {
             Scalar::F16 => Ok(half),
             Scalar::BF16 => {
