@@ -28,6 +28,19 @@ pub(super) struct Applied {
     output: Value,
 }
 
+impl Applied {
+    /// A call with these arguments.
+    pub(super) fn new(
+        backward: ItemRef,
+        args: &[(Option<Name>, Value)],
+        context: Value,
+        output: Value,
+    ) -> Applied {
+        let given = args.iter().flat_map(|(_, value)| value.allocations()).collect();
+        Applied { backward, given, context, output }
+    }
+}
+
 /// A result of an `autograd.Function`, all of whose elements a sum adds up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Summand {
@@ -149,16 +162,20 @@ impl Host<'_> {
         let output = self.forward(class.file, &scope, &context, args);
         let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
-            let given = args.iter().flat_map(|(_, value)| value.allocations()).collect();
-            let applied = Applied { backward, given, context, output: output.clone() };
-            self.perhaps_running(|host| host.run_backward(&applied, gradients(&output)));
-            self.applied.push(applied);
+            self.note_applied(Applied::new(backward, args, context, output.clone()));
         }
         output
     }
 
+    /// Notes a call that a backward pass may come to, and runs that with gradients of which no more is
+    /// known than what they are of.
+    pub(super) fn note_applied(&mut self, applied: Applied) {
+        self.perhaps_running(|host| host.run_backward(&applied, gradients(&applied.output)));
+        self.applied.push(applied);
+    }
+
     /// Gives each tensor that `forward` returned a number, by which what is made of it is known.
-    fn numbered(&mut self, output: Value) -> Value {
+    pub(super) fn numbered(&mut self, output: Value) -> Value {
         match output {
             Value::Tensor(mut tensor) => {
                 self.outputs += 1;

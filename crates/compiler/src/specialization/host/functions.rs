@@ -80,7 +80,8 @@ impl Host<'_> {
             return Value::Unknown;
         };
         if !self.is_wrapped(at.file, &item.scope, &function) {
-            return self.call_undecorated(at, &function, args);
+            let output = self.call_undecorated(at, &function, args);
+            return self.differentiable(at, &function, args, output);
         }
         let tells = |(_, value): &(_, Value)| match value {
             Value::Tensor(tensor) => tensor.shape.is_some(),
