@@ -107,7 +107,7 @@ impl<'s> Fresh<'s, '_> {
         stores.all(|store| {
             let buffer = buffer(self.func, self.launch, store.param);
             let holds = buffer.map(|buffer| &buffer.contents);
-            matches!(holds, Some(Contents::Unknown | Contents::Signed))
+            matches!(holds, Some(Contents::Unknown | Contents::Signed | Contents::Except { .. }))
         })
     }
 

@@ -243,8 +243,14 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
             in_shape(format!("arange({lo}, {}{of})", lo + count))
         }
         Contents::Distinct { lo, hi } | Contents::Random { lo, hi } => between(*lo, *hi),
-        Contents::Unknown | Contents::Partly(_) | Contents::Signed if dtype.is_float() => {
+        Contents::Unknown | Contents::Partly(_) | Contents::Signed | Contents::Except { .. }
+            if dtype.is_float() =>
+        {
             format!("randn({sizes}{of}, seed={seed})")
+        }
+        Contents::Except { of: contents, .. } => {
+            let contents = Contents::clone(contents);
+            return tensor(signature, &KnownBuffer { contents, ..buffer.clone() }, seed);
         }
         Contents::Unknown | Contents::Partly(_) | Contents::Signed => {
             format!("zeros({sizes}{of})")
