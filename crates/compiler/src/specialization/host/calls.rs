@@ -184,6 +184,11 @@ impl Host<'_> {
                 self.namespace(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["inspect", "signature"]) =>
+            {
+                self.signature(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if complete && let Some(value) = self.copied_by(&path, &args) =>
             {
                 value

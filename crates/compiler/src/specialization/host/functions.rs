@@ -32,9 +32,7 @@ impl Host<'_> {
                 }
                 self.expr(&mut frame, *body)
             }
-            Value::Callable(Callable::Closure { frame, at }) => {
-                self.call_closure(&Arc::clone(frame), *at, args)
-            }
+            Value::Callable(Callable::Closure { frame, at }) => self.call_closure(frame, *at, args),
             Value::Callable(Callable::Apply(class)) => self.call_forward(*class, args),
             Value::Callable(Callable::Undecorated(at)) => {
                 self.undecorated += 1;
@@ -100,13 +98,14 @@ impl Host<'_> {
     /// Calls a function that stands in another one, whose variables it sees.
     fn call_closure(
         &mut self,
-        around: &Frame,
+        around: &Arc<Frame>,
         at: ItemRef,
         args: &[(Option<Name>, Value)],
     ) -> Value {
         let Some(function) = function(self.sources, at) else { return Value::Unknown };
         let variables = self.parameters(at.file, &around.scope, &function, args);
         let mut frame = self.frame_of(at.file, &around.scope, &function, variables);
+        frame.around = Some(Arc::clone(around));
         for (name, value) in &around.variables {
             if !frame.variables.contains_key(name) {
                 let value = match self.is_rebound(around.file, &around.scope, name) {

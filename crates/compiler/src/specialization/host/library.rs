@@ -33,6 +33,11 @@ impl Host<'_> {
         match (name, args.positional().as_slice()) {
             ("hasattr", [value, Value::Str(attr)]) => Value::Bool(self.has_attribute(value, attr)),
             ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
+            ("len", [object @ Value::Object(_)])
+                if let Some(length) = self.special(object, "__len__", &[]) =>
+            {
+                length
+            }
             ("abs", [tensor @ Value::Tensor(_)]) => {
                 tensor::method(tensor, "abs", &Args(&[])).unwrap_or(Value::Unknown)
             }

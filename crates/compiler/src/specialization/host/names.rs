@@ -1,6 +1,8 @@
 //! What names and dotted paths mean in host code: variables, what a module binds, and members of
 //! both.
 
+use std::sync::Arc;
+
 use super::dtype::language_dtype;
 use super::frame::Frame;
 use super::misuse::Misuse;
@@ -39,26 +41,29 @@ impl Host<'_> {
                     (None, _) => Value::Unknown,
                 }
             }
-            Resolution::Function(at) if self.stands_in(at, frame) => {
-                Value::Callable(Callable::Closure { frame: frame.kept(), at })
+            Resolution::Function(at) if let Some(frame) = self.made_in(at, frame) => {
+                Value::Callable(Callable::Closure { frame, at })
             }
             found => self.resolved(found),
         }
     }
 
-    /// Whether a plain function stands in the function that is running.
-    fn stands_in(&self, at: ItemRef, frame: &Frame) -> bool {
+    /// The variables and code that a plain function sees which stands in the running function, or in one
+    /// around that.
+    fn made_in(&self, at: ItemRef, frame: &mut Frame) -> Option<Arc<Frame>> {
         if at.file != frame.file || frame.scope.is_empty() {
-            return false;
+            return None;
         }
         let scope = item_scope(self.sources, at);
-        scope == frame.scope[..]
-            && function(self.sources, at)
-                .is_some_and(|found| self.is_plain(at.file, &scope, &found))
+        let is_own = scope == frame.scope[..];
+        let around = frame.of_scope(&scope).cloned();
+        let found = function(self.sources, at).filter(|_| is_own || around.is_some())?;
+        let made = if is_own { Some(frame.kept()) } else { around };
+        made.filter(|_| self.is_plain(at.file, &scope, &found))
     }
 
     /// What a name means that no variable binds.
-    fn meaning(&mut self, scope: Scope<'_>, name: &Name) -> Resolution {
+    pub(super) fn meaning(&mut self, scope: Scope<'_>, name: &Name) -> Resolution {
         let scopes = self.meanings.entry(scope.file).or_default();
         if let Some(known) = scopes.get(scope.path).and_then(|names| names.get(name)) {
             return known.clone();

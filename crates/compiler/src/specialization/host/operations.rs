@@ -8,7 +8,9 @@ use super::arguments::Args;
 use super::autograd::Applied;
 use super::value::Value;
 use crate::builtins::TORCH;
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, ParamKind};
+use crate::hir::{
+    Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, ParamKind,
+};
 use crate::hir::{Stmt, StmtId};
 use crate::project::launchers::REGISTERS;
 use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr};
