@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{arrays, drawn, fits, numbers};
+use super::{arrays, drawn, fits, numbers, signature};
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -302,8 +302,9 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
             let known = pairs.try_fold(true, |all, pair| Some(all && pair?));
             if a.len() == b.len() { known } else { Some(false) }
         }
-        (Value::Named(Resolution::External(_)), _) | (_, Value::Named(Resolution::External(_))) => {
-            None
+        (left @ Value::Named(Resolution::External(_)), right)
+        | (left, right @ Value::Named(Resolution::External(_))) => {
+            signature::same_empty(left, right)
         }
         (Value::Named(a), Value::Named(b)) => Some(a == b),
         (left, right) => Some(as_number(left)?.float()? == as_number(right)?.float()?),

@@ -15,28 +15,12 @@ impl Host<'_> {
                 true => None,
                 false => named.or_else(|| positional.next()),
             };
-            let value = match (given, default) {
-                (Some((_, value)), _) => value.clone(),
-                (None, Some(default)) => self.field_default(of, default),
+            let value = match (given, default, class(self.sources, of)) {
+                (Some((_, value)), ..) => value.clone(),
+                (None, Some(default), Some(class)) => self.class_value(of, &class, default),
                 _ => Value::Unknown,
             };
             self.set_attribute(object, &name, value);
-        }
-    }
-
-    /// What a field of a data class is by default: a value, or what `field(...)` says.
-    fn field_default(&mut self, at: ItemRef, default: ExprId) -> Value {
-        let Some(class) = class(self.sources, at) else { return Value::Unknown };
-        let Some(args) = self.field_arguments(at, &class, default) else {
-            return self.class_value(at, &class, default);
-        };
-        match (named(args, "default"), named(args, "default_factory")) {
-            (Some(default), _) => self.class_value(at, &class, default),
-            (None, Some(factory)) => {
-                let factory = self.class_value(at, &class, factory);
-                self.call_value(&factory, &[])
-            }
-            (None, None) => Value::Unknown,
         }
     }
 

@@ -4,11 +4,26 @@ use super::Host;
 use super::arguments::Args;
 use super::value::Value;
 use crate::hir::{Name, Param};
-use crate::project::{ItemRef, Resolution, Scope, function, item_scope, resolve};
+use crate::project::{ItemRef, Resolution, function, item_scope};
 use crate::source::FileId;
 
 /// What stands for what a function does not say.
 const EMPTY: [&str; 3] = ["inspect", "Parameter", "empty"];
+
+/// Whether one of two values is that and the other is as well, where that is known.
+pub(super) fn same_empty(left: &Value, right: &Value) -> Option<bool> {
+    let is_external = |value: &Value| matches!(value, Value::Named(Resolution::External(_)));
+    let is_empty = |value: &Value| match value {
+        Value::Named(Resolution::External(path)) => path.iter().map(|part| &**part).eq(EMPTY),
+        _ => false,
+    };
+    match (is_empty(left), is_empty(right)) {
+        (true, true) => Some(true),
+        (true, false) if !is_external(right) => Some(false),
+        (false, true) if !is_external(left) => Some(false),
+        _ => None,
+    }
+}
 
 impl Host<'_> {
     /// `inspect.signature(function)`.
@@ -60,7 +75,7 @@ impl Host<'_> {
 
     /// Whether the annotations of a file are texts.
     fn postpones_annotations(&self, file: FileId) -> bool {
-        let found = resolve(self.sources, Scope { file, path: &[] }, "annotations");
-        matches!(found, Resolution::External(path) if path.first().is_some_and(|first| &**first == "__future__"))
+        let text = self.sources.text(file);
+        text.is_none_or(|text| text.lines().any(|line| line.starts_with("from __future__")))
     }
 }
