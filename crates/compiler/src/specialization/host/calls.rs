@@ -116,6 +116,7 @@ impl Host<'_> {
         match self.call_given(frame, called, given, place) {
             // Arguments that were left out may be sizes.
             Value::Tensor(tensor) if !complete => Value::tensor(tensor.dtype.as_deref()),
+            Value::Raises(_) if !complete => Value::Unknown,
             result => result,
         }
     }

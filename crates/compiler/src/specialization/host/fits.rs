@@ -7,7 +7,7 @@ use super::misuse::{Misfit, Misuse};
 use super::operators::position;
 use super::tensor::sizes;
 use super::value::{Tensor, Value};
-use super::views::Part;
+use super::views::{self, Part};
 
 /// Functions of a tensor and a dimension of it, which is the argument at this place.
 const ALONG_A_DIMENSION: &[(&str, usize)] = &[
@@ -48,6 +48,7 @@ pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Mi
     let of = known(tensor.shape.as_deref()?)?;
     let misfit = match name {
         "view" | "reshape" => not_viewed(of, &asked(args)?),
+        "as_strided" => return not_strided(tensor, args).map(Misuse::Sizes),
         "expand" => not_expanded(of, asked(args)?),
         "expand_as" => not_expanded(of, shape(args.get(0, "other")?)?),
         "permute" => {
@@ -224,6 +225,16 @@ fn not_expanded(of: Vec<i128>, to: Vec<i128>) -> Option<Misfit> {
     let differ =
         of.len() > to.len() || pairs(&to, &of).any(|(to, of)| to != of && to != -1 && of != 1);
     differ.then_some(Misfit::Expanded { of, to })
+}
+
+/// A view by sizes and strides which reaches beyond the memory of a tensor.
+fn not_strided(tensor: &Tensor, args: &Args<'_>) -> Option<Misfit> {
+    let shape = args.get(0, "size")?.elements();
+    let strides = args.get(1, "stride")?.elements();
+    let begins_there = args.get(2, "storage_offset").is_none();
+    let elements = tensor.storage.as_ref().filter(|_| begins_there)?.elements;
+    let span = views::span(&Tensor { shape, strides, ..Tensor::default() })?;
+    (span > elements).then_some(Misfit::Strided { elements, span })
 }
 
 fn not_viewed(of: Vec<i128>, to: &[i128]) -> Option<Misfit> {
