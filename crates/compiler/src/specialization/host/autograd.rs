@@ -1,10 +1,12 @@
 //! What PyTorch's automatic differentiation runs: the `forward` of an `autograd.Function`, and its
 //! `backward` with gradients.
 
+use std::sync::Arc;
+
 use super::arguments::Args;
 use super::value::{Storage, Tensor, Value};
 use super::views::{elements, is_contiguous, strides, unknown_strides};
-use super::{Host, fits};
+use super::{Frame, Host, fits};
 use crate::hir::{BinaryOp, Function, Name};
 use crate::project::{ItemRef, function, item};
 use crate::source::FileId;
@@ -18,10 +20,13 @@ pub(super) fn keeps_tensors(method: &str) -> bool {
     )
 }
 
+/// A function or a method, with the variables and the code around it where it stands in a function.
+type Method = (ItemRef, Option<Arc<Frame>>);
+
 /// A call of `forward` that `backward` may follow.
 #[derive(Debug)]
 pub(super) struct Applied {
-    backward: ItemRef,
+    backward: Method,
     /// The allocations that it was given.
     given: Vec<u32>,
     context: Value,
@@ -31,7 +36,7 @@ pub(super) struct Applied {
 impl Applied {
     /// A call with these arguments.
     pub(super) fn new(
-        backward: ItemRef,
+        backward: Method,
         args: &[(Option<Name>, Value)],
         context: Value,
         output: Value,
@@ -154,15 +159,19 @@ impl Given {
 impl Host<'_> {
     /// Calls the `forward` of a subclass of `torch.autograd.Function`, and its `backward` with what
     /// `forward` leaves for it.
-    pub(super) fn call_forward(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+    pub(super) fn call_forward(
+        &mut self,
+        (class, around): Method,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
         let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
             return Value::Unknown;
         };
         let context = self.object();
-        let output = self.forward(class.file, &scope, &context, args);
+        let output = self.forward((class.file, &scope, around.as_ref()), &context, args);
         let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
-            self.note_applied(Applied::new(backward, args, context, output.clone()));
+            self.note_applied(Applied::new((backward, around), args, context, output.clone()));
         }
         output
     }
@@ -194,8 +203,7 @@ impl Host<'_> {
     /// Runs `forward`, and `setup_context` where the class has one.
     fn forward(
         &mut self,
-        file: FileId,
-        class: &[Name],
+        (file, class, around): (FileId, &[Name], Option<&Arc<Frame>>),
         context: &Value,
         args: &[(Option<Name>, Value)],
     ) -> Value {
@@ -203,12 +211,12 @@ impl Host<'_> {
         let Some(setup) = self.method(file, class, "setup_context") else {
             let mut given = vec![(None, context.clone())];
             given.extend(args.iter().cloned());
-            return self.call_of_class(forward, given);
+            return self.call_of_class((forward, around), given);
         };
-        let output = self.call_function(forward, args);
+        let output = self.call_method((forward, around), args);
         let inputs = Value::Tuple(args.iter().map(|(_, value)| value.clone()).collect());
         let given = [context.clone(), inputs, output.clone()].map(|value| (None, value));
-        self.call_function(setup, &given);
+        self.call_method((setup, around), &given);
         output
     }
 
@@ -227,7 +235,7 @@ impl Host<'_> {
         self.method(file, class, "forward")?;
         let context = self.object();
         let met = self.launches.len();
-        let output = self.forward(file, class, &context, &[]);
+        let output = self.forward((file, class, None), &context, &[]);
         self.launches.truncate(met);
         let is_marked = function
             .decorators
@@ -443,7 +451,7 @@ impl Host<'_> {
         };
         let Some(at) = self.applied.iter().rposition(returns_all) else { return };
         let applied = self.applied.remove(at);
-        if !self.keeps_gradients(applied.backward) {
+        if !self.keeps_gradients(applied.backward.0) {
             return;
         }
         let gradient = |(output, open): (&Value, Value)| {
@@ -469,15 +477,32 @@ impl Host<'_> {
     fn run_backward(&mut self, applied: &Applied, gradients: Vec<Value>) {
         let mut given = vec![(None, applied.context.clone())];
         given.extend(gradients.into_iter().map(|gradient| (None, gradient)));
-        self.call_of_class(applied.backward, given);
+        let (backward, around) = &applied.backward;
+        self.call_of_class((*backward, around.as_ref()), given);
     }
 
     /// Calls a method by its class: one that `@classmethod` marks gets the class before all else.
-    fn call_of_class(&mut self, method: ItemRef, mut given: Vec<(Option<Name>, Value)>) -> Value {
+    fn call_of_class(
+        &mut self,
+        (method, around): (ItemRef, Option<&Arc<Frame>>),
+        mut given: Vec<(Option<Name>, Value)>,
+    ) -> Value {
         if self.is_marked(method, "classmethod") {
             given.insert(0, (None, Value::Unknown));
         }
-        self.call_function(method, &given)
+        self.call_method((method, around), &given)
+    }
+
+    /// Calls a method, which sees the variables around its class.
+    fn call_method(
+        &mut self,
+        (method, around): (ItemRef, Option<&Arc<Frame>>),
+        given: &[(Option<Name>, Value)],
+    ) -> Value {
+        match around.filter(|_| self.keeps_gradients(method)) {
+            Some(around) => self.call_closure(around, method, given),
+            None => self.call_function(method, given),
+        }
     }
 
     /// Whether a function gets gradients as they are: a decorator of the project may copy them.

@@ -80,6 +80,7 @@ impl Host<'_> {
             Some((value, attr)) => match self.expr(frame, *value) {
                 Value::Named(base) => {
                     let member = self.member(&base, attr);
+                    let member = self.seen_from(frame, member);
                     (Some(Value::Named(base)), member)
                 }
                 receiver => (Some(receiver), Value::Unknown),

@@ -138,7 +138,22 @@ impl Host<'_> {
     ) -> (Value, Value) {
         let owner = self.expr(frame, value);
         let member = self.attribute_of(frame.file, &owner, attr);
-        (owner, member)
+        (owner, self.seen_from(frame, member))
+    }
+
+    /// A member of a class with the variables that its methods see, where the class stands in the running
+    /// function, or in one around that.
+    pub(super) fn seen_from(&mut self, frame: &mut Frame, member: Value) -> Value {
+        let Value::Callable(Callable::Apply { class, around: None }) = member else {
+            return member;
+        };
+        let scope = item_scope(self.sources, class);
+        let around = match frame.scope[..] == scope[..] {
+            _ if scope.is_empty() || class.file != frame.file => None,
+            true => Some(frame.kept()),
+            false => frame.of_scope(&scope).cloned(),
+        };
+        Value::Callable(Callable::Apply { class, around })
     }
 
     /// A member of a value, as code of a file sees it.
@@ -199,7 +214,9 @@ impl Host<'_> {
         match (base, name) {
             (Resolution::Class(at), _) => match self.method_of_class(*at, name) {
                 Some(method) => method,
-                None if name == "apply" => Value::Callable(Callable::Apply(*at)),
+                None if name == "apply" => {
+                    Value::Callable(Callable::Apply { class: *at, around: None })
+                }
                 None if self.is_member_assigned(at.file, name) => Value::Unknown,
                 None => match self.member_of_class(*at, name) {
                     Value::Unknown => self.class_variable(*at, name),

@@ -98,7 +98,7 @@ impl Host<'_> {
             // It is called where a gradient is wanted.
             self.perhaps_running(|host| host.call_function(setup, &given));
         }
-        self.note_applied(Applied::new(formula.backward, args, context, output.clone()));
+        self.note_applied(Applied::new((formula.backward, None), args, context, output.clone()));
         output
     }
 
