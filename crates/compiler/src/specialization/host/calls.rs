@@ -413,6 +413,12 @@ impl Host<'_> {
             return result;
         }
         match (receiver, name) {
+            (Value::Global(class), "__setattr__") if &**class == "object" => {
+                if let [Value::Object(object), attr, value] = args.positional()[..] {
+                    self.set_by_name(*object, attr, value);
+                }
+                Value::None
+            }
             // Sizes are a tuple of their own class.
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
             (Value::Array(array), _) => arrays::method(array, name, args),

@@ -196,7 +196,8 @@ impl Host<'_> {
             _ => {
                 let index = self.expr(frame, index);
                 let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
-                let kept = kept.or_else(|| self.special(value, "__getitem__", &[index.clone()]));
+                let kept = kept
+                    .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
                 kept.unwrap_or_else(|| operators::subscript(value, &index))
             }
         }

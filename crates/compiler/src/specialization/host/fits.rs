@@ -1,7 +1,7 @@
 //! Whether sizes of tensors fit what is asked of PyTorch: where all of them are known and do not, it
 //! raises an exception.
 
-use super::arguments::Args;
+use super::arguments::{Args, REST};
 use super::elementwise;
 use super::misuse::{Misfit, Misuse};
 use super::operators::position;
@@ -225,6 +225,28 @@ fn not_expanded(of: Vec<i128>, to: Vec<i128>) -> Option<Misfit> {
     let differ =
         of.len() > to.len() || pairs(&to, &of).any(|(to, of)| to != of && to != -1 && of != 1);
     differ.then_some(Misfit::Expanded { of, to })
+}
+
+/// Why PyTorch makes no tensor: the sizes of some come after numbers, and are no number.
+pub(super) fn no_sizes(name: &str, args: &Args<'_>) -> Option<Misuse> {
+    let numbers: Vec<i128> = args
+        .positional()
+        .into_iter()
+        .map(|value| match value {
+            Value::Int(value) => *value,
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let is_named = |name: &str| args.keyword(name).is_some();
+    if is_named(REST) {
+        return None;
+    }
+    let size = match (name, &numbers[..]) {
+        ("randint", [_, _, size]) if !is_named("size") => *size,
+        ("randint", [_, size]) if !is_named("size") && !is_named("high") => *size,
+        _ => return None,
+    };
+    Some(Misuse::NoSizes { function: name.into(), size })
 }
 
 /// A view by sizes and strides which reaches beyond the memory of a tensor.

@@ -83,7 +83,8 @@ impl Host<'_> {
                 false if self.has_own(object, name) => Value::Unknown,
                 false if self.is_cached(method) => {
                     let value = self.call_function(method, &[(None, Value::Object(object))]);
-                    self.set_attribute(object, &name.into(), value.clone());
+                    let kept = if self.doubt.is_sure() { value.clone() } else { Value::Unknown };
+                    self.replace_attribute(object, &name.into(), kept);
                     value
                 }
                 false => self.bound_method(object, at, method),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::arguments::{Args, REST};
+use super::arguments::Args;
 use super::dtype::{element_size, is_complex, is_float, number_dtype, with_number};
 use super::misuse::Misuse;
 use super::number::as_number;
@@ -40,6 +40,10 @@ impl Host<'_> {
             }
             ("abs", [tensor @ Value::Tensor(_)]) => {
                 tensor::method(tensor, "abs", &Args(&[])).unwrap_or(Value::Unknown)
+            }
+            ("setattr", [Value::Object(object), attr, value]) => {
+                self.set_by_name(*object, attr, value);
+                Value::None
             }
             ("vars", [Value::Object(object)]) => {
                 self.attributes_of(*object).unwrap_or(Value::Unknown)
@@ -364,7 +368,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             Value::Raises(misuse)
         }
         ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
-        ["torch", name] if let Some(misuse) = no_sizes(name, args) => Value::Raises(misuse),
+        ["torch", name] if let Some(misuse) = fits::no_sizes(name, args) => Value::Raises(misuse),
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| sizes::by_torch(name, args))
             .or_else(|| {
@@ -473,28 +477,6 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Unknown)
         }
     }
-}
-
-/// Why PyTorch makes no tensor: the sizes of some come after numbers, and are no number.
-fn no_sizes(name: &str, args: &Args<'_>) -> Option<Misuse> {
-    let numbers: Vec<i128> = args
-        .positional()
-        .into_iter()
-        .map(|value| match value {
-            Value::Int(value) => *value,
-            _ => None,
-        })
-        .collect::<Option<_>>()?;
-    let is_named = |name: &str| args.keyword(name).is_some();
-    if is_named(REST) {
-        return None;
-    }
-    let size = match (name, &numbers[..]) {
-        ("randint", [_, _, size]) if !is_named("size") => *size,
-        ("randint", [_, size]) if !is_named("size") && !is_named("high") => *size,
-        _ => return None,
-    };
-    Some(Misuse::NoSizes { function: name.into(), size })
 }
 
 /// Why PyTorch draws no random numbers: those of `rand` and `randn` are floats.

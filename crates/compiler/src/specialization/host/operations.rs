@@ -9,9 +9,8 @@ use super::autograd::Applied;
 use super::value::Value;
 use crate::builtins::TORCH;
 use crate::hir::{
-    Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, ParamKind,
+    Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Stmt, StmtId,
 };
-use crate::hir::{Stmt, StmtId};
 use crate::project::launchers::REGISTERS;
 use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr};
 use crate::source::FileId;
@@ -79,8 +78,7 @@ impl Host<'_> {
         let Some(item) = item(self.sources, at) else { return output };
         let Some(registered) = self.registers(at.file, &item, function) else { return output };
         let Some(formula) = self.formula(at, &registered) else { return output };
-        let positional = |kind: ParamKind| kind.is_positional();
-        if !function.params.iter().all(|param| positional(param.kind)) {
+        if !function.params.iter().all(|param| param.kind.is_positional()) {
             return output;
         }
         let output = self.numbered(output);
@@ -105,30 +103,22 @@ impl Host<'_> {
     /// How the operation `at` is differentiated, where one outermost statement of its file says so.
     fn formula(&mut self, at: ItemRef, registered: &Value) -> Option<Formula> {
         let module = self.sources.module(at.file)?;
-        let mut found = module.mains.iter().flat_map(|main| {
+        let calls = module.mains.iter().flat_map(|main| {
             let calls = main.body.root.iter().filter_map(|id| registration(main, *id));
             calls.map(move |call| (main, call))
         });
-        let mut of_operation = None;
-        while let Some((main, (callee, args))) = found.next() {
-            let Some(args) = self.registered_formula(at, registered, main, callee, args) else {
-                continue;
-            };
-            if of_operation.replace(args).is_some() {
-                return None;
-            }
+        let mut found = Vec::new();
+        for (main, (callee, args)) in calls {
+            found.extend(self.registered_formula(at, registered, main, callee, args));
         }
-        let args = of_operation?;
-        let function = |value: &Value| match value {
-            Value::Named(Resolution::Function(at)) => Some(*at),
-            _ => None,
+        let [args] = &found[..] else { return None };
+        let args = Args(args);
+        let backward = function_of(args.positional().last()?)?;
+        let setup = match args.keyword("setup_context") {
+            None | Some(Value::None) => None,
+            Some(setup) => Some(function_of(setup)?),
         };
-        let args = Args(&args);
-        let backward = function(args.positional().last()?)?;
-        match args.keyword("setup_context") {
-            None | Some(Value::None) => Some(Formula { backward, setup: None }),
-            Some(setup) => Some(Formula { backward, setup: Some(function(setup)?) }),
-        }
+        Some(Formula { backward, setup })
     }
 
     /// What a call registers for the operation `at`; `None` for other operations.
@@ -160,7 +150,8 @@ impl Host<'_> {
         let count = given.iter().filter(|(name, _)| name.is_none()).count();
         let names_it = || {
             let first = &given[0].1;
-            first == registered || *first == Value::Named(Resolution::Function(at))
+            let is_name = matches!(first, Value::Str(_)) && first == registered;
+            is_name || *first == Value::Named(Resolution::Function(at))
         };
         let is_of_operation = match (is_method, is_function) {
             (true, _) => count == 1,
@@ -168,6 +159,13 @@ impl Host<'_> {
             _ => false,
         };
         is_of_operation.then_some(given)
+    }
+}
+
+fn function_of(value: &Value) -> Option<ItemRef> {
+    match value {
+        Value::Named(Resolution::Function(at)) => Some(*at),
+        _ => None,
     }
 }
 

@@ -52,6 +52,18 @@ impl Host<'_> {
         }
     }
 
+    /// `setattr(object, attr, value)`: where the name is not known, any attribute may be set.
+    pub(super) fn set_by_name(&mut self, object: usize, attr: &Value, value: &Value) {
+        match attr {
+            Value::Str(name) => self.set_attribute(object, name, value.clone()),
+            _ => {
+                let attributes = self.objects.get_mut(&object);
+                let known = attributes.into_iter().flat_map(|attributes| attributes.values_mut());
+                known.for_each(|known| *known = Value::Unknown);
+            }
+        }
+    }
+
     /// Whether an object has an attribute of its own, whatever that is.
     pub(super) fn has_own(&self, object: usize, name: &str) -> bool {
         self.objects.get(&object).is_some_and(|attributes| attributes.contains_key(name))
