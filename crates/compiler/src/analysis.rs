@@ -1,7 +1,7 @@
 //! Analyses: pure functions from IR to side tables, and to findings.
 
 use self::elements::Elements;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::Lowering;
 use crate::hir::Name;
 use crate::ir::Function;
@@ -208,7 +208,10 @@ pub fn check_accesses(
             let races = race::check(func, &least, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
         }
-        for Finding { diagnostic, spot, widen } in here {
+        for Finding { mut diagnostic, spot, widen } in here {
+            if launch.drawn {
+                diagnostic = of_one_draw(diagnostic);
+            }
             let at = AtLaunch { site: launch.site, caller: launch.caller, spot, widen };
             let known = found.iter().any(|(known, known_at)| {
                 let same_launch = at.spot != Spot::Grid || known_at.site == at.site;
@@ -224,6 +227,16 @@ pub fn check_accesses(
         finding.specialization = Some(label.clone());
     }
     found
+}
+
+/// A finding of a launch that another draw of random numbers would have otherwise.
+fn of_one_draw(finding: Diagnostic) -> Diagnostic {
+    let severity = match finding.severity {
+        Severity::Error => Severity::Warning,
+        severity => severity,
+    };
+    Diagnostic { severity, ..finding }
+        .with_note("host code draws random numbers: this is what one draw of them leads to")
 }
 
 /// What is provably wrong with the kernel of `lowering` under `spec`: what stops it from compiling,

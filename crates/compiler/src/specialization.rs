@@ -40,6 +40,7 @@ pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
 pub use config::{Config, Configured};
 pub use contents::Contents;
+pub(crate) use contents::repeats;
 pub use discover::{Discovery, bind, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_value};

@@ -59,7 +59,7 @@ pub fn check_compiled(
         return found;
     }
     let tuning = tuning(sources, &kernel);
-    let config = spec.config.and_then(|it| tuning.configs.get(it.position));
+    let config = spec.config.as_ref().and_then(|it| tuning.configs.get(it.position));
     let configuration = configuration(spec, config);
     let label = spec.to_string();
     for finding in &mut found {
@@ -68,7 +68,7 @@ pub fn check_compiled(
             let subject = format!("`{}`{configuration}", kernel.item.name);
             finding.message = format!("{subject} {}", finding.message);
         }
-        if spec.config.is_some_and(|it| it.of > 1) && finding.code == Code::SharedMemory {
+        if spec.config.as_ref().is_some_and(|it| it.of > 1) && finding.code == Code::SharedMemory {
             forgive(finding);
         }
         if let Some(Config { at: Some(at), .. }) = config {

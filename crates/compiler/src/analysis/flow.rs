@@ -478,7 +478,7 @@ impl<'e, 'f> Flow<'e, 'f> {
 
 /// Values that may depend on what `source` gives, by way of registers: also what regions yield where
 /// a condition depends on it, and what loops carry from one trip to the next.
-fn dependents(func: &Function, source: Inst) -> EntitySet<Value> {
+pub(super) fn dependents(func: &Function, source: Inst) -> EntitySet<Value> {
     let mut found = EntitySet::with_capacity(func.values.len());
     found.extend(func.insts[source].results.iter().copied());
     let insts = func.walk();

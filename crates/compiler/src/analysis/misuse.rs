@@ -70,6 +70,9 @@ fn misfit_text(misfit: &Misfit) -> String {
         Misfit::NoGradient(own) => {
             format!("the result has sizes {}, so its gradient must be given", of(own))
         }
+        Misfit::Empty { function, of: own } => {
+            format!("a tensor of sizes {} has no elements, so it has no `{function}`", of(own))
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //! fails and takes another one.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::specialization::Specialization;
+use crate::hir::Name;
+use crate::specialization::{ArgSpec, Specialization};
 
 /// Drops failed assertions of configurations that Triton's tuner passes over, because another
 /// configuration of the same launch keeps them. `found[i]` is what was found under `specs[i]`, all
@@ -24,6 +25,17 @@ pub fn pass_over(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
 
 /// True for configurations of one launch, which a tuner chooses from.
 fn share_a_launch(a: &Specialization, b: &Specialization) -> bool {
+    let follows = |name: &Name| {
+        let mut configs = [a, b].into_iter().filter_map(|spec| spec.config.as_ref());
+        configs.any(|config| config.sets.contains(name))
+    };
+    // A hook gives descriptors the blocks of the configuration.
+    let is_descriptor = |arg: &ArgSpec| matches!(arg, ArgSpec::Runtime { signature, .. } if signature.starts_with("tensordesc"));
+    let mut given = a.args.iter().filter(|(name, arg)| !follows(name) && !is_descriptor(arg));
+    // The same place launches with other arguments as well.
+    if !given.all(|(name, arg)| b.args.get(name) == Some(arg)) {
+        return false;
+    }
     let mut of_a = a.launches.iter().map(|launch| launch.site);
     a.launches.is_empty() && b.launches.is_empty()
         || of_a.any(|site| b.launches.iter().any(|launch| launch.site == site))

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::bounds::{buffer, computing, happens, in_one_unit, passed, position};
 use super::elements::{Access, Elements, Index, Variable};
+use super::flow::dependents;
 use super::fresh::{is_write, writes};
 use super::grid::axes_asked_for;
 use super::report;
@@ -213,6 +214,10 @@ impl Search<'_, '_> {
         let further = wide.variable_term(variable, positions);
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);
         let same = accesses.iter().find(is_same)?;
+        // Tables that say where a program's part is have nothing for programs that are not there.
+        if is_load && matches!(variable, Variable::Program(_)) && is_led_by_memory(func, access) {
+            return None;
+        }
         if by_mask && !depends(wide, same.mask, variable) && !ends(wide, same, &further, extent) {
             return None;
         }
@@ -326,6 +331,21 @@ impl Search<'_, '_> {
             }
         }
     }
+}
+
+/// Whether integers in memory say where, or how far, an operation goes.
+fn is_led_by_memory(func: &Function, access: &Access) -> bool {
+    let leads = |inst: &Inst| {
+        let data = &func.insts[*inst];
+        let is_integers =
+            |value: &Value| func.ty(*value).number().is_some_and(|number| number.is_int());
+        data.opcode == Opcode::Load && data.results.iter().any(is_integers)
+    };
+    let uses = || func.insts[access.inst].uses();
+    func.walk().into_iter().filter(leads).filter(|inst| *inst != access.inst).any(|inst| {
+        let led = dependents(func, inst);
+        uses().any(|used| led.contains(used))
+    })
 }
 
 /// Whether the mask alone says how far an operation should go.

@@ -165,10 +165,47 @@ impl<'a> Binder<'a> {
             // What a scenario launches is the first configuration; the others are tuning.
             let of_scenario = origin == Origin::Scenario && position == 0;
             let origin = if of_scenario { origin } else { Origin::Autotune };
-            let spec = self.bind(origin, launch, Some(config));
-            let configured = Configured { position, of };
+            let is_kept = match launch {
+                Some(launch) => self.keeps(launch, config),
+                None => Some(true),
+            };
+            if is_kept == Some(false) {
+                continue;
+            }
+            let mut spec = self.bind(origin, launch, Some(config));
+            if is_kept.is_none() {
+                spec.launches.iter_mut().for_each(KnownLaunch::doubt);
+            }
+            let names = config.kwargs.iter().map(|(name, _)| name);
+            let sets = names.chain(&self.tuning.heuristics).cloned().collect();
+            let configured = Configured { position, of, sets };
             found.push(Specialization { config: Some(configured), ..spec });
         }
+    }
+
+    /// Whether a launch may run with a configuration, as the author's function chooses among them.
+    fn keeps(&self, launch: &ObservedLaunch, config: &Config) -> Option<bool> {
+        let Some(pruner) = self.tuning.pruner.as_ref().filter(|_| self.tuning.configs.len() > 1)
+        else {
+            return Some(true);
+        };
+        let configs = self.tuning.configs.iter().cloned();
+        let configs = configs.map(|config| Value::Config(Box::new(config))).collect();
+        let params = self.kernel.function.params.iter();
+        let positional = launch.args.iter().filter(|(name, _)| name.is_none());
+        let named = params.zip(positional);
+        let named =
+            named.map(|(param, (_, value))| (Value::Str(param.name.clone()), value.clone()));
+        let keywords = launch.args.iter().filter(|(name, _)| name.is_some()).cloned();
+        let args = [(None, Value::List(configs)), (None, Value::Dict(named.collect()))];
+        let args: Vec<_> = args.into_iter().chain(keywords).collect();
+        let kept = Host::new(self.sources).outcome(pruner, &args).elements()?;
+        let is_it = |kept: &Value| match kept {
+            Value::Config(kept) => Some(kept.is_same(config)),
+            _ => None,
+        };
+        let kept = kept.iter().map(is_it).collect::<Option<Vec<bool>>>()?;
+        (!kept.is_empty()).then(|| kept.contains(&true))
     }
 
     /// True for a launch of the kernel under its own name where a call tunes it: it gives what

@@ -1,5 +1,7 @@
 //! One configuration of an autotuned kernel.
 
+use std::sync::Arc;
+
 use super::ConstArg;
 use crate::hir::Name;
 use crate::project::ItemRef;
@@ -25,13 +27,16 @@ pub struct Config {
 }
 
 /// Which configuration something is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
     /// Its position among all of the kernel, in what [`launched_tuning`](super::launched_tuning)
     /// finds.
     pub position: usize,
     /// How many the tuner chooses from.
     pub of: usize,
+    /// The parameters that follow from which one it is: those that it sets, and what heuristics make of
+    /// them.
+    pub sets: Arc<[Name]>,
 }
 
 impl Config {

@@ -8,6 +8,18 @@ pub(super) const MAX_LISTED: usize = 1024;
 /// Ranges that a part of memory is made of, if there are no more.
 const MAX_RUNS: i128 = 16;
 
+/// Random numbers are taken not to be all different where the chance of that is below exp(-7), one
+/// in a thousand.
+const CERTAIN: i128 = 7;
+
+/// Whether so many numbers are drawn of so many that some are bound to be equal; few are mostly a
+/// test's stand-in for numbers that differ.
+pub(crate) fn repeats(drawn: i128, choices: i128) -> bool {
+    // The chance of none is below exp(-pairs / choices).
+    let pairs = drawn.saturating_mul(drawn) / 2;
+    drawn > choices || pairs / choices.max(1) >= CERTAIN
+}
+
 /// What memory holds, by the position of an element in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Contents {
@@ -27,6 +39,8 @@ pub enum Contents {
     },
     /// These, in order.
     Listed(Arc<[i128]>),
+    /// These floats, by their bits, in order.
+    Floats(Arc<[u64]>),
     /// Each any of `lo..=hi`, whatever the others are.
     Random {
         /// The least.
@@ -170,8 +184,12 @@ impl Contents {
                 let count = usize::try_from(count).unwrap_or(0).min(numbers.len());
                 Contents::Listed(numbers[..count].into())
             }
+            Contents::Floats(numbers) if are_first => {
+                let count = usize::try_from(count).unwrap_or(0).min(numbers.len());
+                Contents::Floats(numbers[..count].into())
+            }
             Contents::Progression { step, .. } if step != 0 && !are_first => Contents::Unknown,
-            Contents::Listed(_) => Contents::Unknown,
+            Contents::Listed(_) | Contents::Floats(_) => Contents::Unknown,
             Contents::Except { .. } if !are_first => Contents::Unknown,
             Contents::Except { of, parts } => {
                 match Contents::clone(&of).of_part(count, are_first) {
@@ -222,6 +240,10 @@ impl Contents {
                     Some(Contents::Except { of: Arc::new(of), parts })
                 }
             },
+            Contents::Floats(numbers) => {
+                let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
+                rest.map(|rest| Contents::Floats(rest.into()))
+            }
             known => Some(known.initialized()),
         };
         known.unwrap_or_default()
@@ -234,6 +256,23 @@ impl Contents {
                 .map(|at| step.checked_mul(at).and_then(|moved| start.checked_add(moved)))
                 .collect(),
             Contents::Listed(numbers) => numbers.get(..count).map(<[i128]>::to_vec),
+            _ => None,
+        }
+    }
+
+    /// The number at a position, where it is known.
+    pub(super) fn number(&self, at: i128) -> Option<f64> {
+        match self {
+            Contents::Progression { start, step } => step
+                .checked_mul(at)
+                .and_then(|moved| start.checked_add(moved))
+                .map(|all| all as f64),
+            Contents::Listed(numbers) => {
+                numbers.get(usize::try_from(at).ok()?).map(|number| *number as f64)
+            }
+            Contents::Floats(numbers) => {
+                numbers.get(usize::try_from(at).ok()?).map(|bits| f64::from_bits(*bits))
+            }
             _ => None,
         }
     }

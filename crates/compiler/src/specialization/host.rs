@@ -27,6 +27,7 @@ mod calls;
 mod changes;
 mod collections;
 mod copies;
+mod data;
 mod devices;
 mod doubt;
 mod drawn;
@@ -82,7 +83,7 @@ mod wrapped;
 pub(super) use arguments::{Args as Arguments, REST};
 use autograd::{Applied, Summand};
 use doubt::Doubt;
-pub(super) use dtype::{SPELLINGS, is_complex, language_dtype};
+pub(super) use dtype::{SPELLINGS, is_complex, is_integer, language_dtype};
 pub(crate) use dtype::{named_dtype, torch_name};
 pub use failing::{Compared, Exception, Failure};
 use flow::Flow;
@@ -107,6 +108,10 @@ pub(super) struct Host<'a> {
     options: Options,
     /// Whether something is not known because branches leave different values.
     pub(super) joined: bool,
+    /// Whether random numbers were drawn.
+    pub(super) draws: bool,
+    /// What draws them, where they are those of one run.
+    numbers: Option<data::Draws>,
     /// Launches met, in the order in which they would happen.
     pub(super) launches: Vec<ObservedLaunch>,
     /// Kernels that were given to tuners, in order.
@@ -189,6 +194,9 @@ pub(super) struct Options {
     /// those of one possible run; otherwise only what both leave is known. Where one of them ends
     /// the function or an iteration, the run goes on in the other.
     pub(super) one_run: bool,
+    /// Random numbers are those that one run draws, so that what is computed of them is known;
+    /// otherwise they may be any that may be drawn.
+    pub(super) drawn: bool,
 }
 
 impl<'a> Host<'a> {
@@ -204,6 +212,8 @@ impl<'a> Host<'a> {
             fuel: FUEL,
             depth: 0,
             joined: false,
+            draws: false,
+            numbers: options.drawn.then(data::Draws::default),
             launches: Vec::new(),
             tuned: Vec::new(),
             allocations: 0,
@@ -245,7 +255,7 @@ impl<'a> Host<'a> {
     /// Begins another question: with all of the fuel, and nothing launched.
     pub(super) fn begin(&mut self) {
         self.fuel = FUEL;
-        self.joined = false;
+        (self.joined, self.draws) = (false, false);
         self.launches.clear();
         self.applied.clear();
         self.calls.clear();
@@ -349,7 +359,7 @@ impl<'a> Host<'a> {
 
     /// Whether nothing that the text leaves open is taken in another way than it may be.
     fn is_as_it_stands(&self) -> bool {
-        self.options == Options::default()
+        !self.options.open_flags && !self.options.one_run
     }
 
     /// Runs a file as a program.

@@ -31,6 +31,8 @@ pub struct KnownLaunch {
     /// Whether it may never happen, so that nothing under it need be a mistake: it stands under a
     /// condition that has one outcome, which is not known. Of its arguments nothing is told.
     pub doubtful: bool,
+    /// Whether it is as one draw of the random numbers of host code has it.
+    pub drawn: bool,
     /// Extents of the grid, where all of them are known.
     pub grid: Option<[u32; 3]>,
     /// Axes along which the launch gives an extent that is not known.
@@ -258,6 +260,7 @@ impl KnownLaunch {
             caller: None,
             origin,
             doubtful: true,
+            drawn: false,
             grid: None,
             open_axes: [false; 3],
             least_grid: [1; 3],
@@ -266,6 +269,11 @@ impl KnownLaunch {
             arg_faults: Vec::new(),
             args: Vec::new(),
         }
+    }
+
+    /// Takes it for one that may never happen.
+    pub(super) fn doubt(&mut self) {
+        *self = KnownLaunch::doubtful(self.site, self.origin);
     }
 
     /// What is wrong with its arguments, without what they are; `None` where nothing is. What host code
@@ -341,6 +349,7 @@ pub(super) fn known_launch<'a>(
         caller: launch.caller.filter(|caller| !holds(caller)),
         origin,
         doubtful: false,
+        drawn: launch.drawn,
         grid: extents(&grid),
         open_axes: open_axes(&grid),
         least_grid: least_grid(&grid),

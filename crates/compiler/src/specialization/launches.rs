@@ -12,8 +12,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
-use super::host::value::Value;
-use super::host::{Failure, Host, ObservedLaunch, Options};
+use super::contents::Contents;
+use super::host::value::{Tensor, Value};
+use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
@@ -52,9 +53,14 @@ impl<'a> HostCode<'a> {
             let from = self.file(*from);
             let called = self.called(&from, &files, kernel);
             for open_flags in [false, true] {
-                let options = Options { open_flags, one_run: false };
-                let (mut launches, joined) = from.launches(kernel, &called, options);
-                if joined && launches.iter().any(is_open) {
+                let options = Options { open_flags, ..Options::default() };
+                let (mut launches, open) = from.launches(kernel, &called, options);
+                if open.drawn && launches.iter().any(is_vague) {
+                    let options = Options { drawn: true, ..options };
+                    let (drawn, _) = from.launches(kernel, &called, options);
+                    take_drawn(&mut launches, drawn);
+                }
+                if open.joined && launches.iter().any(is_open) {
                     let options = Options { one_run: true, ..options };
                     let (examples, _) = from.launches(kernel, &called, options);
                     launches.iter_mut().for_each(|launch| add_example(launch, &examples));
@@ -106,6 +112,46 @@ fn is_open(launch: &ObservedLaunch) -> bool {
     launch.args.iter().any(|(_, value)| open(value))
 }
 
+/// True when sizes, numbers or the grid of a launch are not known.
+fn is_vague(launch: &ObservedLaunch) -> bool {
+    fn is_open(value: &Value) -> bool {
+        match value.plain() {
+            Value::Unknown
+            | Value::Collection
+            | Value::Ints
+            | Value::Int(None)
+            | Value::Float(None)
+            | Value::Bool(None) => true,
+            Value::Tensor(tensor) => {
+                tensor.shape.as_ref().is_none_or(|shape| shape.iter().any(is_open))
+                    || tensor.dtype.as_deref().is_some_and(is_integer)
+                        && holds_nothing_known(tensor)
+            }
+            Value::Tuple(items) | Value::List(items) => items.iter().any(is_open),
+            _ => false,
+        }
+    }
+    launch.doubtful || launch.args.iter().any(|(_, value)| is_open(value)) || is_open(&launch.grid)
+}
+
+fn holds_nothing_known(tensor: &Tensor) -> bool {
+    tensor.storage.as_ref().is_none_or(|storage| storage.contents == Contents::Unknown)
+}
+
+/// Adds the launches of a run that draws its random numbers where what any draw shows leaves something
+/// open.
+fn take_drawn(launches: &mut Vec<ObservedLaunch>, drawn: Vec<ObservedLaunch>) {
+    let is_open = |at| launches.iter().any(|known| known.at == at && is_vague(known));
+    let wanted = |launch: &ObservedLaunch| {
+        !is_vague(launch)
+            && is_open(launch.at)
+            && !launches.iter().any(|known| known.is_same(launch))
+    };
+    let drawn = drawn.into_iter().filter(wanted);
+    let drawn: Vec<_> = drawn.map(|launch| ObservedLaunch { drawn: true, ..launch }).collect();
+    launches.extend(drawn);
+}
+
 /// Notes the arguments of the same launch in one possible run, which must be those that are known.
 fn add_example(launch: &mut ObservedLaunch, examples: &[ObservedLaunch]) {
     let agrees = |example: &&ObservedLaunch| {
@@ -136,11 +182,25 @@ enum Piece {
     Launch(u32),
 }
 
+/// What a run leaves open.
+#[derive(Debug, Clone, Copy, Default)]
+struct Open {
+    /// Branches left something unknown.
+    joined: bool,
+    /// Numbers were drawn at random.
+    drawn: bool,
+}
+
+impl Open {
+    fn of(host: &Host<'_>) -> Open {
+        Open { joined: host.joined, drawn: host.draws }
+    }
+}
+
 /// What a piece launches.
 struct Run {
     launches: Vec<ObservedLaunch>,
-    /// Whether branches left something unknown.
-    joined: bool,
+    open: Open,
     /// The exception that it certainly raises.
     failure: Option<Failure>,
 }
@@ -209,7 +269,8 @@ impl<'a> HostFile<'a> {
             for scenario in &self.module.scenarios {
                 host.run_scenario(self.file, scenario);
             }
-            Rc::new(Run { launches: host.launches, joined: host.joined, failure: None })
+            let open = Open::of(&host);
+            Rc::new(Run { launches: host.launches, open, failure: None })
         });
         of_kernel(&run.launches, kernel).cloned().collect()
     }
@@ -243,13 +304,13 @@ impl<'a> HostFile<'a> {
 
     /// What launches `kernel` when the host code runs that launches it, names it, or mentions
     /// functions that do, and what runs by itself that calls functions of other files that do, which
-    /// it has by the names in `called`; and whether branches left something unknown.
+    /// it has by the names in `called`; and what that leaves open.
     fn launches(
         &self,
         kernel: ItemRef,
         called: &FxHashSet<Name>,
         options: Options,
-    ) -> (Vec<ObservedLaunch>, bool) {
+    ) -> (Vec<ObservedLaunch>, Open) {
         let launches = self.launches_of(kernel);
         let launching = self.launching(&launches, kernel);
         let mut names = self.reaching(&launching);
@@ -287,7 +348,11 @@ impl<'a> HostFile<'a> {
                 None => found.push(launch.clone()),
             }
         }
-        (found, runs.iter().any(|run| run.joined))
+        let open = Open {
+            joined: runs.iter().any(|run| run.open.joined),
+            drawn: runs.iter().any(|run| run.open.drawn),
+        };
+        (found, open)
     }
 
     /// Functions of host code that launch the kernel themselves, or name it: they may launch it in
@@ -375,7 +440,7 @@ impl<'a> HostFile<'a> {
                 let caller = Some(Caller(ItemRef { file: self.file, index }));
                 launches.iter_mut().for_each(|launch| launch.caller = caller);
             }
-            Rc::new(Run { launches, joined: host.joined, failure: host.failure.take() })
+            Rc::new(Run { launches, open: Open::of(host), failure: host.failure.take() })
         });
         Rc::clone(run)
     }

@@ -61,6 +61,8 @@ pub struct Tuning {
     pub(super) stated: Stated,
     /// The functions behind `heuristics`.
     pub(super) heuristic_functions: Vec<Value>,
+    /// What chooses among the configurations of a launch, where something does.
+    pub(super) pruner: Option<Value>,
 }
 
 impl Tuning {
@@ -338,7 +340,10 @@ impl<'a> Reader<'a> {
     }
 
     fn autotune(&mut self, id: ExprId) {
-        self.tuning.prunes |= self.argument(id, None, "prune_configs_by").is_some();
+        if let Some(prune) = self.argument(id, None, "prune_configs_by") {
+            self.tuning.prunes = true;
+            self.tuning.pruner = Some(pruner(self.value(prune)));
+        }
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };
         self.tuning.dicts.extend(self.dicts(configs));
         let mut found = self.value(configs).elements();
@@ -409,6 +414,17 @@ impl<'a> Reader<'a> {
                 self.tuning.heuristic_functions.push(function);
             }
         }
+    }
+}
+
+/// The function that chooses among configurations; not known where times are estimated.
+fn pruner(prune: Value) -> Value {
+    match prune {
+        Value::Dict(entries) => match <[_; 1]>::try_from(entries) {
+            Ok([(Value::Str(key), function)]) if &*key == "early_config_prune" => function,
+            _ => Value::Unknown,
+        },
+        _ => Value::Unknown,
     }
 }
 

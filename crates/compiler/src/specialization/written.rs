@@ -111,7 +111,7 @@ pub fn tuned_launches(
     at: ItemRef,
     specializations: &[Specialization],
 ) -> Result<Vec<(usize, WrittenLaunch)>, Option<LaunchGap>> {
-    let position = |spec: &Specialization| Some(spec.config?.position);
+    let position = |spec: &Specialization| Some(spec.config.as_ref()?.position);
     let configs: BTreeSet<usize> = specializations.iter().filter_map(position).collect();
     let (mut found, mut gap) = (Vec::<(usize, WrittenLaunch)>::new(), None);
     for config in configs {
@@ -159,7 +159,7 @@ fn is_made_up(arg: &ArgSpec, known: Option<&KnownArg>) -> bool {
     let (ArgSpec::Runtime { signature, .. }, Some(KnownArg::Buffer(buffer))) = (arg, known) else {
         return false;
     };
-    matches!(buffer.contents, Contents::Unknown | Contents::Signed)
+    matches!(buffer.contents, Contents::Unknown | Contents::Signed | Contents::Floats(_))
         && element(signature).is_some_and(|dtype| !dtype.is_float())
 }
 
@@ -243,7 +243,11 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
             in_shape(format!("arange({lo}, {}{of})", lo + count))
         }
         Contents::Distinct { lo, hi } | Contents::Random { lo, hi } => between(*lo, *hi),
-        Contents::Unknown | Contents::Partly(_) | Contents::Signed | Contents::Except { .. }
+        Contents::Unknown
+        | Contents::Partly(_)
+        | Contents::Signed
+        | Contents::Floats(_)
+        | Contents::Except { .. }
             if dtype.is_float() =>
         {
             format!("randn({sizes}{of}, seed={seed})")
@@ -252,7 +256,7 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
             let contents = Contents::clone(contents);
             return tensor(signature, &KnownBuffer { contents, ..buffer.clone() }, seed);
         }
-        Contents::Unknown | Contents::Partly(_) | Contents::Signed => {
+        Contents::Unknown | Contents::Partly(_) | Contents::Signed | Contents::Floats(_) => {
             format!("zeros({sizes}{of})")
         }
     })

@@ -12,17 +12,13 @@ use crate::analysis::terms::{AtomKind, Cond, Domain, Interval, Linear, Operation
 use crate::analysis::written::written_params;
 use crate::ir::{InstData, Value};
 use crate::specialization::contents::Region;
-use crate::specialization::{Contents, KnownArg, KnownBuffer};
+use crate::specialization::{Contents, KnownArg, KnownBuffer, repeats};
 
 /// Numbers of a list that a read chooses from, one after another.
 const MAX_CHOICES: usize = 32;
 
 /// Parts of memory that are told apart from the rest.
 const MAX_PARTS: usize = 8;
-
-/// Random numbers are taken not to be all different where the chance of that is below exp(-7), one
-/// in a thousand.
-const CERTAIN: i128 = 7;
 
 /// A read of a random integer.
 #[derive(Debug, Clone)]
@@ -75,7 +71,8 @@ impl<'f> Elements<'f> {
             Contents::Unknown
             | Contents::Uninitialized
             | Contents::Partly(_)
-            | Contents::Signed => None,
+            | Contents::Signed
+            | Contents::Floats(_) => None,
             Contents::Progression { start, step } => {
                 let moved = self.terms.binary(Operation::Mul, offset, &Linear::constant(*step));
                 let term = moved.offset(*start);
@@ -215,18 +212,15 @@ impl<'f> Elements<'f> {
         })
     }
 
-    /// Whether so many numbers are drawn that some are bound to be equal; few are mostly a test's
-    /// stand-in for numbers that differ. Those of a permutation do.
+    /// Whether so many numbers are drawn that some are bound to be equal. Those of a permutation
+    /// differ.
     fn repeats(&self, read: &RandomRead) -> bool {
         let Some(buffer) = self.buffer(read.param) else { return false };
         if matches!(buffer.contents, Contents::Distinct { .. }) {
             return false;
         }
         let range = self.terms.var_ranges()[read.var.0 as usize];
-        let choices = range.hi.saturating_sub(range.lo).saturating_add(1);
-        // The chance of none is below exp(-pairs / choices).
-        let pairs = buffer.elements.saturating_mul(buffer.elements) / 2;
-        pairs / choices >= CERTAIN
+        repeats(buffer.elements, range.hi.saturating_sub(range.lo).saturating_add(1))
     }
 
     /// Gives random reads of two programs that an example leaves open values by their places, so

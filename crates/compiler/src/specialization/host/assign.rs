@@ -3,9 +3,10 @@
 use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
 use super::value::{Descriptor, Value};
-use super::{Host, collections, fits, operators, order, views};
+use super::{Host, collections, data, fits, operators, order, views};
 use crate::hir::{Expr, ExprId, ItemKind, Name};
 use crate::project::{Resolution, Scope, item};
+use crate::specialization::contents::Contents;
 
 impl Host<'_> {
     /// Gives a target of an assignment its value.
@@ -94,8 +95,9 @@ impl Host<'_> {
                 Expr::Name(_) => self.expr(frame, index),
                 _ => Value::Unknown,
             };
+            let stored = self.stored(frame, &owner, index, value);
             return match owner.allocations().as_slice() {
-                [id] => match order::scattered(&owner, &positions, value) {
+                [id] => match stored.or_else(|| order::scattered(&owner, &positions, value)) {
                     Some(contents) => self.note_filled(*id, contents),
                     None => self.note_part_written(*id, &part),
                 },
@@ -128,6 +130,20 @@ impl Host<'_> {
             }
             _ => {}
         }
+    }
+
+    /// What the memory of a tensor holds after `tensor[index] = value`, where it is all of it.
+    fn stored(
+        &mut self,
+        frame: &mut Frame,
+        tensor: &Value,
+        index: ExprId,
+        value: &Value,
+    ) -> Option<Contents> {
+        let Value::Tensor(tensor) = tensor else { return None };
+        let positions = data::positions_in(tensor)?;
+        let chosen = self.subscript(frame, &positions, index);
+        data::stored(tensor, &chosen, value)
     }
 
     /// `descriptor.block_shape = value`.

@@ -12,7 +12,7 @@ use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
 use super::{
-    Frame, Host, arrays, collections, drawn, launch, made, numbers, operators, rebound, views,
+    Frame, Host, arrays, collections, data, drawn, launch, made, numbers, operators, rebound, views,
 };
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
@@ -244,6 +244,7 @@ impl Host<'_> {
                     _ => external_call(&path, &args, self.sources.capability()),
                 };
                 let result = self.exactly_called(&path, &args, result);
+                let result = data::noted(result, data::by_torch(&path, &args));
                 let result = match path.last() {
                     Some(name) => self.cast_automatically(name, result),
                     None => result,
@@ -254,7 +255,8 @@ impl Host<'_> {
                     result.note_writes(&|_| true);
                     return self.parameter_of(result);
                 }
-                if let Some(is_mean) = sum_of_all(&path, &args) {
+                let is_known = result.kept_contents().is_some();
+                if let Some(is_mean) = sum_of_all(&path, &args).filter(|_| !is_known) {
                     let sum = self.note_sum(&values[0].1, result, is_mean);
                     let name = if is_mean { "mean" } else { "sum" };
                     return self.note_path(name, values.iter().map(|(_, value)| value), sum);
@@ -275,7 +277,8 @@ impl Host<'_> {
                     Value::Tensor(tensor) if is_kept(tensor) => result,
                     _ => {
                         let made = self.allocate(result, contents);
-                        drawn::by_torch(&path, self.allocate_known(made))
+                        let made = drawn::by_torch(&path, self.allocate_known(made));
+                        self.drawn_by_one_run(made)
                     }
                 };
                 match &path[..] {
@@ -449,8 +452,17 @@ impl Host<'_> {
             }
             _ => {
                 if name.ends_with('_') {
+                    let changed = match receiver {
+                        Value::Tensor(tensor) => {
+                            tensor.allocation().zip(data::changed_in_place(name, tensor, args))
+                        }
+                        _ => None,
+                    };
                     self.note_write(frame, object, receiver);
                     self.note_change(receiver);
+                    if let Some((id, contents)) = changed {
+                        self.note_filled(id, contents);
+                    }
                 }
                 // Whoever gets the address may write there; what compares it asks how it is aligned.
                 if name == ADDRESS && self.comparing == 0 {
@@ -489,6 +501,7 @@ impl Host<'_> {
                 let result = self.cast_automatically(name, result);
                 let (numbers, result) = match receiver {
                     Value::Tensor(tensor) => {
+                        let result = data::noted(result, data::of_method(name, tensor, args));
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };
@@ -499,17 +512,15 @@ impl Host<'_> {
                 let adds_up = matches!(name, "sum" | "mean") && args.0.is_empty();
                 let sources =
                     || [receiver].into_iter().chain(args.0.iter().map(|(_, given)| given));
-                if adds_up && numbers == Contents::Unknown {
+                if adds_up && numbers == Contents::Unknown && result.kept_contents().is_none() {
                     let sum = self.note_sum(receiver, result, name == "mean");
                     return self.note_path(name, sources(), sum);
                 }
                 let is_new = name.starts_with("new_") || name == "clone";
                 let made = match (numbers, result.kept_contents()) {
                     (Contents::Unknown, None) if !is_new => self.allocate_known(result),
-                    (Contents::Unknown, _) if is_new => {
-                        self.allocate(result, made::by_torch(name, args))
-                    }
-                    (Contents::Unknown, kept) => self.allocate(result, kept.unwrap_or_default()),
+                    (Contents::Unknown, None) => self.allocate(result, made::by_torch(name, args)),
+                    (Contents::Unknown, Some(kept)) => self.allocate(result, kept),
                     (known, _) => self.allocate(result, known),
                 };
                 self.note_path(name, sources(), made)

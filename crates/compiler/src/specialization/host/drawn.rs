@@ -38,6 +38,11 @@ impl Drawn {
         (stays && lo.abs().max(hi.abs()) <= MAX_WHOLE).then_some(Drawn { lo, hi, whole })
     }
 
+    /// The least and the greatest.
+    pub(super) fn bounds(self) -> (f64, f64) {
+        (self.lo, self.hi)
+    }
+
     /// The whole numbers below them.
     fn floored(self) -> Drawn {
         match self.whole {

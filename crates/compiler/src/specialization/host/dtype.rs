@@ -186,7 +186,7 @@ pub(in crate::specialization) fn is_complex(dtype: &str) -> bool {
 }
 
 /// True for a dtype of integers, in Triton's spelling: truth values are none.
-pub(super) fn is_integer(dtype: &str) -> bool {
+pub(in crate::specialization) fn is_integer(dtype: &str) -> bool {
     dtype.starts_with(['i', 'u']) && dtype != "i1" && dtype != "u1"
 }
 

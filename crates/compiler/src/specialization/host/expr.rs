@@ -3,7 +3,7 @@
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
 use super::views::Part;
-use super::{Frame, Host, MAX_DEPTH, collections};
+use super::{Frame, Host, MAX_DEPTH, collections, data};
 use crate::hir::{
     BinaryOp, Body, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp,
 };
@@ -51,6 +51,7 @@ impl Host<'_> {
                     }
                     value => match operators::contents(*op, &lhs, &rhs) {
                         Contents::Unknown => {
+                            let value = data::noted(value, data::binary(*op, &lhs, &rhs));
                             let value = self.allocate_known(value);
                             self.note_sums(*op, (&lhs, &rhs), value)
                         }
@@ -62,7 +63,10 @@ impl Host<'_> {
                 let operand = self.expr(frame, *operand);
                 match op {
                     UnaryOp::Not => Value::Bool(truth(&operand).map(|truth| !truth)),
-                    op => operators::unary(*op, &operand),
+                    op => {
+                        let value = operators::unary(*op, &operand);
+                        self.allocate_known(data::noted(value, data::unary(*op, &operand)))
+                    }
                 }
             }
             Expr::Bool { and, values } => self.bool_op(frame, *and, values),
@@ -145,7 +149,8 @@ impl Host<'_> {
                 && let Some(tensor) = operators::compared(*op, &left, &right)
             {
                 self.note_raised(frame, id, &tensor, &[&left, &right]);
-                return tensor;
+                let tensor = data::noted(tensor, data::compared(*op, &left, &right));
+                return self.allocate_known(tensor);
             }
             let holds = self.compared_members(*op, &left, &right);
             all = match (all, holds.or_else(|| compare(*op, &left, &right))) {
@@ -189,31 +194,45 @@ impl Host<'_> {
                     value => value,
                 }
             }
-            Expr::Tuple(parts) if matches!(value, Value::Tensor(_)) => {
+            Expr::Tuple(parts) if let Value::Tensor(tensor) = value => {
                 let parts = parts.iter().map(|part| self.part(frame, *part));
-                operators::parts(value, parts.collect())
+                let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.unzip();
+                let part = operators::parts(value, parts);
+                let values = values.into_iter().collect::<Option<Vec<Value>>>();
+                let numbers = values.and_then(|values| data::indexed(tensor, &values));
+                self.allocate_known(data::noted(part, numbers))
             }
             _ => {
                 let index = self.expr(frame, index);
                 let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
                 let kept = kept
                     .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
-                kept.unwrap_or_else(|| operators::subscript(value, &index))
+                let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
+                match value {
+                    Value::Tensor(tensor) => {
+                        let numbers = data::indexed(tensor, std::slice::from_ref(&index));
+                        self.allocate_known(data::noted(part, numbers))
+                    }
+                    _ => part,
+                }
             }
         }
     }
 
-    /// What stands in a subscript for one axis of a tensor, or for several.
-    fn part(&mut self, frame: &mut Frame, id: ExprId) -> Part {
+    /// What stands in a subscript for one axis of a tensor, or for several, and its value if it has one.
+    fn part(&mut self, frame: &mut Frame, id: ExprId) -> (Part, Option<Value>) {
         let code = frame.code.clone();
         match &code.body().exprs[id] {
             Expr::Slice { lower, upper, step } => {
                 let bounds =
                     [lower, upper, step].map(|bound| bound.map(|bound| self.expr(frame, bound)));
-                Part::stepped(bounds.each_ref().map(Option::as_ref))
+                (Part::stepped(bounds.each_ref().map(Option::as_ref)), None)
             }
-            Expr::Literal(Literal::Ellipsis) => Part::Rest,
-            _ => Part::of(&self.expr(frame, id)),
+            Expr::Literal(Literal::Ellipsis) => (Part::Rest, None),
+            _ => {
+                let value = self.expr(frame, id);
+                (Part::of(&value), Some(value))
+            }
         }
     }
 

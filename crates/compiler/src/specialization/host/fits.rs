@@ -70,10 +70,18 @@ pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Mi
             let other = args.get(0, if name == "copy_" { "src" } else { "other" })?;
             not_taken(of, shape(other)?)
         }
+        _ if let Some(function) = EXTREMES.iter().find(|function| **function == name)
+            && args.0.is_empty() =>
+        {
+            of.contains(&0).then_some(Misfit::Empty { function, of })
+        }
         _ => return no_dimension(name, of.len(), args),
     };
     misfit.map(Misuse::Sizes)
 }
+
+/// Functions that give one of a tensor's elements, or where it is, and so need one.
+const EXTREMES: &[&str] = &["aminmax", "argmax", "argmin", "max", "min"];
 
 /// The dimension of a tensor of so many that a function is asked for and that there is not.
 fn no_dimension(name: &str, rank: usize, args: &Args<'_>) -> Option<Misuse> {

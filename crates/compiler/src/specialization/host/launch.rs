@@ -38,6 +38,8 @@ pub(in crate::specialization) struct ObservedLaunch {
     /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
     /// known.
     pub(in crate::specialization) doubtful: bool,
+    /// Whether it is as one draw of random numbers has it.
+    pub(in crate::specialization) drawn: bool,
     /// What ran and met it.
     pub(in crate::specialization) caller: Option<Caller>,
 }
@@ -102,7 +104,20 @@ impl Host<'_> {
         let (kernel, tuners) = kernel.untuned();
         let (example, doubtful) = (Vec::new(), self.doubt.conditions > 0);
         let caller = None;
-        ObservedLaunch { kernel, tuners, grid, args, example, at, site, complete, doubtful, caller }
+        let drawn = false;
+        ObservedLaunch {
+            kernel,
+            tuners,
+            grid,
+            args,
+            example,
+            at,
+            site,
+            complete,
+            doubtful,
+            drawn,
+            caller,
+        }
     }
 
     /// Keeps a launch unless enough are known that its place repeats, as in a loop that measures how

@@ -8,8 +8,8 @@ use super::misuse::Misuse;
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, arrays, devices, einops, fits, layers, limits, numbers, operators, reduced,
-    sizes, states, tensor, views,
+    Host, algebra, arrays, data, devices, einops, fits, layers, limits, operators, reduced, sizes,
+    states, tensor, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -169,7 +169,9 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("int", [Value::Float(value)]) => Value::Int(value.map(|value| value as i128)),
         ("int", [Value::Bool(value)]) => Value::Int(value.map(i128::from)),
         ("int", [Value::Int(value)]) => Value::Int(*value),
-        ("int", [Value::Tensor(tensor)]) => Value::Int(numbers::number(tensor)),
+        ("int" | "float", [Value::Tensor(tensor)]) if let Some(number) = data::item(tensor) => {
+            python_call(name, &Args(&[(None, number)]))
+        }
         ("int", _) => Value::Int(None),
         ("float", [Value::Int(value)]) => Value::Float(value.map(|value| value as f64)),
         ("float", [Value::Float(value)]) => Value::Float(*value),

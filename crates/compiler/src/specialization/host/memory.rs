@@ -55,10 +55,28 @@ impl Host<'_> {
                 let items = items.into_iter().map(|item| self.allocate_known(item)).collect();
                 Value::Record { names, items }
             }
+            Value::Tuple(items) => {
+                Value::Tuple(items.into_iter().map(|item| self.allocate_known(item)).collect())
+            }
             value => match value.kept_contents() {
                 Some(contents) => self.allocate(value, contents),
                 None => value,
             },
+        }
+    }
+
+    /// Random numbers as the run draws them that is one of several.
+    pub(super) fn drawn_by_one_run(&mut self, value: Value) -> Value {
+        let Value::Tensor(Tensor { storage: Some(storage), .. }) = &value else { return value };
+        let is_random = storage.drawn.is_some()
+            || matches!(
+                storage.contents,
+                Contents::Signed | Contents::Random { .. } | Contents::Distinct { .. }
+            );
+        self.draws |= is_random;
+        match &mut self.numbers {
+            Some(numbers) if is_random => numbers.draw(value),
+            _ => value,
         }
     }
 

@@ -119,6 +119,13 @@ pub enum Misfit {
         /// How many elements there are along the dimension.
         size: i128,
     },
+    /// The greatest or least of no elements.
+    Empty {
+        /// What is asked for.
+        function: &'static str,
+        /// The sizes.
+        of: Vec<i128>,
+    },
     /// A gradient of other sizes than what it is the gradient of.
     Gradient {
         /// The sizes of the result.

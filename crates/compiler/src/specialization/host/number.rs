@@ -1,6 +1,6 @@
 //! Numbers of host code.
 
-use super::numbers;
+use super::data;
 use super::value::Value;
 use crate::hir::BinaryOp;
 
@@ -37,7 +37,7 @@ pub(super) fn as_number(value: &Value) -> Option<Number> {
         Value::Int(value) => Number::Int(*value),
         Value::Bool(value) => Number::Int(value.map(i128::from)),
         Value::Float(value) => Number::Float(*value),
-        Value::Tensor(tensor) => Number::Int(Some(numbers::number(tensor)?)),
+        Value::Tensor(tensor) => as_number(&data::item(tensor)?)?,
         _ => return None,
     })
 }

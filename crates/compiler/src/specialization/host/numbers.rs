@@ -47,16 +47,6 @@ pub(super) fn as_size(value: &Value) -> Value {
     }
 }
 
-/// What the numbers of a tensor are in nested lists.
-pub(super) fn nested(tensor: &Tensor) -> Option<Value> {
-    let numbers = of(tensor)?.into_iter().map(|number| Value::Int(Some(number)));
-    match tensor.shape.as_deref()? {
-        [] => numbers.into_iter().next(),
-        [_] => Some(Value::List(numbers.collect())),
-        _ => None,
-    }
-}
-
 /// What `left op right` of two tensors holds.
 pub(super) fn combined(op: BinaryOp, left: &Tensor, right: &Tensor) -> Option<Contents> {
     let (left, right) = (left.shape == right.shape).then(|| of(left).zip(of(right)))??;

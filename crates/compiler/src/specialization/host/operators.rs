@@ -7,7 +7,8 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{arrays, drawn, fits, numbers, signature};
+use super::{arrays, data, drawn, fits, numbers, signature};
+use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -33,6 +34,7 @@ pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
         | Value::Callable(_)
         | Value::Config(_) => Some(true),
         Value::OneOf(values) => agreed(values, truth),
+        Value::Tensor(tensor) => truth(&data::item(tensor)?),
         _ => None,
     }
 }
@@ -301,6 +303,12 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
             let mut pairs = a.iter().zip(b).map(|(a, b)| same(a, b));
             let known = pairs.try_fold(true, |all, pair| Some(all && pair?));
             if a.len() == b.len() { known } else { Some(false) }
+        }
+        // What has one name is one thing; what has several may be as well.
+        (Value::Named(Resolution::External(a)), Value::Named(Resolution::External(b)))
+            if a == b && a.first().is_some_and(|package| **package == *TORCH) =>
+        {
+            Some(true)
         }
         (left @ Value::Named(Resolution::External(_)), right)
         | (left, right @ Value::Named(Resolution::External(_))) => {

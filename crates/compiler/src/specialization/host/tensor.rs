@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::arrays;
+use super::data;
 use super::devices;
 use super::dtype::{
     element_size, is_complex, is_float, named_dtype, number_dtype, promoted, python_type,
@@ -18,6 +19,7 @@ use super::reduced::made_of;
 use super::states;
 use super::value::{Descriptor, Tensor, Value};
 use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides};
+use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
 
@@ -352,6 +354,9 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Tensor(Tensor { dtype: Some(dtype), .. }), "dtype") => {
             Value::TorchDType(dtype.clone())
         }
+        (Value::Tensor(_), "layout") => {
+            Value::Named(Resolution::External([TORCH, "strided"].map(Name::from).into()))
+        }
         (Value::Tensor(_), "device" | "is_cuda") | (Value::Str(_), "type" | "index") => {
             devices::attribute(value, attr)
         }
@@ -457,12 +462,13 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         "dim" | "ndimension" => Value::Int(tensor.shape.as_ref().map(|shape| shape.len() as i128)),
         "element_size" => Value::Int(tensor.dtype.as_deref().and_then(element_size)),
         // Some number of the tensor's type.
+        "item" if let Some(number) = data::item(tensor) => number,
         "item" => match tensor.dtype.as_deref()? {
             "i1" => Value::Bool(None),
             dtype if is_float(dtype) => Value::Float(None),
             _ => Value::Int(numbers::number(tensor)),
         },
-        "tolist" => return numbers::nested(tensor),
+        "tolist" => return data::nested(tensor),
         "unbind" => Value::Tuple(unbound(tensor, args)?),
         "data_ptr" | "get_device" => Value::Int(None),
         "storage_offset" => Value::Int(tensor.storage.as_ref().map(|storage| storage.before)),

@@ -1,0 +1,86 @@
+//! Random numbers as one run may draw them.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::MAX_NUMBERS;
+use crate::specialization::contents::{Contents, repeats};
+use crate::specialization::host::value::Value;
+
+/// A generator, which draws the same in each run.
+#[derive(Debug, Default)]
+pub(in crate::specialization::host) struct Draws {
+    drawn: u64,
+}
+
+impl Draws {
+    /// The next 64 random bits: the generator SplitMix64.
+    fn bits(&mut self) -> u64 {
+        self.drawn = self.drawn.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.drawn ^ (self.drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from 0 on, below 1.
+    fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Any of `lo..=hi`.
+    fn integer(&mut self, lo: i128, hi: i128) -> i128 {
+        lo + i128::from(self.bits()).rem_euclid(hi - lo + 1)
+    }
+
+    /// A normally distributed number: the method of Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.fraction()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.fraction()).cos()
+    }
+
+    /// `value` with the numbers that one run draws, where it is a tensor of random ones.
+    pub(in crate::specialization::host) fn draw(&mut self, value: Value) -> Value {
+        let Value::Tensor(mut tensor) = value else { return value };
+        if let Some(storage) = &mut tensor.storage {
+            let count = usize::try_from(storage.elements).unwrap_or(usize::MAX);
+            let numbers =
+                (count <= MAX_NUMBERS).then(|| match (&storage.contents, storage.drawn) {
+                    (Contents::Unknown, Some(drawn)) => {
+                        let (lo, hi) = drawn.bounds();
+                        Some(self.floats(count, |draws| lo + (hi - lo) * draws.fraction()))
+                    }
+                    (Contents::Signed, _) => Some(self.floats(count, Draws::normal)),
+                    (Contents::Random { lo, hi }, _) if repeats(count as i128, hi - lo + 1) => {
+                        Some(Contents::Listed((0..count).map(|_| self.integer(*lo, *hi)).collect()))
+                    }
+                    (Contents::Random { lo, hi } | Contents::Distinct { lo, hi }, _)
+                        if count as i128 <= hi - lo + 1 =>
+                    {
+                        Some(Contents::Listed(self.different(*lo, *hi, count)))
+                    }
+                    _ => None,
+                });
+            if let Some(numbers) = numbers.flatten() {
+                (storage.contents, storage.drawn) = (numbers, None);
+            }
+        }
+        Value::Tensor(tensor)
+    }
+
+    fn floats(&mut self, count: usize, mut next: impl FnMut(&mut Draws) -> f64) -> Contents {
+        Contents::Floats((0..count).map(|_| f64::from(next(self) as f32).to_bits()).collect())
+    }
+
+    /// So many different ones of `lo..=hi`, at most all: the shuffle of Fisher and Yates, of which no
+    /// more is written down than what was moved.
+    fn different(&mut self, lo: i128, hi: i128, count: usize) -> Arc<[i128]> {
+        let mut moved: FxHashMap<i128, i128> = FxHashMap::default();
+        let drawn = (lo..=hi).take(count).map(|at| {
+            let other = self.integer(at, hi);
+            let here = moved.get(&at).copied().unwrap_or(at);
+            moved.insert(other, here).unwrap_or(other)
+        });
+        drawn.collect()
+    }
+}
