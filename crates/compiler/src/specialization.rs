@@ -16,7 +16,7 @@ mod alternatives;
 mod argument;
 mod bind;
 mod config;
-mod contents;
+pub(crate) mod contents;
 mod discover;
 mod facts;
 mod flags;

@@ -107,6 +107,8 @@ enum UnknownKey {
     Value(Value, Index),
     /// What is read from a place; the kernels that matter do not write what they read twice.
     Read(usize, Linear, u32),
+    /// The same, of parts of memory that may hold something else than the rest.
+    Part(usize, Linear, u32),
     /// An unsigned comparison of what may be negative.
     Compare(IntPredicate, Linear, Linear),
 }

@@ -3,9 +3,9 @@
 use super::misuse::{instead, misuse_text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Launch;
-use crate::project::Sources;
+use crate::project::{Resolution, Scope, Sources, launch_scope, resolve_expr};
 use crate::source::{FileId, FileRange};
-use crate::specialization::{Compared, Discovery, Exception, Failure};
+use crate::specialization::{ArgFault, Compared, Discovery, Exception, Failure, LaunchSite};
 
 /// Findings about exceptions that the host code of `file` certainly raises.
 pub fn check_host(
@@ -14,15 +14,29 @@ pub fn check_host(
     file: FileId,
 ) -> Vec<Diagnostic> {
     let failures = discovery.failures(file).into_iter();
-    let told = failures.filter(|failure| !is_of_launch(sources, failure));
+    let told = failures.filter(|failure| !is_told_of_launch(sources, discovery, failure));
     told.filter_map(|failure| finding(sources, file, &failure)).collect()
 }
 
-/// Whether a launch is given what is not there, which is told of the launch.
-fn is_of_launch(sources: &dyn Sources, failure: &Failure) -> bool {
+/// Whether a launch is given what is not there, and that is told of the launch.
+fn is_told_of_launch(sources: &dyn Sources, discovery: &Discovery<'_>, failure: &Failure) -> bool {
     let Some(module) = sources.module(failure.at.file) else { return false };
     let holds = |launch: &Launch| launch.range.contains_range(failure.at.range);
-    matches!(failure.exception, Exception::Misuse(_)) && module.launches.iter().any(holds)
+    let is_misuse = matches!(failure.exception, Exception::Misuse(_));
+    let Some(index) = module.launches.iter().position(holds).filter(|_| is_misuse) else {
+        return false;
+    };
+    let launch = &module.launches[index];
+    let path = launch_scope(&module, launch);
+    let scope = Scope { file: failure.at.file, path: &path };
+    let kernel = resolve_expr(sources, scope, &launch.body, launch.kernel);
+    let Resolution::Jit(kernel) = kernel else { return false };
+    let site = LaunchSite { file: failure.at.file, index: index as u32 };
+    let is_told =
+        |fault: &ArgFault| matches!(fault, ArgFault::Misuse(..) | ArgFault::GridMisuse(_));
+    let specs = discovery.of(kernel);
+    let mut launches = specs.iter().flat_map(|spec| &spec.launches);
+    launches.any(|launch| launch.site == Some(site) && launch.arg_faults.iter().any(is_told))
 }
 
 /// The finding about an exception, in the file that runs.

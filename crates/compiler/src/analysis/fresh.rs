@@ -107,7 +107,16 @@ impl<'s> Fresh<'s, '_> {
         stores.all(|store| {
             let buffer = buffer(self.func, self.launch, store.param);
             let holds = buffer.map(|buffer| &buffer.contents);
-            matches!(holds, Some(Contents::Unknown | Contents::Signed | Contents::Floats(_)))
+            let is_other = |holds: &Contents| {
+                matches!(
+                    holds,
+                    Contents::Unknown
+                        | Contents::Signed
+                        | Contents::Floats(_)
+                        | Contents::Except { .. }
+                )
+            };
+            holds.is_some_and(is_other)
         })
     }
 

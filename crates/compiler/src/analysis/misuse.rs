@@ -18,6 +18,9 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         Misuse::NoRandom { function, dtype } => {
             format!("`torch.{function}` draws floats, not `{dtype}`")
         }
+        Misuse::NoSizes { function, size } => {
+            format!("`torch.{function}` takes a tuple of sizes, not `{size}`")
+        }
         Misuse::NoMemberOf { class, name } => format!("`{class}` has no attribute `{name}`"),
         Misuse::NoOperands { symbol, classes: [a, b] } => {
             format!("`{symbol}` takes no `{a}` beside `{b}`")
@@ -61,6 +64,9 @@ fn misfit_text(misfit: &Misfit) -> String {
         Misfit::Gradient { of: own, is } => {
             format!("the gradient has sizes {}, but the result has {}", of(is), of(own))
         }
+        Misfit::Strided { elements, span } => {
+            format!("the view reaches over {span} elements, and there are {elements}")
+        }
         Misfit::NoGradient(own) => {
             format!("the result has sizes {}, so its gradient must be given", of(own))
         }
@@ -80,6 +86,7 @@ pub(super) fn instead(misuse: &Misuse) -> Option<String> {
         | Misuse::NoOperands { .. }
         | Misuse::Sizes(_) => None,
         Misuse::NoBits { .. } => Some("convert it to a type of integers first".to_owned()),
+        Misuse::NoSizes { size, .. } => Some(format!("a tuple of one element: `({size},)`")),
         Misuse::NoRandom { .. } => Some("draw integers with `torch.randint`".to_owned()),
         Misuse::Unpacked { .. } => {
             Some("a tuple is unpacked into as many names as it has elements".to_owned())

@@ -5,6 +5,9 @@ use std::sync::Arc;
 /// Numbers of a tensor that are listed one by one.
 pub(super) const MAX_LISTED: usize = 1024;
 
+/// Ranges that a part of memory is made of, if there are no more.
+const MAX_RUNS: i128 = 16;
+
 /// Random numbers are taken not to be all different where the chance of that is below exp(-7), one
 /// in a thousand.
 const CERTAIN: i128 = 7;
@@ -54,6 +57,13 @@ pub enum Contents {
         /// The greatest.
         hi: i128,
     },
+    /// As these say, but in some parts, to which something may have been written since.
+    Except {
+        /// What is elsewhere: numbers that are known one by one, or drawn one by one.
+        of: Arc<Contents>,
+        /// The parts.
+        parts: Arc<[Region]>,
+    },
 }
 
 /// A part of memory: its first element, and the sizes and strides of what it has more, the longest
@@ -78,6 +88,24 @@ impl Region {
         let is_plain = axes.iter().all(|(size, stride)| *size >= 0 && *stride > 0);
         let nest = |at: usize| inside(&axes[at + 1..]).is_some_and(|inner| inner <= axes[at].1);
         (is_plain && (0..axes.len()).all(nest)).then_some(Region { start, axes })
+    }
+
+    /// Ranges of elements that it lies in, each from its first element to behind its last: not more than
+    /// a few, so that there may be others in between.
+    pub(crate) fn runs(&self) -> Vec<(i128, i128)> {
+        let extent = |axes: &[(i128, i128)]| -> i128 {
+            axes.iter().map(|(size, stride)| (size - 1) * stride).sum::<i128>() + 1
+        };
+        if self.axes.iter().any(|(size, _)| *size <= 0) {
+            return Vec::new();
+        }
+        match self.axes.split_first() {
+            Some(((size, stride), inner)) if *size <= MAX_RUNS && extent(inner) < *stride => {
+                let start = |at: i128| self.start + at * stride;
+                (0..*size).map(|at| (start(at), start(at) + extent(inner))).collect()
+            }
+            _ => vec![(self.start, self.start + extent(&self.axes))],
+        }
     }
 
     /// The same, counted from an element of the memory.
@@ -122,8 +150,16 @@ impl Contents {
                 let more = parts.filter(|part| !known.contains(part));
                 Contents::Partly(known.iter().cloned().chain(more).collect())
             }
-            _ if written => Contents::Unknown,
-            known => known.clone(),
+            Contents::Except { of, parts: known } => {
+                let more = parts.filter(|part| !known.contains(part));
+                let parts = known.iter().cloned().chain(more).collect();
+                Contents::Except { of: of.clone(), parts }
+            }
+            known if !written => known.clone(),
+            Contents::Progression { .. } | Contents::Listed(_) | Contents::Random { .. } => {
+                Contents::Except { of: Arc::new(self.clone()), parts: parts.collect() }
+            }
+            _ => Contents::Unknown,
         }
     }
 
@@ -154,6 +190,13 @@ impl Contents {
             }
             Contents::Progression { step, .. } if step != 0 && !are_first => Contents::Unknown,
             Contents::Listed(_) | Contents::Floats(_) => Contents::Unknown,
+            Contents::Except { .. } if !are_first => Contents::Unknown,
+            Contents::Except { of, parts } => {
+                match Contents::clone(&of).of_part(count, are_first) {
+                    Contents::Unknown => Contents::Unknown,
+                    of => Contents::Except { of: Arc::new(of), parts },
+                }
+            }
             known => known,
         }
     }
@@ -190,6 +233,13 @@ impl Contents {
                 let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
                 rest.map(|rest| Contents::Listed(rest.into()))
             }
+            Contents::Except { of, parts } => match of.behind(element) {
+                Contents::Unknown => None,
+                of => {
+                    let parts = parts.iter().map(|part| part.from(element)).collect();
+                    Some(Contents::Except { of: Arc::new(of), parts })
+                }
+            },
             Contents::Floats(numbers) => {
                 let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
                 rest.map(|rest| Contents::Floats(rest.into()))

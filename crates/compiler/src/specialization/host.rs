@@ -65,10 +65,13 @@ mod order;
 mod patterns;
 mod rebound;
 mod recast;
+mod records;
 mod reduced;
 mod scenario;
+mod signature;
 mod sizes;
 mod sparse;
+mod special;
 mod states;
 mod tensor;
 #[cfg(test)]

@@ -376,6 +376,8 @@ impl<'a> HostFile<'a> {
     fn items_to_run(&self, launching: &FxHashSet<u32>, names: &FxHashSet<Name>) -> BTreeSet<u32> {
         let mut found = self.mentions.of_names(names);
         found.extend(launching);
+        let around: Vec<u32> = found.iter().flat_map(|index| self.around(*index)).collect();
+        found.extend(around);
         found.retain(|index| {
             let item = self.item(*index);
             let at = ItemRef { file: self.file, index: *index };
@@ -387,6 +389,17 @@ impl<'a> HostFile<'a> {
             !is_class && !in_program && !never
         });
         found
+    }
+
+    /// The functions that something stands in: they may call it with what it does not have itself.
+    fn around(&self, index: u32) -> impl Iterator<Item = u32> {
+        let scope = &self.item(index).scope;
+        scope.iter().enumerate().flat_map(move |(depth, name)| {
+            self.module.items_named(name).filter(move |index| {
+                let item = self.item(*index);
+                matches!(item.kind, ItemKind::Function(_)) && item.scope == scope[..depth]
+            })
+        })
     }
 
     /// Whether the program launches the kernel, by its own name or one of `names`, or calls what does.

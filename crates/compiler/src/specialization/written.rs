@@ -243,10 +243,18 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
             in_shape(format!("arange({lo}, {}{of})", lo + count))
         }
         Contents::Distinct { lo, hi } | Contents::Random { lo, hi } => between(*lo, *hi),
-        Contents::Unknown | Contents::Partly(_) | Contents::Signed | Contents::Floats(_)
+        Contents::Unknown
+        | Contents::Partly(_)
+        | Contents::Signed
+        | Contents::Floats(_)
+        | Contents::Except { .. }
             if dtype.is_float() =>
         {
             format!("randn({sizes}{of}, seed={seed})")
+        }
+        Contents::Except { of: contents, .. } => {
+            let contents = Contents::clone(contents);
+            return tensor(signature, &KnownBuffer { contents, ..buffer.clone() }, seed);
         }
         Contents::Unknown | Contents::Partly(_) | Contents::Signed | Contents::Floats(_) => {
             format!("zeros({sizes}{of})")

@@ -11,10 +11,14 @@ use crate::analysis::identity::padded;
 use crate::analysis::terms::{AtomKind, Cond, Domain, Interval, Linear, Operation, Terms, Var};
 use crate::analysis::written::written_params;
 use crate::ir::{InstData, Value};
+use crate::specialization::contents::Region;
 use crate::specialization::{Contents, KnownArg, KnownBuffer, repeats};
 
 /// Numbers of a list that a read chooses from, one after another.
 const MAX_CHOICES: usize = 32;
+
+/// Parts of memory that are told apart from the rest.
+const MAX_PARTS: usize = 8;
 
 /// A read of a random integer.
 #[derive(Debug, Clone)]
@@ -51,7 +55,17 @@ impl<'f> Elements<'f> {
 
     /// What memory holds at a position.
     fn held(&mut self, param: usize, offset: &Linear, bits: u32) -> Option<Linear> {
-        let contents = self.contents(param)?;
+        self.numbers(self.contents(param)?, param, offset, bits)
+    }
+
+    /// What memory that holds `contents` has at a position.
+    fn numbers(
+        &mut self,
+        contents: &Contents,
+        param: usize,
+        offset: &Linear,
+        bits: u32,
+    ) -> Option<Linear> {
         let fits = |lo, hi| Interval::new(lo, hi).within(Interval::signed(bits));
         match contents {
             Contents::Unknown
@@ -81,7 +95,32 @@ impl<'f> Elements<'f> {
                 Some(term)
             }
             Contents::Random { .. } | Contents::Distinct { .. } => None,
+            Contents::Except { of, parts } => {
+                let runs = merged(parts.iter().flat_map(Region::runs).collect());
+                let range = self.terms.range(offset);
+                let last = self.buffer(param)?.elements - 1;
+                let read = (range.lo.max(0), range.hi.min(last));
+                let is_all = |(start, end): &(i128, i128)| *start <= read.0 && read.1 < *end;
+                if runs.len() > MAX_PARTS || runs.iter().any(is_all) {
+                    return None;
+                }
+                let mut number = self.numbers(of, param, offset, bits)?;
+                let key = UnknownKey::Part(param, offset.clone(), bits);
+                let other = self.keyed(key, Interval::signed(bits));
+                for (start, end) in runs {
+                    let inside = self.within(offset, start, end);
+                    number = self.terms.choose(inside, &other, &number);
+                }
+                Some(number)
+            }
         }
+    }
+
+    /// Whether a position is in `start..end`.
+    fn within(&mut self, offset: &Linear, start: i128, end: i128) -> Cond {
+        let after = self.terms.at_most(&Linear::constant(start), offset);
+        let before = self.terms.less(offset, &Linear::constant(end));
+        self.terms.and(after, before)
     }
 
     fn listed(&mut self, numbers: &[i128], param: usize, offset: &Linear, bits: u32) -> Linear {
@@ -110,9 +149,7 @@ impl<'f> Elements<'f> {
         let mut start = first;
         for run in runs {
             let end = start + run.len() as i128;
-            let after = self.terms.at_most(&Linear::constant(start), offset);
-            let before = self.terms.less(offset, &Linear::constant(end));
-            let inside = self.terms.and(after, before);
+            let inside = self.within(offset, start, end);
             chosen = self.terms.choose(inside, &Linear::constant(run[0]), &chosen);
             start = end;
         }
@@ -318,6 +355,19 @@ impl<'f> Elements<'f> {
         }
         same
     }
+}
+
+/// The same ranges with those joined that touch each other.
+fn merged(mut ranges: Vec<(i128, i128)>) -> Vec<(i128, i128)> {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, range| {
+        let touches = next.0 <= range.1;
+        if touches {
+            range.1 = range.1.max(next.1);
+        }
+        touches
+    });
+    ranges
 }
 
 /// A number that shares no pattern with `at`: the generator SplitMix64.

@@ -4,7 +4,8 @@ use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
 use super::value::{Descriptor, Value};
 use super::{Host, collections, data, fits, operators, order, views};
-use crate::hir::{Expr, ExprId};
+use crate::hir::{Expr, ExprId, ItemKind, Name};
+use crate::project::{Resolution, Scope, item};
 use crate::specialization::contents::Contents;
 
 impl Host<'_> {
@@ -12,7 +13,10 @@ impl Host<'_> {
     pub(super) fn assign(&mut self, frame: &mut Frame, target: ExprId, value: &Value) {
         let code = frame.code.clone();
         match &code.body().exprs[target] {
-            Expr::Name(name) => frame.bind(name, value.clone()),
+            Expr::Name(name) => {
+                let made = self.class_made(frame, name, value);
+                frame.bind(name, made.unwrap_or_else(|| value.clone()));
+            }
             Expr::Tuple(targets) | Expr::List(targets) => {
                 let starred =
                     |target: &ExprId| matches!(code.body().exprs[*target], Expr::Starred(_));
@@ -62,6 +66,18 @@ impl Host<'_> {
             }
             _ => {}
         }
+    }
+
+    /// The class that a module makes by a call and gives this name, as `namedtuple` makes one.
+    fn class_made(&mut self, frame: &Frame, name: &Name, value: &Value) -> Option<Value> {
+        let is_outermost = frame.scope.is_empty() && !frame.scenario;
+        if !is_outermost || !matches!(value, Value::Unknown) {
+            return None;
+        }
+        let found = self.meaning(Scope { file: frame.file, path: &[] }, name);
+        let Resolution::Class(at) = found else { return None };
+        let is_assigned = matches!(item(self.sources, at)?.kind, ItemKind::Assign { .. });
+        is_assigned.then_some(Value::Named(found))
     }
 
     /// `object[index] = value`.

@@ -1,10 +1,12 @@
 //! What PyTorch's automatic differentiation runs: the `forward` of an `autograd.Function`, and its
 //! `backward` with gradients.
 
+use std::sync::Arc;
+
 use super::arguments::Args;
 use super::value::{Storage, Tensor, Value};
 use super::views::{elements, is_contiguous, strides, unknown_strides};
-use super::{Host, fits};
+use super::{Frame, Host, fits};
 use crate::hir::{BinaryOp, Function, Name};
 use crate::project::{ItemRef, function, item};
 use crate::source::FileId;
@@ -18,14 +20,30 @@ pub(super) fn keeps_tensors(method: &str) -> bool {
     )
 }
 
+/// A function or a method, with the variables and the code around it where it stands in a function.
+type Method = (ItemRef, Option<Arc<Frame>>);
+
 /// A call of `forward` that `backward` may follow.
 #[derive(Debug)]
 pub(super) struct Applied {
-    backward: ItemRef,
+    backward: Method,
     /// The allocations that it was given.
     given: Vec<u32>,
     context: Value,
     output: Value,
+}
+
+impl Applied {
+    /// A call with these arguments.
+    pub(super) fn new(
+        backward: Method,
+        args: &[(Option<Name>, Value)],
+        context: Value,
+        output: Value,
+    ) -> Applied {
+        let given = args.iter().flat_map(|(_, value)| value.allocations()).collect();
+        Applied { backward, given, context, output }
+    }
 }
 
 /// A result of an `autograd.Function`, all of whose elements a sum adds up.
@@ -141,24 +159,32 @@ impl Given {
 impl Host<'_> {
     /// Calls the `forward` of a subclass of `torch.autograd.Function`, and its `backward` with what
     /// `forward` leaves for it.
-    pub(super) fn call_forward(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+    pub(super) fn call_forward(
+        &mut self,
+        (class, around): Method,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
         let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
             return Value::Unknown;
         };
         let context = self.object();
-        let output = self.forward(class.file, &scope, &context, args);
+        let output = self.forward((class.file, &scope, around.as_ref()), &context, args);
         let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
-            let given = args.iter().flat_map(|(_, value)| value.allocations()).collect();
-            let applied = Applied { backward, given, context, output: output.clone() };
-            self.perhaps_running(|host| host.run_backward(&applied, gradients(&output)));
-            self.applied.push(applied);
+            self.note_applied(Applied::new((backward, around), args, context, output.clone()));
         }
         output
     }
 
+    /// Notes a call that a backward pass may come to, and runs that with gradients of which no more is
+    /// known than what they are of.
+    pub(super) fn note_applied(&mut self, applied: Applied) {
+        self.perhaps_running(|host| host.run_backward(&applied, gradients(&applied.output)));
+        self.applied.push(applied);
+    }
+
     /// Gives each tensor that `forward` returned a number, by which what is made of it is known.
-    fn numbered(&mut self, output: Value) -> Value {
+    pub(super) fn numbered(&mut self, output: Value) -> Value {
         match output {
             Value::Tensor(mut tensor) => {
                 self.outputs += 1;
@@ -177,8 +203,7 @@ impl Host<'_> {
     /// Runs `forward`, and `setup_context` where the class has one.
     fn forward(
         &mut self,
-        file: FileId,
-        class: &[Name],
+        (file, class, around): (FileId, &[Name], Option<&Arc<Frame>>),
         context: &Value,
         args: &[(Option<Name>, Value)],
     ) -> Value {
@@ -186,12 +211,12 @@ impl Host<'_> {
         let Some(setup) = self.method(file, class, "setup_context") else {
             let mut given = vec![(None, context.clone())];
             given.extend(args.iter().cloned());
-            return self.call_of_class(forward, given);
+            return self.call_of_class((forward, around), given);
         };
-        let output = self.call_function(forward, args);
+        let output = self.call_method((forward, around), args);
         let inputs = Value::Tuple(args.iter().map(|(_, value)| value.clone()).collect());
         let given = [context.clone(), inputs, output.clone()].map(|value| (None, value));
-        self.call_function(setup, &given);
+        self.call_method((setup, around), &given);
         output
     }
 
@@ -210,7 +235,7 @@ impl Host<'_> {
         self.method(file, class, "forward")?;
         let context = self.object();
         let met = self.launches.len();
-        let output = self.forward(file, class, &context, &[]);
+        let output = self.forward((file, class, None), &context, &[]);
         self.launches.truncate(met);
         let is_marked = function
             .decorators
@@ -426,7 +451,7 @@ impl Host<'_> {
         };
         let Some(at) = self.applied.iter().rposition(returns_all) else { return };
         let applied = self.applied.remove(at);
-        if !self.keeps_gradients(applied.backward) {
+        if !self.keeps_gradients(applied.backward.0) {
             return;
         }
         let gradient = |(output, open): (&Value, Value)| {
@@ -452,15 +477,32 @@ impl Host<'_> {
     fn run_backward(&mut self, applied: &Applied, gradients: Vec<Value>) {
         let mut given = vec![(None, applied.context.clone())];
         given.extend(gradients.into_iter().map(|gradient| (None, gradient)));
-        self.call_of_class(applied.backward, given);
+        let (backward, around) = &applied.backward;
+        self.call_of_class((*backward, around.as_ref()), given);
     }
 
     /// Calls a method by its class: one that `@classmethod` marks gets the class before all else.
-    fn call_of_class(&mut self, method: ItemRef, mut given: Vec<(Option<Name>, Value)>) -> Value {
+    fn call_of_class(
+        &mut self,
+        (method, around): (ItemRef, Option<&Arc<Frame>>),
+        mut given: Vec<(Option<Name>, Value)>,
+    ) -> Value {
         if self.is_marked(method, "classmethod") {
             given.insert(0, (None, Value::Unknown));
         }
-        self.call_function(method, &given)
+        self.call_method((method, around), &given)
+    }
+
+    /// Calls a method, which sees the variables around its class.
+    fn call_method(
+        &mut self,
+        (method, around): (ItemRef, Option<&Arc<Frame>>),
+        given: &[(Option<Name>, Value)],
+    ) -> Value {
+        match around.filter(|_| self.keeps_gradients(method)) {
+            Some(around) => self.call_closure(around, method, given),
+            None => self.call_function(method, given),
+        }
     }
 
     /// Whether a function gets gradients as they are: a decorator of the project may copy them.

@@ -80,6 +80,7 @@ impl Host<'_> {
             Some((value, attr)) => match self.expr(frame, *value) {
                 Value::Named(base) => {
                     let member = self.member(&base, attr);
+                    let member = self.seen_from(frame, member);
                     (Some(Value::Named(base)), member)
                 }
                 receiver => (Some(receiver), Value::Unknown),
@@ -116,6 +117,7 @@ impl Host<'_> {
         match self.call_given(frame, called, given, place) {
             // Arguments that were left out may be sizes.
             Value::Tensor(tensor) if !complete => Value::tensor(tensor.dtype.as_deref()),
+            Value::Raises(_) if !complete => Value::Unknown,
             result => result,
         }
     }
@@ -182,6 +184,11 @@ impl Host<'_> {
                 if complete && path.iter().map(|name| &**name).eq(["types", "SimpleNamespace"]) =>
             {
                 self.namespace(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["inspect", "signature"]) =>
+            {
+                self.signature(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
                 if complete && let Some(value) = self.copied_by(&path, &args) =>
@@ -409,6 +416,12 @@ impl Host<'_> {
             return result;
         }
         match (receiver, name) {
+            (Value::Global(class), "__setattr__") if &**class == "object" => {
+                if let [Value::Object(object), attr, value] = args.positional()[..] {
+                    self.set_by_name(*object, attr, value);
+                }
+                Value::None
+            }
             // Sizes are a tuple of their own class.
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
             (Value::Array(array), _) => arrays::method(array, name, args),

@@ -45,7 +45,9 @@ impl Frame {
     pub(super) fn bind(&mut self, name: &Name, value: Value) {
         if self.names.lambdas {
             for known in self.variables.values_mut() {
-                if let Value::Callable(Callable::Lambda { frame, .. }) = known
+                if let Value::Callable(
+                    Callable::Lambda { frame, .. } | Callable::Closure { frame, .. },
+                ) = known
                     && (frame.file, &frame.scope) == (self.file, &self.scope)
                 {
                     Arc::make_mut(frame).variables.insert(name.clone(), value.clone());

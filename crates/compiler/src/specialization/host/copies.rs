@@ -28,6 +28,7 @@ impl Host<'_> {
                     let name = name.filter(|name| **name != *REST)?;
                     self.replace_attribute(object, &name, value);
                 }
+                self.special(&copy, "__post_init__", &[]);
                 Some(copy)
             }
             ("dataclasses", "asdict") => match args.get(0, "obj")? {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Host;
 use super::value::Value;
-use crate::hir::Name;
+use super::{Host, operators};
+use crate::hir::{CompareOp, Name};
 use crate::project::{ItemRef, class, enumeration, is_member_name};
 use crate::specialization::MemberArg;
 
@@ -24,6 +24,31 @@ impl Host<'_> {
             class_name: class.name.clone(),
             name: Name::from(name),
         })
+    }
+
+    /// Whether members of one enumeration are the same: those of one name are, and those of different
+    /// values are not.
+    pub(super) fn compared_members(
+        &mut self,
+        op: CompareOp,
+        left: &Value,
+        right: &Value,
+    ) -> Option<bool> {
+        let (Value::Member(left), Value::Member(right)) = (left, right) else { return None };
+        let is_own = left.class == right.class && self.class_method(left.class, "__eq__").is_none();
+        let same = match left.name == right.name {
+            true => Some(true),
+            false => {
+                let values = [left, right].map(|member| self.attribute_of_member(member, "value"));
+                operators::compare(CompareOp::Eq, &values[0], &values[1]).filter(|same| !same)
+            }
+        };
+        match op {
+            _ if !is_own => None,
+            CompareOp::Eq | CompareOp::Is => same,
+            CompareOp::Ne | CompareOp::IsNot => same.map(|same| !same),
+            _ => None,
+        }
     }
 
     /// `.name` and `.value` of a member of an enumeration.

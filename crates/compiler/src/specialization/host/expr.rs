@@ -152,7 +152,8 @@ impl Host<'_> {
                 let tensor = data::noted(tensor, data::compared(*op, &left, &right));
                 return self.allocate_known(tensor);
             }
-            all = match (all, compare(*op, &left, &right)) {
+            let holds = self.compared_members(*op, &left, &right);
+            all = match (all, holds.or_else(|| compare(*op, &left, &right))) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
@@ -204,6 +205,8 @@ impl Host<'_> {
             _ => {
                 let index = self.expr(frame, index);
                 let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
+                let kept = kept
+                    .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
                 let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
                 match value {
                     Value::Tensor(tensor) => {
@@ -260,7 +263,7 @@ impl Host<'_> {
         conditions: &[ExprId],
     ) -> Value {
         let items = self.expr(frame, iterable);
-        let Some(items) = self.iterated(items).elements() else { return Value::Unknown };
+        let Some(items) = self.gone_over(items).elements() else { return Value::Unknown };
         let mut inner = frame.clone();
         let flatten = match inner.code.body().exprs[element] {
             Expr::Starred(nested) => Some(nested),

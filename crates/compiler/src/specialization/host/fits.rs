@@ -1,13 +1,13 @@
 //! Whether sizes of tensors fit what is asked of PyTorch: where all of them are known and do not, it
 //! raises an exception.
 
-use super::arguments::Args;
+use super::arguments::{Args, REST};
 use super::elementwise;
 use super::misuse::{Misfit, Misuse};
 use super::operators::position;
 use super::tensor::sizes;
 use super::value::{Tensor, Value};
-use super::views::Part;
+use super::views::{self, Part};
 
 /// Functions of a tensor and a dimension of it, which is the argument at this place.
 const ALONG_A_DIMENSION: &[(&str, usize)] = &[
@@ -48,6 +48,7 @@ pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Mi
     let of = known(tensor.shape.as_deref()?)?;
     let misfit = match name {
         "view" | "reshape" => not_viewed(of, &asked(args)?),
+        "as_strided" => return not_strided(tensor, args).map(Misuse::Sizes),
         "expand" => not_expanded(of, asked(args)?),
         "expand_as" => not_expanded(of, shape(args.get(0, "other")?)?),
         "permute" => {
@@ -232,6 +233,38 @@ fn not_expanded(of: Vec<i128>, to: Vec<i128>) -> Option<Misfit> {
     let differ =
         of.len() > to.len() || pairs(&to, &of).any(|(to, of)| to != of && to != -1 && of != 1);
     differ.then_some(Misfit::Expanded { of, to })
+}
+
+/// Why PyTorch makes no tensor: the sizes of some come after numbers, and are no number.
+pub(super) fn no_sizes(name: &str, args: &Args<'_>) -> Option<Misuse> {
+    let numbers: Vec<i128> = args
+        .positional()
+        .into_iter()
+        .map(|value| match value {
+            Value::Int(value) => *value,
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let is_named = |name: &str| args.keyword(name).is_some();
+    if is_named(REST) {
+        return None;
+    }
+    let size = match (name, &numbers[..]) {
+        ("randint", [_, _, size]) if !is_named("size") => *size,
+        ("randint", [_, size]) if !is_named("size") && !is_named("high") => *size,
+        _ => return None,
+    };
+    Some(Misuse::NoSizes { function: name.into(), size })
+}
+
+/// A view by sizes and strides which reaches beyond the memory of a tensor.
+fn not_strided(tensor: &Tensor, args: &Args<'_>) -> Option<Misfit> {
+    let shape = args.get(0, "size")?.elements();
+    let strides = args.get(1, "stride")?.elements();
+    let begins_there = args.get(2, "storage_offset").is_none();
+    let elements = tensor.storage.as_ref().filter(|_| begins_there)?.elements;
+    let span = views::span(&Tensor { shape, strides, ..Tensor::default() })?;
+    (span > elements).then_some(Misfit::Strided { elements, span })
 }
 
 fn not_viewed(of: Vec<i128>, to: &[i128]) -> Option<Misfit> {

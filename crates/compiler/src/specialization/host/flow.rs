@@ -206,7 +206,7 @@ impl Host<'_> {
             }
             Stmt::For { target, iter, body, orelse } => {
                 let items = self.expr(frame, *iter);
-                let items = self.iterated(items);
+                let items = self.gone_over(items);
                 if self.doubt.raised {
                     return Flow::Next;
                 }
@@ -230,6 +230,7 @@ impl Host<'_> {
             Stmt::With { items, body } => {
                 for (manager, target) in items {
                     let value = self.expr(frame, *manager);
+                    let value = self.entered(&value);
                     if let Some(target) = target {
                         self.assign_from(frame, *target, &value, *manager);
                     }

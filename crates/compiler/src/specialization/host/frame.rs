@@ -16,6 +16,8 @@ pub(in crate::specialization) struct Frame {
     pub(super) file: FileId,
     /// Where names are looked up that are no variables.
     pub(super) scope: Arc<[Name]>,
+    /// That of the function in which the running one stands, where it was made there.
+    pub(super) around: Option<Arc<Frame>>,
     pub(super) code: Code,
     pub(super) variables: Variables,
     /// Whether the functions of scenarios (`randn`, `cdiv`) are in scope.
@@ -44,7 +46,17 @@ impl Frame {
     pub(super) fn new(file: FileId, scope: &[Name], code: Code, variables: Variables) -> Frame {
         let (scope, exits, names) = (Arc::from(scope), Exits::default(), Names::default());
         let open = FxHashSet::default();
-        Frame { file, scope, code, variables, scenario: false, exits, names, open }
+        let (around, scenario) = (None, false);
+        Frame { file, scope, around, code, variables, scenario, exits, names, open }
+    }
+
+    /// That of the function around whose scope is `scope`.
+    pub(super) fn of_scope(&self, scope: &[Name]) -> Option<&Arc<Frame>> {
+        let mut frame = self.around.as_ref();
+        while let Some(around) = frame.filter(|around| around.scope[..] != *scope) {
+            frame = around.around.as_ref();
+        }
+        frame
     }
 
     /// From the callee to the last argument.

@@ -8,7 +8,7 @@ use super::frame::{Code, Frame, Variables};
 use super::value::{Callable, TunedKernel, Tuner, Value};
 use super::{Host, MAX_DEPTH, changes, launch};
 use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
-use crate::project::{ItemRef, Resolution, function, item};
+use crate::project::{ItemRef, Resolution, function, item, item_scope};
 use crate::source::FileId;
 
 impl Host<'_> {
@@ -32,14 +32,14 @@ impl Host<'_> {
                 }
                 self.expr(&mut frame, *body)
             }
-            Value::Callable(Callable::Closure { frame, at }) => {
-                self.call_closure(&Arc::clone(frame), *at, args)
+            Value::Callable(Callable::Closure { frame, at }) => self.call_closure(frame, *at, args),
+            Value::Callable(Callable::Apply { class, around }) => {
+                self.call_forward((*class, around.clone()), args)
             }
-            Value::Callable(Callable::Apply(class)) => self.call_forward(*class, args),
             Value::Callable(Callable::Undecorated(at)) => {
                 self.undecorated += 1;
                 match function(self.sources, *at) {
-                    Some(function) => self.call_undecorated(*at, &function, args),
+                    Some(function) => self.call_within(*at, &function, args),
                     None => Value::Unknown,
                 }
             }
@@ -80,7 +80,8 @@ impl Host<'_> {
             return Value::Unknown;
         };
         if !self.is_wrapped(at.file, &item.scope, &function) {
-            return self.call_undecorated(at, &function, args);
+            let output = self.call_undecorated(at, &function, args);
+            return self.differentiable(at, &function, args, output);
         }
         let tells = |(_, value): &(_, Value)| match value {
             Value::Tensor(tensor) => tensor.shape.is_some(),
@@ -97,15 +98,17 @@ impl Host<'_> {
     }
 
     /// Calls a function that stands in another one, whose variables it sees.
-    fn call_closure(
+    pub(super) fn call_closure(
         &mut self,
-        around: &Frame,
+        around: &Arc<Frame>,
         at: ItemRef,
         args: &[(Option<Name>, Value)],
     ) -> Value {
         let Some(function) = function(self.sources, at) else { return Value::Unknown };
-        let variables = self.parameters(at.file, &around.scope, &function, args);
-        let mut frame = self.frame_of(at.file, &around.scope, &function, variables);
+        let scope = item_scope(self.sources, at);
+        let variables = self.parameters(at.file, &scope, &function, args);
+        let mut frame = self.frame_of(at.file, &scope, &function, variables);
+        frame.around = Some(Arc::clone(around));
         for (name, value) in &around.variables {
             if !frame.variables.contains_key(name) {
                 let value = match self.is_rebound(around.file, &around.scope, name) {
@@ -228,7 +231,19 @@ impl Host<'_> {
     }
 
     /// Runs a function's body; its value.
-    pub(super) fn body_of(&mut self, mut frame: Frame, function: &Arc<Function>) -> Value {
+    pub(super) fn body_of(&mut self, frame: Frame, function: &Arc<Function>) -> Value {
+        let outer = frame.scope.len().saturating_sub(1);
+        let hands_on = self.hands_exceptions_on(frame.file, &frame.scope[..outer], function);
+        self.body_with(frame, function, hands_on)
+    }
+
+    /// As [`Host::body_of`], where it is known whether exceptions reach what calls the function.
+    pub(super) fn body_with(
+        &mut self,
+        mut frame: Frame,
+        function: &Arc<Function>,
+        hands_on: bool,
+    ) -> Value {
         if self.depth >= MAX_DEPTH || self.doubt.raised {
             return Value::Unknown;
         }
@@ -239,8 +254,7 @@ impl Host<'_> {
         let yields = |expr: &Expr| matches!(expr, Expr::Yield { .. });
         let is_generator = function.body.exprs.values().any(yields);
         let outer = frame.scope.len().saturating_sub(1);
-        let runs =
-            !is_generator && self.hands_exceptions_on(frame.file, &frame.scope[..outer], function);
+        let runs = !is_generator && hands_on;
         let lists = is_generator && self.gives_each(frame.file, &frame.scope[..outer], function);
         let casts = self.runs_cast(frame.file, &frame.scope[..outer], function);
         self.autocast += u32::from(casts);

@@ -258,10 +258,13 @@ impl Host<'_> {
         methods.map(|(index, _)| ItemRef { file, index }).filter(is_used).collect()
     }
 
-    /// Whether a call of a generator gives what it yields: it may be what a context manager is made of.
+    /// Whether a call of a generator gives what it yields, or a context manager that does.
     pub(super) fn gives_each(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
         self.decorators(file, scope, function).iter().all(|found| match found {
-            Resolution::External(path) => is_path(path, &["pytest", "fixture"]),
+            Resolution::External(path) => {
+                is_path(path, &["pytest", "fixture"])
+                    || is_path(path, &["contextlib", "contextmanager"])
+            }
             found => *found == Resolution::Undefined,
         })
     }

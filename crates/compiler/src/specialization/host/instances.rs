@@ -58,51 +58,12 @@ impl Host<'_> {
             self.construct(number, base, &Args(args));
         } else if !found.decorators.is_empty() {
             self.fill(number, at, args);
+            self.special(&instance, "__post_init__", &[]);
         }
         instance
     }
 
-    /// What the constructor of a data class sets: the fields of the classes that it derives from come first.
-    fn fill(&mut self, object: usize, at: ItemRef, args: &[(Option<Name>, Value)]) {
-        let mut positional = args.iter().filter(|(name, _)| name.is_none());
-        for (name, of, default) in self.data_fields(at) {
-            let named = args.iter().find(|(keyword, _)| keyword.as_ref() == Some(&name));
-            let value =
-                match (named.or_else(|| positional.next()), default, class(self.sources, of)) {
-                    (Some((_, value)), ..) => value.clone(),
-                    (None, Some(default), Some(class)) => self.class_value(of, &class, default),
-                    _ => Value::Unknown,
-                };
-            self.set_attribute(object, &name, value);
-        }
-    }
-
-    /// The fields of a data class in the order of its constructor, each with the class that says its default.
-    fn data_fields(&self, at: ItemRef) -> Vec<(Name, ItemRef, Option<ExprId>)> {
-        let mut fields: Vec<(Name, ItemRef, Option<ExprId>)> = Vec::new();
-        for of in self.lineage(at).into_iter().rev() {
-            let Some(class) = class(self.sources, of).filter(|class| !class.decorators.is_empty())
-            else {
-                continue;
-            };
-            for (name, annotation, default) in &class.fields {
-                match fields.iter_mut().find(|(known, ..)| known == name) {
-                    Some(known) => (known.1, known.2) = (of, *default),
-                    None if annotation.is_some() => fields.push((name.clone(), of, *default)),
-                    None => {}
-                }
-            }
-        }
-        fields
-    }
-
-    /// The names of the fields of a data class; `None` for other classes.
-    pub(super) fn data_names(&self, at: ItemRef) -> Option<Vec<Name>> {
-        class(self.sources, at).filter(|class| !class.decorators.is_empty())?;
-        Some(self.data_fields(at).into_iter().map(|(name, ..)| name).collect())
-    }
-
-    fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
+    pub(super) fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
         let map = Arc::new(class.map.clone());
         self.module_expr(
             at.file,
@@ -119,7 +80,14 @@ impl Host<'_> {
             return match self.is_marked(method, "property") {
                 _ if project::is_jit(self.sources, method) => Value::Named(Resolution::Jit(method)),
                 true => self.call_function(method, &[(None, Value::Object(object))]),
-                false => Value::Unknown,
+                false if self.has_own(object, name) => Value::Unknown,
+                false if self.is_cached(method) => {
+                    let value = self.call_function(method, &[(None, Value::Object(object))]);
+                    let kept = if self.doubt.is_sure() { value.clone() } else { Value::Unknown };
+                    self.replace_attribute(object, &name.into(), kept);
+                    value
+                }
+                false => self.bound_method(object, at, method),
             };
         }
         self.class_variable(at, name)
@@ -292,7 +260,7 @@ impl Host<'_> {
     }
 
     /// A class with those of the project that it derives from, itself first.
-    fn lineage(&self, at: ItemRef) -> Vec<ItemRef> {
+    pub(super) fn lineage(&self, at: ItemRef) -> Vec<ItemRef> {
         let mut classes = vec![at];
         let mut next = 0;
         while let Some(at) = classes.get(next).copied().filter(|_| next < MAX_BASES) {

@@ -33,8 +33,17 @@ impl Host<'_> {
         match (name, args.positional().as_slice()) {
             ("hasattr", [value, Value::Str(attr)]) => Value::Bool(self.has_attribute(value, attr)),
             ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
+            ("len", [object @ Value::Object(_)])
+                if let Some(length) = self.special(object, "__len__", &[]) =>
+            {
+                length
+            }
             ("abs", [tensor @ Value::Tensor(_)]) => {
                 tensor::method(tensor, "abs", &Args(&[])).unwrap_or(Value::Unknown)
+            }
+            ("setattr", [Value::Object(object), attr, value]) => {
+                self.set_by_name(*object, attr, value);
+                Value::None
             }
             ("vars", [Value::Object(object)]) => {
                 self.attributes_of(*object).unwrap_or(Value::Unknown)
@@ -361,6 +370,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             Value::Raises(misuse)
         }
         ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
+        ["torch", name] if let Some(misuse) = fits::no_sizes(name, args) => Value::Raises(misuse),
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| sizes::by_torch(name, args))
             .or_else(|| {

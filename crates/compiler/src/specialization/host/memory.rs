@@ -27,6 +27,9 @@ impl Parts {
         let before = storage.before;
         let parts = self.regions.iter().map(|region| region.from(before));
         storage.contents = storage.contents.with_parts(parts, self.written);
+        if self.written {
+            storage.drawn = None;
+        }
     }
 }
 
@@ -126,9 +129,10 @@ impl Host<'_> {
             parts.regions.push(region);
         }
         parts.written |= written;
-        match parts.regions.len() > MAX_PARTS {
-            true => self.note_memory(id),
-            false => {
+        match (parts.regions.len() > MAX_PARTS, parts.written) {
+            (true, true) => self.note_written(&[id]),
+            (true, false) => self.note_memory(id),
+            (false, _) => {
                 let parts = parts.clone();
                 self.change_launched(id, &|tensor| parts.apply(tensor));
             }

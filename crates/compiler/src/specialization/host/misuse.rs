@@ -48,6 +48,13 @@ pub enum Misuse {
         /// The type, in Triton's spelling.
         dtype: Name,
     },
+    /// A number where a function of PyTorch takes sizes.
+    NoSizes {
+        /// The function.
+        function: Name,
+        /// The number.
+        size: i128,
+    },
     /// A member that a number does not have.
     NoMemberOf {
         /// The class of the number.
@@ -126,6 +133,13 @@ pub enum Misfit {
         /// Those of the gradient.
         is: Vec<i128>,
     },
+    /// A view of more memory than there is from the first element of a tensor on.
+    Strided {
+        /// How many elements the memory has.
+        elements: i128,
+        /// How many the view reaches over.
+        span: i128,
+    },
     /// A backward pass without a gradient, from what is not one number.
     NoGradient(Vec<i128>),
 }
@@ -179,7 +193,7 @@ fn class(value: &Value) -> Option<&'static str> {
         Value::Int(Some(_)) => "int",
         Value::Float(Some(_)) => "float",
         Value::Str(_) => "str",
-        Value::Tuple(items) if is_whole(items) => "tuple",
+        Value::Tuple(_) => "tuple",
         Value::List(items) if is_whole(items) => "list",
         _ => return None,
     })

@@ -1,6 +1,8 @@
 //! What names and dotted paths mean in host code: variables, what a module binds, and members of
 //! both.
 
+use std::sync::Arc;
+
 use super::dtype::language_dtype;
 use super::frame::Frame;
 use super::misuse::Misuse;
@@ -39,26 +41,29 @@ impl Host<'_> {
                     (None, _) => Value::Unknown,
                 }
             }
-            Resolution::Function(at) if self.stands_in(at, frame) => {
-                Value::Callable(Callable::Closure { frame: frame.kept(), at })
+            Resolution::Function(at) if let Some(frame) = self.made_in(at, frame) => {
+                Value::Callable(Callable::Closure { frame, at })
             }
             found => self.resolved(found),
         }
     }
 
-    /// Whether a plain function stands in the function that is running.
-    fn stands_in(&self, at: ItemRef, frame: &Frame) -> bool {
+    /// The variables and code that a plain function sees which stands in the running function, or in one
+    /// around that.
+    fn made_in(&self, at: ItemRef, frame: &mut Frame) -> Option<Arc<Frame>> {
         if at.file != frame.file || frame.scope.is_empty() {
-            return false;
+            return None;
         }
         let scope = item_scope(self.sources, at);
-        scope == frame.scope[..]
-            && function(self.sources, at)
-                .is_some_and(|found| self.is_plain(at.file, &scope, &found))
+        let is_own = scope == frame.scope[..];
+        let around = frame.of_scope(&scope).cloned();
+        let found = function(self.sources, at).filter(|_| is_own || around.is_some())?;
+        let made = if is_own { Some(frame.kept()) } else { around };
+        made.filter(|_| self.is_plain(at.file, &scope, &found))
     }
 
     /// What a name means that no variable binds.
-    fn meaning(&mut self, scope: Scope<'_>, name: &Name) -> Resolution {
+    pub(super) fn meaning(&mut self, scope: Scope<'_>, name: &Name) -> Resolution {
         let scopes = self.meanings.entry(scope.file).or_default();
         if let Some(known) = scopes.get(scope.path).and_then(|names| names.get(name)) {
             return known.clone();
@@ -133,7 +138,22 @@ impl Host<'_> {
     ) -> (Value, Value) {
         let owner = self.expr(frame, value);
         let member = self.attribute_of(frame.file, &owner, attr);
-        (owner, member)
+        (owner, self.seen_from(frame, member))
+    }
+
+    /// A member of a class with the variables that its methods see, where the class stands in the running
+    /// function, or in one around that.
+    pub(super) fn seen_from(&mut self, frame: &mut Frame, member: Value) -> Value {
+        let Value::Callable(Callable::Apply { class, around: None }) = member else {
+            return member;
+        };
+        let scope = item_scope(self.sources, class);
+        let around = match frame.scope[..] == scope[..] {
+            _ if scope.is_empty() || class.file != frame.file => None,
+            true => Some(frame.kept()),
+            false => frame.of_scope(&scope).cloned(),
+        };
+        Value::Callable(Callable::Apply { class, around })
     }
 
     /// A member of a value, as code of a file sees it.
@@ -194,7 +214,9 @@ impl Host<'_> {
         match (base, name) {
             (Resolution::Class(at), _) => match self.method_of_class(*at, name) {
                 Some(method) => method,
-                None if name == "apply" => Value::Callable(Callable::Apply(*at)),
+                None if name == "apply" => {
+                    Value::Callable(Callable::Apply { class: *at, around: None })
+                }
                 None if self.is_member_assigned(at.file, name) => Value::Unknown,
                 None => match self.member_of_class(*at, name) {
                     Value::Unknown => self.class_variable(*at, name),

@@ -1,14 +1,30 @@
 //! Operations that a file registers with PyTorch, `@torch.library.custom_op("library::name")`, and calls
-//! by that name: `torch.ops.library.name(...)`.
+//! by that name: `torch.ops.library.name(...)`; and the functions that it registers to differentiate them.
 
 use std::sync::Arc;
 
 use super::Host;
+use super::arguments::Args;
+use super::autograd::Applied;
 use super::value::Value;
-use crate::hir::{Expr, Function, Item, ItemKind, Name};
+use crate::builtins::TORCH;
+use crate::hir::{
+    Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Stmt, StmtId,
+};
 use crate::project::launchers::REGISTERS;
-use crate::project::{ItemRef, Resolution};
+use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr};
 use crate::source::FileId;
+
+/// What registers a function that differentiates an operation: a method of the operation, and a function
+/// of `torch.library`.
+const REGISTERS_GRADIENT: &str = "register_autograd";
+
+/// How an operation is differentiated.
+struct Formula {
+    backward: ItemRef,
+    /// What keeps for it what it needs of a call.
+    setup: Option<ItemRef>,
+}
 
 impl Host<'_> {
     /// The function of `file` that the operation at a dotted path is: `torch.ops.library.name`, with an
@@ -46,5 +62,119 @@ impl Host<'_> {
         let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return None };
         let name = args.first()?.value;
         Some(self.head_expr(file, &item.scope, function, name))
+    }
+
+    /// What a call of a function gives, which may be an operation that a backward pass differentiates.
+    pub(super) fn differentiable(
+        &mut self,
+        at: ItemRef,
+        function: &Arc<Function>,
+        args: &[(Option<Name>, Value)],
+        output: Value,
+    ) -> Value {
+        if function.decorators.is_empty() {
+            return output;
+        }
+        let Some(item) = item(self.sources, at) else { return output };
+        let Some(registered) = self.registers(at.file, &item, function) else { return output };
+        let Some(formula) = self.formula(at, &registered) else { return output };
+        if !function.params.iter().all(|param| param.kind.is_positional()) {
+            return output;
+        }
+        let output = self.numbered(output);
+        let context = self.object();
+        if let Some(setup) = formula.setup {
+            let mut bound = self.parameters(at.file, &item.scope, function, args);
+            let input = |name: &Name| bound.remove(name).unwrap_or(Value::Unknown);
+            let inputs = function.params.iter().map(|param| &param.name).map(input).collect();
+            let given = [
+                ("ctx", context.clone()),
+                ("inputs", Value::Tuple(inputs)),
+                ("output", output.clone()),
+            ];
+            let given = given.map(|(name, value)| (Some(Name::from(name)), value));
+            // It is called where a gradient is wanted.
+            self.perhaps_running(|host| host.call_function(setup, &given));
+        }
+        self.note_applied(Applied::new((formula.backward, None), args, context, output.clone()));
+        output
+    }
+
+    /// How the operation `at` is differentiated, where one outermost statement of its file says so.
+    fn formula(&mut self, at: ItemRef, registered: &Value) -> Option<Formula> {
+        let module = self.sources.module(at.file)?;
+        let calls = module.mains.iter().flat_map(|main| {
+            let calls = main.body.root.iter().filter_map(|id| registration(main, *id));
+            calls.map(move |call| (main, call))
+        });
+        let mut found = Vec::new();
+        for (main, (callee, args)) in calls {
+            found.extend(self.registered_formula(at, registered, main, callee, args));
+        }
+        let [args] = &found[..] else { return None };
+        let args = Args(args);
+        let backward = function_of(args.positional().last()?)?;
+        let setup = match args.keyword("setup_context") {
+            None | Some(Value::None) => None,
+            Some(setup) => Some(function_of(setup)?),
+        };
+        Some(Formula { backward, setup })
+    }
+
+    /// What a call registers for the operation `at`; `None` for other operations.
+    fn registered_formula(
+        &mut self,
+        at: ItemRef,
+        registered: &Value,
+        main: &MainBlock,
+        callee: ExprId,
+        args: &[Arg],
+    ) -> Option<Vec<(Option<Name>, Value)>> {
+        let Expr::Attribute { value: object, .. } = &main.body.exprs[callee] else { return None };
+        let scope = Scope { file: at.file, path: &[] };
+        let is_method =
+            resolve_expr(self.sources, scope, &main.body, *object) == Resolution::Function(at);
+        let function = resolve_expr(self.sources, scope, &main.body, callee);
+        let path = [TORCH, "library", REGISTERS_GRADIENT];
+        let is_function = matches!(function, Resolution::External(found)
+            if found.iter().map(|part| &**part).eq(path));
+        let mut given = Vec::new();
+        for arg in args {
+            let value = self.module_expr(at.file, &[], (&main.body, &main.map), arg.value);
+            match &arg.kind {
+                ArgKind::Positional => given.push((None, value)),
+                ArgKind::Keyword(name) => given.push((Some(name.clone()), value)),
+                ArgKind::Star | ArgKind::DoubleStar => return None,
+            }
+        }
+        let count = given.iter().filter(|(name, _)| name.is_none()).count();
+        let names_it = || {
+            let first = &given[0].1;
+            let is_name = matches!(first, Value::Str(_)) && first == registered;
+            is_name || *first == Value::Named(Resolution::Function(at))
+        };
+        let is_of_operation = match (is_method, is_function) {
+            (true, _) => count == 1,
+            (_, true) => count == 2 && names_it(),
+            _ => false,
+        };
+        is_of_operation.then_some(given)
+    }
+}
+
+fn function_of(value: &Value) -> Option<ItemRef> {
+    match value {
+        Value::Named(Resolution::Function(at)) => Some(*at),
+        _ => None,
+    }
+}
+
+/// The callee and the arguments of a statement that registers a function to differentiate an operation.
+fn registration(main: &MainBlock, statement: StmtId) -> Option<(ExprId, &[Arg])> {
+    let Stmt::Expr(value) = main.body.stmts[statement] else { return None };
+    let Expr::Call { callee, args } = &main.body.exprs[value] else { return None };
+    match &main.body.exprs[*callee] {
+        Expr::Attribute { attr, .. } if &**attr == REGISTERS_GRADIENT => Some((*callee, args)),
+        _ => None,
     }
 }

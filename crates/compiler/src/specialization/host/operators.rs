@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{arrays, data, drawn, fits, numbers};
+use super::{arrays, data, drawn, fits, numbers, signature};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
@@ -310,8 +310,9 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
         {
             Some(true)
         }
-        (Value::Named(Resolution::External(_)), _) | (_, Value::Named(Resolution::External(_))) => {
-            None
+        (left @ Value::Named(Resolution::External(_)), right)
+        | (left, right @ Value::Named(Resolution::External(_))) => {
+            signature::same_empty(left, right)
         }
         (Value::Named(a), Value::Named(b)) => Some(a == b),
         (left, right) => Some(as_number(left)?.float()? == as_number(right)?.float()?),

@@ -189,7 +189,12 @@ pub(in crate::specialization) enum Callable {
     /// A function of the project without its decorators, which are given it.
     Undecorated(ItemRef),
     /// `Class.apply` of a `torch.autograd.Function`.
-    Apply(ItemRef),
+    Apply {
+        /// The class.
+        class: ItemRef,
+        /// Variables and code of the function in which it stands, where it does.
+        around: Option<Arc<Frame>>,
+    },
     /// `kernel[grid]`.
     Launcher {
         /// The kernel, or one of several.
@@ -262,7 +267,10 @@ impl PartialEq for Callable {
             ) => of_a == of_b && a.variables == b.variables,
             (Callable::Tuner(a), Callable::Tuner(b)) => a == b,
             (Callable::Tuned(a), Callable::Tuned(b)) => a == b,
-            (Callable::Apply(a), Callable::Apply(b))
+            (
+                Callable::Apply { class: a, around: None },
+                Callable::Apply { class: b, around: None },
+            )
             | (Callable::Undecorated(a), Callable::Undecorated(b)) => a == b,
             (
                 Callable::Launcher { kernel: a, grid: of_a },

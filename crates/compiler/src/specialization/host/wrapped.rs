@@ -45,6 +45,22 @@ impl Host<'_> {
         self.body_of(frame, function)
     }
 
+    /// Calls a function as what its decorators make of it does: these have been followed.
+    pub(super) fn call_within(
+        &mut self,
+        at: ItemRef,
+        function: &Arc<Function>,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(item) = item(self.sources, at) else { return Value::Unknown };
+        let variables = self.parameters(at.file, &item.scope, function, args);
+        let frame = self.frame_of(at.file, &item.scope, function, variables);
+        let hands_on = self.decorators(at.file, &item.scope, function).iter().all(|found| {
+            matches!(found, Resolution::Function(_) | Resolution::Class(_)) || is_transparent(found)
+        });
+        self.body_with(frame, function, hands_on)
+    }
+
     /// Whether all that decorates a function is `functools.wraps`, which changes no call.
     pub(super) fn is_plain(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
         self.decorators(file, scope, function).iter().all(|found| match found {
@@ -81,12 +97,17 @@ impl Host<'_> {
         scope: &[Name],
         function: &Function,
     ) -> bool {
-        self.decorators(file, scope, function).iter().all(|found| match found {
-            Resolution::External(path) => {
-                path.first().is_some_and(|package| TRANSPARENT.contains(&&**package))
-            }
-            found => matches!(found, Resolution::Undefined),
-        })
+        self.decorators(file, scope, function).iter().all(is_transparent)
+    }
+}
+
+/// Whether a decorator takes no exceptions.
+fn is_transparent(found: &Resolution) -> bool {
+    match found {
+        Resolution::External(path) => {
+            path.first().is_some_and(|package| TRANSPARENT.contains(&&**package))
+        }
+        found => matches!(found, Resolution::Undefined),
     }
 }
 
