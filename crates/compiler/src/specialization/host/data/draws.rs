@@ -103,6 +103,9 @@ pub(in crate::specialization) fn drawn(contents: &Contents, count: usize) -> Opt
         Contents::Progression { .. } | Contents::Listed(_) | Contents::Floats(_) => {
             Some(contents.clone())
         }
-        Contents::Unknown | Contents::Uninitialized | Contents::Partly(_) => None,
+        Contents::Unknown
+        | Contents::Uninitialized
+        | Contents::Partly(_)
+        | Contents::Except { .. } => None,
     }
 }
