@@ -64,6 +64,9 @@ pub struct Finding {
     pub kind: FindingKind,
     /// One line that stands alone.
     pub message: String,
+    /// Whether two programs store, where it is a race: they may do it in any order.
+    #[serde(skip)]
+    pub both_store: bool,
     /// Where the IR says that it is.
     #[serde(skip)]
     pub loc: Loc,
@@ -102,6 +105,7 @@ pub struct Access {
 #[derive(Debug)]
 pub(super) struct Event {
     pub kind: FindingKind,
+    pub both_store: bool,
     pub loc: Loc,
     pub linear: u64,
     pub program: [u32; 3],
@@ -151,6 +155,7 @@ impl Log {
                 Finding {
                     kind: event.kind,
                     message: event.message,
+                    both_store: event.both_store,
                     loc: event.loc,
                     place,
                     inlined,

@@ -220,12 +220,35 @@ impl<'b> Machine<'b> {
     ) {
         self.log.report(Event {
             kind,
+            both_store: false,
             loc: site.loc,
             linear: frame.linear,
             program: frame.program,
             lane,
             shape: site.shape.clone(),
             access,
+            message,
+        });
+    }
+
+    /// Reports that two programs store to one element.
+    fn report_writer(&self, frame: &Frame, site: &Site, lane: usize, access: Access, other: u32) {
+        let message = format!(
+            "programs {} and {} both store to element {} of `{}`",
+            show_program(u64::from(other), self.grid),
+            show_program(frame.linear, self.grid),
+            access.element,
+            access.buffer.as_deref().unwrap_or_default(),
+        );
+        self.log.report(Event {
+            kind: FindingKind::Race,
+            both_store: true,
+            loc: site.loc,
+            linear: frame.linear,
+            program: frame.program,
+            lane,
+            shape: site.shape.clone(),
+            access: Some(access),
             message,
         });
     }
@@ -332,15 +355,7 @@ impl<'b> Machine<'b> {
             (last != 0 && last != program).then(|| last - 1)
         });
         if let Some(other) = other.filter(|_| write != Write::Same && !self.alike) {
-            let access = self.access(id, address);
-            let message = format!(
-                "programs {} and {} both store to element {} of `{}`",
-                show_program(u64::from(other), self.grid),
-                show_program(frame.linear, self.grid),
-                access.element,
-                self.buffers.get(id).name,
-            );
-            self.report(frame, site, FindingKind::Race, lane, Some(access), message);
+            self.report_writer(frame, site, lane, self.access(id, address), other);
             return;
         }
         let readers = self.readers.get(id.index()).map_or(&[][..], |readers| &readers[range]);

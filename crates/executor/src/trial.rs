@@ -42,7 +42,7 @@ impl Execute for Executor {
         let faults = report.findings.into_iter().filter_map(|finding| {
             let is_outside = match finding.kind {
                 FindingKind::OutOfBounds => true,
-                FindingKind::Race => false,
+                FindingKind::Race if finding.both_store => false,
                 _ => return None,
             };
             let (loc, program, message) = (finding.loc, finding.program, finding.message);
