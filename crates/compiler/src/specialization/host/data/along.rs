@@ -175,7 +175,7 @@ fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>, of: OfRow, gives: Gives
     }
     let along = |of: OfRow| {
         axes.iter().rev().fold(data.numbers.clone(), |numbers, axis| {
-            let reduced = numbers.map_axis(Axis(*axis), |row| of(row));
+            let reduced = numbers.map_axis(Axis(*axis), of);
             if keeps { reduced.insert_axis(Axis(*axis)) } else { reduced }
         })
     };

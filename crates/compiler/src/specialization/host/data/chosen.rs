@@ -215,7 +215,7 @@ fn tiled(data: &Data, args: &Args<'_>) -> Option<Data> {
     let positional = args.positional();
     let times = match positional.as_slice() {
         [list] if list.elements().is_some() => list.elements()?,
-        several => several.iter().map(|value| Value::clone(value)).collect(),
+        several => several.iter().copied().cloned().collect(),
     };
     let times = times.iter().map(|times| usize::try_from(super::known(times)?).ok());
     let times = times.collect::<Option<Vec<usize>>>()?;
