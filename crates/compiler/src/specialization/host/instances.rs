@@ -276,6 +276,12 @@ impl Host<'_> {
         classes
     }
 
+    /// Whether an object is an instance of a class of the project, where that is known.
+    pub(super) fn is_instance_of(&self, object: usize, class: ItemRef) -> Option<bool> {
+        let own = *self.classes.get(&object)?;
+        self.lineage(own).contains(&class).then_some(true)
+    }
+
     fn bases(&self, at: ItemRef) -> Vec<Resolution> {
         let Some(class) = class(self.sources, at) else { return Vec::new() };
         let scope = project::item_scope(self.sources, at);

@@ -32,6 +32,9 @@ impl Host<'_> {
     pub(super) fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
         match (name, args.positional().as_slice()) {
             ("hasattr", [value, Value::Str(attr)]) => Value::Bool(self.has_attribute(value, attr)),
+            ("isinstance", [Value::Object(object), Value::Named(Resolution::Class(class))]) => {
+                Value::Bool(self.is_instance_of(*object, *class))
+            }
             ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
             ("len", [object @ Value::Object(_)])
                 if let Some(length) = self.special(object, "__len__", &[]) =>
