@@ -196,13 +196,18 @@ pub(super) fn noted(made: Value, numbers: Option<impl Into<Made>>) -> Value {
 
 /// A tensor with its numbers, unless it is in memory that others are in as well.
 fn noted_in(made: Value, data: Data) -> Value {
-    let mut tensor = match made {
+    let (mut tensor, is_new) = match made {
         Value::Tensor(tensor) if tensor.memory().is_some() => return Value::Tensor(tensor),
-        Value::Tensor(tensor) => tensor,
-        Value::Unknown | Value::Collection => Tensor::default(),
+        Value::Tensor(tensor) => (tensor, false),
+        Value::Unknown | Value::Collection => (Tensor::default(), true),
         made => return made,
     };
-    let dtype = tensor.dtype.clone().unwrap_or_else(|| data.dtype.clone());
+    let dtype = match (is_new, &tensor.dtype) {
+        (_, Some(dtype)) => dtype.clone(),
+        (true, None) => data.dtype.clone(),
+        // It is converted to a type that is not known.
+        (false, None) => return Value::Tensor(tensor),
+    };
     let Some(data) = converted(data, &dtype) else { return Value::Tensor(tensor) };
     let sizes: Vec<Value> =
         data.numbers.shape().iter().map(|size| Value::Int(Some(*size as i128))).collect();
