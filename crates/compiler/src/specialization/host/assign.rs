@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
-use super::value::{Descriptor, Value};
+use super::value::{Descriptor, Tensor, Value};
 use super::{Host, collections, data, fits, operators, order, views};
 use crate::hir::{Expr, ExprId, ItemKind, Name};
 use crate::project::{Resolution, Scope, item};
@@ -130,6 +130,25 @@ impl Host<'_> {
             }
             _ => {}
         }
+    }
+
+    /// A tensor to which `result` was written, as `+=` does: it stays what and where it is.
+    pub(super) fn updated(&mut self, tensor: &Tensor, result: &Value) -> Value {
+        let Some(id) = tensor.memory() else { return result.clone() };
+        let whole = data::positions_in(tensor).filter(|_| tensor.allocation() == Some(id));
+        let contents = whole.and_then(|whole| data::stored(tensor, &whole, result));
+        let mut updated = tensor.clone();
+        updated.note_write();
+        // It is another result for those who differentiate.
+        if let (Some(storage), Value::Tensor(made)) = (&mut updated.storage, result) {
+            storage.output = None;
+            storage.made_of = made.storage.as_ref().and_then(|made| made.made_of);
+        }
+        match contents {
+            Some(contents) => self.note_filled(id, contents),
+            None => self.note_part_written(id, &Value::Tensor(tensor.clone())),
+        }
+        Value::Tensor(updated)
     }
 
     /// What the memory of a tensor holds after `tensor[index] = value`, where it is all of it.

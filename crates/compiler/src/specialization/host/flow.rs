@@ -5,7 +5,7 @@ use super::doubt::Doubt;
 use super::installed::is_installed;
 use super::operators::{self, truth};
 use super::value::Value;
-use super::{Frame, Host, Variables};
+use super::{Frame, Host, Variables, data};
 use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Handler, Literal, Stmt, StmtId};
 use crate::project::{Resolution, Scope, callee, resolve_expr, takes_exceptions};
@@ -169,9 +169,15 @@ impl Host<'_> {
                 let value = self.expr(frame, *value);
                 let result = operators::binary(*op, &old, &value);
                 self.note_raised(frame, *target, &result, &[&old, &value]);
-                match is_collection(&old) {
-                    true => self.change_collection(frame, *target, result),
-                    false => self.assign(frame, *target, &result),
+                let result = data::noted(result, data::binary(*op, &old, &value));
+                let is_part = matches!(frame.code.body().exprs[*target], Expr::Subscript { .. });
+                match (&old, &result) {
+                    (Value::Tensor(tensor), Value::Tensor(_)) if !is_part => {
+                        let updated = self.updated(tensor, &result);
+                        self.assign(frame, *target, &updated);
+                    }
+                    _ if is_collection(&old) => self.change_collection(frame, *target, result),
+                    _ => self.assign(frame, *target, &result),
                 }
             }
             Stmt::If { test, body, orelse } => {
