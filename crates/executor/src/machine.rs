@@ -131,6 +131,8 @@ impl<'b> Machine<'b> {
     #[inline]
     pub(crate) fn tick(&self, frame: &mut Frame) -> Flow {
         frame.ticks += 1;
+        // A loop without operations has to end as well.
+        frame.elements += 1;
         if self.options.work.is_some_and(|most| frame.work() > most) {
             self.worked.store(true, Ordering::Relaxed);
             self.stop();

@@ -12,7 +12,7 @@ use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
 use super::{
-    Frame, Host, arrays, collections, data, drawn, launch, made, numbers, operators, rebound, views,
+    Frame, Host, arrays, collections, data, drawn, launch, made, operators, rebound, views,
 };
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
@@ -505,7 +505,7 @@ impl Host<'_> {
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };
-                        (numbers::made_of(name, tensor, args), result)
+                        (drawn::integers(name, tensor, args).unwrap_or_default(), result)
                     }
                     _ => (Contents::Unknown, result),
                 };

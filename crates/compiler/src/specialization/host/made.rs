@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Args;
-use super::numbers;
+use super::drawn;
 use super::value::Value;
 use crate::specialization::contents::{Contents, MAX_LISTED};
 
@@ -32,7 +32,11 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Contents {
         "tensor" | "as_tensor" => args.get(0, "data").and_then(listed),
         _ => filled(name, args.get(1, "fill_value")),
     };
-    found.or_else(|| numbers::by_torch(name, args)).unwrap_or_default()
+    let of_drawn = || {
+        let (tensor, rest) = args.of_tensor()?;
+        drawn::integers(name, tensor, &rest)
+    };
+    found.or_else(of_drawn).unwrap_or_default()
 }
 
 /// What a tensor holds that a scenario's constructor makes: its sizes come last.

@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{arrays, data, drawn, fits, numbers, signature};
+use super::{arrays, data, drawn, fits, signature};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
@@ -147,9 +147,6 @@ pub(super) fn contents(op: BinaryOp, left: &Value, right: &Value) -> Contents {
             if matches!(op, BinaryOp::Add | BinaryOp::Mul) =>
         {
             (tensor, *number)
-        }
-        (Value::Tensor(left), Value::Tensor(right)) => {
-            return numbers::combined(op, left, right).unwrap_or_default();
         }
         _ => return Contents::Unknown,
     };

@@ -49,6 +49,7 @@ pub(super) fn made_by(name: &str, args: &Args<'_>) -> Option<Data> {
                 .then(|| Data::row("fp32", (0..steps).map(|at| start + step * at as f64).collect()))
         }
         "arange" => ranged(args),
+        "pad" => padded(args),
         "where" => {
             let [condition, on_true, on_false] =
                 [(0, "condition"), (1, "input"), (2, "other")].map(|(at, name)| args.get(at, name));
@@ -96,6 +97,29 @@ fn ranged(args: &Args<'_>) -> Option<Data> {
     is_few.then(|| {
         Data::row("fp32", (0..count as usize).map(|at| start + step * at as f64).collect())
     })
+}
+
+/// A row with the same number before and behind it.
+fn padded(args: &Args<'_>) -> Option<Data> {
+    let row = of_value(args.get(0, "input")?).filter(|row| row.numbers.ndim() == 1)?;
+    match args.get(2, "mode") {
+        None => {}
+        Some(Value::Str(mode)) if &**mode == "constant" => {}
+        // What is around it is made of the row itself.
+        Some(_) => return None,
+    }
+    let pads = args.get(1, "pad")?.elements()?;
+    let [before, after] = pads.as_slice() else { return None };
+    let fill = match args.get(3, "value") {
+        None | Some(Value::None) => 0.0,
+        Some(fill) => of_value(fill)?.number()?,
+    };
+    let count = |pad: &Value| {
+        usize::try_from(known(pad)?).ok().filter(|count| *count <= super::MAX_NUMBERS)
+    };
+    let (before, after) = (vec![fill; count(before)?], vec![fill; count(after)?]);
+    let numbers = before.into_iter().chain(row.numbers.iter().copied()).chain(after);
+    Some(Data::row(&row.dtype, numbers.collect()))
 }
 
 /// The numbers of nested lists, in which tensors of one number may stand.
