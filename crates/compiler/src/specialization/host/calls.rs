@@ -466,7 +466,7 @@ impl Host<'_> {
                 }
                 // Whoever gets the address may write there; what compares it asks how it is aligned.
                 if name == ADDRESS && self.comparing == 0 {
-                    receiver.allocations().into_iter().for_each(|id| self.note_memory(id));
+                    self.note_written(&receiver.allocations());
                 }
                 if rebound::replaces(name) {
                     self.note_replaced(frame, object);
