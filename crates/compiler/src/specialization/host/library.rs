@@ -185,6 +185,16 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("abs", [Value::Float(value)]) => Value::Float(value.map(f64::abs)),
         ("min" | "max", _) if args.keywords().is_empty() => extremum(name, &positional),
         ("list", [value]) => value.elements().map_or(Value::Unknown, Value::List),
+        // Nothing is added to it, so that it is what a tuple of its elements is, but for their order.
+        ("frozenset", [value]) => value.elements().map_or(Value::Unknown, |items| {
+            let different = items.into_iter().fold(Vec::new(), |mut different, item| {
+                if !different.contains(&item) {
+                    different.push(item);
+                }
+                different
+            });
+            Value::Tuple(different)
+        }),
         ("tuple", [value]) => value.elements().map_or(Value::Unknown, Value::Tuple),
         ("dict", []) => {
             let keyword = |(name, value): &(Option<Name>, Value)| {
@@ -336,6 +346,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
     match path.as_slice() {
         ["torch", "broadcast_tensors"] => broadcast(args).unwrap_or(Value::Unknown),
+        ["torch", "broadcast_shapes"] => common_shape(args).unwrap_or(Value::Ints),
         ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),
         ["torch", "where"] => match fits::not_chosen(args) {
             Some(misfit) => misfit.into(),
@@ -564,6 +575,20 @@ fn broadcast(args: &Args<'_>) -> Option<Value> {
         false => views::expanded(tensor, &shape).map(Value::Tensor),
     };
     tensors.iter().map(view).collect::<Option<Vec<_>>>().map(Value::Tuple)
+}
+
+/// What `torch.broadcast_shapes(...)` gives: the shape of them all, or an exception.
+fn common_shape(args: &Args<'_>) -> Option<Value> {
+    let with = |shape: Vec<Value>| Tensor { shape: Some(shape), ..Tensor::default() };
+    let mut common = Vec::new();
+    for shape in args.positional() {
+        let shape = shape.elements()?;
+        if let Some(misfit) = fits::no_elementwise(&with(common.clone()), &with(shape.clone())) {
+            return Some(misfit.into());
+        }
+        common = views::broadcast(Some(&common), Some(&shape))?;
+    }
+    Some(Value::Tuple(common))
 }
 
 fn math_call(name: &str, args: &Args<'_>) -> Value {
