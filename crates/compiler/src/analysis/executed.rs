@@ -6,12 +6,12 @@
 
 use cranelift_entity::EntitySet;
 
-use super::flow::{dependents, mask_of};
+use super::flow::mask_of;
 use super::report;
 use super::roots::Roots;
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::ir::{Elem, Function, Inst, Loc, Opcode, Scalar, Value};
+use crate::ir::{Elem, Function, InstData, Loc, Opcode, Scalar, Value};
 use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
 
 /// Launches of one specialization that are executed.
@@ -88,6 +88,13 @@ pub(super) fn check(
     spec: &Specialization,
     executor: &dyn Execute,
 ) -> Vec<(Diagnostic, AtLaunch)> {
+    let is_known = |launch: &KnownLaunch| {
+        let mut params = func.params.iter();
+        launch.grid.is_some() && params.all(|param| launch.arg(&param.name).is_some())
+    };
+    if !spec.launches.iter().any(is_known) {
+        return Vec::new();
+    }
     let Some(deciding) = deciding_params(func) else { return Vec::new() };
     // Places that follow from a few random floats may well be different ones.
     let by_integers = deciding.iter().all(|position| {
@@ -139,11 +146,12 @@ fn finding(
 /// position; `None` where there are none, or it is not known which.
 fn deciding_params(func: &Function) -> Option<Vec<usize>> {
     let roots = Roots::of(func);
-    let deciding = deciders(func);
+    let leading = leading(func);
     let mut params = Vec::new();
     for inst in func.walk() {
         let data = &func.insts[inst];
-        if data.opcode == Opcode::Load && decides(func, &deciding, inst) {
+        let leads = || data.results.iter().any(|result| leading.contains(*result));
+        if data.opcode == Opcode::Load && leads() {
             params.extend(roots.params(data.operand(0))?);
         }
     }
@@ -152,10 +160,27 @@ fn deciding_params(func: &Function) -> Option<Vec<usize>> {
     (!params.is_empty()).then_some(params)
 }
 
-/// Whether an address, a mask, a branch or the length of a loop depends on what an operation gives.
-fn decides(func: &Function, deciders: &EntitySet<Value>, inst: Inst) -> bool {
-    let led = dependents(func, inst);
-    led.keys().any(|value| deciders.contains(value))
+/// Values on which addresses, masks, branches and the lengths of loops depend, by way of registers.
+fn leading(func: &Function) -> EntitySet<Value> {
+    let mut found = deciders(func);
+    let insts = func.walk();
+    loop {
+        let mut grows = false;
+        for &inst in insts.iter().rev() {
+            let data = &func.insts[inst];
+            let args = data.regions.iter().flat_map(|region| &func.regions[*region].args);
+            if !data.results.iter().chain(args).any(|value| found.contains(*value)) {
+                continue;
+            }
+            let ends = data.regions.iter().filter_map(|region| func.terminator(*region));
+            for value in data.uses().chain(ends.flat_map(InstData::uses)) {
+                grows |= found.insert(value);
+            }
+        }
+        if !grows {
+            return found;
+        }
+    }
 }
 
 /// Values that say where memory is accessed, which branch is taken, and how long loops are.
