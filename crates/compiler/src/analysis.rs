@@ -233,12 +233,15 @@ pub fn check_accesses(
 
 /// A finding of a launch that another draw of random numbers would have otherwise.
 fn of_one_draw(finding: Diagnostic) -> Diagnostic {
+    const ONE_DRAW: &str = "host code draws random numbers: this is what one draw of them leads to";
+    if finding.notes.iter().any(|note| note == ONE_DRAW) {
+        return finding;
+    }
     let severity = match finding.severity {
         Severity::Error => Severity::Warning,
         severity => severity,
     };
-    Diagnostic { severity, ..finding }
-        .with_note("host code draws random numbers: this is what one draw of them leads to")
+    Diagnostic { severity, ..finding }.with_note(ONE_DRAW)
 }
 
 /// What is provably wrong with the kernel of `lowering` under `spec`: what stops it from compiling,
@@ -258,7 +261,11 @@ pub fn check_specialization(
         found.extend(trials::check(lowering, spec));
     }
     found.retain(|(finding, _)| spec.proves(finding.code));
-    found
+    let is_drawn = !spec.launches.is_empty() && spec.launches.iter().all(|launch| launch.drawn);
+    match is_drawn {
+        true => found.into_iter().map(|(finding, at)| (of_one_draw(finding), at)).collect(),
+        false => found,
+    }
 }
 
 fn check_lowered(
