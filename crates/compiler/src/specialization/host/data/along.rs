@@ -98,7 +98,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
             let at = if stable.is_some() { args.keyword("dim") } else { args.get(0, "dim") };
             let at = axis_of(tensor, at, Some(if name == "msort" { 0 } else { -1 }))?;
             let falls = flag(args.keyword("descending").or_else(|| args.get(1, "descending")))?;
-            let (values, positions) = sorted(&data()?, at, falls)?;
+            let is_told = name == "msort" || flag(stable)?;
+            let (values, positions) = sorted(&data()?, at, falls, is_told)?;
             match name {
                 "argsort" => positions.into(),
                 "msort" => values.into(),
@@ -109,7 +110,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
             let at = axis(1, Some(-1))?;
             let falls = args.get(2, "largest").map_or(Some(true), truth)?;
             let count = usize::try_from(super::known(args.get(0, "k")?)?).ok()?;
-            let (mut values, mut positions) = sorted(&data()?, at, falls)?;
+            let (mut values, mut positions) = sorted(&data()?, at, falls, false)?;
             for data in [&mut values, &mut positions] {
                 let first: Vec<usize> = (0..count).collect();
                 if count > data.numbers.shape()[at] {
@@ -193,8 +194,9 @@ fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>, of: OfRow, gives: Gives
     })
 }
 
-/// Numbers along an axis in order, and the positions that they had. Equal ones stay in their order.
-fn sorted(data: &Data, axis: usize, falls: bool) -> Option<(Data, Data)> {
+/// Numbers along an axis in order, and the positions that they had. Equal ones stay in their order if that
+/// is told; otherwise there must be none, since any of them may come first.
+fn sorted(data: &Data, axis: usize, falls: bool, is_told: bool) -> Option<(Data, Data)> {
     let (mut values, mut positions) = (data.numbers.clone(), data.numbers.clone());
     let lanes = values.lanes_mut(Axis(axis)).into_iter();
     for (mut values, mut positions) in lanes.zip(positions.lanes_mut(Axis(axis))) {
@@ -204,6 +206,10 @@ fn sorted(data: &Data, axis: usize, falls: bool) -> Option<(Data, Data)> {
             let order = numbers[*a].total_cmp(&numbers[*b]);
             if falls { order.reverse() } else { order }
         });
+        let is_tie = |pair: &[usize]| numbers[pair[0]] == numbers[pair[1]];
+        if !is_told && order.windows(2).any(is_tie) {
+            return None;
+        }
         for (at, from) in order.into_iter().enumerate() {
             (values[at], positions[at]) = (numbers[from], from as f64);
         }
