@@ -26,8 +26,6 @@ pub struct Tuning {
     pub configs: Vec<Config>,
     /// Where a list of configurations has dicts, which are none.
     pub dicts: Vec<FileRange>,
-    /// Whether a function of the author's chooses among the configurations.
-    pub prunes: bool,
     /// Whether a decorator of the project's own may make something of the kernel that takes other
     /// arguments.
     pub wrapped: bool,
@@ -66,6 +64,11 @@ pub struct Tuning {
 }
 
 impl Tuning {
+    /// Whether something of the author's chooses among the configurations.
+    pub fn prunes(&self) -> bool {
+        self.pruner.is_some()
+    }
+
     /// True when a kernel is compiled anew for integers that equal 1 of the parameter `name`.
     pub fn specializes_on_value(&self, name: &str) -> bool {
         !self.do_not_specialize.iter().any(|known| &**known == name)
@@ -341,7 +344,6 @@ impl<'a> Reader<'a> {
 
     fn autotune(&mut self, id: ExprId) {
         if let Some(prune) = self.argument(id, None, "prune_configs_by") {
-            self.tuning.prunes = true;
             self.tuning.pruner = Some(pruner(self.value(prune)));
         }
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };

@@ -85,7 +85,7 @@ fn uncallable(kernel: &Kernel, name: &Name) -> Diagnostic {
 /// A configuration that leaves a parameter without a value which others give one: no launch may give
 /// it then. What chooses among configurations may leave it out.
 fn lacking(kernel: &Kernel, tuning: &Tuning) -> Option<Diagnostic> {
-    if !tuning.complete || tuning.one_run || tuning.prunes {
+    if !tuning.complete || tuning.one_run || tuning.prunes() {
         return None;
     }
     let params = &kernel.function.params;
