@@ -1,7 +1,7 @@
 /**
  * @file The grammar of tile kernel files: Python, and scenario lines.
  *
- * Python's rules come from the published grammar. Three things differ:
+ * Python's rules come from the published grammar. Besides mistakes in it, three things differ:
  *
  * - The external scanner (src/scanner.c) is a full tokenizer of Python's context: it
  *   follows brackets, strings and replacement fields as well as indentation. Brackets,
@@ -171,6 +171,16 @@ module.exports = grammar(python, {
       commaSeparated(seq($.type, optional(seq('=', field('default', $.type))))),
       ']',
     ),
+
+    // `&` binds tighter than `^`; the published grammar has it the other way round.
+    binary_operator: (_, inherited) => ({
+      ...inherited,
+      members: inherited.members.map(member => {
+        const operator = member.content.members[1].content.value;
+        const value = {'^': python.PREC.bitwise_and, '&': python.PREC.xor}[operator];
+        return {...member, value: value ?? member.value};
+      }),
+    }),
 
     comparison_operator: (_, inherited) => without(inherited, ['<>']),
 
