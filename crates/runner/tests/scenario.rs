@@ -344,6 +344,32 @@ fn arithmetic_types_follow_pytorch() {
 }
 
 #[test]
+fn integers_add_up_in_64_bits_and_truth_values_to_truth_values() {
+    check(
+        "x = full(4, 100, dtype=int8)
+         a = x.cumsum(0)
+         b = x.cumprod(0)
+         c = x.prod()
+         d = (x > 0) + (x > 0)
+         e = (x > 0) * (x < 0)
+         f = (x > 0).cumsum(0)
+         g = sort(x > 0)
+         h = x + x",
+        expect![[r#"
+            a = i64 [4] [100.0, 200.0, 300.0, 400.0]
+            b = i64 [4] [100.0, 10000.0, 1000000.0, 100000000.0]
+            c = i64 [] [100000000.0]
+            d = i1 [4] [1.0, 1.0, 1.0, 1.0]
+            e = i1 [4] [0.0, 0.0, 0.0, 0.0]
+            f = i64 [4] [1.0, 2.0, 3.0, 4.0]
+            g = i1 [4] [1.0, 1.0, 1.0, 1.0]
+            h = i8 [4] [-56.0, -56.0, -56.0, -56.0]
+            x = i8 [4] [100.0, 100.0, 100.0, 100.0]
+        "#]],
+    );
+}
+
+#[test]
 fn functions_along_axes() {
     check(
         "x = arange(6).view(2, 3)

@@ -138,6 +138,12 @@ pub(super) fn binary(op: BinaryOp, a: Operand, b: Operand) -> Eval<Value> {
         dtype = DType::F32;
     }
     let (a, b) = (a.to_array(dtype), b.to_array(dtype));
+    // Sums and products of truth values are truth values.
+    let op = match op {
+        BinaryOp::Add if dtype == DType::Bool => BinaryOp::Or,
+        BinaryOp::Mul if dtype == DType::Bool => BinaryOp::And,
+        op => op,
+    };
     let bitwise =
         matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr);
     let array = if dtype.is_float() && !bitwise {

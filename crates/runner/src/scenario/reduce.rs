@@ -48,20 +48,27 @@ pub(super) fn normalize_axis(axis: i128, rank: usize) -> Eval<usize> {
 
 impl Along {
     /// Applies `f` to each row along the axis.
-    fn rows<T: Send>(&self, values: &[f64], f: impl Fn(&[f64]) -> T + Sync) -> Vec<T> {
+    fn rows<V, T>(&self, values: &[V], f: impl Fn(&[V]) -> T + Sync) -> Vec<T>
+    where
+        V: Copy + Sync,
+        T: Send,
+    {
         let row = |at: usize| {
             let (outer, inner) = (at / self.inner.max(1), at % self.inner.max(1));
             let start = outer * self.axis * self.inner + inner;
             let row = (0..self.axis).map(|step| values[start + step * self.inner]);
-            f(&row.collect::<Vec<f64>>())
+            f(&row.collect::<Vec<V>>())
         };
         (0..self.outer * self.inner).into_par_iter().map(row).collect()
     }
 
     /// Applies `f` to each row, which gives a row of the same length.
-    fn map_rows(&self, values: &[f64], f: impl Fn(&[f64]) -> Vec<f64> + Sync) -> Vec<f64> {
+    fn map_rows<V>(&self, values: &[V], f: impl Fn(&[V]) -> Vec<V> + Sync) -> Vec<V>
+    where
+        V: Copy + Default + Send + Sync,
+    {
         let rows = self.rows(values, f);
-        let mut out = vec![0.0; values.len()];
+        let mut out = vec![V::default(); values.len()];
         for (at, row) in rows.into_iter().enumerate() {
             let (outer, inner) = (at / self.inner.max(1), at % self.inner.max(1));
             let start = outer * self.axis * self.inner + inner;
@@ -101,8 +108,12 @@ pub(super) fn reduce(
     if needs_elements && along.axis == 0 {
         return Err(fault!("nothing to reduce: the axis has extent 0"));
     }
-    if let (Data::Int(values), Reduction::Sum) = (&array.data, reduction) {
-        return Ok(sum_ints(values, &along));
+    if let (Data::Int(values), Reduction::Sum | Reduction::Prod) = (&array.data, reduction) {
+        let values = along.rows(values, |row: &[i64]| match reduction {
+            Reduction::Sum => row.iter().copied().fold(0, i64::wrapping_add),
+            _ => row.iter().copied().fold(1, i64::wrapping_mul),
+        });
+        return Ok(Array::ints(DType::I64, along.reduced, values));
     }
     let f: fn(&[f64]) -> f64 = match reduction {
         Reduction::Sum => |row| row.iter().sum(),
@@ -126,16 +137,6 @@ pub(super) fn reduce(
     };
     let out = Array::floats(dtype, along.reduced, values);
     Ok(if dtype.is_float() { out } else { out.convert(dtype) })
-}
-
-fn sum_ints(values: &[i64], along: &Along) -> Array {
-    let row = |at: usize| {
-        let (outer, inner) = (at / along.inner.max(1), at % along.inner.max(1));
-        let start = outer * along.axis * along.inner + inner;
-        (0..along.axis).fold(0i64, |sum, step| sum.wrapping_add(values[start + step * along.inner]))
-    };
-    let sums = (0..along.outer * along.inner).map(row).collect();
-    Array::ints(DType::I64, along.reduced.clone(), sums)
 }
 
 /// Biased by one, as PyTorch's default.
@@ -175,7 +176,16 @@ pub(super) enum RowFunction {
 
 pub(super) fn along_rows(function: RowFunction, array: &Array, axis: i128) -> Eval<Array> {
     let along = along(array, Some(axis), true)?;
-    let values = along.map_rows(&array.to_floats(), |row| match function {
+    if let (Data::Int(values), RowFunction::CumSum | RowFunction::CumProd) =
+        (&array.data, &function)
+    {
+        let values = along.map_rows(values, |row: &[i64]| match function {
+            RowFunction::CumSum => running(row, i64::wrapping_add),
+            _ => running(row, i64::wrapping_mul),
+        });
+        return Ok(Array::ints(DType::I64, array.shape.clone(), values));
+    }
+    let values = along.map_rows(&array.to_floats(), |row: &[f64]| match function {
         RowFunction::CumSum => running(row, |sum, value| sum + value),
         RowFunction::CumProd => running(row, |product, value| product * value),
         RowFunction::Softmax => softmax(row),
@@ -196,16 +206,15 @@ pub(super) fn along_rows(function: RowFunction, array: &Array, axis: i128) -> Ev
     let dtype = match array.dtype {
         dtype if dtype.is_float() => dtype,
         _ if softmax => DType::F32,
-        DType::Bool => DType::I64,
         dtype => dtype,
     };
     let out = Array::floats(dtype, array.shape.clone(), values);
     Ok(if dtype.is_float() { out } else { out.convert(dtype) })
 }
 
-fn running(row: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+fn running<V: Copy>(row: &[V], f: impl Fn(V, V) -> V) -> Vec<V> {
     let mut total = None;
-    let step = |&value: &f64| {
+    let step = |&value: &V| {
         let next = total.map_or(value, |total| f(total, value));
         total = Some(next);
         next
