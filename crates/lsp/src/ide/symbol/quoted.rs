@@ -1,6 +1,6 @@
 //! Strings, and keywords of `dict`, that name parameters of kernels: keys of configurations and
-//! heuristics, names that decorators list, and what grids and heuristics look up in the arguments
-//! they get.
+//! heuristics, names that decorators list, what launches are given by `**`, and what grids and heuristics
+//! look up in the arguments they get.
 
 use rustc_hash::FxHashSet;
 use tile_compiler::hir::{Function, Item, ItemKind};
@@ -33,7 +33,11 @@ impl Semantics<'_> {
         let Some(role) = self.role(around, node) else { return Vec::new() };
         let mut found = match (self.decorated(around), role) {
             (Some(function), _) => vec![function],
-            (None, Role::Key) => self.decorated_with(node.start_byte()),
+            (None, Role::Key) => {
+                let mut found = self.spread_over(around);
+                found.extend(self.decorated_with(node.start_byte()));
+                found
+            }
             (None, Role::Lookup(getter)) => self.launched_with(around, getter),
             (None, Role::Element) => Vec::new(),
         };
@@ -153,19 +157,70 @@ impl Semantics<'_> {
 
     /// The kernels that code inside a node launches with a grid of this name.
     fn launched_in(&self, scope: Node<'_>, grid: &str) -> Vec<ItemRef> {
-        let text = self.text_of(scope);
-        let mut found = Vec::new();
-        for (start, _) in text.match_indices(grid) {
-            let start = scope.start_byte() + start;
-            let node = self.root().descendant_for_byte_range(start, start + grid.len());
-            let Some(node) = node.filter(|node| self.text_of(*node) == grid) else { continue };
-            let around = ancestors(self.root(), node);
+        self.kernels_by(scope, grid, |node, around| {
             let is_grid = around.last().is_some_and(|parent| is_field(*parent, "subscript", node));
-            found.extend(self.kernel_of(&around).filter(|_| is_grid));
+            self.kernel_of(around).filter(|_| is_grid)
+        })
+    }
+
+    /// The kernels that the places inside a node where this name stands lead to.
+    fn kernels_by(
+        &self,
+        scope: Node<'_>,
+        name: &str,
+        kernel: impl Fn(Node<'_>, &[Node<'_>]) -> Option<ItemRef>,
+    ) -> Vec<ItemRef> {
+        let mut found = Vec::new();
+        for (start, _) in self.text_of(scope).match_indices(name) {
+            let start = scope.start_byte() + start;
+            let node = self.root().descendant_for_byte_range(start, start + name.len());
+            let Some(node) = node.filter(|node| self.text_of(*node) == name) else { continue };
+            found.extend(kernel(node, &ancestors(self.root(), node)));
         }
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// The kernels that are launched with the elements of the dict that these nodes lie in as keywords,
+    /// at its place or by its name.
+    fn spread_over(&self, around: &[Node<'_>]) -> Vec<ItemRef> {
+        let makes_dict = |node: &Node<'_>| match node.kind() {
+            "call" => {
+                let callee = node.child_by_field_name("function");
+                callee.is_some_and(|callee| self.text_of(callee) == "dict")
+            }
+            kind => kind == "dictionary",
+        };
+        let Some(at) = around.iter().rposition(makes_dict) else { return Vec::new() };
+        let outer = &around[..at];
+        let Some(holder) = outer.last() else { return Vec::new() };
+        match holder.kind() {
+            "dictionary_splat" => self.launched_around(outer).into_iter().collect(),
+            "assignment" => {
+                let name = holder.child_by_field_name("left");
+                let scope = outer.iter().rfind(|node| node.kind() == "function_definition");
+                let (Some(name), Some(scope)) = (name, scope.or(outer.first())) else {
+                    return Vec::new();
+                };
+                self.kernels_by(*scope, self.text_of(name), |_, around| {
+                    self.launched_around(around)
+                })
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The kernel of the launch to which the last of these nodes spreads a dict.
+    fn launched_around(&self, around: &[Node<'_>]) -> Option<ItemRef> {
+        let [outer @ .., call, _arguments, splat] = around else { return None };
+        if (call.kind(), splat.kind()) != ("call", "dictionary_splat") {
+            return None;
+        }
+        match self.callee(outer, *call)? {
+            Symbol::Item(at) => Some(at),
+            _ => None,
+        }
     }
 
     /// What `kernel[grid]`, the last of these nodes, launches.
