@@ -9,6 +9,7 @@ use crate::project::Sources;
 use crate::source::FileRange;
 use crate::specialization::{Caller, LaunchSite, Specialization};
 
+mod arguments;
 pub mod axis;
 mod blame;
 mod bounds;
@@ -185,13 +186,9 @@ pub fn check_accesses(
         if launch.grid.is_some() {
             let mut elements = Elements::of_launch(func, launch, pause);
             let accesses = elements.accesses();
-            here.extend(bounds::check(
-                func,
-                (launch, &spec.launches),
-                &mut elements,
-                &accesses,
-                pause,
-            ));
+            here.extend(bounds::check(func, launch, &mut elements, &accesses));
+            let launches = (launch, &*spec.launches);
+            here.extend(untouched::check(func, launches, &mut elements, &accesses, pause));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
@@ -206,7 +203,7 @@ pub fn check_accesses(
         {
             let mut elements = Elements::of_launch(func, &least, pause);
             let accesses = elements.accesses();
-            here.extend(bounds::outside_of_buffers(func, &least, &mut elements, &accesses));
+            here.extend(bounds::check(func, &least, &mut elements, &accesses));
             let races = race::check(func, &least, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
         }

@@ -112,6 +112,9 @@ pub struct Builtin {
     pub exported: TritonVersion,
     /// What to use instead, a sentence, where it should not be used any more.
     pub deprecated: Option<&'static str>,
+    /// Why its result must be used, a sentence, where dropping it is an error. Methods may be called
+    /// for nothing.
+    pub must_use: Option<&'static str>,
     /// How it is evaluated.
     pub rule: Rule,
     /// What it does, its shape and type rule, in Markdown.
@@ -302,6 +305,7 @@ impl Builtin {
             until: TritonVersion::V3_9,
             exported: TritonVersion::V3_6,
             deprecated: None,
+            must_use: None,
             rule,
             doc,
         }
@@ -416,6 +420,11 @@ impl Builtin {
 
     const fn until_3_6(mut self) -> Builtin {
         self.until = TritonVersion::V3_6;
+        self
+    }
+
+    const fn must_use(mut self, because: &'static str) -> Builtin {
+        self.must_use = Some(because);
         self
     }
 

@@ -266,6 +266,8 @@ struct Evaluator<'a> {
     unset: bool,
     /// Nothing is evaluated after the first error.
     ends_at_error: bool,
+    /// A function that kernels call is evaluated by itself: it may be called nowhere.
+    is_uncalled: bool,
     /// The most elements that a tile may have.
     most_elements: usize,
     /// A tile without elements was made, which Triton 3.6 allows until something depends on it.
@@ -330,6 +332,7 @@ impl<'a> Evaluator<'a> {
             failed: false,
             unset: false,
             ends_at_error: false,
+            is_uncalled: false,
             most_elements: ir::MAX_TILE_ELEMENTS,
             has_empty_tiles: false,
             steps_to_error: 0,

@@ -44,7 +44,7 @@ pub use kernels::{
     used_files, with_callees,
 };
 pub(crate) use kernels::{
-    in_class, is_entry, is_helper_of_others, is_method, launch_scope, launching_item,
+    in_class, is_entry, is_helper_of_others, is_method, launch_scope, launching_item, may_be_helper,
 };
 pub(crate) use kernels::{is_wrapped_by_call, wrapping_calls};
 pub use launchers::launching_names;

@@ -7,14 +7,15 @@
 
 use rustc_hash::FxHashSet;
 
+use super::arguments::buffer;
 use super::elements::{Access, Elements, Variable};
 use super::report;
-use super::solve::{Outcome, Pause};
-use super::terms::{AtomKind, Cond, Domain, Linear, Terms, wrapped};
-use super::{Finding, Spot, untouched, widen};
+use super::solve::Outcome;
+use super::terms::{AtomKind, Domain, Linear, wrapped};
+use super::{Finding, widen};
 use crate::diagnostic::Code;
 use crate::ir::{Function, Inst, Opcode, Value};
-use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
+use crate::specialization::{KnownBuffer, KnownLaunch};
 
 /// Findings of one code and launch that are shown.
 const MAX_SHOWN: usize = 3;
@@ -25,23 +26,8 @@ const ACCESS_FUEL: u32 = 4_000;
 /// Boxes that may be looked at for one launch.
 const LAUNCH_FUEL: u32 = 8_000;
 
-/// Findings about the accesses of `func` under `launch`, which is one of `launches`, and about what they
-/// leave untouched.
-pub(super) fn check(
-    func: &Function,
-    (launch, launches): (&KnownLaunch, &[KnownLaunch]),
-    elements: &mut Elements<'_>,
-    accesses: &[Access],
-    pause: Pause<'_>,
-) -> Vec<Finding> {
-    let mut found = outside_of_buffers(func, launch, elements, accesses);
-    let uncovered = untouched::check(func, (launch, launches), elements, accesses, pause);
-    found.extend(uncovered.map(|found| Finding { spot: Spot::Launch, ..Finding::from(found) }));
-    found
-}
-
 /// Findings about accesses of `func` under `launch` that leave their buffers.
-pub(super) fn outside_of_buffers(
+pub(super) fn check(
     func: &Function,
     launch: &KnownLaunch,
     elements: &mut Elements<'_>,
@@ -91,32 +77,6 @@ fn first_of_each_code(found: Vec<Finding>) -> Vec<Finding> {
     kept
 }
 
-/// The buffer behind a parameter, if its size is known.
-pub(super) fn buffer<'l>(
-    func: &Function,
-    launch: &'l KnownLaunch,
-    param: usize,
-) -> Option<&'l KnownBuffer> {
-    match launch.arg(&func.params[param].name) {
-        Some(KnownArg::Buffer(buffer)) => Some(buffer),
-        _ => None,
-    }
-}
-
-/// Whether two parameters point to elements of one type, so that equal positions in one buffer are
-/// equal addresses.
-pub(super) fn in_one_unit(func: &Function, a: usize, b: usize) -> bool {
-    let element = |param: usize| func.params[param].signature.trim_start_matches(['*', 'k']);
-    element(a) == element(b)
-}
-
-/// The conditions under which an access happens.
-pub(super) fn happens(access: &Access) -> Vec<Cond> {
-    let mut conds = access.path.clone();
-    conds.push(access.mask);
-    conds
-}
-
 /// A point at which the access happens outside of the buffer.
 fn outside(
     elements: &mut Elements<'_>,
@@ -128,7 +88,7 @@ fn outside(
     let beyond = elements.terms.at_most(&size, &access.offset);
     let before = elements.terms.less(&access.offset, &Linear::constant(-buffer.before));
     for objective in [beyond, before] {
-        let mut conds = happens(access);
+        let mut conds = access.happens();
         conds.push(objective);
         if let Outcome::Found(point) = elements.search(&conds, fuel)
             && elements.agrees(&[(&conds, &access.offset, &point)])
@@ -155,10 +115,10 @@ fn describe(
     let mut domain = Domain::at(&elements.terms, point);
     let offset = domain.value(&access.offset).unwrap_or_default();
     let name = elements.param_name(access.param);
-    let program = report::program(position(elements, point), launch.grid_rank);
+    let program = report::program(elements.position(point), launch.grid_rank);
     let has = report::count(buffer.elements, "element");
     let verb = report::verb(data.opcode);
-    let at = lane(access, point);
+    let at = access.lane(point);
     if let Some((value, exact, bits)) = overflow(elements, func, access, point) {
         let message = format!(
             "program {program} {verb} `{name}` at an offset that overflows {bits} bits: \
@@ -188,22 +148,6 @@ fn describe(
     }
 }
 
-/// The position in the grid at a point.
-pub(super) fn position(elements: &Elements<'_>, point: &[i128]) -> [i128; 3] {
-    let mut position = [0; 3];
-    for (axis, slot) in position.iter_mut().enumerate() {
-        if let Some(var) = elements.variable(Variable::Program(axis as u32)) {
-            *slot = point.get(var.0 as usize).copied().unwrap_or(0);
-        }
-    }
-    position
-}
-
-/// The lane of an access at a point.
-pub(super) fn lane(access: &Access, point: &[i128]) -> Vec<i128> {
-    access.lanes.iter().map(|var| point.get(var.0 as usize).copied().unwrap_or(0)).collect()
-}
-
 /// Lane and loop indices in words.
 fn context(
     elements: &Elements<'_>,
@@ -220,7 +164,7 @@ fn context(
     for &inst in &access.loops {
         parts.extend(loop_index(elements, func, inst, point));
     }
-    parts.extend(elements.random_example(&happens(access), &access.offset, point));
+    parts.extend(elements.random_example(&access.happens(), &access.offset, point));
     if parts.is_empty() {
         "the kernel reads and writes one element here".into()
     } else {
@@ -272,41 +216,8 @@ fn overflow(
         let overflows = exact != wrapped(bits, exact);
         let values = elements.wrapping_values(bits, &inner);
         // The same sum may be written out for several accesses.
-        let own = computing(func, func.insts[access.inst].operand(0));
+        let own = func.computing(func.insts[access.inst].operand(0));
         let value = values.iter().find(|value| own.contains(value)).or(values.first())?;
         overflows.then_some((*value, exact, bits))
     })
-}
-
-/// The arguments that a launch gives this number for.
-pub(super) fn passed<'a>(
-    func: &'a Function,
-    launch: &'a KnownLaunch,
-    number: i128,
-) -> impl Iterator<Item = Value> + 'a {
-    let params = func.params.iter().zip(&func.regions[func.body].args);
-    params
-        .filter(move |(param, _)| launch.arg(&param.name) == Some(&KnownArg::Int(number)))
-        .map(|(_, value)| *value)
-}
-
-/// The values that `value` is computed from, and itself.
-pub(super) fn computing(func: &Function, value: Value) -> FxHashSet<Value> {
-    let mut found = FxHashSet::default();
-    let mut pending = vec![value];
-    while let Some(value) = pending.pop() {
-        if found.insert(value)
-            && let Some(data) = func.def(value)
-        {
-            pending.extend(data.uses());
-        }
-    }
-    found
-}
-
-/// True when a condition or term depends on nothing unknown.
-pub(super) fn is_known(terms: &Terms, term: &Linear) -> bool {
-    let mut known = true;
-    terms.visit(term, &mut |_, kind| known &= !matches!(kind, AtomKind::Unknown(_)));
-    known
 }

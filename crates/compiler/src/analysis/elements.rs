@@ -95,6 +95,23 @@ impl Access {
         (self.inst, self.param, &self.offset) == (other.inst, other.param, &other.offset)
     }
 
+    /// The conditions under which it happens.
+    pub(super) fn happens(&self) -> Vec<Cond> {
+        let mut conds = self.path.clone();
+        conds.push(self.mask);
+        conds
+    }
+
+    /// Its lane at a point.
+    pub(super) fn lane(&self, point: &[i128]) -> Vec<i128> {
+        self.lanes.iter().map(|var| point.get(var.0 as usize).copied().unwrap_or(0)).collect()
+    }
+
+    /// Whether it writes.
+    pub(super) fn writes(&self, func: &Function) -> bool {
+        func.insts[self.inst].opcode.is_global_write()
+    }
+
     /// Whether it may happen in trips of loops that are not followed: then it may be anywhere.
     pub(super) fn may_be_elsewhere(&self, func: &Function) -> bool {
         self.loops.iter().any(|inst| func.insts[*inst].opcode == Opcode::While)
@@ -305,6 +322,14 @@ impl<'f> Elements<'f> {
     /// The variable of `of`, if there is one.
     pub fn variable(&self, of: Variable) -> Option<Var> {
         self.variables.get(&of).copied()
+    }
+
+    /// The position in the grid at a point.
+    pub(super) fn position(&self, point: &[i128]) -> [i128; 3] {
+        [0, 1, 2].map(|axis| {
+            let program = self.variable(Variable::Program(axis));
+            program.and_then(|var| point.get(var.0 as usize)).copied().unwrap_or(0)
+        })
     }
 
     /// Every variable with what it stands for.

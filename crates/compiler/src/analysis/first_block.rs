@@ -4,10 +4,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::{buffer, happens};
+use super::arguments::buffer;
 use super::elements::{Access, Element, Elements, Variable};
 use super::flow::{FUEL, mask_of};
-use super::identity::padded;
 use super::report;
 use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Cond, CondKind, Domain, Linear, Var};
@@ -193,14 +192,14 @@ fn stores_nothing(
     }
     let later = elements.terms.less(&Linear::default(), &count.term);
     let writes = |inst: &Inst| {
-        use Opcode::{AtomicCas, AtomicRmw, InlineAsm, Store};
-        matches!(func.insts[*inst].opcode, Store | AtomicRmw | AtomicCas | InlineAsm)
+        let opcode = func.insts[*inst].opcode;
+        opcode.is_global_write() || opcode == Opcode::InlineAsm
     };
     func.walk().iter().filter(|inst| writes(inst)).all(|inst| {
         let mut here = accesses.iter().filter(|access| access.inst == *inst).peekable();
         here.peek().is_some()
             && here.all(|access| {
-                let conds: Vec<Cond> = happens(access).into_iter().chain([later]).collect();
+                let conds: Vec<Cond> = access.happens().into_iter().chain([later]).collect();
                 !access.may_be_elsewhere(func)
                     && elements.search(&conds, &mut { FUEL }) == Outcome::Never
             })
@@ -215,7 +214,7 @@ fn left(elements: &mut Elements<'_>, access: &Access, count: &Count, size: i128)
     conds.push(elements.terms.at_most(&Linear::default(), &access.offset));
     conds.push(elements.terms.less(&access.offset, &Linear::constant(size)));
     let Outcome::Found(point) = elements.search(&conds, &mut { FUEL }) else { return None };
-    Domain::at(&elements.terms, &padded(&elements.terms, &point)).value(&access.offset)
+    Domain::at(&elements.terms, &elements.terms.padded(&point)).value(&access.offset)
 }
 
 fn at_most_zero(elements: &Elements<'_>, cond: Cond) -> Option<Linear> {

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use super::bounds::{buffer, computing, happens, in_one_unit, passed};
+use super::arguments::{buffer, in_one_unit, may_share, passed};
 use super::elements::{Access, Elements};
 use super::flow::mask_of;
 use super::report;
 use super::solve::Outcome;
 use super::terms::{Domain, Linear};
-use super::unfollowed::{Unfollowed, may_share};
+use super::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, AtomicOp, Attrs, Function, Inst, Opcode};
 use crate::specialization::{
@@ -31,26 +31,15 @@ pub(super) fn check(
 ) -> Option<Diagnostic> {
     // What is at an address that is not known may be any element.
     let written = Unfollowed::of(func, launch, accesses, |opcode| {
-        opcode == Opcode::InlineAsm || is_write(opcode)
+        opcode == Opcode::InlineAsm || opcode.is_global_write()
     });
     let is_tuned = spec.config.is_some();
     let mut fresh = Fresh { func, launch, spec, elements, accesses, written };
-    let is_judged = |access: &&Access| !is_tuned || !writes(func, access.inst);
+    let is_judged = |access: &&Access| !is_tuned || !access.writes(func);
     accesses.iter().filter(is_judged).find_map(|access| fresh.read(access)).or_else(|| {
         let params: BTreeSet<usize> = accesses.iter().map(|access| access.param).collect();
         params.into_iter().find_map(|param| fresh.unwritten(param))
     })
-}
-
-/// Whether an operation writes to memory.
-pub(super) fn writes(func: &Function, inst: Inst) -> bool {
-    is_write(func.insts[inst].opcode)
-}
-
-/// Whether operations of this kind write to memory.
-pub(super) fn is_write(opcode: Opcode) -> bool {
-    use Opcode::{AtomicCas, AtomicRmw, Store};
-    matches!(opcode, Store | AtomicRmw | AtomicCas)
 }
 
 /// Distances of neighbors along each dimension of a tensor whose elements are in order.
@@ -103,7 +92,7 @@ impl<'s> Fresh<'s, '_> {
     /// Whether everything that the kernel stores to held something before, which is not zeros. Who
     /// only measures time allocates inputs without values as well, and outputs.
     fn overwrites_others(&self) -> bool {
-        let mut stores = self.accesses.iter().filter(|access| writes(self.func, access.inst));
+        let mut stores = self.accesses.iter().filter(|access| access.writes(self.func));
         stores.all(|store| {
             let buffer = buffer(self.func, self.launch, store.param);
             let holds = buffer.map(|buffer| &buffer.contents);
@@ -122,7 +111,7 @@ impl<'s> Fresh<'s, '_> {
 
     /// The accesses that may write to the memory of a parameter.
     fn writers(&self, param: usize) -> Vec<&'s Access> {
-        let all = self.accesses.iter().filter(|access| writes(self.func, access.inst));
+        let all = self.accesses.iter().filter(|access| access.writes(self.func));
         all.filter(|access| may_share(self.func, self.launch, access.param, param)).collect()
     }
 
@@ -168,7 +157,7 @@ impl<'s> Fresh<'s, '_> {
 
     /// An element of its buffer that an access certainly comes to.
     fn element(&mut self, access: &Access, buffer: &KnownBuffer) -> Option<i128> {
-        let mut conds = happens(access);
+        let mut conds = access.happens();
         let start = self.elements.terms.at_most(&Linear::default(), &access.offset);
         let end = self.elements.terms.less(&access.offset, &Linear::constant(buffer.elements));
         conds.extend([start, end]);
@@ -179,7 +168,7 @@ impl<'s> Fresh<'s, '_> {
     }
 
     fn happens_somewhere(&self, access: &Access) -> bool {
-        let outcome = self.elements.search(&happens(access), &mut { FUEL });
+        let outcome = self.elements.search(&access.happens(), &mut { FUEL });
         matches!(outcome, Outcome::Found(_))
     }
 
@@ -283,7 +272,7 @@ impl<'s> Fresh<'s, '_> {
         let func = self.func;
         let is_bound = |argument: &ir::Value| {
             let mut masks = self.accesses.iter().filter_map(|it| mask_of(&func.insts[it.inst]));
-            masks.any(|mask| computing(func, mask).contains(argument))
+            masks.any(|mask| func.computing(mask).contains(argument))
         };
         passed(func, self.launch, value).filter(is_bound).count()
     }
@@ -299,7 +288,7 @@ impl<'s> Fresh<'s, '_> {
             if access.may_be_elsewhere(func) || !in_one_unit(func, access.param, param) {
                 return true;
             }
-            let mut conds = happens(access);
+            let mut conds = access.happens();
             conds.push(self.elements.terms.equal(&access.offset, &Linear::constant(element)));
             self.elements.search(&conds, &mut { FUEL }) != Outcome::Never
         })

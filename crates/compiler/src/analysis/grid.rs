@@ -36,10 +36,7 @@ impl Needed {
         // A position that nothing depends on is not asked for.
         let mut needed = func.clone();
         eliminate_dead_code(&mut needed);
-        let writes = |inst| {
-            let opcode = func.insts[inst].opcode;
-            matches!(opcode, Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas)
-        };
+        let writes = |inst: Inst| func.insts[inst].opcode.is_global_write();
         let counts = |inst: Inst| {
             matches!(needed.insts[inst].opcode, Opcode::NumPrograms | Opcode::InlineAsm)
         };
@@ -146,7 +143,7 @@ fn unused_axis(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Option
         func.name,
     );
     let found = finding(func, Code::UnusedAxis, message)?;
-    let is_atomic = |inst| matches!(func.insts[inst].opcode, Opcode::AtomicRmw | Opcode::AtomicCas);
+    let is_atomic = |inst: Inst| func.insts[inst].opcode.is_atomic();
     Some(match (adds(func), func.walk().into_iter().any(is_atomic)) {
         (true, _) => found.with_note("each of them adds to memory what all the others add"),
         // They may share work by turns, or take turns.
@@ -164,9 +161,7 @@ fn adds(func: &Function) -> bool {
     let insts = func.walk();
     let used: FxHashSet<Value> = insts.iter().flat_map(|inst| func.insts[*inst].uses()).collect();
     let atomics = insts.iter().map(|inst| &func.insts[*inst]);
-    let mut atomics = atomics
-        .filter(|data| matches!(data.opcode, Opcode::AtomicRmw | Opcode::AtomicCas))
-        .peekable();
+    let mut atomics = atomics.filter(|data| data.opcode.is_atomic()).peekable();
     atomics.peek().is_some()
         && atomics.all(|data| {
             is_addition(&data.attrs) && !data.results.iter().any(|result| used.contains(result))

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
 use super::elements::{Access, Element, Elements, Index, Variable};
-use super::terms::{Domain, Interval, Linear, Terms, Var, note_var};
+use super::terms::{Domain, Interval, Linear, Var, note_var};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
 
 /// Elements that may be looked at for one comparison.
@@ -76,7 +76,7 @@ impl<'e, 'f> Origins<'e, 'f> {
     fn updates(&mut self, store: &Access, point: &[i128]) -> Option<bool> {
         let func = self.func;
         let data = &func.insts[store.inst];
-        let lane = Position::from_slice(&super::bounds::lane(store, point));
+        let lane = Position::from_slice(&store.lane(point));
         let own = self.print(data.operand(0), &lane)?;
         let mut open = vec![(data.operand(1), false)];
         let mut seen = FxHashSet::default();
@@ -119,7 +119,7 @@ impl<'e, 'f> Origins<'e, 'f> {
         (store, other): (&Access, &[i128]),
     ) -> Option<bool> {
         let pointer = func.insts[load.inst].operand(0);
-        let lane = Position::from_slice(&super::bounds::lane(load, at));
+        let lane = Position::from_slice(&load.lane(at));
         let address = Origins::new(func, elements, at).print(pointer, &lane)?;
         let stored = Origins::new(func, elements, other).stored(store, other)?;
         Some(stored != hash(("load", address)))
@@ -145,7 +145,7 @@ impl<'e, 'f> Origins<'e, 'f> {
 
     fn stored(&mut self, access: &Access, point: &[i128]) -> Option<u64> {
         let value = self.func.insts[access.inst].operand(1);
-        let lane = super::bounds::lane(access, point);
+        let lane = access.lane(point);
         self.print(value, &Position::from_slice(&lane))
     }
 
@@ -455,10 +455,4 @@ fn hash(of: impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     of.hash(&mut hasher);
     hasher.finish()
-}
-
-/// The point with the least value for variables made after it.
-pub(super) fn padded(terms: &Terms, point: &[i128]) -> Vec<i128> {
-    let rest = terms.var_ranges().iter().skip(point.len()).map(|range| range.lo);
-    point.iter().copied().chain(rest).collect()
 }

@@ -26,6 +26,7 @@ mod meta;
 mod names;
 mod options;
 mod own;
+mod pieces;
 mod scenarios;
 mod torch;
 mod tuners;

@@ -13,7 +13,6 @@ use self::axes::wrong_axes;
 use self::counted::{counted, reductions};
 use super::elements::{Element, Elements, Index};
 use super::flow::{FUEL, Flow, Followed, Fuel, Reached, mask_of, reached};
-use super::identity::padded;
 use super::neutral::{Neutral, combining, neutral};
 use super::solve::{Outcome, Pause};
 use super::terms::{AtomKind, Domain};
@@ -152,7 +151,7 @@ fn example(func: &Function, elements: &mut Elements<'_>, point: &[i128]) -> Stri
     for (at, param) in func.params.iter().enumerate() {
         let Some(&value) = func.regions[func.body].args.get(at) else { continue };
         if let Element::Int(term) = elements.element(value, &Index::new()) {
-            let padded = padded(&elements.terms, point);
+            let padded = elements.terms.padded(point);
             let used = elements.terms.range(&term).constant().is_some()
                 || term.terms.iter().any(|(atom, _)| match elements.terms.atom(*atom) {
                     AtomKind::Var(var) => (var.0 as usize) < point.len(),
@@ -164,7 +163,7 @@ fn example(func: &Function, elements: &mut Elements<'_>, point: &[i128]) -> Stri
             }
         }
     }
-    let program = report::program(super::bounds::position(elements, point), 1);
+    let program = report::program(elements.position(point), 1);
     numbers.truncate(MAX_SHOWN);
     match numbers.is_empty() {
         true => format!("so it is in program {program}"),

@@ -5,7 +5,6 @@
 //! stores a number which the elements cannot hold. Conversions that the kernel spells out are meant.
 
 use super::Finding;
-use super::bounds::{happens, is_known, position};
 use super::elements::{Access, Element, Elements};
 use super::report;
 use super::solve::Outcome;
@@ -54,7 +53,7 @@ fn lossy(
 ) -> Option<Diagnostic> {
     let bits = func.ty(stored).number()?.bits();
     let (Element::Int(term), _) = elements.lane(wide) else { return None };
-    if !is_known(&elements.terms, &term) {
+    if !elements.terms.is_known(&term) {
         return None;
     }
     let fits = elements_range(&func.params[access.param].signature, bits);
@@ -62,7 +61,7 @@ fn lossy(
     let below = elements.terms.less(&term, &Linear::constant(fits.lo));
     let mut fuel = FUEL;
     let point = [above, below].into_iter().find_map(|cond| {
-        let mut conds = happens(access);
+        let mut conds = access.happens();
         conds.push(cond);
         match elements.search(&conds, &mut fuel) {
             Outcome::Found(point) => Some(point),
@@ -70,7 +69,7 @@ fn lossy(
         }
     })?;
     let value = Domain::at(&elements.terms, &point).value(&term)?;
-    let program = report::program(position(elements, &point), launch.grid_rank);
+    let program = report::program(elements.position(&point), launch.grid_rank);
     let name = elements.param_name(access.param);
     let message = format!(
         "program {program} stores {value} to `{name}`, whose elements of {bits} bits cannot hold it"

@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::happens;
 use super::elements::{Access, Elements};
 use super::terms::{AtomKind, Column, Columns, Cond, Interval, Linear, Terms, Var};
 
@@ -36,7 +35,7 @@ impl Points {
         (most, part): (i128, i128),
     ) -> Option<Points> {
         let terms = &elements.terms;
-        let conds: Vec<Cond> = happens(access).into_iter().chain(within.iter().copied()).collect();
+        let conds: Vec<Cond> = access.happens().into_iter().chain(within.iter().copied()).collect();
         let mut used: FxHashSet<Var> = access.lanes.iter().copied().collect();
         let mut note = |_, kind: &AtomKind| {
             if let AtomKind::Var(var) = kind {

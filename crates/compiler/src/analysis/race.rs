@@ -7,10 +7,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bounds::{buffer, happens, in_one_unit, is_known, lane, position};
+use super::arguments::{buffer, is_same_memory};
 use super::elements::{Access, Elements, Variable};
 use super::grid;
-use super::identity::{Origins, padded};
+use super::identity::Origins;
 use super::report;
 use super::solve::Outcome;
 use super::terms::{
@@ -105,7 +105,7 @@ pub(super) fn check<'f>(
         found.extend(counted::left_out(func, launch, elements, &programs, (store, accesses)));
     }
     for store in accesses {
-        let is_unknown = !is_known(&elements.terms, &store.offset);
+        let is_unknown = !elements.terms.is_known(&store.offset);
         let is_found =
             |known: &Diagnostic| known.primary == report::place(func, func.insts[store.inst].loc);
         if is_unknown && is_before(func, store, waits) && !found.iter().any(is_found) {
@@ -320,13 +320,6 @@ fn is_ever_known(terms: &Terms, term: &Linear) -> bool {
     })
 }
 
-/// Whether two parameters are certainly in one buffer.
-fn is_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
-    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    let is_same = storage(a).is_some_and(|id| Some(id) == storage(b));
-    a == b || is_same && in_one_unit(func, a, b)
-}
-
 /// Pairs of stores that may be to one buffer, each with itself first.
 fn pairs<'a>(
     func: &Function,
@@ -356,9 +349,9 @@ fn collision<'f>(
 ) -> Collision {
     let mut found = Collision::Never;
     let terms = &mut elements.terms;
-    let mut both = happens(first);
+    let mut both = first.happens();
     both.extend(&part.within);
-    both.extend(happens(second).into_iter().map(|cond| other.moved.cond(terms, cond)));
+    both.extend(second.happens().into_iter().map(|cond| other.moved.cond(terms, cond)));
     let offset = other.moved.term(terms, &second.offset);
     both.push(terms.equal(&first.offset, &offset));
     both.extend(other.in_range(terms, (first, second), part.programs));
@@ -413,11 +406,11 @@ fn collision<'f>(
             }
             if let Outcome::Found(point) = outcome {
                 let mut pair = other.points(&elements.terms, &point);
-                let (one, two) = (happens(first), happens(second));
+                let (one, two) = (first.happens(), second.happens());
                 let example = [(&*one, &first.offset, &*pair.0), (&*two, &second.offset, &*pair.1)];
                 // What is not known is not the same for both.
                 let known = example.iter().all(|(_, offset, point)| {
-                    let whole = padded(&elements.terms, point);
+                    let whole = elements.terms.padded(point);
                     Domain::at(&elements.terms, &whole).value(offset).is_some()
                 });
                 if !known || !elements.agrees(&example) {
@@ -523,7 +516,7 @@ fn used_by(terms: &Terms, (first, second): (&Access, &Access)) -> FxHashSet<Var>
     let mut used = FxHashSet::default();
     let mut note = |_: Atom, kind: &AtomKind| note_var(kind, &mut used);
     for access in [first, second] {
-        happens(access).into_iter().for_each(|cond| terms.visit_cond(cond, &mut note));
+        access.happens().into_iter().for_each(|cond| terms.visit_cond(cond, &mut note));
         terms.visit(&access.offset, &mut note);
     }
     used
@@ -537,11 +530,11 @@ fn describe(
     second: &Access,
     pair: &Pair,
 ) -> Diagnostic {
-    let mut domain = Domain::at(&elements.terms, &padded(&elements.terms, &pair.0));
+    let mut domain = Domain::at(&elements.terms, &elements.terms.padded(&pair.0));
     let element = domain.value(&first.offset).unwrap_or_default();
     let name = elements.param_name(first.param);
     let [a, b] = programs_of(elements, launch, pair);
-    let lanes = [&pair.0, &pair.1].map(|point| format!("{:?}", lane(first, point)));
+    let lanes = [&pair.0, &pair.1].map(|point| format!("{:?}", first.lane(point)));
     let both = match a == b {
         true => format!("lanes {} and {} of program {a}", lanes[0], lanes[1]),
         false => format!("programs {a} and {b}"),
@@ -555,7 +548,7 @@ fn describe(
         let other_is = if a == b { "the other lane" } else { "the other program" };
         found = found.with_related(other, format!("{other_is} stores here"));
     }
-    if let Some(example) = elements.random_example(&happens(first), &first.offset, &pair.0) {
+    if let Some(example) = elements.random_example(&first.happens(), &first.offset, &pair.0) {
         found = found.with_note(example);
     }
     found.with_note(match a == b {
@@ -570,11 +563,11 @@ fn describe(
 /// The two programs of a pair, as the launch's grid numbers them.
 fn programs_of(elements: &Elements<'_>, launch: &KnownLaunch, pair: &Pair) -> [String; 2] {
     let rank = launch.grid_rank.max(rank(elements, pair));
-    [&pair.0, &pair.1].map(|point| report::program(position(elements, point), rank))
+    [&pair.0, &pair.1].map(|point| report::program(elements.position(point), rank))
 }
 
 /// Axes of the grid along which the programs of a pair differ, counted from the first.
 fn rank(elements: &Elements<'_>, pair: &Pair) -> usize {
-    let (a, b) = (position(elements, &pair.0), position(elements, &pair.1));
+    let (a, b) = (elements.position(&pair.0), elements.position(&pair.1));
     (0..3).rev().find(|axis| a[*axis] != b[*axis]).map_or(1, |axis| axis + 1)
 }

@@ -367,6 +367,19 @@ impl Terms {
         }
     }
 
+    /// Whether a term depends on nothing unknown.
+    pub(super) fn is_known(&self, term: &Linear) -> bool {
+        let mut known = true;
+        self.visit(term, &mut |_, kind| known &= !matches!(kind, AtomKind::Unknown(_)));
+        known
+    }
+
+    /// The point with the least value for variables made after it.
+    pub(super) fn padded(&self, point: &[i128]) -> Vec<i128> {
+        let rest = self.var_ranges().iter().skip(point.len()).map(|range| range.lo);
+        point.iter().copied().chain(rest).collect()
+    }
+
     /// True when a truth value depends on an unknown one.
     pub(crate) fn has_unknown_cond(&self, cond: Cond) -> bool {
         let mut seen = FxHashSet::default();

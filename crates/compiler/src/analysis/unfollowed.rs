@@ -1,6 +1,6 @@
 //! Accesses at addresses that are not known, and the memory that they may be to.
 
-use super::bounds::buffer;
+use super::arguments::may_share;
 use super::elements::Access;
 use super::roots::Roots;
 use crate::ir::{Function, Inst, Opcode};
@@ -43,10 +43,4 @@ impl<'s> Unfollowed<'s> {
         let Some(params) = &self.params else { return true };
         params.iter().any(|other| may_share(self.func, self.launch, *other, param))
     }
-}
-
-/// Whether two parameters may point into the same memory.
-pub(super) fn may_share(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
-    let id = |param| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    a == b || id(a).zip(id(b)).is_none_or(|(a, b)| a == b)
 }

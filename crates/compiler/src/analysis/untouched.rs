@@ -3,15 +3,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bounds::{buffer, computing, happens, in_one_unit, passed, position};
+use super::arguments::{buffer, in_one_unit, passed};
 use super::elements::{Access, Elements, Index, Variable};
 use super::flow::dependents;
-use super::fresh::{is_write, writes};
 use super::grid::axes_asked_for;
-use super::report;
 use super::solve::{Outcome, Pause};
-use super::terms::{AtomKind, Cond, CondKind, Domain, Interval, Linear};
+use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Var};
 use super::unfollowed::Unfollowed;
+use super::{Finding, Spot, report};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
@@ -54,7 +53,7 @@ pub(super) fn check<'s>(
     elements: &'s mut Elements<'_>,
     accesses: &'s [Access],
     pause: Pause<'s>,
-) -> Option<Diagnostic> {
+) -> Option<Finding> {
     let grid = launch.grid?;
     let ids = |launch: &KnownLaunch| -> Vec<u32> {
         let buffers = launch.args.iter().filter_map(|(_, arg)| match arg {
@@ -78,7 +77,7 @@ pub(super) fn check<'s>(
     };
     // What is at an address that is not known may be any element.
     let written = Unfollowed::of(func, launch, accesses, |opcode| {
-        opcode == Opcode::InlineAsm || is_write(opcode)
+        opcode == Opcode::InlineAsm || opcode.is_global_write()
     });
     let loaded = Unfollowed::of(func, launch, accesses, |opcode| opcode == Opcode::Load);
     let of = |opcode: Opcode| {
@@ -87,7 +86,8 @@ pub(super) fn check<'s>(
     let writes = of(Opcode::Store).chain(of(Opcode::AtomicRmw));
     let reads = of(Opcode::Load).filter(|access| !loaded.may_reach(access.param));
     let followed = writes.chain(reads).filter(|access| !written.may_reach(access.param));
-    { followed }.find_map(|access| search.untouched(access))
+    let found = { followed }.find_map(|access| search.untouched(access))?;
+    Some(Finding { spot: Spot::Launch, ..found.into() })
 }
 
 struct Search<'s, 'e> {
@@ -218,6 +218,9 @@ impl Search<'_, '_> {
         if is_load && matches!(variable, Variable::Program(_)) && is_led_by_memory(func, access) {
             return None;
         }
+        if !before && fills_rows(wide, &same.offset, &further, extent) {
+            return None;
+        }
         if by_mask && !depends(wide, same.mask, variable) && !ends(wide, same, &further, extent) {
             return None;
         }
@@ -241,7 +244,7 @@ impl Search<'_, '_> {
         let mut missed = None;
         // Where programs overlap, the first element beyond them is one that the last of them reaches.
         for least in [0, size / 2, size - 1] {
-            let mut conds = happens(same);
+            let mut conds = same.happens();
             let far = wide.terms.at_most(&Linear::constant(least), &same.offset);
             conds.extend([start, end, beyond, far]);
             conds.extend(&first_there);
@@ -257,7 +260,7 @@ impl Search<'_, '_> {
             let may_be = written || may_reach(reaches, access, element, &mut { most_boxes });
             let reaches = (func, launch, &mut *self.elements, self.accesses);
             if !may_be && !is_left_out(reaches, access, element, &mut { most_boxes }) {
-                let further = position(wide, &point);
+                let further = wide.position(&point);
                 let is_asked = !is_load
                     || is_lane
                     || match brought((func, launch, wide, accesses), further, &self.shared, &mut {
@@ -378,7 +381,7 @@ pub(super) fn may_reach(
         if other.may_be_elsewhere(func) || !in_one_unit(func, other.param, access.param) {
             return true;
         }
-        comes_to(elements, happens(other), other, element, fuel)
+        comes_to(elements, other.happens(), other, element, fuel)
     })
 }
 
@@ -414,10 +417,10 @@ fn brought(
         elements.terms.equal(&position, &Linear::constant(at))
     });
     let there: Vec<Cond> = there.collect();
-    let writes = accesses.iter().filter(|other| writes(func, other.inst));
+    let writes = accesses.iter().filter(|other| other.writes(func));
     let brought = writes.map(|write| {
         let Some(buffer) = buffer(func, launch, write.param) else { return Brings::More };
-        let mut conds = happens(write);
+        let mut conds = write.happens();
         conds.extend(&there);
         conds.push(elements.terms.at_most(&Linear::default(), &write.offset));
         conds.push(elements.terms.less(&write.offset, &Linear::constant(buffer.elements)));
@@ -491,7 +494,7 @@ fn is_instead(func: &Function, launch: &KnownLaunch, access: &Access, other: &Ac
 fn is_told_by_mask(func: &Function, launch: &KnownLaunch, access: &Access) -> bool {
     let Some(buffer) = buffer(func, launch, access.param) else { return false };
     super::flow::mask_of(&func.insts[access.inst]).is_some_and(|mask| {
-        let computed = computing(func, mask);
+        let computed = func.computing(mask);
         passed(func, launch, buffer.elements).any(|argument| computed.contains(&argument))
     })
 }
@@ -499,7 +502,7 @@ fn is_told_by_mask(func: &Function, launch: &KnownLaunch, access: &Access) -> bo
 /// Whether a value is computed from what memory holds.
 fn depends_on_memory(func: &Function, value: Value) -> bool {
     let reads = |value: &Value| func.def(*value).is_some_and(|data| data.opcode == Opcode::Load);
-    computing(func, value).iter().any(reads)
+    func.computing(value).iter().any(reads)
 }
 
 /// Whether the branches around an access leave out programs that are far beyond the grid, as where
@@ -508,6 +511,21 @@ fn ends(wide: &mut Elements<'_>, access: &Access, position: &Linear, extent: u32
     let far = wide.terms.at_most(&Linear::constant(most(extent) / 2), position);
     let conds: Vec<Cond> = access.path.iter().copied().chain([far]).collect();
     !access.path.is_empty() && wide.search(&conds, &mut { READ_FUEL }) == Outcome::Never
+}
+
+/// Whether so many positions fill rows: a lane or trip moves an offset as far as all of them together, so
+/// that one more would be in the next row, which may not be meant to be there.
+fn fills_rows(elements: &Elements<'_>, offset: &Linear, position: &Linear, extent: u32) -> bool {
+    let &[(atom, 1)] = position.terms.as_slice() else { return false };
+    let row = offset.factor(atom).saturating_mul(i128::from(extent));
+    let is_program = |var: Var| {
+        elements.variables().any(|(of, known)| known == var && matches!(of, Variable::Program(_)))
+    };
+    let is_within = |other: Atom| match elements.terms.atom(other) {
+        AtomKind::Var(var) => !is_program(*var),
+        _ => false,
+    };
+    row != 0 && offset.terms.iter().any(|(other, factor)| *factor == row && is_within(*other))
 }
 
 /// Whether a mask compares what the lane and the program or the trip make together: then it is further

@@ -15,7 +15,7 @@ pub(super) fn written_params(func: &Function) -> Option<FxHashSet<usize>> {
     for &inst in &insts {
         let data = &func.insts[inst];
         match data.opcode {
-            Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => pending.push(data.operand(0)),
+            opcode if opcode.is_global_write() => pending.push(data.operand(0)),
             Opcode::InlineAsm => {
                 pending.extend(data.uses().filter(|value| is_pointer(func, *value)))
             }

@@ -24,7 +24,8 @@ pub(super) const ROWS: &[Builtin] = &[
     Builtin::tl("make_block_ptr", "base, shape, strides, offsets, block_shape: constexpr, order: constexpr", Rule::MakeBlockPtr,
         "A pointer to a block of an n-dimensional array in memory.").deprecated(NO_BLOCK_POINTERS),
     Builtin::tl("advance", "base, offsets", Rule::Advance,
-        "A block pointer moved by `offsets`. The result must be used.").method().until_3_6().deprecated(NO_BLOCK_POINTERS),
+        "A block pointer moved by `offsets`. The result must be used.").method().until_3_6().deprecated(NO_BLOCK_POINTERS)
+        .must_use("`tl.advance` changes nothing: it gives the moved block pointer."),
     Builtin::tl("make_tensor_descriptor", "base, shape, strides, block_shape: constexpr, padding_option: constexpr = 'zero'", Rule::MakeDescriptor,
         "A descriptor of an array of 1 to 5 dimensions, to load and store blocks with bounds checks.\n\nThe last stride is 1 and the last extent of the block covers at least 16 bytes."),
     Builtin::tl("load_tensor_descriptor", "desc, offsets", Rule::DescriptorLoad,

@@ -56,6 +56,11 @@ impl Code {
         matches!(family, Some("bounds" | "race" | "perf"))
     }
 
+    /// True for the family `constexpr`.
+    pub(crate) fn is_constexpr(self) -> bool {
+        self.name().starts_with("constexpr/")
+    }
+
     /// True for the family `resource`.
     pub fn is_resource(self) -> bool {
         self.name().starts_with("resource/")

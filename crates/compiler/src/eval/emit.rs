@@ -75,7 +75,10 @@ impl Evaluator<'_> {
             Some(loc) => loc,
             None => {
                 let (line, col) = self.line_col(at.file, at.range.start);
+                let project = self.project;
                 let emitter = self.emitter.as_mut()?;
+                let path = || project.path(at.file).into();
+                emitter.func.files.entry(at.file).or_insert_with(path);
                 let function = function.unwrap_or_else(|| emitter.func.name.clone());
                 let data = ir::LocData { at, line, col, function, inlined_at };
                 let loc = emitter.func.locs.push(data);

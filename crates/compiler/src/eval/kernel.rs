@@ -114,6 +114,7 @@ pub(super) fn infer_function(
     let range = project::item(sources, at)?.name_range;
     let mut evaluator = Evaluator::new(sources, version);
     evaluator.kernel = function.function.name.clone();
+    evaluator.is_uncalled = !entry;
     let locals = evaluator.symbolic_arguments(at, &function, entry);
     evaluator.check_decorators(at, &function);
     evaluator.run_kernel(&function, locals);

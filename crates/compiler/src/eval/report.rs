@@ -104,7 +104,7 @@ impl Evaluator<'_> {
     }
 
     /// The user's own call, when the text evaluated now was inlined.
-    fn outermost_call(&self) -> Option<FileRange> {
+    pub(super) fn outermost_call(&self) -> Option<FileRange> {
         let inlined = self
             .frames
             .iter()

@@ -46,7 +46,10 @@ impl Evaluator<'_> {
             Value::Tuple(tuple) if tuple.held != Held::Elements => true,
             Value::Tuple(_) => bare && self.is_3_9(),
             Value::Function(_) => !self.is_3_9(),
-            Value::Const(Const::None) => !bare && !self.is_3_9(),
+            Value::Const(Const::None) => {
+                let is_called = !self.is_uncalled || self.outermost_call().is_some();
+                !bare && !self.is_3_9() && is_called
+            }
             value => value.is_void(),
         };
         if refused {

@@ -28,6 +28,25 @@ pub enum Rules {
     Any,
 }
 
+/// What a function may be given although it looks like a kernel, of which arguments are scalars that
+/// are known at run time.
+#[derive(PartialEq, Eq)]
+enum Given {
+    /// Tiles, by kernels that are not seen.
+    Tiles,
+    /// Whatever kernels of other files have, or compile-time values by a launch.
+    Anything,
+}
+
+impl Given {
+    fn to(sources: &dyn Sources, at: ItemRef) -> Option<Given> {
+        if project::is_helper_of_others(sources, at) || project::is_given_constants(sources, at) {
+            return Some(Given::Anything);
+        }
+        project::may_be_helper(sources, at).then_some(Given::Tiles)
+    }
+}
+
 impl Rules {
     /// The version whose documentation and signatures are shown.
     pub fn newest(self) -> TritonVersion {
@@ -62,13 +81,13 @@ impl Rules {
         let of_helper = |found: &Diagnostic| found.severity >= Severity::Warning;
         if entry
             && inference.diagnostics.iter().any(of_helper)
-            && (project::is_helper_of_others(sources, at)
-                || project::is_given_constants(sources, at))
+            && let Some(given) = Given::to(sources, at)
             && let Some(helper) = self.infer_as(sources, at, false)
         {
-            // Who calls it may pass tiles and compile-time values, and who launches it the latter.
             inference.diagnostics.retain(|found| {
-                !of_helper(found) || helper.diagnostics.iter().any(|other| is_same(found, other))
+                !of_helper(found)
+                    || given == Given::Tiles && found.code.is_constexpr()
+                    || helper.diagnostics.iter().any(|other| is_same(found, other))
             });
         }
         Some(inference)
@@ -413,7 +432,7 @@ mod tests {
                 .replace("{}", pointer);
         assert_eq!(errors(&[("/p/a.py", &flagged)]), [""; 0]);
         // Each version has a reason of its own.
-        let masked = format!("{}    tl.advance(b, (64,))\n", kernel("b, 1.0, mask=n > 0"));
+        let masked = format!("{}    b = tl.advance(b, (64,))\n", kernel("b, 1.0, mask=n > 0"));
         assert_eq!(errors(&[("/p/a.py", &masked)]), ["type/block-pointer"]);
     }
 

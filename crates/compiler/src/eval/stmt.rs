@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::unsupported::alternative;
 use super::value::{Const, Role, Value};
 use super::{Evaluator, Mode, Source};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::{Expr, ExprId, Stmt, StmtId};
 use crate::source::FileRange;
 
@@ -238,18 +238,18 @@ impl Evaluator<'_> {
         if let (Expr::Call { callee, .. }, Mode::Jit) =
             (&source.body.exprs[expr], self.frame().mode)
             && !value.is_unknown()
-            && self.must_use_of(source, *callee)
         {
-            let message = "the result of this call is not used";
-            self.error(Code::UnusedResult, source.at(expr), message);
+            let (must_use, because) = match self.quietly(|this| this.expr(source, *callee)) {
+                Value::Function(function) => (function.kind.must_use, None),
+                Value::Builtin(builtin) => (builtin.must_use.is_some(), builtin.must_use),
+                _ => (false, None),
+            };
+            if must_use {
+                let message = "the result of this call is not used";
+                let found = Diagnostic::new(Code::UnusedResult, source.at(expr), message);
+                self.emit_diagnostic(because.into_iter().fold(found, Diagnostic::with_note));
+            }
         }
-    }
-
-    fn must_use_of(&mut self, source: Source<'_>, callee: ExprId) -> bool {
-        matches!(
-            self.quietly(|this| this.expr(source, callee)),
-            Value::Function(function) if function.kind.must_use
-        )
     }
 
     /// Evaluates without reports, types or IR.

@@ -281,6 +281,20 @@ impl Function {
         }
     }
 
+    /// The values that `value` is computed from, and itself.
+    pub fn computing(&self, value: Value) -> FxHashSet<Value> {
+        let mut found = FxHashSet::default();
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
+            if found.insert(value)
+                && let Some(data) = self.def(value)
+            {
+                pending.extend(data.uses());
+            }
+        }
+        found
+    }
+
     /// The allocation that the shared-memory buffer `buffer` is, or is a stage or view of.
     pub fn allocation(&self, buffer: Value) -> Value {
         match self.def(buffer) {

@@ -426,6 +426,16 @@ impl Opcode {
         self.writes() && !is_local
     }
 
+    /// Whether it writes to addresses in global memory.
+    pub fn is_global_write(self) -> bool {
+        self == Opcode::Store || self.is_atomic()
+    }
+
+    /// Whether it reads and writes an address at once.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Opcode::AtomicRmw | Opcode::AtomicCas)
+    }
+
     /// True when it ends a region.
     pub fn is_terminator(self) -> bool {
         self.info().effects == Effects::Terminator

@@ -7,7 +7,10 @@ use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
     resolve_expr,
 };
-use crate::hir::{Body, Class, Expr, ExprId, Function, Item, ItemKind, Launch, Module, Name, Stmt};
+use crate::hir::{
+    Arg, BinaryOp, Body, Class, Expr, ExprId, Function, Item, ItemKind, Launch, Literal, Module,
+    Name, Stmt,
+};
 use crate::source::FileId;
 
 /// A jit function with its decorators.
@@ -154,6 +157,35 @@ pub(crate) fn is_helper_of_others(sources: &dyn Sources, at: ItemRef) -> bool {
         called_from_jit(sources, &functions).contains(&at)
     });
     called && !is_tuned(sources, at) && !launched(sources, at.file).contains(&at)
+}
+
+/// True when a jit function may be one that others call although nothing that is seen does: nothing
+/// launches it, it never asks for the program's position, itself or in what it calls, and it adds
+/// parameters to others for addresses, which may be tiles.
+pub(crate) fn may_be_helper(sources: &dyn Sources, at: ItemRef) -> bool {
+    let Some(of) = function(sources, at) else { return false };
+    let asks = |at: ItemRef| {
+        function(sources, at).is_some_and(|function| calls(&function.body, asks_for_position))
+    };
+    offsets_by_parameters(&of)
+        && !is_tuned(sources, at)
+        && !launched(sources, at.file).contains(&at)
+        && !with_callees(sources, at).into_iter().any(asks)
+}
+
+/// Whether a function adds a parameter to another, as they are, where it reads or writes memory.
+fn offsets_by_parameters(function: &Function) -> bool {
+    let body = &function.body;
+    let is_param = |id: ExprId| {
+        let name = body.exprs[id].as_name();
+        name.is_some_and(|name| function.params.iter().any(|param| param.name == *name))
+    };
+    called_names(body).any(|(name, args)| {
+        let address = args.first().map(|arg| &body.exprs[arg.value]);
+        touches_memory(name)
+            && matches!(address, Some(Expr::Binary { op: BinaryOp::Add, lhs, rhs })
+                if is_param(*lhs) && is_param(*rhs))
+    })
 }
 
 /// The jit functions that the bodies of `functions` mention, other than themselves.
@@ -304,7 +336,8 @@ fn looks_like_entry(sources: &dyn Sources, at: ItemRef, called: &[ItemRef]) -> b
         && !is_method(sources, at)
         && !returns_value(&function.body)
         && with_callees(sources, at).into_iter().any(|at| {
-            self::function(sources, at).is_some_and(|function| touches_memory(&function.body))
+            self::function(sources, at)
+                .is_some_and(|function| calls(&function.body, touches_memory))
         })
 }
 
@@ -337,17 +370,32 @@ fn class_around(sources: &dyn Sources, at: ItemRef) -> Option<Arc<Class>> {
 }
 
 fn returns_value(body: &Body) -> bool {
-    body.stmts.values().any(|stmt| matches!(stmt, Stmt::Return(Some(_))))
+    let is_value = |value: ExprId| body.exprs[value] != Expr::Literal(Literal::None);
+    body.stmts.values().any(|stmt| matches!(stmt, Stmt::Return(Some(value)) if is_value(*value)))
 }
 
-/// True when some call is of an attribute or function that reads or writes memory by its name.
-fn touches_memory(body: &Body) -> bool {
-    body.exprs.values().any(|expr| {
-        let Expr::Call { callee, .. } = expr else { return false };
-        let name = match &body.exprs[*callee] {
-            Expr::Name(name) | Expr::Attribute { attr: name, .. } => name,
-            _ => return false,
-        };
-        matches!(&**name, "load" | "store") || name.starts_with("atomic_")
+/// True when some call is of an attribute or function with a name of which `is_meant` holds.
+fn calls(body: &Body, is_meant: impl Fn(&str) -> bool) -> bool {
+    called_names(body).any(|(name, _)| is_meant(name))
+}
+
+/// The names of attributes and functions that are called, with the arguments.
+fn called_names(body: &Body) -> impl Iterator<Item = (&Name, &[Arg])> {
+    body.exprs.values().filter_map(|expr| {
+        let Expr::Call { callee, args } = expr else { return None };
+        match &body.exprs[*callee] {
+            Expr::Name(name) | Expr::Attribute { attr: name, .. } => Some((name, &**args)),
+            _ => None,
+        }
     })
+}
+
+/// Whether what is called so reads or writes memory.
+fn touches_memory(name: &str) -> bool {
+    matches!(name, "load" | "store") || name.starts_with("atomic_")
+}
+
+/// Whether what is called so tells where in the grid a program is, or may do so.
+fn asks_for_position(name: &str) -> bool {
+    matches!(name, "program_id" | "inline_asm_elementwise")
 }

@@ -498,15 +498,21 @@ impl<'a> Resolver<'a> {
 
     fn import_from(&mut self, file: FileId, level: u32, path: &[Name], member: &str) -> Resolution {
         let base = self.module_path(file, level, path);
-        match self.step(|resolver| resolver.member(&base, member)) {
-            Resolution::External(_) | Resolution::Undefined => {}
-            found => return found,
-        }
         let mut whole = path.to_vec();
         whole.push(Name::from(member));
-        match self.sources.import(file, level, &whole) {
-            Some(file) => Resolution::File(file),
-            None => Resolution::External(whole),
+        let sources = self.sources;
+        let submodule = || sources.import(file, level, &whole).map(Resolution::File);
+        // A package takes from itself what it has not bound yet.
+        if base == Resolution::File(file)
+            && let Some(found) = submodule()
+        {
+            return found;
+        }
+        match self.step(|resolver| resolver.member(&base, member)) {
+            Resolution::External(_) | Resolution::Undefined => {
+                submodule().unwrap_or_else(|| Resolution::External(whole.clone()))
+            }
+            found => found,
         }
     }
 

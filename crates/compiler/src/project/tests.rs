@@ -130,7 +130,11 @@ else:
 #[test]
 fn names_are_followed_through_packages() {
     let files = [
-        ("p/__init__.py", "from .inner import *\nfrom . import other as renamed\n"),
+        (
+            "p/__init__.py",
+            "from .inner import *\nfrom . import other as renamed\nfrom . import same\n",
+        ),
+        ("p/same.py", "SIZE = 8\n"),
         ("p/inner.py", "from triton import jit\nimport torch\n@jit\ndef helper(x): pass\nN = 4\n"),
         ("p/other.py", "import triton.language as tl\nB = tl.constexpr(64)\nexp = tl.exp\n"),
         ("a.py", "import p\nfrom p import helper as h, missing\nimport p.other\nloop = loop\n"),
@@ -139,6 +143,7 @@ fn names_are_followed_through_packages() {
     assert_eq!(meaning(&files, "p.N"), "constant p/inner.py::N");
     assert_eq!(meaning(&files, "p.renamed.B"), "constexpr p/other.py::B");
     assert_eq!(meaning(&files, "p.other.exp"), "triton language.exp");
+    assert_eq!(meaning(&files, "p.same.SIZE"), "constant p/same.py::SIZE");
     assert_eq!(meaning(&files, "p.torch.float16"), "external torch.float16");
     assert_eq!(meaning(&files, "missing"), "external p.missing");
     assert_eq!(meaning(&files, "loop"), "constant a.py::loop");

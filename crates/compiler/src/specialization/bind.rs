@@ -76,6 +76,15 @@ impl Given<'_> {
     }
 }
 
+/// The configurations that a launch may run with.
+enum Kept {
+    All,
+    /// Those of them that are here.
+    These(Vec<Config>),
+    /// Some; it is not known which.
+    Some,
+}
+
 impl<'a> Binder<'a> {
     /// For what host code makes of the kernel that launches it in these ways.
     pub(super) fn new(
@@ -161,19 +170,20 @@ impl<'a> Binder<'a> {
             return;
         }
         let of = self.tuning.configs.len();
+        let kept = launch.map(|launch| self.kept(launch));
         for (position, config) in self.tuning.configs.iter().take(MAX_SPECIALIZATIONS).enumerate() {
             // What a scenario launches is the first configuration; the others are tuning.
             let of_scenario = origin == Origin::Scenario && position == 0;
             let origin = if of_scenario { origin } else { Origin::Autotune };
-            let is_kept = match launch {
-                Some(launch) => self.keeps(launch, config),
-                None => Some(true),
+            let is_kept = match &kept {
+                Some(Kept::These(kept)) => kept.iter().any(|kept| kept.is_same(config)),
+                Some(Kept::All | Kept::Some) | None => true,
             };
-            if is_kept == Some(false) {
+            if !is_kept {
                 continue;
             }
             let mut spec = self.bind(origin, launch, Some(config));
-            if is_kept.is_none() {
+            if matches!(kept, Some(Kept::Some)) {
                 spec.launches.iter_mut().for_each(KnownLaunch::doubt);
             }
             let names = config.kwargs.iter().map(|(name, _)| name);
@@ -183,11 +193,11 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Whether a launch may run with a configuration, as the author's function chooses among them.
-    fn keeps(&self, launch: &ObservedLaunch, config: &Config) -> Option<bool> {
+    /// The configurations that a launch may run with, as the author's function chooses among them.
+    fn kept(&self, launch: &ObservedLaunch) -> Kept {
         let Some(pruner) = self.tuning.pruner.as_ref().filter(|_| self.tuning.configs.len() > 1)
         else {
-            return Some(true);
+            return Kept::All;
         };
         let configs = self.tuning.configs.iter().cloned();
         let configs = configs.map(|config| Value::Config(Box::new(config))).collect();
@@ -199,13 +209,14 @@ impl<'a> Binder<'a> {
         let keywords = launch.args.iter().filter(|(name, _)| name.is_some()).cloned();
         let args = [(None, Value::List(configs)), (None, Value::Dict(named.collect()))];
         let args: Vec<_> = args.into_iter().chain(keywords).collect();
-        let kept = Host::new(self.sources).outcome(pruner, &args).elements()?;
-        let is_it = |kept: &Value| match kept {
-            Value::Config(kept) => Some(kept.is_same(config)),
+        let kept = Host::new(self.sources).outcome(pruner, &args).elements();
+        let config = |kept: Value| match kept {
+            Value::Config(kept) => Some(*kept),
             _ => None,
         };
-        let kept = kept.iter().map(is_it).collect::<Option<Vec<bool>>>()?;
-        (!kept.is_empty()).then(|| kept.contains(&true))
+        let kept: Option<Vec<Config>> =
+            kept.and_then(|kept| kept.into_iter().map(config).collect());
+        kept.filter(|kept| !kept.is_empty()).map_or(Kept::Some, Kept::These)
     }
 
     /// True for a launch of the kernel under its own name where a call tunes it: it gives what

@@ -148,7 +148,8 @@ impl<'a> Rules<'a> {
                 // After `*args` or `*` every order is right.
                 (None, _) if kind != Kind::PositionalSeparator && !kind.is_extra() => {
                     default = None;
-                    if kind == Kind::KeywordSeparator || kind == Kind::ListSplatPattern {
+                    let is_star = |it: Node<'_>| it.kind() == Kind::ListSplatPattern;
+                    if kind == Kind::KeywordSeparator || name.is_some_and(is_star) {
                         return;
                     }
                 }

@@ -131,6 +131,7 @@ def p(a=1, b): break
 def q(a, a): pass
 def r(a, /, b=1, *c, d, e=2, **f): return
 def s(a=1, *, b, c=2, d): pass
+def u(a=1, *b: int, c: int = 2, d: int): pass
 for i in x:
     def t(): continue
     if i: break
@@ -145,8 +146,8 @@ return
               4:7 "a=1": the parameter with a default
             5:10 "a": parameter `a` is repeated
               5:7 "a": the first one
-            9:14 "continue": `continue` stands outside of a loop
-            11:1 "return": `return` stands outside of a function
+            10:14 "continue": `continue` stands outside of a loop
+            12:1 "return": `return` stands outside of a function
         "#]],
     );
 }

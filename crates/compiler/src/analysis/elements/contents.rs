@@ -7,7 +7,6 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Element, Elements, Index, UnknownKey};
-use crate::analysis::identity::padded;
 use crate::analysis::terms::{AtomKind, Cond, Domain, Interval, Linear, Operation, Terms, Var};
 use crate::analysis::written::written_params;
 use crate::ir::{InstData, Value};
@@ -157,10 +156,15 @@ impl<'f> Elements<'f> {
     }
 
     /// What the launch shows of the memory that a parameter points to, where the kernel writes none
-    /// of it.
+    /// of it. Where variables stand for memory, numbers that are told one by one count all the same:
+    /// what they have to do with each other holds for all that may be there instead.
     fn contents(&self, param: usize) -> Option<&'f Contents> {
         let buffer = self.buffer(param)?;
-        let is_shown = !self.free && buffer.contents != Contents::Unknown;
+        let is_shown = match &buffer.contents {
+            Contents::Unknown => false,
+            Contents::Progression { .. } | Contents::Listed(_) => true,
+            _ => !self.free,
+        };
         (is_shown && !self.may_write(param, buffer)).then_some(&buffer.contents)
     }
 
@@ -239,7 +243,7 @@ impl<'f> Elements<'f> {
         }
         for point in [first, second] {
             for read in self.random.iter().filter(|read| !used.contains(&read.var)) {
-                let whole = padded(&self.terms, point);
+                let whole = self.terms.padded(point);
                 let Some(at) = Domain::at(&self.terms, &whole).value(&read.offset) else {
                     continue;
                 };
@@ -303,7 +307,7 @@ impl<'f> Elements<'f> {
 
     /// The random reads that give these variables.
     fn reads_at(&self, used: &FxHashSet<Var>, point: &[i128]) -> Vec<(&RandomRead, i128, i128)> {
-        let point = padded(&self.terms, point);
+        let point = self.terms.padded(point);
         let mut domain = Domain::at(&self.terms, &point);
         let reads = self.random.iter().filter(|read| used.contains(&read.var));
         let placed = reads.filter_map(|read| {

@@ -1,6 +1,6 @@
 //! Functions of the language that host code calls.
 
-use super::names::{Host, Piece};
+use super::pieces::{Host, Piece};
 use crate::builtins::{self, LANGUAGE, MATH, TORCH, TRITON, torch};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::ExprId;

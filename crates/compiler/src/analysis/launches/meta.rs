@@ -3,7 +3,10 @@
 use super::Site;
 use super::options::OPTIONS;
 use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest_in_any_case};
-use crate::hir::{Body, Expr, ExprId, Function, ItemKind, Literal, Name, ParamKind, Stmt};
+use crate::hir::{
+    Body, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Occasion, ParamKind, SourceMap,
+    Stmt,
+};
 use crate::source::{FileRange, TextRange};
 use crate::specialization::Tuning;
 
@@ -62,10 +65,10 @@ impl Site<'_> {
             }
             _ => return None,
         };
-        let takes = match name.map(|name| self.local_function(name)) {
+        let takes = match name.map(|name| self.function_called(name)) {
             None => of_lambda(&launch.body.exprs[launch.grid])?,
             Some(function) => match function? {
-                Local::Lambda(around, id) => of_lambda(&around.body.exprs[id])?,
+                Local::Lambda(body, _, id) => of_lambda(&body.exprs[id])?,
                 Local::Function(function) => {
                     needed(function.params.iter().map(|param| (param.kind, param.default)))?
                 }
@@ -83,8 +86,8 @@ impl Site<'_> {
         Some(self.finding(Code::GridShape, self.range(launch.grid), message))
     }
 
-    /// What the grid asks of its argument: a lambda in the brackets, or the only function that the
-    /// function around the launch binds to the name there.
+    /// What the grid asks of its argument: a lambda in the brackets, or the function that is bound to the
+    /// name there.
     fn asked_for(&self) -> Asked {
         let launch = self.launch;
         match &launch.body.exprs[launch.grid] {
@@ -92,8 +95,8 @@ impl Site<'_> {
                 let [meta] = &**params else { return Asked::default() };
                 asked(&launch.body, &meta.name, self.range(*body), |id| self.range(id))
             }
-            Expr::Name(name) => match self.local_function(name) {
-                Some(Local::Lambda(around, id)) => asked_by_lambda(around, id),
+            Expr::Name(name) => match self.function_called(name) {
+                Some(Local::Lambda(body, map, id)) => asked_by_lambda(body, map, id),
                 Some(Local::Function(function)) => asked_by_function(function),
                 None => Asked::default(),
             },
@@ -101,7 +104,32 @@ impl Site<'_> {
         }
     }
 
-    /// The only function that the function around the launch binds to a name.
+    /// The only function that the function around the launch binds to a name; outside of functions, the
+    /// one that the module binds to it before the launch.
+    fn function_called(&self, name: &Name) -> Option<Local<'_>> {
+        match self.scope.path.is_empty() {
+            true => self.function_of_module(name),
+            false => self.local_function(name),
+        }
+    }
+
+    fn function_of_module(&self, name: &Name) -> Option<Local<'_>> {
+        let items = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
+        let before = |item: &&Item| item.range.end <= self.launch.range.start;
+        let bound: Vec<&Item> = items.filter(|item| item.scope.is_empty()).filter(before).collect();
+        if bound.iter().any(|item| item.occasion != Occasion::Always || item.guard.is_some()) {
+            return None;
+        }
+        match &bound.last()?.kind {
+            ItemKind::Function(function) => Some(Local::Function(function)),
+            ItemKind::Assign { body, map, value, .. } => {
+                let is_lambda = matches!(body.exprs[*value], Expr::Lambda { .. });
+                is_lambda.then_some(Local::Lambda(body, map, *value))
+            }
+            _ => None,
+        }
+    }
+
     fn local_function(&self, name: &Name) -> Option<Local<'_>> {
         let functions = self.module.items.iter().filter_map(|item| match &item.kind {
             ItemKind::Function(function) => Some((item, &**function)),
@@ -121,7 +149,7 @@ impl Site<'_> {
         match (bound.next(), bound.next(), inside.next(), inside.next()) {
             (Some(value), None, None, None) => {
                 let is_lambda = matches!(body.exprs[value], Expr::Lambda { .. });
-                is_lambda.then_some(Local::Lambda(function, value))
+                is_lambda.then_some(Local::Lambda(body, &function.map, value))
             }
             (None, None, Some(grid), None) => Some(Local::Function(grid)),
             _ => None,
@@ -129,10 +157,10 @@ impl Site<'_> {
     }
 }
 
-/// A function that another one binds to a name.
+/// A function that is bound to a name.
 enum Local<'a> {
-    /// A lambda in the code of this function.
-    Lambda(&'a Function, ExprId),
+    /// A lambda in this code.
+    Lambda(&'a Body, &'a SourceMap, ExprId),
     /// A function of its own.
     Function(&'a Function),
 }
@@ -154,11 +182,11 @@ fn needed(params: impl Iterator<Item = (ParamKind, Option<ExprId>)>) -> Option<u
     Some(needed)
 }
 
-fn asked_by_lambda(around: &Function, id: ExprId) -> Asked {
-    let Expr::Lambda { params, body } = &around.body.exprs[id] else { return Asked::default() };
+fn asked_by_lambda(around: &Body, map: &SourceMap, id: ExprId) -> Asked {
+    let Expr::Lambda { params, body } = &around.exprs[id] else { return Asked::default() };
     let [meta] = &**params else { return Asked::default() };
-    let range = |id| around.map.exprs[id];
-    asked(&around.body, &meta.name, range(*body), range)
+    let range = |id| map.exprs[id];
+    asked(around, &meta.name, range(*body), range)
 }
 
 /// What a function asks of its only parameter.

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 
 use super::keyword_args;
-use super::names::{Host, Piece, abbreviates};
+use super::pieces::{Host, Piece, abbreviates};
 use crate::builtins::{TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, misspelled};
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name, Occasion, ParamKind, Stmt};

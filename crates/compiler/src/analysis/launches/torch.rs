@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::keyword_args;
-use super::names::{Host, Piece};
+use super::pieces::{Host, Piece};
 use crate::builtins::{TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, Severity, misspelled};
 use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name, Param, Stmt};

@@ -7,7 +7,6 @@ use crate::analysis::flow::counted::Counted;
 use crate::analysis::flow::gives::Gives;
 use crate::analysis::flow::held::Holds;
 use crate::analysis::flow::{Flow, Followed, Fuel, Reached};
-use crate::analysis::identity::padded;
 use crate::analysis::neutral::combining;
 use crate::analysis::report;
 use crate::analysis::terms::Domain;
@@ -195,7 +194,7 @@ pub(super) fn counted<'f>(
     flow.filled = filled;
     let point = reached.iter().find_map(|reached| flow.witness(reached))?;
     let left_out = std::mem::take(&mut flow.left_out);
-    let whole = padded(&elements.terms, &point);
+    let whole = elements.terms.padded(&point);
     let mut domain = Domain::at(&elements.terms, &whole);
     let counted = left_out.into_iter().find(|it| domain.truth(it.cond) == Some(true))?;
     let lane = domain.value(&counted.lane)?;

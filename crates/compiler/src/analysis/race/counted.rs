@@ -5,9 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::{Apart, Collision, Other, Part, used_by};
-use crate::analysis::bounds::{buffer, happens, in_one_unit};
+use crate::analysis::arguments::{buffer, in_one_unit, may_share};
 use crate::analysis::elements::{Access, Elements, Variable};
-use crate::analysis::identity::{Origins, padded};
+use crate::analysis::identity::Origins;
 use crate::analysis::points::Points;
 use crate::analysis::report;
 use crate::analysis::solve::Outcome;
@@ -137,8 +137,8 @@ pub(super) fn left_out(
         return None;
     }
     let is_write = |inst: &Inst| {
-        use Opcode::{AtomicCas, AtomicRmw, InlineAsm, Store};
-        matches!(func.insts[*inst].opcode, Store | AtomicRmw | AtomicCas | InlineAsm)
+        let opcode = func.insts[*inst].opcode;
+        opcode.is_global_write() || opcode == Opcode::InlineAsm
     };
     let writes: Vec<&Access> = accesses.iter().filter(|access| is_write(&access.inst)).collect();
     // A write whose address is not known may be anywhere.
@@ -151,7 +151,7 @@ pub(super) fn left_out(
     let mut left = buffer.elements;
     let mut written = vec![false; buffer.elements as usize];
     for write in writes {
-        if !may_be_same_memory(func, launch, write.param, store.param) {
+        if !may_share(func, launch, write.param, store.param) {
             continue;
         }
         if !in_one_unit(func, write.param, store.param) {
@@ -183,12 +183,6 @@ pub(super) fn left_out(
     let count = written.iter().filter(|written| **written).count();
     let note = format!("of {has}, {count} are written, some of them several times");
     Some(found.with_note(note))
-}
-
-/// Whether two parameters may point into one buffer.
-fn may_be_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
-    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    a == b || storage(a).is_none() || storage(b).is_none() || storage(a) == storage(b)
 }
 
 /// More lanes than there are elements, each of which reads an element, changes it and stores it back:
@@ -223,8 +217,8 @@ pub(super) fn crowded<'f>(
         return None;
     }
     let mut fuel = super::FIRST_FUEL;
-    let Outcome::Found(point) = elements.search(&happens(store), &mut fuel) else { return None };
-    let point = padded(&elements.terms, &point);
+    let Outcome::Found(point) = elements.search(&store.happens(), &mut fuel) else { return None };
+    let point = elements.terms.padded(&point);
     if !Origins::is_updated(func, elements, (store, &point)) {
         return None;
     }

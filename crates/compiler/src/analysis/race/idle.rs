@@ -1,9 +1,8 @@
 //! Programs that differ along an axis of the grid that their kernel does not ask for: all of them do the
 //! same, which does no harm unless they update an element in place, each what another has left there.
 
-use crate::analysis::bounds::{happens, lane, position};
 use crate::analysis::elements::{Access, Elements};
-use crate::analysis::identity::{Origins, padded};
+use crate::analysis::identity::Origins;
 use crate::analysis::report;
 use crate::analysis::solve::Outcome;
 use crate::analysis::terms::{Domain, Linear};
@@ -25,13 +24,13 @@ pub(super) fn updated<'f>(
     store: &Access,
 ) -> Option<Diagnostic> {
     let mut fuel = super::PAIR_FUEL;
-    let Outcome::Found(point) = elements.search(&happens(store), &mut fuel) else { return None };
-    let point = padded(&elements.terms, &point);
+    let Outcome::Found(point) = elements.search(&store.happens(), &mut fuel) else { return None };
+    let point = elements.terms.padded(&point);
     if !Origins::is_updated(func, elements, (store, &point)) {
         return None;
     }
     let element = Domain::at(&elements.terms, &point).value(&store.offset)?;
-    let mut first = position(elements, &point);
+    let mut first = elements.position(&point);
     first[axis] = 0;
     let mut second = first;
     second[axis] = 1;
@@ -46,6 +45,6 @@ pub(super) fn updated<'f>(
     Some(found.with_note(format!(
         "the kernel does not ask for its position along axis {axis}, so that all programs along it do \
          the same to lane {:?}",
-        lane(store, &point)
+        store.lane(&point)
     )))
 }

@@ -13,10 +13,9 @@ use super::{
     Apart, Collision, MAX_PAIRS, Other, PAIR_FUEL, Pair, Part, collision, is_same_memory, parts,
     programs_of, within,
 };
-use crate::analysis::bounds::{happens, is_known, lane, position};
 use crate::analysis::elements::{Access, Elements, Variable};
 use crate::analysis::flow::{Flow, Followed, Fuel, Position, Reached, reached};
-use crate::analysis::identity::{Origins, padded};
+use crate::analysis::identity::Origins;
 use crate::analysis::report;
 use crate::analysis::solve::Outcome;
 use crate::analysis::terms::{Cond, Domain, Linear};
@@ -50,8 +49,8 @@ pub(super) fn check<'f>(
         return Vec::new();
     }
     let mut pairs = Vec::new();
-    for load in loads.into_iter().filter(|load| is_known(&elements.terms, &load.offset)) {
-        let known = stores.iter().filter(|store| is_known(&elements.terms, &store.offset));
+    for load in loads.into_iter().filter(|load| elements.terms.is_known(&load.offset)) {
+        let known = stores.iter().filter(|store| elements.terms.is_known(&store.offset));
         let same = known.filter(|store| is_same_memory(func, launch, load.param, store.param));
         pairs.extend(same.map(|store| (load, *store)));
     }
@@ -129,7 +128,7 @@ impl<'f> Search<'_, 'f> {
 
     /// The conditions that hold of the program at a point.
     fn here(&mut self, point: &[i128]) -> Vec<Cond> {
-        let at = position(self.elements, point);
+        let at = self.elements.position(point);
         let terms = &mut self.elements.terms;
         let programs = self.programs.iter().zip(at);
         programs.map(|(program, at)| terms.equal(program, &Linear::constant(at))).collect()
@@ -137,7 +136,7 @@ impl<'f> Search<'_, 'f> {
 
     /// Whether the program at a point may store to the element that it reads there.
     fn owns(&mut self, load: &Access, point: &[i128], fuel: &mut u32) -> bool {
-        let whole = padded(&self.elements.terms, point);
+        let whole = self.elements.terms.padded(point);
         let element = Domain::at(&self.elements.terms, &whole).value(&load.offset);
         let Some(element) = element else { return true };
         let here = self.here(point);
@@ -149,7 +148,7 @@ impl<'f> Search<'_, 'f> {
                 return true;
             }
             let mut conds = here.clone();
-            conds.extend(happens(store));
+            conds.extend(store.happens());
             conds.push(self.elements.terms.equal(&store.offset, &Linear::constant(element)));
             if self.elements.search(&conds, fuel) != Outcome::Never {
                 return true;
@@ -163,12 +162,12 @@ impl<'f> Search<'_, 'f> {
     /// even where both store the same to their own. Programs that differ along axes that the kernel
     /// does not ask for do the same.
     fn hands_on(&mut self, load: &Access, pair: &Pair) -> bool {
-        let [here, there] = [&pair.0, &pair.1].map(|point| position(self.elements, point));
+        let [here, there] = [&pair.0, &pair.1].map(|point| self.elements.position(point));
         let asked = super::grid::axes_asked_for(self.func);
         if (0..3).all(|axis| !asked[axis] || here[axis] == there[axis]) {
             return false;
         }
-        let whole = padded(&self.elements.terms, &pair.0);
+        let whole = self.elements.terms.padded(&pair.0);
         let element = Domain::at(&self.elements.terms, &whole).value(&load.offset);
         let Some(element) = element.map(Linear::constant) else { return false };
         let stores = reached(self.func, self.elements)
@@ -206,7 +205,7 @@ impl<'f> Search<'_, 'f> {
             let at = Linear::constant(point.get(var.0 as usize).copied().unwrap_or(0));
             conds.push(self.elements.terms.equal(&trip, &at));
         }
-        let followed = Followed::At(Position { lane: lane(load, point), conds });
+        let followed = Followed::At(Position { lane: load.lane(point), conds });
         let mut fuel = Fuel::new(FLOW_FUEL);
         let mut flow = Flow::new(self.func, self.elements, (load.inst, followed), &mut fuel);
         reached.iter().any(|reached| flow.is_seen(reached))
@@ -214,7 +213,7 @@ impl<'f> Search<'_, 'f> {
 
     fn describe(&self, (load, store): (&Access, &Access), pair: &Pair) -> Diagnostic {
         let terms = &self.elements.terms;
-        let mut domain = Domain::at(terms, &padded(terms, &pair.0));
+        let mut domain = Domain::at(terms, &terms.padded(&pair.0));
         let element = domain.value(&load.offset).unwrap_or_default();
         let name = self.elements.param_name(load.param);
         let [reader, writer] = programs_of(self.elements, self.launch, pair);

@@ -77,8 +77,8 @@ pub(super) fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
     }
 }
 
-/// Classes of tensors of one type, whose constructors take sizes or numbers.
-const OF_TYPE: &[(&str, &str)] = &[
+/// Classes of tensors of one type, whose constructors take sizes or a list of numbers.
+pub(super) const OF_TYPE: &[(&str, &str)] = &[
     ("BFloat16Tensor", "bf16"),
     ("BoolTensor", "i1"),
     ("ByteTensor", "u8"),

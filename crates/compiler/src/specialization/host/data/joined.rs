@@ -8,13 +8,18 @@ use super::{Data, known, of_value};
 use crate::specialization::host::arguments::Args;
 use crate::specialization::host::dtype::is_float;
 use crate::specialization::host::operators::position;
+use crate::specialization::host::tensor::OF_TYPE;
 use crate::specialization::host::value::Value;
 
 /// What `torch.NAME(...)` puts together or writes; `None` for other functions.
 pub(super) fn made_by(name: &str, args: &Args<'_>) -> Option<Data> {
     match name {
         "cat" | "concat" | "concatenate" | "stack" => joined(name, args),
-        "tensor" | "as_tensor" | "Tensor" | "FloatTensor" => {
+        _ if OF_TYPE.iter().any(|(class, _)| *class == name) => {
+            let data = args.get(0, "data")?;
+            matches!(data, Value::Tuple(_) | Value::List(_)).then(|| listed(data))?
+        }
+        "tensor" | "as_tensor" | "Tensor" => {
             let data = args.get(0, "data")?;
             if matches!(data, Value::Tensor(_)) {
                 return of_value(data);

@@ -1,0 +1,48 @@
+//! What a known launch passes for the parameters of a kernel's IR.
+
+use crate::ir::{Function, Value};
+use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
+
+/// The buffer behind a parameter, if its size is known.
+pub(super) fn buffer<'l>(
+    func: &Function,
+    launch: &'l KnownLaunch,
+    param: usize,
+) -> Option<&'l KnownBuffer> {
+    match launch.arg(&func.params[param].name) {
+        Some(KnownArg::Buffer(buffer)) => Some(buffer),
+        _ => None,
+    }
+}
+
+/// Whether two parameters point to elements of one type, so that equal positions in one buffer are
+/// equal addresses.
+pub(super) fn in_one_unit(func: &Function, a: usize, b: usize) -> bool {
+    let element = |param: usize| func.params[param].signature.trim_start_matches(['*', 'k']);
+    element(a) == element(b)
+}
+
+/// Whether two parameters may point into the same memory.
+pub(super) fn may_share(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
+    let id = |param| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    a == b || id(a).zip(id(b)).is_none_or(|(a, b)| a == b)
+}
+
+/// Whether two parameters are certainly in one buffer.
+pub(super) fn is_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
+    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    let is_same = storage(a).is_some_and(|id| Some(id) == storage(b));
+    a == b || is_same && in_one_unit(func, a, b)
+}
+
+/// The arguments that a launch gives this number for.
+pub(super) fn passed<'a>(
+    func: &'a Function,
+    launch: &'a KnownLaunch,
+    number: i128,
+) -> impl Iterator<Item = Value> + 'a {
+    let params = func.params.iter().zip(&func.regions[func.body].args);
+    params
+        .filter(move |(param, _)| launch.arg(&param.name) == Some(&KnownArg::Int(number)))
+        .map(|(_, value)| *value)
+}
